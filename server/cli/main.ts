@@ -1,0 +1,61 @@
+import { connect, type Database } from '../database/connect.ts';
+import { fillWithDemoData } from '../database/demo.ts';
+import { migrate } from '../database/migrate.ts';
+import { environment, readSettings } from '../env.ts';
+import { isStartFailure } from '../startFailure.ts';
+
+type Command = { does: string; run: (database: Database) => Promise<string> };
+
+const COMMANDS: Record<string, Command> = {
+  migrate: {
+    does: 'Bring the tables of the database up to date.',
+    run: async (database) => {
+      const applied = await migrate(database);
+      return applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`;
+    },
+  },
+  demo: {
+    does: 'Fill an empty database with the demo data.',
+    run: async (database) => {
+      await migrate(database);
+      return (await fillWithDemoData(database))
+        ? 'Filled with the demo data.'
+        : 'Left alone: the database has users already.';
+    },
+  },
+};
+
+const HELP = `Usage: npm run deckhand -- COMMAND
+
+${Object.entries(COMMANDS)
+  .map(([name, { does }]) => `  ${name.padEnd(10)}${does}`)
+  .join('\n')}
+
+The database is the one that the settings name: DATABASE_URL, or the embedded one in DATA_DIR.`;
+
+process.exit(await main(process.argv.slice(2)));
+
+async function main([name, ...others]: string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === 'help') {
+    console.log(HELP);
+    return 0;
+  }
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!command || others.length > 0) {
+    console.error(command ? `${name} takes nothing else.` : `There is no command ${name}.`, `\n\n${HELP}`);
+    return 2;
+  }
+
+  try {
+    const database = await connect(readSettings(environment()));
+    try {
+      console.log(await command.run(database));
+      return 0;
+    } finally {
+      await database.close();
+    }
+  } catch (error) {
+    console.error(isStartFailure(error) ? error.message : error);
+    return 1;
+  }
+}

@@ -1,0 +1,16 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { EntityManager } from './database/query.ts';
+import type { Caller } from './domain/caller.ts';
+import type { Tokens } from './security/tokens.ts';
+
+/** What a procedure is given: the database, the tools that it needs, and who is calling. */
+export type Context = {
+  em: EntityManager;
+  log: FastifyBaseLogger;
+  tokens: Tokens;
+  /** Absent while there is no genuine token. */
+  caller: Caller | undefined;
+  /** How many calls of this request the rate limit still allows. */
+  callsAllowed: number;
+  retryAfterSeconds: number;
+};

@@ -1,0 +1,33 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { identity, LIVE, masterOrTenant, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import { Platform, Project } from './platform.ts';
+import { User } from './user.ts';
+
+export const Board = defineEntity({
+  name: 'Board',
+  tableName: 'boards',
+  properties: {
+    id: identity(),
+    project_id: () => refersTo(Project, 'project_id').nullable(),
+    platform_id: () => refersTo(Platform, 'platform_id').nullable(),
+    master_board_id: (): SelfReference => refersTo(Board, 'master_board_id').nullable(),
+    is_master: p.boolean().default(false),
+    is_active: p.boolean().default(true),
+    title: p.text(),
+    description: p.text().nullable(),
+    tool_key: p.text().nullable(),
+    position: position(),
+    created_by: () => refersTo(User, 'created_by').nullable(),
+    ...softDeleted(),
+  },
+  checks: [masterOrTenant('boards', 'master_board_id')],
+  indexes: [
+    { properties: ['project_id', 'position', 'id'], where: LIVE },
+    { name: 'boards_master_index', properties: ['position', 'id'], where: `is_master and ${LIVE}` },
+    { properties: ['master_board_id'] },
+  ],
+  uniques: [
+    { name: 'boards_one_copy', properties: ['project_id', 'master_board_id'] },
+    { properties: ['id', 'project_id'] },
+  ],
+});

@@ -1,0 +1,81 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { PRIORITIES } from '../../shared/card.ts';
+import {
+  identity,
+  LIVE,
+  masterOrTenant,
+  moment,
+  position,
+  refersTo,
+  type SelfReference,
+  softDeleted,
+} from './columns.ts';
+import { Group } from './group.ts';
+import { Platform, Project } from './platform.ts';
+import { Tag } from './tag.ts';
+import { User } from './user.ts';
+
+export const Card = defineEntity({
+  name: 'Card',
+  tableName: 'cards',
+  properties: {
+    id: identity(),
+    project_id: () => refersTo(Project, 'project_id').nullable(),
+    platform_id: () => refersTo(Platform, 'platform_id').nullable(),
+    master_card_id: (): SelfReference => refersTo(Card, 'master_card_id').nullable(),
+    group_id: () => refersTo(Group, 'group_id').nullable(),
+    owner_id: () => refersTo(User, 'owner_id').nullable(),
+    tag_id: () => refersTo(Tag, 'tag_id').nullable(),
+    is_master: p.boolean().default(false),
+    is_active: p.boolean().default(true),
+    unique_identifier: p.string().length(100).defaultRaw('gen_random_uuid()'),
+    evaluation_check: p.string().length(100).nullable(),
+    tour_key: p.string().length(100).nullable(),
+    title: p.string().length(255),
+    short_description: p.text().nullable(),
+    description: p.text().nullable(),
+    status: p.string().length(50).default('open'),
+    priority: p.enum([...PRIORITIES]).default('normal'),
+    due_date: moment().nullable(),
+    snoozed_until: moment().nullable(),
+    /** Its place within the group. */
+    position: position(),
+    /** Its place within the project. */
+    sort_order: position(),
+    created_by: () => refersTo(User, 'created_by').nullable(),
+    ...softDeleted(),
+  },
+  checks: [
+    masterOrTenant('cards', 'master_card_id'),
+    { name: 'cards_master_in_group_check', expression: 'not is_master or group_id is not null' },
+  ],
+  indexes: [
+    { properties: ['group_id', 'position', 'id'], where: LIVE },
+    { properties: ['project_id', 'sort_order', 'id'], where: LIVE },
+    {
+      name: 'cards_outside_groups_index',
+      properties: ['project_id', 'position'],
+      where: `group_id is null and ${LIVE}`,
+    },
+    { name: 'cards_tour_index', properties: ['project_id'], where: `tour_key is not null and ${LIVE}` },
+    { properties: ['owner_id'], where: 'owner_id is not null' },
+    { properties: ['tag_id'], where: 'tag_id is not null' },
+    { properties: ['master_card_id'] },
+  ],
+  uniques: [
+    { name: 'cards_one_copy', properties: ['project_id', 'master_card_id'] },
+    { properties: ['id', 'project_id'] },
+  ],
+});
+
+/** A tour card that a user does not want to see again. */
+export const TourDismissal = defineEntity({
+  name: 'TourDismissal',
+  tableName: 'tour_dismissals',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
+    card_id: () => refersTo(Card, 'card_id').primary().deleteRule('cascade'),
+    dismissed_at: moment().defaultRaw('now()'),
+  },
+  indexes: [{ properties: ['card_id'] }],
+});

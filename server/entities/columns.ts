@@ -1,0 +1,33 @@
+import { type EntityName, p } from '@mikro-orm/core';
+
+/** Columns that many tables share. */
+
+export const identity = () => p.integer().primary().generated('by default as identity');
+
+/** A reference to a row that can't be removed while it is referred to; the property holds the id. */
+// biome-ignore lint/suspicious/noExplicitAny: tables refer to each other, and only the id of the target is used
+export const refersTo = (target: EntityName<any>, column: string) =>
+  p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
+
+/** The same within one table: its type must be written down, since the table's own is not known yet. */
+export type SelfReference = ReturnType<ReturnType<typeof refersTo>['nullable']>;
+
+export const moment = () => p.datetime(3);
+
+export const position = () => p.integer().default(0);
+
+export const created = () => ({
+  created_at: moment().defaultRaw('now()'),
+  updated_at: moment().defaultRaw('now()'),
+});
+
+/** Rows are never removed by requests, only marked. */
+export const softDeleted = () => ({ ...created(), deleted_at: moment().nullable() });
+
+export const LIVE = 'deleted_at is null';
+
+/** Either a template, which belongs to no project and is nobody's copy, or a row of one project. */
+export const masterOrTenant = (table: string, masterColumn: string) => ({
+  name: `${table}_master_or_tenant_check`,
+  expression: `is_master = (project_id is null) and is_master = (platform_id is null) and not (is_master and ${masterColumn} is not null)`,
+});

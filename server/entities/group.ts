@@ -1,0 +1,34 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { Board } from './board.ts';
+import { identity, LIVE, masterOrTenant, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import { Platform, Project } from './platform.ts';
+import { User } from './user.ts';
+
+export const Group = defineEntity({
+  name: 'Group',
+  tableName: 'groups',
+  properties: {
+    id: identity(),
+    project_id: () => refersTo(Project, 'project_id').nullable(),
+    platform_id: () => refersTo(Platform, 'platform_id').nullable(),
+    master_group_id: (): SelfReference => refersTo(Group, 'master_group_id').nullable(),
+    board_id: () => refersTo(Board, 'board_id'),
+    is_master: p.boolean().default(false),
+    is_active: p.boolean().default(true),
+    is_collapsed: p.boolean().default(false),
+    title: p.string().length(255),
+    description: p.text().nullable(),
+    type: p.string().length(50).nullable(),
+    color: p.string().length(50).nullable(),
+    icon: p.string().length(100).nullable(),
+    position: position(),
+    created_by: () => refersTo(User, 'created_by').nullable(),
+    ...softDeleted(),
+  },
+  checks: [masterOrTenant('groups', 'master_group_id')],
+  indexes: [{ properties: ['board_id', 'position', 'id'], where: LIVE }, { properties: ['master_group_id'] }],
+  uniques: [
+    { name: 'groups_one_copy', properties: ['project_id', 'master_group_id'] },
+    { properties: ['id', 'project_id'] },
+  ],
+});

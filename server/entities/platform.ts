@@ -1,0 +1,36 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { created, identity, refersTo } from './columns.ts';
+
+/** A customer. */
+export const Platform = defineEntity({
+  name: 'Platform',
+  tableName: 'platforms',
+  properties: { id: identity(), name: p.text(), ...created() },
+});
+
+export const Project = defineEntity({
+  name: 'Project',
+  tableName: 'projects',
+  properties: {
+    id: identity(),
+    platform_id: () => refersTo(Platform, 'platform_id'),
+    name: p.text(),
+    /** What is inactive can't be acted in and gets no templates. */
+    is_active: p.boolean().default(true),
+    ...created(),
+  },
+  indexes: [{ properties: ['platform_id'] }],
+  // Lets tenant rows name both in one reference, so that they can't disagree.
+  uniques: [{ properties: ['id', 'platform_id'] }],
+});
+
+/** A tool that a project has enabled; boards with the same `tool_key` go to it. */
+export const ProjectTool = defineEntity({
+  name: 'ProjectTool',
+  tableName: 'project_tools',
+  properties: {
+    project_id: () => refersTo(Project, 'project_id').primary().deleteRule('cascade'),
+    tool_key: p.text().primary(),
+  },
+  indexes: [{ properties: ['tool_key', 'project_id'] }],
+});

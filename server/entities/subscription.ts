@@ -1,0 +1,71 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { created, identity, moment, refersTo } from './columns.ts';
+import { Platform } from './platform.ts';
+import { User } from './user.ts';
+
+export const PERIODS = ['month', 'year'] as const;
+
+/** A line of the catalogue: what a plan of a product costs for a period. */
+export const Plan = defineEntity({
+  name: 'Plan',
+  tableName: 'plans',
+  properties: {
+    id: identity(),
+    product: p.text(),
+    plan: p.text(),
+    period: p.enum([...PERIODS]),
+    price_cents: p.integer(),
+    currency: p.string().length(3).default('EUR'),
+    is_active: p.boolean().default(true),
+    ...created(),
+  },
+  checks: [{ name: 'plans_price_check', expression: 'price_cents >= 0' }],
+  uniques: [{ properties: ['product', 'plan', 'period'] }],
+});
+
+/** A platform's subscription to a product: a trial until `plan_id` is paid for. */
+export const Subscription = defineEntity({
+  name: 'Subscription',
+  tableName: 'subscriptions',
+  properties: {
+    id: identity(),
+    platform_id: () => refersTo(Platform, 'platform_id'),
+    product: p.text(),
+    status: p.enum(['trial', 'paid']),
+    trial_ends_at: moment(),
+    plan_id: () => refersTo(Plan, 'plan_id').nullable(),
+    paid_at: moment().nullable(),
+    ...created(),
+  },
+  checks: [
+    {
+      name: 'subscriptions_paid_check',
+      expression: `(status = 'paid') = (plan_id is not null) and (status = 'paid') = (paid_at is not null)`,
+    },
+  ],
+  indexes: [{ properties: ['plan_id'] }],
+  uniques: [{ properties: ['platform_id', 'product'] }],
+});
+
+export const Checkout = defineEntity({
+  name: 'Checkout',
+  tableName: 'checkouts',
+  properties: {
+    id: identity(),
+    subscription_id: () => refersTo(Subscription, 'subscription_id'),
+    plan_id: () => refersTo(Plan, 'plan_id'),
+    created_by: () => refersTo(User, 'created_by').nullable(),
+    provider: p.enum(['stripe', 'test']),
+    /** The provider's own name for it. */
+    session_id: p.text().nullable(),
+    checkout_url: p.text().nullable(),
+    status: p.enum(['open', 'paid', 'cancelled', 'expired']).default('open'),
+    expires_at: moment().nullable(),
+    ...created(),
+  },
+  indexes: [{ properties: ['plan_id'] }],
+  uniques: [
+    { name: 'checkouts_one_open', properties: ['subscription_id', 'plan_id'], where: `status = 'open'` },
+    { name: 'checkouts_session_unique', properties: ['provider', 'session_id'] },
+  ],
+});

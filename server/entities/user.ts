@@ -1,0 +1,68 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { ROLES } from '../../shared/user.ts';
+import { created, identity, moment, refersTo } from './columns.ts';
+import { Project } from './platform.ts';
+
+export const User = defineEntity({
+  name: 'User',
+  tableName: 'users',
+  properties: {
+    id: identity(),
+    name: p.text(),
+    email: p.text(),
+    password_hash: p.text(),
+    language: p.text().nullable(),
+    superadmin: p.boolean().default(false),
+    superadmin_billing: p.boolean().default(false),
+    enable_ai: p.boolean().default(false),
+    is_active: p.boolean().default(true),
+    default_project_id: () => refersTo(Project, 'default_project_id').nullable().deleteRule('set null'),
+    /** Set while the second factor is enabled. */
+    totp_secret: p.text().nullable(),
+    /** The time step of the newest code that was used: no code works twice. */
+    totp_last_step: p.integer().default(0),
+    ...created(),
+  },
+  uniques: [
+    { name: 'users_email_unique', expression: 'create unique index "users_email_unique" on "users" (lower("email"))' },
+  ],
+});
+
+export const RecoveryCode = defineEntity({
+  name: 'RecoveryCode',
+  tableName: 'recovery_codes',
+  properties: {
+    id: identity(),
+    user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
+    code_hash: p.text(),
+    used_at: moment().nullable(),
+  },
+  uniques: [{ properties: ['user_id', 'code_hash'] }],
+});
+
+/** What a token stands on: it is good while its session is not revoked. */
+export const Session = defineEntity({
+  name: 'Session',
+  tableName: 'sessions',
+  properties: {
+    id: p.uuid().primary().defaultRaw('gen_random_uuid()'),
+    user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
+    has_second_factor: p.boolean().default(false),
+    created_at: moment().defaultRaw('now()'),
+    expires_at: moment(),
+    revoked_at: moment().nullable(),
+  },
+  indexes: [{ properties: ['user_id'], where: 'revoked_at is null' }, { properties: ['expires_at'] }],
+});
+
+export const Member = defineEntity({
+  name: 'Member',
+  tableName: 'members',
+  properties: {
+    project_id: () => refersTo(Project, 'project_id').primary().deleteRule('cascade'),
+    user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
+    role: p.enum([...ROLES]),
+    created_at: moment().defaultRaw('now()'),
+  },
+  indexes: [{ properties: ['user_id', 'project_id'] }],
+});

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { startFailure } from './startFailure.ts';
+
+/** Every setting of the service, parsed once, from the environment. */
+export type Settings = z.output<typeof Settings>;
+
+/** The environment, with what a file `.env` in the working directory adds to it. */
+export function environment(): NodeJS.ProcessEnv {
+  try {
+    process.loadEnvFile();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw startFailure(`.env can't be read: ${(error as Error).message}.`);
+  }
+  return process.env;
+}
+
+export function readSettings(environment: NodeJS.ProcessEnv): Settings {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const result = Settings.safeParse(given);
+  if (result.success) return result.data;
+
+  const [issue] = result.error.issues;
+  throw startFailure(`${String(issue!.path[0])}: ${issue!.message}.`);
+}
+
+/** Given as text; the message says what it should have been, and never repeats a value that may be a secret. */
+const url = (protocols: RegExp, example: string) =>
+  z.url({ protocol: protocols, error: `must be an address such as ${example}` });
+
+const wholeNumber = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, { error: `must be a whole number from ${least} to ${most}` })
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, { error: `must be a whole number from ${least} to ${most}` });
+
+const signingSecret = z.string().min(32, { error: 'must be at least 32 characters long' });
+
+/** Off, on, or the addresses of the proxies. */
+const trustedProxies = z.string().transform((value, context) => {
+  if (/^(off|false|no|0)$/i.test(value)) return false;
+  if (/^(on|true|yes)$/i.test(value)) return true;
+  const addresses = value.split(',').map((address) => address.trim());
+  if (addresses.every((address) => ADDRESS.safeParse(address).success)) return addresses;
+  context.addIssue('must be off, on, or the addresses of the proxies with commas between');
+  return z.NEVER;
+});
+const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+
+const Settings = z
+  .object({
+    HOST: z.string().trim().min(1).default('127.0.0.1'),
+    PORT: wholeNumber(0, 65_535).default(3000),
+    DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name').optional(),
+    DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
+    DATA_DIR: z.string().trim().min(1).default('./data'),
+    JWT_SECRET: signingSecret.optional(),
+    JWT_PREVIOUS_SECRETS: z
+      .string()
+      .transform((value) => value.split(',').map((secret) => secret.trim()))
+      .pipe(z.array(signingSecret))
+      .default([]),
+    TOKEN_LIFETIME_HOURS: wholeNumber(1, 720).default(12),
+    RATE_LIMIT_PER_MINUTE: wholeNumber(1, 100_000_000).default(600),
+    REDIS_URL: url(/^rediss?$/, 'redis://host:6379').optional(),
+    STRIPE_SECRET_KEY: z.string().startsWith('sk_', { error: 'must start with sk_' }).optional(),
+    STRIPE_WEBHOOK_SECRET: z.string().startsWith('whsec_', { error: 'must start with whsec_' }).optional(),
+    PUBLIC_URL: url(/^https?$/, 'https://api.example.com')
+      .transform((value) => value.replace(/\/+$/, ''))
+      .optional(),
+    TRUST_PROXY: trustedProxies.default(false),
+    LOG_LEVEL: z
+      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+        error: 'must be one of fatal, error, warn, info, debug, trace, silent',
+      })
+      .default('info'),
+  })
+  .refine((settings) => settings.DATABASE_URL === undefined || settings.JWT_SECRET !== undefined, {
+    path: ['JWT_SECRET'],
+    error: 'must be set, to the same value on every node, when DATABASE_URL is',
+  })
+  .refine((settings) => (settings.STRIPE_SECRET_KEY === undefined) === (settings.STRIPE_WEBHOOK_SECRET === undefined), {
+    path: ['STRIPE_WEBHOOK_SECRET'],
+    error: 'must be set together with STRIPE_SECRET_KEY',
+  });

@@ -1,0 +1,90 @@
+import { TRPCError } from '@trpc/server';
+import { getHTTPStatusCodeFromError } from '@trpc/server/http';
+import { ZodError } from 'zod';
+
+/** Refusals, thrown where the rule is; the text is for the person who reads it. */
+export const badRequest = (message: string) => new TRPCError({ code: 'BAD_REQUEST', message });
+export const unauthorized = (message: string) => new TRPCError({ code: 'UNAUTHORIZED', message });
+export const forbidden = (message: string) => new TRPCError({ code: 'FORBIDDEN', message });
+export const wrongMethod = (message: string) => new TRPCError({ code: 'METHOD_NOT_SUPPORTED', message });
+export const notFound = (message: string) => new TRPCError({ code: 'NOT_FOUND', message });
+
+export const JSON_WANTED = 'Send a JSON object as the body, with Content-Type application/json.';
+
+export type FieldErrors = Record<string, string[]>;
+
+/** Refuses values that only the database could judge: `invalid({ tag_id: 'names no tag' })`. */
+export const invalid = (predicates: Record<string, string>) =>
+  refusal('UNPROCESSABLE_CONTENT', {
+    errors: Object.fromEntries(Object.entries(predicates).map(([field, text]) => [field, [sentence(field, text)]])),
+  });
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
+  refusal('TOO_MANY_REQUESTS', { message, retryAfterSeconds });
+
+/** What both surfaces tell of an error: each puts it into its own shape. */
+export type Failure = {
+  code: TRPCError['code'];
+  status: number;
+  message: string;
+  errors?: FieldErrors;
+  retryAfterSeconds?: number;
+};
+
+/** The only place that decides what an error is called. Whatever isn't known here is our fault, and its text stays inside. */
+export function describe(thrown: unknown): Failure {
+  const error = thrown instanceof TRPCError ? thrown : undefined;
+
+  if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return describeInvalidInput(error.cause);
+  if (error?.cause instanceof SyntaxError) return describe(badRequest('The body is not valid JSON.'));
+  if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return describe(badRequest(JSON_WANTED));
+  if (isOverload(error?.cause ?? thrown))
+    return describe(tooManyRequests('The service is busy. Try again shortly.', 1));
+  if (!error || error.code === 'INTERNAL_SERVER_ERROR') {
+    return {
+      code: 'INTERNAL_SERVER_ERROR',
+      status: 500,
+      message: 'Something went wrong on our side. Try again later.',
+    };
+  }
+
+  const details = (error.cause as { details?: Details } | undefined)?.details;
+  const message = details?.errors ? overview(details.errors) : error.message;
+  return { code: error.code, status: getHTTPStatusCodeFromError(error), message, ...details };
+}
+
+type Details = { errors?: FieldErrors; retryAfterSeconds?: number };
+
+function refusal(code: TRPCError['code'], { message = code, ...details }: Details & { message?: string }) {
+  return new TRPCError({ code, message, cause: Object.assign(new Error(message), { details }) });
+}
+
+const MOST_FIELDS = 50;
+
+function describeInvalidInput({ issues }: ZodError): Failure {
+  if (issues.some((issue) => issue.path.length === 0)) return describe(badRequest('The input must be an object.'));
+
+  const byField = Map.groupBy(issues, (issue) => issue.path.join('.'));
+  const errors = Object.fromEntries(
+    [...byField]
+      .slice(0, MOST_FIELDS)
+      .map(([field, refused]) => [field, refused.map(({ message }) => sentence(field, message))]),
+  );
+  return { code: 'UNPROCESSABLE_CONTENT', status: 422, message: overview(errors), errors };
+}
+
+const sentence = (field: string, predicate: string) => `${field} ${predicate}.`;
+
+function overview(errors: FieldErrors): string {
+  const [first, ...others] = Object.values(errors).flat();
+  return others.length === 0 ? `${first}` : `${first} (and ${others.length} more)`;
+}
+
+/** No connection to the database in time, or none left on its side. */
+function isOverload(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  const { code } = cause as { code?: string };
+  return code === TOO_MANY_CONNECTIONS || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);
+}
+const TOO_MANY_CONNECTIONS = '53300';
+const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';

@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify';
+import { sql } from 'kysely';
+import type { Database } from '../database/connect.ts';
+import { query } from '../database/query.ts';
+
+/** For balancers and supervisors: `live` while the process answers, `ready` while it can serve requests. */
+export async function health(
+  scope: FastifyInstance,
+  { database, isStopping }: { database: Database; isStopping: () => boolean },
+) {
+  scope.get('/health/live', () => ({ status: 'live' }));
+
+  scope.get('/health/ready', async (request, reply) => {
+    if (isStopping()) return reply.code(503).send({ status: 'stopping' });
+    try {
+      await query(database.fork(), sql`select 1`);
+      return { status: 'ready' };
+    } catch (error) {
+      request.log.warn(error, 'The database does not answer.');
+      return reply.code(503).send({ status: 'database unavailable' });
+    }
+  });
+}

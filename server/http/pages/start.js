@@ -1,0 +1,1 @@
+for (const place of document.querySelectorAll('[data-origin]')) place.textContent = location.origin;

@@ -1,0 +1,29 @@
+import type { AnyTRPCProcedure, TRPCProcedureType } from '@trpc/server';
+import type { z } from 'zod';
+import type { Access } from '../domain/caller.ts';
+import type { RestOperation } from '../restOperation.ts';
+import { appRouter } from '../routers/app.ts';
+import type { Meta } from '../trpc.ts';
+
+export type Procedure = {
+  name: string;
+  type: TRPCProcedureType;
+  access: Access;
+  input: z.ZodType | undefined;
+  output: z.ZodType;
+  /** Absent where it can be reached over RPC only. */
+  rest: RestOperation | undefined;
+};
+
+/** Every procedure, with what its definition says. */
+export const procedures: Procedure[] = Object.entries(
+  appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>,
+).map(([name, { _def }]) => {
+  const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
+  const { rest, access = 'anyone' } = _def.meta as Meta;
+  return { name, type: _def.type, access, input: inputs[0], output, rest };
+});
+
+export const restProcedures = procedures.filter(
+  (procedure): procedure is Procedure & { rest: RestOperation } => procedure.rest !== undefined,
+);

@@ -1,0 +1,91 @@
+import { callTRPCProcedure } from '@trpc/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { admit } from '../domain/caller.ts';
+import { badRequest, describe, type Failure, JSON_WANTED } from '../errors.ts';
+import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } from '../restOperation.ts';
+import { appRouter } from '../routers/app.ts';
+import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
+import { contextOf, identifyCallers, type Services, sendRetryAfter } from './identify.ts';
+import { restProcedures } from './procedures.ts';
+import { projectionOf } from './projection.ts';
+import { refuseUnknownRoutes } from './unknownRoute.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    surface?: 'rest' | 'rpc';
+    operation?: string;
+    rest?: RestOperation;
+  }
+}
+
+/** The REST facade: a route for each procedure that has a path; what it answers is a projection of what RPC answers. */
+export async function restFacade(scope: FastifyInstance, services: Services): Promise<void> {
+  acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
+  identifyCallers(scope, services, () => 1);
+  refuseUnknownRoutes(scope, (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path));
+  scope.setErrorHandler((error, request, reply) => {
+    const failure = describe(asBadRequest(error));
+    if (failure.status === 500) request.log.error(error);
+    return sendFailure(reply, failure, request.routeOptions.config.rest);
+  });
+
+  for (const { name, type, input, output, rest, access } of restProcedures) {
+    const toRest = projectionOf(output);
+    const needsBody = input !== undefined && !input.safeParse(undefined).success;
+
+    scope.post(
+      rest.path,
+      {
+        config: { surface: 'rest', operation: name, rest },
+        // Before the body is read: a stranger is told so, whatever they send.
+        onRequest: async (request) => admit(request.caller, access),
+      },
+      async (request, reply) => {
+        const input = readInput(request, rest, needsBody);
+        const result = await callTRPCProcedure({
+          router: appRouter,
+          path: name,
+          type,
+          getRawInput: async () => input,
+          ctx: contextOf(request, services),
+          signal: undefined,
+          batchIndex: 0,
+        });
+        const data = result === undefined ? [] : toRest(result);
+        return reply.code(rest.status).send({ error: false, message: rest.message, data, ...rest.envelope });
+      },
+    );
+  }
+}
+
+function readInput(request: FastifyRequest, rest: RestOperation, needsBody: boolean): unknown {
+  const { body = needsBody ? undefined : {}, headers } = request;
+  if (body === undefined || (needsBody && headers['content-type'] === undefined)) {
+    throw badRequest(JSON_WANTED);
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badRequest('The body must be a JSON object.');
+
+  const query = request.query as Record<string, unknown>;
+  const fromQuery = rest.query.filter((field) => field in query).map((field) => [field, query[field]]);
+  return { ...Object.fromEntries(fromQuery), ...body };
+}
+
+function sendFailure(reply: FastifyReply, failure: Failure, rest?: RestOperation): FastifyReply {
+  const kind = (rest?.bodies ?? ERROR_BODIES)[failure.status as ErrorStatus] ?? 'full';
+  sendRetryAfter(reply, failure.retryAfterSeconds);
+  return reply.code(failure.status).send(errorBody(kind, failure));
+}
+
+function errorBody(kind: ErrorBody, { message, errors }: Failure): object {
+  switch (kind) {
+    case 'full':
+      return { error: true, message, data: [] };
+    case 'bare':
+      return { error: true, message };
+    case 'message':
+      return { message };
+    case 'fields':
+      return { message, errors };
+  }
+}

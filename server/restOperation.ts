@@ -1,0 +1,74 @@
+import type { OpenApiMeta } from 'trpc-to-openapi';
+
+/** How the REST facade serves a procedure: everything that the specification says beyond input and output. */
+export type RestOperation = {
+  path: string;
+  /** The part of the interface that it belongs to. */
+  area: string;
+  status: 200 | 201;
+  message: string;
+  errors: readonly ErrorStatus[];
+  bodies: Readonly<Record<ErrorStatus, ErrorBody>>;
+  /** Fields that may also be sent in the query string. */
+  query: readonly string[];
+  /** Further fields of the success envelope. */
+  envelope: Readonly<Record<string, unknown>>;
+};
+
+export type ErrorStatus = 400 | 401 | 403 | 404 | 422 | 429 | 500;
+
+/** `full` is error, message, data; `bare` has no data; `message` has nothing else; `fields` is a validation error. */
+export type ErrorBody = 'full' | 'bare' | 'message' | 'fields';
+
+export const ERROR_BODIES: RestOperation['bodies'] = {
+  400: 'full',
+  401: 'bare',
+  403: 'bare',
+  404: 'full',
+  422: 'fields',
+  429: 'bare',
+  500: 'full',
+};
+
+const ALL_ERRORS: readonly ErrorStatus[] = [400, 401, 403, 404, 422, 429, 500];
+
+export type RestMeta = { rest: RestOperation } & OpenApiMeta;
+
+type Options = {
+  message: string;
+  summary: string;
+  description?: string;
+  status?: RestOperation['status'];
+  /** The errors that the specification lists for it; all of them where it lists none. */
+  errors?: readonly ErrorStatus[];
+  /** Where an error body differs from the usual one. */
+  bodies?: Partial<RestOperation['bodies']>;
+  query?: readonly string[];
+  envelope?: Record<string, unknown>;
+  isPublic?: boolean;
+};
+
+/** Puts a procedure on a REST path; without it, a procedure can be reached over RPC only. */
+export function rest(path: `/${string}`, options: Options): RestMeta {
+  const { message, summary, description, status = 200, errors = ALL_ERRORS, query = [], envelope = {} } = options;
+  const area = areaOf(path);
+  return {
+    rest: { path, area, status, message, errors, query, envelope, bodies: { ...ERROR_BODIES, ...options.bodies } },
+    openapi: {
+      method: 'POST',
+      path,
+      summary,
+      description,
+      protect: !options.isPublic,
+      tags: [area],
+      errorResponses: [],
+    },
+  };
+}
+
+function areaOf(path: string): string {
+  if (path.startsWith('/v1/')) return 'Authentication';
+  if (path.includes('/admin/')) return 'Master templates';
+  if (path.startsWith('/services/platforms/')) return 'Platform';
+  return path.startsWith('/services/websites/') ? 'Websites' : 'Operations';
+}

@@ -1,0 +1,64 @@
+import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import superjson from 'superjson';
+import type { Role } from '../shared/user.ts';
+import type { Context } from './context.ts';
+import { type Access, admit, type Caller, type ProjectCaller } from './domain/caller.ts';
+import { describe, type FieldErrors, tooManyRequests } from './errors.ts';
+import type { RestMeta } from './restOperation.ts';
+
+export type Meta = Partial<RestMeta> & { access?: Access };
+
+const t = initTRPC
+  .context<Context>()
+  .meta<Meta>()
+  .create({
+    transformer: superjson,
+    isDev: false,
+    errorFormatter: ({ shape, error }) => {
+      const { code, status, message, errors, retryAfterSeconds } = describe(error);
+      return {
+        message,
+        code: TRPC_ERROR_CODES_BY_KEY[code] as TRPC_ERROR_CODE_NUMBER,
+        data: {
+          code,
+          httpStatus: status,
+          path: shape.data.path,
+          errors: errors as FieldErrors | undefined,
+          retryAfterSeconds,
+        },
+      };
+    },
+  });
+
+export const { router, mergeRouters } = t;
+
+/** Of a batch, the calls beyond the limit are refused one by one. */
+const limited = t.procedure.use(({ ctx, batchIndex, next }) => {
+  if (batchIndex >= ctx.callsAllowed)
+    throw tooManyRequests('Too many requests. Try again later.', ctx.retryAfterSeconds);
+  return next();
+});
+
+/** The ladder: each step says who may call, and what is then known about the caller. */
+export const anyoneProcedure = limited.meta({ access: 'anyone' });
+export const signedInProcedure = admitting<Caller>('signedIn');
+export const viewerProcedure = inProject('viewer');
+export const memberProcedure = inProject('member');
+export const ownerProcedure = inProject('owner');
+export const superadminProcedure = admitting<Caller>('superadmin');
+
+function admitting<Admitted extends Caller>(access: Access) {
+  return limited.meta({ access }).use(({ ctx, next }) => {
+    admit(ctx.caller, access);
+    return next({ ctx: { ...ctx, caller: ctx.caller as Admitted } });
+  });
+}
+
+function inProject(role: Role) {
+  return admitting<ProjectCaller>(role);
+}
+
+/** What domain functions are given by the steps of the ladder. */
+export type SignedInContext = Context & { caller: Caller };
+export type ProjectContext = Context & { caller: ProjectCaller };

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { id, optionalText, position, timestamp } from './fields.ts';
+
+export const Board = z.object({
+  id,
+  project_id: id.nullable().meta({ description: 'Its project; null for a master board.' }),
+  platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master board.' }),
+  master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
+  is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
+  is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+  title: z.string().meta({ description: 'Its title.', example: 'Launch plan' }),
+  description: z.string().nullable().meta({ description: 'Its description.' }),
+  tool_key: z.string().nullable().meta({ description: 'The tool that it belongs to.', example: 'seo' }),
+  position,
+  created_by: id.nullable().meta({ description: 'The user who created it.' }),
+  created_at: timestamp.meta({ description: 'When it was created.' }),
+  updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+  deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+});
+export type Board = z.output<typeof Board>;
+
+export const ListedBoard = Board.extend({
+  groups_count: z.int().meta({ description: 'How many groups it has.', example: 3 }),
+  cards_count: z.int().meta({ description: 'How many cards lie in its groups.', example: 8 }),
+}).meta({ id: 'ListedBoard' });
+
+export const BoardList = z.object({
+  tool_key: optionalText().meta({ description: 'Only the boards of this tool.', example: 'seo' }),
+});
+export type BoardList = z.output<typeof BoardList>;

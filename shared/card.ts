@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { id, optionalChoice, optionalMoment, optionalText, position, text, timestamp } from './fields.ts';
+
+export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
+export const CARD_TYPES = ['regular', 'tour'] as const;
+
+export const Card = z
+  .object({
+    id,
+    project_id: id.nullable().meta({ description: 'Its project; null for a master card.' }),
+    platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master card.' }),
+    master_card_id: id.nullable().meta({ description: 'The master card that it is a copy of.', example: null }),
+    group_id: id.nullable().meta({ description: 'The group that it lies in; null outside any group.' }),
+    owner_id: id.nullable().meta({ description: 'The member of the project who is in charge.' }),
+    tag_id: id.nullable().meta({ description: 'Its tag.' }),
+    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    sort_order: position.meta({ description: 'Its place within the project.' }),
+    position: position.meta({ description: 'Its place within the group.' }),
+    is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
+    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    is_overdue: z.boolean().meta({ description: 'Whether it was due before now and is not closed.' }),
+    unique_identifier: z.string().meta({ description: 'A name for it that stays the same; made when none is given.' }),
+    evaluation_check: z.string().nullable().meta({ description: 'The check that decides whether it is done.' }),
+    tour_key: z.string().nullable().meta({ description: 'The tour that it is a step of.' }),
+    short_description: z.string().nullable().meta({ description: 'A short description.' }),
+    title: z.string().meta({ description: 'Its title.', example: 'Write the launch post' }),
+    description: z.string().nullable().meta({ description: 'Its description.' }),
+    status: z.string().meta({ description: 'Where the work stands.', example: 'open' }),
+    priority: z.enum(PRIORITIES).meta({ description: 'How pressing it is.', example: 'normal' }),
+    due_date: timestamp.nullable().meta({ description: 'When it is due.' }),
+    snoozed_until: timestamp.nullable().meta({ description: 'Until when it is put off.', example: null }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+  })
+  .meta({ id: 'Card' });
+export type Card = z.output<typeof Card>;
+
+export const CreatedCard = Card.extend({
+  card_type: z.enum(CARD_TYPES).meta({ description: 'Whether it is a step of a tour.' }),
+}).meta({ id: 'CreatedCard' });
+
+export const CardCreate = z.object({
+  title: text(255).meta({ description: 'Its title.', example: 'Write the launch post' }),
+  description: optionalText().meta({ description: 'Its description.' }),
+  group_id: id.nullish().meta({ description: 'The group to put it in, at the end; without one, outside any group.' }),
+  status: optionalText(50).meta({ description: 'Where the work stands; `open` when not sent.', example: 'open' }),
+  owner_id: id.nullish().meta({ description: 'The member of the project who is in charge.' }),
+  tag_id: id.nullish().meta({ description: 'A tag of the project.' }),
+  due_date: optionalMoment.meta({ description: 'When it is due: a date-time with offset, or a date (midnight UTC).' }),
+  priority: optionalChoice(PRIORITIES).meta({ description: 'How pressing it is; `normal` when not sent.' }),
+});
+export type CardCreate = z.output<typeof CardCreate>;

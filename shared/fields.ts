@@ -1,0 +1,85 @@
+import './wording.ts';
+import { z } from 'zod';
+
+/** Pieces that the models of several nouns are made of. */
+
+export const id = z.int32().min(1).meta({ description: 'Identifies it; counted from 1.', example: 1 });
+
+export const position = z.int32().meta({ description: 'Its place in the order, lowest first.', example: 1 });
+
+/** Required text: trimmed, not empty. */
+export const text = (maxLength: number) => limited(z.string().trim().min(1), maxLength);
+
+/** Text that may be left out; an empty one is null. */
+export const optionalText = (maxLength?: number) =>
+  limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
+
+/** One of a few words, or nothing; an empty text is null. */
+export const optionalChoice = <Choice extends string>(choices: readonly Choice[]) =>
+  z
+    .string({ error: `must be one of ${choices.join(', ')}` })
+    .trim()
+    .meta({ enum: [...choices], example: choices[0] })
+    .transform(emptyAsNull)
+    .pipe(z.enum(choices).nullable())
+    .nullish() as unknown as z.ZodType<Choice | null | undefined, Choice | '' | null | undefined>;
+
+/** Text taken as it is sent: secrets are not trimmed. */
+export const secret = z.string().min(1);
+
+/** An answered moment: a `Date` over RPC, ISO 8601 text in UTC over REST. Accepts PostgreSQL's own text. */
+export const timestamp = z.codec(
+  z.union([z.date(), z.string()]),
+  z.date().meta({ format: 'date-time', example: '2026-01-31T09:30:00.000Z' }),
+  { decode: (moment) => new Date(moment), encode: (moment) => moment },
+);
+
+/** A moment in a request: an RFC 3339 date-time with offset, or a date, which is midnight UTC. An empty text is null. */
+export const optionalMoment = z
+  .string()
+  .trim()
+  .refine((value) => value === '' || parseMoment(value) !== undefined, {
+    error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z',
+  })
+  .meta({ format: 'date-time', example: '2026-01-31T09:30:00Z' })
+  .transform((value) => parseMoment(value) ?? null)
+  .nullish();
+
+/** Marks a part of a result that the REST facade sends as text, as documented; RPC keeps its type. */
+export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: string) =>
+  schema.meta({ [SENT_AS_TEXT]: holds });
+export const SENT_AS_TEXT = 'x-sent-as-text';
+
+function limited(schema: z.ZodString, maxLength?: number) {
+  const storable = schema.refine(isStorable, { error: 'must not hold U+0000 or half of a surrogate pair' });
+  if (maxLength === undefined) return storable;
+  return storable
+    .refine((value) => countCodePoints(value) <= maxLength, { error: `must be at most ${maxLength} characters` })
+    .meta({ maxLength });
+}
+
+/** PostgreSQL refuses U+0000, and a lone surrogate would be stored as another character. */
+function isStorable(value: string) {
+  return value.isWellFormed() && !value.includes('\0');
+}
+
+/** As PostgreSQL counts, not in UTF-16 units. */
+function countCodePoints(value: string) {
+  let count = 0;
+  for (const _ of value) count++;
+  return count;
+}
+
+const emptyAsNull = (value: string) => (value === '' ? null : value);
+
+const MOMENT =
+  /^(\d{4}-\d{2}-\d{2})(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i;
+const FIRST_MOMENT = Date.parse('0001-01-01T00:00:00Z');
+const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z');
+
+function parseMoment(value: string): Date | undefined {
+  const day = MOMENT.exec(value)?.[1];
+  if (!day || !z.iso.date().safeParse(day).success) return undefined;
+  const moment = new Date(value.toUpperCase());
+  return moment.getTime() >= FIRST_MOMENT && moment.getTime() <= LAST_MOMENT ? moment : undefined;
+}
