@@ -29,7 +29,7 @@ export async function start(settings: Settings, logger: FastifyBaseLogger): Prom
 async function serve(settings: Settings, database: Database, logger: FastifyBaseLogger): Promise<RunningService> {
   const secret = settings.JWT_SECRET ?? (await keptSecret(settings.DATA_DIR));
   const tokens = makeTokens([secret, ...settings.JWT_PREVIOUS_SECRETS], settings.TOKEN_LIFETIME_HOURS * 60 * 60);
-  const rateLimit = await makeRateLimit(settings);
+  const rateLimit = await makeRateLimit(settings, logger);
   let url = '';
   let isStopping = false;
   const app = await buildApp({

@@ -15,14 +15,16 @@ export const optionalText = (maxLength?: number) =>
   limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
 
 /** One of a few words, or nothing; an empty text is null. */
-export const optionalChoice = <Choice extends string>(choices: readonly Choice[]) =>
-  z
+export const optionalChoice = <Choice extends string>(choices: readonly Choice[]) => {
+  const choice = z
     .string({ error: `must be one of ${choices.join(', ')}` })
     .trim()
     .meta({ enum: [...choices], example: choices[0] })
     .transform(emptyAsNull)
-    .pipe(z.enum(choices).nullable())
-    .nullish() as unknown as z.ZodType<Choice | null | undefined, Choice | '' | null | undefined>;
+    .pipe(z.enum(choices).nullable());
+  // Typed clients may send the choices alone, although any text gets as far as the check.
+  return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish();
+};
 
 /** Text taken as it is sent: secrets are not trimmed. */
 export const secret = z.string().min(1);
@@ -31,8 +33,13 @@ export const secret = z.string().min(1);
 export const timestamp = z.codec(
   z.union([z.date(), z.string()]),
   z.date().meta({ format: 'date-time', example: '2026-01-31T09:30:00.000Z' }),
-  { decode: (moment) => new Date(moment), encode: (moment) => moment },
+  { decode: (moment) => (typeof moment === 'string' ? fromDatabase(moment) : moment), encode: (moment) => moment },
 );
+
+/** Lets the engine read PostgreSQL's text by the standard: by guess it would take the year 0001 for 2001. */
+function fromDatabase(moment: string): Date {
+  return new Date(moment.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
+}
 
 /** A moment in a request: an RFC 3339 date-time with offset, or a date, which is midnight UTC. An empty text is null. */
 export const optionalMoment = z

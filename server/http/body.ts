@@ -22,9 +22,10 @@ export function acceptJson(scope: FastifyInstance, deepest: number, take: Take):
 /** No type at all is left to the operation: some need no body. */
 function mustBeJsonByType({ headers }: FastifyRequest) {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== undefined && type !== 'application/json')
-    throw badRequest('Send the body as Content-Type application/json.');
+  if (type !== undefined && type !== 'application/json') throw badRequest(OTHER_TYPE);
 }
+
+const OTHER_TYPE = 'Send the body as Content-Type application/json.';
 
 function decode(body: Buffer, deepest: number): string {
   if (depthOf(body) > deepest) throw badRequest(`The body is nested too deeply: at most ${DEEPEST_BODY} levels.`);
@@ -48,6 +49,7 @@ export function parseJson(text: string): unknown {
 export function asBadRequest(error: unknown): unknown {
   const { code = '' } = error as { code?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return badRequest('The body is too large: at most 1 MiB.');
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badRequest(OTHER_TYPE);
   return code.startsWith('FST_ERR_CTP_') ? badRequest('The body could not be read.') : error;
 }
 

@@ -34,7 +34,7 @@ export function openApiDocument(publicUrl: string): OpenApiDocument {
   document.components.headers = HEADERS;
   Object.assign(document.components.schemas, ERROR_SCHEMAS);
   for (const procedure of restProcedures) completeOperation(document, procedure);
-  return sayTexts(document) as OpenApiDocument;
+  return inStandardWords(document) as OpenApiDocument;
 }
 
 const INTRODUCTION = `Task boards with master templates for many projects.
@@ -109,23 +109,15 @@ const jsonContent = (schemaName: string, schemas: Record<string, Schema>): Conte
 /** What every success is wrapped in; an operation that returns nothing sends an empty list. */
 function envelope(data: Schema, rest: RestOperation): Schema {
   const returnsNothing = Object.keys(data).length === 0;
-  const further = Object.fromEntries(
-    Object.keys(rest.envelope).map((field) => [
-      field,
-      { type: 'array', items: { type: 'string' }, maxItems: 0, example: [] },
-    ]),
-  );
-  return {
-    type: 'object',
-    properties: {
-      error: { type: 'boolean', const: false, description: 'Whether it failed.' },
-      message: { type: 'string', description: 'What happened, for people.', example: rest.message },
-      data: returnsNothing ? { type: 'array', items: { type: 'string' }, maxItems: 0, example: [] } : data,
-      ...further,
-    },
-    required: ['error', 'message', 'data', ...Object.keys(further)],
-  };
+  return objectOf({
+    error: { type: 'boolean', const: false, description: 'Whether it failed.' },
+    message: { type: 'string', description: 'What happened, for people.', example: rest.message },
+    data: returnsNothing ? EMPTY_LIST : data,
+    ...Object.fromEntries(Object.keys(rest.envelope).map((field) => [field, EMPTY_LIST])),
+  });
 }
+
+const EMPTY_LIST = { type: 'array', items: { type: 'string' }, maxItems: 0, example: [], description: 'Always empty.' };
 
 const ERROR = { type: 'boolean', const: true, description: 'Whether it failed.' };
 const MESSAGE = {
@@ -133,7 +125,6 @@ const MESSAGE = {
   description: 'What went wrong, for people.',
   example: 'What went wrong, in a sentence.',
 };
-const NO_DATA = { type: 'array', items: { type: 'string' }, maxItems: 0, example: [], description: 'Always empty.' };
 const FIELD_ERRORS = {
   type: 'object',
   description: 'For each field that was refused, why.',
@@ -154,7 +145,7 @@ const ERROR_SCHEMA_NAMES: Record<ErrorBody, string> = {
   fields: 'ValidationError',
 };
 const ERROR_SCHEMAS: Record<string, Schema> = {
-  Error: objectOf({ error: ERROR, message: MESSAGE, data: NO_DATA }),
+  Error: objectOf({ error: ERROR, message: MESSAGE, data: EMPTY_LIST }),
   ErrorWithoutData: objectOf({ error: ERROR, message: MESSAGE }),
   ErrorMessage: objectOf({ message: MESSAGE }),
   ValidationError: objectOf({ message: { ...MESSAGE, example: 'title is required.' }, errors: FIELD_ERRORS }),
@@ -178,17 +169,17 @@ function errorResponse(status: ErrorStatus, rest: RestOperation, schemas: Record
   };
 }
 
-/** Replaces what REST sends as text by a string that says what it holds, and writes examples as JSON Schema does. */
-function sayTexts(node: unknown): unknown {
-  if (Array.isArray(node)) return node.map(sayTexts);
+/** Puts our own marks into the words of the standard: a part sent as text is a string, an example one of `examples`. */
+function inStandardWords(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(inStandardWords);
   if (typeof node !== 'object' || node === null) return node;
+  if (SENT_AS_TEXT in node) return { type: 'string', description: node[SENT_AS_TEXT] };
 
-  const { [SENT_AS_TEXT]: holds, ...schema } = node as Schema;
-  if (typeof holds === 'string') return { type: 'string', description: holds };
-  const { example, ...rest } = schema;
-  const isSchema = example !== undefined && !('schema' in rest);
-  const said = Object.fromEntries(
-    Object.entries(isSchema ? rest : schema).map(([key, value]) => [key, key === 'example' ? value : sayTexts(value)]),
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => {
+      if (key !== 'example') return [key, inStandardWords(value)];
+      // The content of a body keeps its example; only in schemas the word is an old one.
+      return 'schema' in node ? [key, value] : ['examples', [value]];
+    }),
   );
-  return isSchema ? { ...said, examples: [example] } : said;
 }

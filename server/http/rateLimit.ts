@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import {
   type RateLimiterAbstract,
   RateLimiterMemory,
@@ -8,6 +8,8 @@ import {
 import type { Settings } from '../env.ts';
 
 const WINDOW_SECONDS = 60;
+
+type LimitSettings = Pick<Settings, 'RATE_LIMIT_PER_MINUTE' | 'REDIS_URL'>;
 
 export type RateLimit = {
   /** Counts calls of one user or address, and tells how many of them are still within the limit. */
@@ -20,12 +22,10 @@ export type RateLimit = {
 export type Counted = { limit: number; remaining: number; callsAllowed: number; retryAfterSeconds: number };
 
 /** Counts in the process, or in Redis for all nodes together; while Redis is out of reach, each node counts for itself. */
-export async function makeRateLimit(
-  settings: Pick<Settings, 'RATE_LIMIT_PER_MINUTE' | 'REDIS_URL'>,
-): Promise<RateLimit> {
+export async function makeRateLimit(settings: LimitSettings, log: FastifyBaseLogger): Promise<RateLimit> {
   const limit = settings.RATE_LIMIT_PER_MINUTE;
   const inProcess = new RateLimiterMemory({ points: limit, duration: WINDOW_SECONDS });
-  const redis = settings.REDIS_URL ? await connectToRedis(settings.REDIS_URL) : undefined;
+  const redis = settings.REDIS_URL ? await connectToRedis(settings.REDIS_URL, log) : undefined;
   const limiter: RateLimiterAbstract = redis
     ? new RateLimiterRedis({
         storeClient: redis,
@@ -56,11 +56,17 @@ export async function makeRateLimit(
   };
 }
 
-async function connectToRedis(url: string) {
+async function connectToRedis(url: string, log: FastifyBaseLogger) {
   const { Redis } = await import('ioredis');
-  const redis = new Redis(url, { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1000 });
-  // Without a listener an unreachable Redis would end the process; the limiter counts on its own meanwhile.
-  redis.on('error', () => undefined);
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: 2000,
+    commandTimeout: 1000,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+  });
+  redis.on('error', (error) => log.warn(error, 'Redis is out of reach: this node counts for itself.'));
+  await redis.connect().catch(() => undefined);
   return redis;
 }
 

@@ -1,0 +1,263 @@
+import jwt from 'jsonwebtoken';
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { makeTokens } from '../server/security/tokens.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
+import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, testEm } from './harness/world.ts';
+
+const AUTHENTICATE = '/v1/authenticate';
+const LIST = '/services/operations/v1/operations/boards/list';
+
+const nobody = async () => makeCaller((await testService()).url);
+
+describe('POST /v1/authenticate', () => {
+  it('200 with the user and a token that later calls accept', async () => {
+    const asNobody = await nobody();
+    const user = await givenUser({ project: await givenProject() });
+
+    const answer = await asNobody.post(AUTHENTICATE, { email: user.email, password: PASSWORD });
+
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      error: false,
+      message: 'Signed in.',
+      data: {
+        needs_code__regeneration: false,
+        warn_message: '',
+        token: expect.any(String),
+        language: null,
+        id: user.id,
+        name: 'A user',
+        email: user.email,
+        superadmin: false,
+        superadmin_billing: false,
+        enable_ai: false,
+      },
+      errors: [],
+    });
+    expect((await asNobody.post(LIST, undefined, { authorization: `Bearer ${answer.body.data.token}` })).status).toBe(
+      200,
+    );
+  });
+
+  it('answers over RPC with the bare user', async () => {
+    const user = await givenUser();
+
+    const answer = await (await nobody()).rpc.auth.authenticate.mutate({ email: user.email, password: PASSWORD });
+
+    expect(answer).toMatchObject({ id: user.id, email: user.email, token: expect.any(String) });
+    expect(tokens.read(answer.token)).toMatchObject({ userId: user.id });
+  });
+
+  it('finds the e-mail address in any case, with space around it', async () => {
+    const user = await givenUser();
+
+    const answer = await (await nobody()).post(AUTHENTICATE, {
+      email: ` ${user.email.toUpperCase()} `,
+      password: PASSWORD,
+    });
+
+    expect(answer).toMatchObject({ status: 200, body: { data: { email: user.email } } });
+  });
+
+  it('accepts the fields of the second factor', async () => {
+    const user = await givenUser();
+    const sent = { email: user.email, password: PASSWORD };
+
+    for (const more of [
+      { token: null, code: null, is_recovery: null },
+      { token: 'x', code: '123456', is_recovery: true },
+    ]) {
+      expect((await (await nobody()).post(AUTHENTICATE, { ...sent, ...more })).status).toBe(200);
+    }
+  });
+
+  it('401 alike for a wrong password, an unknown address and a deactivated user', async () => {
+    const [user, inactive] = [await givenUser(), await givenUser({ is_active: false })];
+    const attempts = [
+      { email: user.email, password: `${PASSWORD} ` },
+      { email: user.email, password: PASSWORD.toUpperCase() },
+      { email: 'nobody@example.test', password: PASSWORD },
+      { email: inactive.email, password: PASSWORD },
+    ];
+
+    for (const attempt of attempts) {
+      const answer = await (await nobody()).post(AUTHENTICATE, attempt);
+      expect(answer.status).toBe(401);
+      expect(answer.body).toEqual({ error: true, message: 'The e-mail address or the password is wrong.' });
+    }
+  });
+
+  it('401 for a user with a second factor: the password alone lets nobody in', async () => {
+    const user = await givenUser({ totp_secret: 'JBSWY3DPEHPK3PXP' });
+
+    const answer = await (await nobody()).post(AUTHENTICATE, { email: user.email, password: PASSWORD });
+
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual({
+      error: true,
+      message: 'This account is protected by a second factor: a code is needed.',
+    });
+  });
+
+  it.each([
+    ['nothing', {}, { email: ['email is required.'], password: ['password is required.'] }],
+    [
+      'empty texts',
+      { email: ' ', password: '' },
+      { email: ['email is required.'], password: ['password is required.'] },
+    ],
+    ['no address', { email: 'member', password: 'x' }, { email: ['email must be an e-mail address.'] }],
+    ['a number as password', { email: 'a@b.test', password: 5 }, { password: ['password must be text.'] }],
+    ['a number as code', { email: 'a@b.test', password: 'x', code: 123456 }, { code: ['code must be text.'] }],
+    [
+      'a text as is_recovery',
+      { email: 'a@b.test', password: 'x', is_recovery: 'true' },
+      { is_recovery: ['is_recovery must be true or false.'] },
+    ],
+    ['U+0000 in the address', { email: 'a\0@b.test', password: 'x' }, { email: ['email must be an e-mail address.'] }],
+  ])('422 for %s', async (_, body, errors) => {
+    const answer = await (await nobody()).post(AUTHENTICATE, body);
+
+    expect(answer.status).toBe(422);
+    expect(answer.body).toEqual({ message: expect.any(String), errors });
+  });
+
+  it('400 without data for a body that cannot be read', async () => {
+    const answer = await (await nobody()).post(AUTHENTICATE, '{');
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: true, message: 'The body is not valid JSON.' });
+  });
+
+  it('takes a password as it is sent, whatever it holds', async () => {
+    const user = await givenUser();
+
+    for (const password of ['a\0b', '\ud800', 'x'.repeat(100_000)]) {
+      expect((await (await nobody()).post(AUTHENTICATE, { email: user.email, password })).status).toBe(401);
+    }
+  });
+
+  it('429 when too many passwords wait to be checked, and later it works again', async () => {
+    const asNobody = await nobody();
+    const user = await givenUser();
+    const attempt = () => asNobody.post(AUTHENTICATE, { email: user.email, password: PASSWORD });
+
+    const answers = await Promise.all(Array.from({ length: 130 }, attempt));
+
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused[0]!.body).toEqual({ error: true, message: 'Too many sign-ins at once. Try again shortly.' });
+    expect(refused[0]!.headers.get('retry-after')).toBe('2');
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(130 - refused.length);
+    expect((await attempt()).status).toBe(200);
+  });
+});
+
+describe('a token', () => {
+  const listWith = async (authorization: string) => (await nobody()).post(LIST, undefined, { authorization });
+  const REFUSED = { error: true, message: 'Sign in first, and send the token as "Authorization: Bearer …".' };
+  const claims = {
+    issuer: 'deckhand',
+    audience: 'deckhand-api',
+    subject: '1',
+    jwtid: '5f364aca-a792-4f75-8861-b325bd5212ed',
+  } as const;
+
+  it('401 when it is missing, malformed, forged, foreign or expired', async () => {
+    const { asMember } = await givenWorld();
+    const token = asMember.token!;
+    const { header, payload } = jwt.decode(token, { complete: true })!;
+    const keyid = header.kid!;
+    const [head, body, signature] = token.split('.');
+    const refused = [
+      '',
+      'Bearer',
+      'Bearer ',
+      token,
+      `Basic ${token}`,
+      'Bearer x.y.z',
+      `Bearer ${token}x`,
+      `Bearer ${head}.${body}.`,
+      `Bearer ${head}.${Buffer.from(JSON.stringify({ ...(payload as object), sub: '1' })).toString('base64url')}.${signature}`,
+      `Bearer ${Buffer.from(JSON.stringify({ ...header, alg: 'none' })).toString('base64url')}.${body}.`,
+      `Bearer ${jwt.sign({}, 'another secret of enough length, really', { ...claims, keyid })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, claims)}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid: 'nothing' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid: '__proto__' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, algorithm: 'HS512' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, issuer: 'another' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, audience: 'another' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, expiresIn: -1 })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, subject: 'x' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, jwtid: 'x' })}`,
+      `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, expiresIn: 60 })}`,
+    ];
+
+    for (const authorization of refused) {
+      const answer = await listWith(authorization);
+      expect(answer.status, authorization).toBe(401);
+      expect(answer.body).toEqual(REFUSED);
+    }
+    expect(await refusalOf(makeCaller((await testService()).url, 'x').rpc.boards.list.query())).toEqual({
+      status: 401,
+      message: REFUSED.message,
+    });
+  });
+
+  it('401 at once when its session is revoked or over, or its user deactivated', async () => {
+    const em = await testEm();
+    const ends = [
+      (id: number) => sql`update sessions set revoked_at = now() where user_id = ${id}`,
+      (id: number) => sql`update sessions set expires_at = now() where user_id = ${id}`,
+      (id: number) => sql`update users set is_active = false where id = ${id}`,
+      (id: number) => sql`delete from sessions where user_id = ${id}`,
+    ];
+
+    for (const end of ends) {
+      const user = await givenUser({ project: await givenProject() });
+      const authorization = `Bearer ${await givenToken(user)}`;
+      expect((await listWith(authorization)).status).toBe(200);
+      await query(em, end(user.id));
+      expect((await listWith(authorization)).status).toBe(401);
+    }
+  });
+
+  it('is of one user: a session of another does not carry it', async () => {
+    const [user, other] = [await givenUser({ project: await givenProject() }), await givenUser()];
+    const { sessionId } = tokens.read(await givenToken(other))!;
+
+    expect((await listWith(`Bearer ${tokens.sign({ userId: user.id, sessionId })}`)).status).toBe(401);
+  });
+
+  it('outlives an exchange of the signing secret', async () => {
+    const user = await givenUser();
+    const token = await givenToken(user);
+
+    const exchanged = makeTokens(['a new secret that is long enough for it', TEST_SECRET], 3600);
+
+    expect(exchanged.read(token)).toMatchObject({ userId: user.id });
+    expect(tokens.read(exchanged.sign(exchanged.read(token)!))).toBeUndefined();
+  });
+
+  it('is not needed to sign in, and a bad one does no harm there', async () => {
+    const user = await givenUser();
+
+    const answer = await (await nobody()).post(
+      AUTHENTICATE,
+      { email: user.email, password: PASSWORD },
+      { authorization: 'Bearer x' },
+    );
+
+    expect(answer.status).toBe(200);
+  });
+
+  it('403 for a user who belongs to no project', async () => {
+    const { url } = await givenService();
+    const answer = await makeCaller(url, await givenToken(await givenUser())).post(LIST);
+
+    expect(answer).toMatchObject({ status: 403, body: { error: true } });
+  });
+});

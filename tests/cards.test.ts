@@ -1,0 +1,372 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { refusalOf } from './harness/caller.ts';
+import {
+  countCards,
+  givenBoard,
+  givenCard,
+  givenGroup,
+  givenProject,
+  givenTag,
+  givenUser,
+  givenWorld,
+  stored,
+  type World,
+} from './harness/world.ts';
+
+const CREATE = '/services/operations/v1/operations/cards/create';
+
+describe('POST …/cards/create', () => {
+  let world: World;
+  beforeAll(async () => {
+    world = await givenWorld();
+  });
+
+  it('201 with the card, and everything that was not sent as documented', async () => {
+    const { asMember, project, users } = world;
+
+    const answer = await asMember.post(CREATE, { title: '  Write the post ' });
+
+    expect(answer).toMatchObject({ status: 201, body: { error: false, message: 'Card created.' } });
+    const { card } = answer.body.data;
+    expect(card).toEqual({
+      id: expect.any(Number),
+      project_id: project.id,
+      platform_id: project.platform_id,
+      master_card_id: null,
+      group_id: null,
+      owner_id: null,
+      tag_id: null,
+      created_by: users.member.id,
+      sort_order: expect.any(Number),
+      position: expect.any(Number),
+      is_master: false,
+      is_active: true,
+      is_overdue: false,
+      unique_identifier: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      evaluation_check: null,
+      tour_key: null,
+      short_description: null,
+      title: 'Write the post',
+      description: null,
+      status: 'open',
+      priority: 'normal',
+      card_type: 'regular',
+      due_date: null,
+      snoozed_until: null,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updated_at: card.created_at,
+      deleted_at: null,
+    });
+    expect(await stored('cards', card.id)).toMatchObject({ title: 'Write the post', project_id: project.id });
+  });
+
+  it('201 with every field as it was sent', async () => {
+    const { asMember, project, users } = world;
+    const group_id = await givenGroup(project, await givenBoard(project));
+    const tag_id = await givenTag(project);
+
+    const answer = await asMember.post(CREATE, {
+      title: 'All of it',
+      description: ' Two\nlines ',
+      group_id,
+      status: 'waiting',
+      owner_id: users.viewer.id,
+      tag_id,
+      due_date: '2020-02-29T12:30:00.5+02:00',
+      priority: 'urgent',
+      id: 99,
+      is_master: true,
+    });
+
+    expect(answer.status).toBe(201);
+    expect(answer.body.data.card).toMatchObject({
+      title: 'All of it',
+      description: 'Two\nlines',
+      group_id,
+      status: 'waiting',
+      owner_id: users.viewer.id,
+      tag_id,
+      due_date: '2020-02-29T10:30:00.500Z',
+      priority: 'urgent',
+      is_overdue: true,
+      is_master: false,
+      position: 1,
+    });
+  });
+
+  it('puts cards at the end of their group, and of the project', async () => {
+    const { asOwner, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const [first, second] = [await givenGroup(project, board), await givenGroup(project, board)];
+    const places = async (group_id: number | null) => {
+      const { body } = await asOwner.post(CREATE, { title: 'Next', group_id });
+      return [body.data.card.position, body.data.card.sort_order];
+    };
+
+    expect(await places(first)).toEqual([1, 1]);
+    expect(await places(first)).toEqual([2, 2]);
+    expect(await places(second)).toEqual([1, 3]);
+    expect(await places(null)).toEqual([1, 4]);
+    expect(await places(null)).toEqual([2, 5]);
+  });
+
+  it('stays at the largest position instead of overflowing', async () => {
+    const { asOwner, project } = await givenWorld();
+    const group_id = await givenGroup(project, await givenBoard(project));
+    await givenCard(project, { group_id, position: 2147483647, sort_order: 2147483647 });
+
+    const answer = await asOwner.post(CREATE, { title: 'Behind the last', group_id });
+
+    expect(answer.body.data.card).toMatchObject({ position: 2147483647, sort_order: 2147483647 });
+  });
+
+  it('is not overdue when it is closed', async () => {
+    const answer = await world.asMember.post(CREATE, {
+      title: 'Late, but done',
+      due_date: '2020-01-01',
+      status: 'closed',
+    });
+
+    expect(answer.body.data.card).toMatchObject({ is_overdue: false, due_date: '2020-01-01T00:00:00.000Z' });
+  });
+
+  it('takes null, absent and empty alike where a field may be null', async () => {
+    const empty = { description: '', status: ' ', due_date: '', priority: '' };
+    const nulls = {
+      description: null,
+      group_id: null,
+      status: null,
+      owner_id: null,
+      tag_id: null,
+      due_date: null,
+      priority: null,
+    };
+
+    for (const fields of [empty, nulls]) {
+      const answer = await world.asMember.post(CREATE, { title: 'Mostly nothing', ...fields });
+      expect(answer).toMatchObject({
+        status: 201,
+        body: { data: { card: { description: null, status: 'open', priority: 'normal', due_date: null } } },
+      });
+    }
+  });
+
+  it('counts lengths in code points', async () => {
+    const title = '🦑'.repeat(255);
+
+    const fits = await world.asMember.post(CREATE, { title });
+    const tooLong = await world.asMember.post(CREATE, { title: `${title}x` });
+
+    expect(fits.body.data.card.title).toBe(title);
+    expect(tooLong).toMatchObject({
+      status: 422,
+      body: { errors: { title: ['title must be at most 255 characters.'] } },
+    });
+  });
+
+  it.each([
+    ['a missing title', {}, { title: ['title is required.'] }],
+    ['an empty title', { title: '  ' }, { title: ['title is required.'] }],
+    ['null as title', { title: null }, { title: ['title must be text.'] }],
+    ['a number as title', { title: 5 }, { title: ['title must be text.'] }],
+    ['U+0000', { title: 'a\0b' }, { title: ['title must not hold U+0000 or half of a surrogate pair.'] }],
+    ['a lone surrogate', { title: 'a\ud800' }, { title: ['title must not hold U+0000 or half of a surrogate pair.'] }],
+    [
+      'U+0000 in the description',
+      { title: 'x', description: '\0' },
+      { description: ['description must not hold U+0000 or half of a surrogate pair.'] },
+    ],
+    ['a status of 51', { title: 'x', status: 's'.repeat(51) }, { status: ['status must be at most 50 characters.'] }],
+    [
+      'another priority',
+      { title: 'x', priority: 'medium' },
+      { priority: ['priority must be one of low, normal, high, urgent.'] },
+    ],
+    [
+      'a boolean as priority',
+      { title: 'x', priority: true },
+      { priority: ['priority must be one of low, normal, high, urgent.'] },
+    ],
+    ['a numeric string', { title: 'x', group_id: '5' }, { group_id: ['group_id must be a whole number.'] }],
+    ['a boolean id', { title: 'x', group_id: true }, { group_id: ['group_id must be a whole number.'] }],
+    ['a fraction', { title: 'x', group_id: 1.5 }, { group_id: ['group_id must be a whole number.'] }],
+    ['zero', { title: 'x', tag_id: 0 }, { tag_id: ['tag_id must be at least 1.'] }],
+    [
+      'an id out of range',
+      { title: 'x', owner_id: 2147483648 },
+      { owner_id: ['owner_id must be at most 2147483647.'] },
+    ],
+    ['an id beyond all integers', { title: 'x', owner_id: 1e300 }, { owner_id: expect.any(Array) }],
+    ['an object as id', { title: 'x', tag_id: {} }, { tag_id: ['tag_id must be a whole number.'] }],
+  ])('422 for %s', async (_, body, errors) => {
+    const answer = await world.asMember.post(CREATE, body);
+
+    expect(answer).toMatchObject({ status: 422 });
+    expect(answer.body).toEqual({ message: expect.any(String), errors });
+  });
+
+  it.each([
+    'tomorrow',
+    '2026-02-30',
+    '2026-13-01',
+    '2026-01-31T10:00:00',
+    '2026-01-31T10:00Z',
+    '2026-01-31 10:00:00Z',
+    '2026-01-31T24:00:00Z',
+    '0000-01-01',
+    '9999-12-31T23:59:59-12:00',
+    '0001-01-01T00:00:00+14:00',
+    'infinity',
+    '1e3',
+    1_700_000_000,
+  ])('422 for the due date %s', async (due_date) => {
+    const answer = await world.asMember.post(CREATE, { title: 'x', due_date });
+
+    expect(answer).toMatchObject({
+      status: 422,
+      body: { errors: { due_date: [expect.stringMatching(/^due_date must be /)] } },
+    });
+  });
+
+  it.each([
+    ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+    ['2024-02-29T23:59:59.999999-11:30', '2024-03-01T11:29:59.999Z'],
+    ['2026-01-31t10:00:00z', '2026-01-31T10:00:00.000Z'],
+    ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
+    ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
+  ])('takes the due date %s', async (due_date, answered) => {
+    const answer = await world.asMember.post(CREATE, { title: 'x', due_date });
+
+    expect(answer).toMatchObject({ status: 201, body: { data: { card: { due_date: answered } } } });
+  });
+
+  it('422 with an overview and every field that was refused', async () => {
+    const answer = await world.asMember.post(CREATE, { priority: 'x', group_id: -1 });
+
+    expect(answer.body).toEqual({
+      message: 'title is required. (and 2 more)',
+      errors: {
+        title: ['title is required.'],
+        group_id: ['group_id must be at least 1.'],
+        priority: ['priority must be one of low, normal, high, urgent.'],
+      },
+    });
+  });
+
+  it('422 for references that name nothing, all of them at once, and nothing is stored', async () => {
+    const before = await countCards(world.project);
+
+    const answer = await world.asMember.post(CREATE, {
+      title: 'x',
+      group_id: 2147483647,
+      tag_id: 2147483647,
+      owner_id: 2147483647,
+    });
+
+    expect(answer).toMatchObject({
+      status: 422,
+      body: {
+        message: 'group_id names nothing that exists. (and 2 more)',
+        errors: {
+          group_id: ['group_id names nothing that exists.'],
+          tag_id: ['tag_id names nothing that exists.'],
+          owner_id: ['owner_id names nothing that exists.'],
+        },
+      },
+    });
+    expect(await countCards(world.project)).toBe(before);
+  });
+
+  it('422 for what is deleted, for a master group and for a user who was deactivated', async () => {
+    const { asMember, project } = world;
+    const deleted = { deleted_at: new Date() };
+    const board = await givenBoard(project);
+    const master = { id: null, platform_id: null } as never;
+    const masterGroup = await givenGroup(master, await givenBoard(master, { is_master: true }), { is_master: true });
+    const references = [
+      { group_id: await givenGroup(project, board, deleted) },
+      { group_id: masterGroup },
+      { tag_id: await givenTag(project, deleted) },
+      { owner_id: (await givenUser({ project, is_active: false })).id },
+    ];
+
+    for (const reference of references) {
+      expect(await asMember.post(CREATE, { title: 'x', ...reference })).toMatchObject({ status: 422 });
+    }
+  });
+
+  it("403 for another tenant's group, tag and user, and nothing is stored", async () => {
+    const { asMember, project, otherProject, users } = world;
+    const before = await countCards(project);
+    const references = [
+      { group_id: await givenGroup(otherProject, await givenBoard(otherProject)) },
+      { tag_id: await givenTag(otherProject) },
+      { owner_id: users.outsider.id },
+    ];
+
+    for (const reference of references) {
+      const answer = await asMember.post(CREATE, { title: 'x', ...reference });
+      expect(answer.status).toBe(403);
+      expect(answer.body).toEqual({
+        error: true,
+        message: `${Object.keys(reference)[0]} names something outside this project.`,
+      });
+    }
+    expect(await countCards(project)).toBe(before);
+  });
+
+  it('403 for a viewer, whatever is sent', async () => {
+    const answer = await world.asViewer.post(CREATE, { title: 5 });
+
+    expect(answer).toMatchObject({
+      status: 403,
+      body: { error: true, message: 'This takes the role member; yours in this project is viewer.' },
+    });
+    expect(answer.body).not.toHaveProperty('data');
+  });
+
+  it('lets a superadmin act in any project', async () => {
+    const project = await givenProject();
+
+    const answer = await world.asSuperadmin.in(project.id).post(CREATE, { title: 'From above' });
+
+    expect(answer).toMatchObject({ status: 201, body: { data: { card: { project_id: project.id } } } });
+  });
+
+  it('answers over RPC with dates as dates', async () => {
+    const { card } = await world.asMember.rpc.cards.create.mutate({
+      title: 'Typed',
+      due_date: '2026-01-31',
+      priority: 'high',
+    });
+
+    expect(card).toMatchObject({
+      title: 'Typed',
+      priority: 'high',
+      due_date: new Date('2026-01-31'),
+      card_type: 'regular',
+    });
+    expect(card.created_at).toBeInstanceOf(Date);
+  });
+
+  it('coerces nothing, on either surface, after any call', async () => {
+    for (const group_id of ['5', true, '', null, 1.5]) await world.asMember.post(CREATE, { title: 'x', group_id });
+
+    const rest = await world.asMember.post(CREATE, { title: 'x', group_id: '5' });
+    const rpc = await refusalOf(world.asMember.rpc.cards.create.mutate({ title: 'x', group_id: '5' as never }));
+
+    expect({ status: rest.status, ...rest.body }).toEqual(rpc);
+    expect(rpc).toMatchObject({ status: 422, errors: { group_id: ['group_id must be a whole number.'] } });
+  });
+
+  it('creates 20 cards at once, in one group, without a fault', async () => {
+    const { asMember, project } = world;
+    const group_id = await givenGroup(project, await givenBoard(project));
+
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => asMember.post(CREATE, { title: 'At once', group_id })),
+    );
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
+  });
+});

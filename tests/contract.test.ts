@@ -1,0 +1,326 @@
+import { request as httpRequest } from 'node:http';
+import { connect as connectSocket } from 'node:net';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { restProcedures } from '../server/http/procedures.ts';
+import { testService } from './harness/service.ts';
+import { givenWorld, type World } from './harness/world.ts';
+
+const CREATE = '/services/operations/v1/operations/cards/create';
+const LIST = '/services/operations/v1/operations/boards/list';
+
+let url: string;
+let world: World;
+beforeAll(async () => {
+  url = (await testService()).url;
+  world = await givenWorld();
+});
+
+const protectedPaths = () => restProcedures.filter(({ access }) => access !== 'anyone').map(({ rest }) => rest.path);
+
+describe('every answer under /api and /trpc', () => {
+  it('carries the rate limit and a request id', async () => {
+    const addresses = [
+      '/api',
+      '/api/',
+      '/api/nothing',
+      `/api${CREATE}`,
+      '/api/%zz',
+      '/trpc',
+      '/trpc/boards.list',
+      '/trpc/nothing',
+      '/trpc/%zz',
+      '/trpc/a/b',
+    ];
+
+    for (const path of addresses) {
+      for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+        const { status, headers } = await fetch(url + path, { method });
+        expect(status, `${method} ${path}`).toBeGreaterThanOrEqual(400);
+        expect(headers.get('x-ratelimit-limit'), `${method} ${path}`).toBe('1000000');
+        expect(headers.get('x-ratelimit-remaining'), `${method} ${path}`).toMatch(/^\d+$/);
+        expect(headers.get('x-request-id'), `${method} ${path}`).toMatch(/^[0-9a-f-]{36}$/);
+      }
+    }
+  });
+
+  it('is named as its caller named it, if the name is harmless, and so is its line in the log', async () => {
+    const { logged } = await testService();
+
+    const named = await world.asViewer.post(LIST, undefined, { 'x-request-id': 'trace-1.a:b' });
+    const renamed = await world.asViewer.post(LIST, undefined, { 'x-request-id': 'evil\tname"' });
+
+    expect(named.headers.get('x-request-id')).toBe('trace-1.a:b');
+    expect(renamed.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(logged.find(({ reqId }) => reqId === 'trace-1.a:b')).toMatchObject({
+      surface: 'rest',
+      operation: 'boards.list',
+      status: 200,
+      user: world.users.viewer.id,
+    });
+  });
+});
+
+describe('REST paths', () => {
+  it('404 for an unknown path, whatever is sent there', async () => {
+    const body = { error: true, message: 'There is no such path.', data: [] };
+
+    for (const path of ['/nothing', `${CREATE}/`, CREATE.toUpperCase(), '', '/']) {
+      const answer = await world.asMember.post(path, '{');
+      expect(answer.status, path).toBe(404);
+      expect(answer.body).toEqual(body);
+    }
+  });
+
+  it('405 with Allow for another method, on every path', async () => {
+    for (const { rest } of restProcedures) {
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        const response = await fetch(`${url}/api${rest.path}`, { method });
+        expect(response.status, `${method} ${rest.path}`).toBe(405);
+        expect(response.headers.get('allow')).toBe('POST');
+        expect(await response.json()).toEqual({
+          error: true,
+          message: `${method} is not possible here: every operation is a POST.`,
+          data: [],
+        });
+      }
+    }
+  });
+
+  it('401 before the body is looked at, on every path that needs a token', async () => {
+    for (const path of protectedPaths()) {
+      const answer = await world.asNobody.post(path, '{');
+      expect(answer.status, path).toBe(401);
+      expect(answer.body).toEqual({ error: true, message: expect.any(String) });
+    }
+  });
+
+  it('403 before the body is looked at', async () => {
+    expect(await world.asViewer.post(CREATE, '{')).toMatchObject({ status: 403 });
+  });
+});
+
+describe('REST bodies', () => {
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+  it.each([
+    ['broken JSON', '{"title": "x"', 'The body is not valid JSON.'],
+    ['no JSON at all', 'title=x', 'The body is not valid JSON.'],
+    ['an array', '[{"title": "x"}]', 'The body must be a JSON object.'],
+    ['null', 'null', 'The body must be a JSON object.'],
+    ['a text', '"title"', 'The body must be a JSON object.'],
+    ['a number', '5', 'The body must be a JSON object.'],
+    ['65 levels', `{"title": "x", "more": ${nested(64)}}`, 'The body is nested too deeply: at most 64 levels.'],
+    ['half a million levels', nested(500_000), 'The body is nested too deeply: at most 64 levels.'],
+    [
+      'more than 1 MiB',
+      `{"title": "x", "description": "${'d'.repeat(1024 * 1024)}"}`,
+      'The body is too large: at most 1 MiB.',
+    ],
+    ['nothing', '', 'Send a JSON object as the body, with Content-Type application/json.'],
+  ])('400 for %s', async (_, body, message) => {
+    const answer = await world.asMember.post(CREATE, body, { 'content-type': 'application/json' });
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: true, message, data: [] });
+    expect(answer.headers.get('x-ratelimit-limit')).toBe('1000000');
+  });
+
+  it('400 for text that is not UTF-8', async () => {
+    const response = await fetch(`${url}/api${CREATE}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${world.asMember.token}` },
+      body: Buffer.concat([Buffer.from('{"title": "'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
+    });
+
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({ error: true, message: 'The body is not valid UTF-8.', data: [] });
+  });
+
+  it('takes 64 levels, and brackets in texts are none', async () => {
+    const deep = `{"title": "x", "more": ${nested(63)}}`;
+    const bracketed = JSON.stringify({ title: `${'['.repeat(100)}"\\{` });
+
+    expect((await world.asMember.post(CREATE, deep)).status).toBe(201);
+    expect((await world.asMember.post(CREATE, bracketed)).status).toBe(201);
+  });
+
+  it('takes JSON with parameters of its type, in any case', async () => {
+    for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']) {
+      expect((await world.asMember.post(CREATE, '{"title": "x"}', { 'content-type': type })).status, type).toBe(201);
+    }
+  });
+
+  it('400 for another type', async () => {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/jsonp',
+      'nonsense',
+    ]) {
+      const answer = await world.asMember.post(CREATE, '{"title": "x"}', { 'content-type': type });
+      expect(answer.status, type).toBe(400);
+      expect(answer.body).toEqual({
+        error: true,
+        message: 'Send the body as Content-Type application/json.',
+        data: [],
+      });
+    }
+  });
+
+  it('400 without a type where a body is needed', async () => {
+    const status = await new Promise((resolve, reject) => {
+      const sent = httpRequest(
+        `${url}/api${CREATE}`,
+        { method: 'POST', headers: { authorization: `Bearer ${world.asMember.token}` } },
+        (response) => resolve(response.statusCode),
+      );
+      sent.on('error', reject);
+      sent.end('{"title": "x"}');
+    });
+
+    expect(status).toBe(400);
+  });
+
+  it('ignores fields that it does not know, even odd ones', async () => {
+    const answer = await world.asMember.post(
+      CREATE,
+      '{"title": "x", "__proto__": {"title": 5}, "constructor": 1, "toString": null, "project_id": 1}',
+    );
+
+    expect(answer).toMatchObject({ status: 201, body: { data: { card: { project_id: world.project.id } } } });
+  });
+
+  it('survives a request that is cut off', async () => {
+    await new Promise<void>((resolve) => {
+      const socket = connectSocket(Number(new URL(url).port), '127.0.0.1', () => {
+        socket.write(
+          `POST /api${CREATE} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"tit`,
+        );
+        socket.destroy();
+        resolve();
+      });
+    });
+
+    expect((await world.asViewer.post(LIST)).status).toBe(200);
+  });
+});
+
+describe('the RPC surface', () => {
+  const call = async (path: string, body: unknown, more: RequestInit = {}) => {
+    const response = await fetch(`${url}/trpc/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${world.asMember.token}` },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...more,
+    });
+    return { status: response.status, body: (await response.json()) as any, headers: response.headers };
+  };
+
+  it('405 for GET, so that no input stands in a URL', async () => {
+    const response = await fetch(`${url}/trpc/boards.list`, {
+      headers: { authorization: `Bearer ${world.asMember.token}` },
+    });
+
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('POST');
+    expect(await response.json()).toMatchObject({ error: { json: { data: { httpStatus: 405 } } } });
+  });
+
+  it.each([
+    ['broken JSON', 'cards.create', '{', 400, 'The body is not valid JSON.'],
+    ['an input that is no object', 'cards.create', { json: [1] }, 400, 'The input must be an object.'],
+    ['no input', 'cards.create', {}, 400, 'The input must be an object.'],
+    [
+      'a body nested too deeply',
+      'cards.create',
+      '['.repeat(100) + ']'.repeat(100),
+      400,
+      'The body is nested too deeply: at most 64 levels.',
+    ],
+    ['a wrong field', 'cards.create', { json: { title: 5 } }, 422, 'title must be text.'],
+    ['an unknown procedure', 'cards.nothing', { json: {} }, 404, 'No procedure found on path "cards.nothing"'],
+    ['an odd procedure', 'constructor', { json: {} }, 404, 'No procedure found on path "constructor"'],
+  ])('tells of %s as REST would', async (_, path, body, status, message) => {
+    const answer = await call(path, body);
+
+    expect(answer.status).toBe(status);
+    expect(answer.body.error.json).toMatchObject({ message, data: { httpStatus: status } });
+    expect(JSON.stringify(answer.body)).not.toMatch(/stack|node_modules/);
+  });
+
+  it('400 for another content type, form data included', async () => {
+    const form = new FormData();
+    form.set('title', 'x');
+    const answer = await call('cards.create', '', {
+      body: form,
+      headers: { authorization: `Bearer ${world.asMember.token}` },
+    });
+
+    expect(answer).toMatchObject({ status: 400, body: { error: { json: { data: { httpStatus: 400 } } } } });
+  });
+
+  it('401 and 403 before the input is looked at', async () => {
+    const asViewer = { 'content-type': 'application/json', authorization: `Bearer ${world.asViewer.token}` };
+
+    expect((await call('cards.create', '{', { headers: { 'content-type': 'application/json' } })).status).toBe(401);
+    expect((await call('cards.create', '{', { headers: asViewer })).status).toBe(403);
+  });
+
+  it('400 for a batch of more than 50', async () => {
+    expect((await call(`${Array(51).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(400);
+    expect((await call(`${Array(50).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(200);
+  });
+
+  it('answers a batch call by call', async () => {
+    const answer = await call('cards.create,cards.create?batch=1', {
+      0: { json: { title: 'Fine' } },
+      1: { json: { title: 5 } },
+    });
+
+    expect(answer.status).toBe(207);
+    expect(answer.body).toMatchObject([
+      { result: { data: { json: { card: { title: 'Fine' } } } } },
+      { error: { json: { data: { httpStatus: 422 } } } },
+    ]);
+  });
+});
+
+describe('beside the surfaces', () => {
+  it('serves health, metrics, the document and the pages', async () => {
+    const expected: Record<string, RegExp> = {
+      '/health/live': /"live"/,
+      '/health/ready': /"ready"/,
+      '/metrics': /deckhand_request_duration_seconds_bucket\{.*operation="boards\.list"/,
+      '/openapi.json': /"openapi":"3\.1/,
+      '/': /Deckhand/,
+      '/docs': /swagger-ui-bundle\.js/,
+      '/docs/swagger-ui-bundle.js': /SwaggerUIBundle/,
+      '/docs/swagger-ui.css': /swagger-ui/,
+      '/pages/docs.js': /openapi\.json/,
+      '/pages/pages.css': /prefers-color-scheme/,
+    };
+    await world.asViewer.post(LIST);
+
+    for (const [path, holds] of Object.entries(expected)) {
+      const response = await fetch(url + path);
+      expect(response.status, path).toBe(200);
+      expect(await response.text(), path).toMatch(holds);
+    }
+  });
+
+  it('has pages that fetch nothing from elsewhere', async () => {
+    for (const path of ['/', '/docs']) {
+      const page = await (await fetch(url + path)).text();
+      expect(page.match(/(?:src|href)="(?!\/)[^"]*"/g)).toBeNull();
+    }
+  });
+
+  it('404 for anything else, in the usual shape', async () => {
+    for (const path of ['/nothing', '/docs/package.json', '/pages/../app.ts', '/apinothing']) {
+      const response = await fetch(url + path);
+      expect(response.status, path).toBe(404);
+      expect(await response.json()).toEqual({ error: true, message: 'There is no such path.', data: [] });
+    }
+  });
+});

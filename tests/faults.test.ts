@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { connect, type Database } from '../server/database/connect.ts';
+import { query } from '../server/database/query.ts';
+import { readSettings } from '../server/env.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { onServer } from './harness/server.ts';
+import { databaseUrl, givenService, TEST_SECRET } from './harness/service.ts';
+import { givenProject, givenToken, givenUser } from './harness/world.ts';
+
+const CREATE = '/services/operations/v1/operations/cards/create';
+const LIST = '/services/operations/v1/operations/boards/list';
+const FAULT = 'Something went wrong on our side. Try again later.';
+
+/** A connection of its own to the run's database, so that it can be broken. */
+const givenDatabase = (more: Record<string, string> = {}): Promise<Database> =>
+  connect(readSettings({ DATABASE_URL: databaseUrl, JWT_SECRET: TEST_SECRET, ...more }));
+
+const givenCallerOn = async (database: Database) => {
+  const service = await givenService({}, database);
+  return {
+    ...service,
+    caller: makeCaller(service.url, await givenToken(await givenUser({ project: await givenProject() }))),
+  };
+};
+
+describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
+  it('500 with the documented body, and no internals, while the database is gone', async () => {
+    const name = `deckhand_gone_${randomBytes(6).toString('hex')}`;
+    await onServer(databaseUrl!, `create database ${name}`);
+    const database = await givenDatabase({
+      DATABASE_URL: Object.assign(new URL(databaseUrl!), { pathname: `/${name}` }).href,
+    });
+    const { caller, url, logged } = await givenCallerOn(database);
+    await onServer(databaseUrl!, `drop database ${name} with (force)`);
+
+    const listed = await caller.post(LIST);
+    const signedIn = await makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' });
+
+    expect(listed.status).toBe(500);
+    expect(listed.body).toEqual({ error: true, message: FAULT, data: [] });
+    expect(listed.headers.get('x-ratelimit-limit')).toBe('1000000');
+    expect(signedIn.status).toBe(500);
+    expect(signedIn.body).toEqual({ error: true, message: FAULT });
+    expect(await refusalOf(caller.rpc.boards.list.query())).toEqual({ status: 500, message: FAULT });
+    expect(logged.filter(({ level }) => level === 50).length).toBeGreaterThanOrEqual(3);
+    expect((await fetch(`${url}/health/ready`)).status).toBe(503);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    await database.close();
+  });
+
+  it('429 with Retry-After when no connection is free in time, and then it works again', async () => {
+    const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
+    const { caller } = await givenCallerOn(database);
+    const holds = Array.from({ length: 2 }, () =>
+      database.fork().transactional((em) => query(em, sql`select pg_sleep(6)`)),
+    );
+
+    const busy = await caller.post(LIST);
+
+    expect(busy.status).toBe(429);
+    expect(busy.body).toEqual({ error: true, message: 'The service is busy. Try again shortly.' });
+    expect(busy.headers.get('retry-after')).toBe('1');
+    await Promise.all(holds);
+    expect((await caller.post(LIST)).status).toBe(200);
+    await database.close();
+  });
+
+  it('goes on after the server dropped its connections', async () => {
+    const database = await givenDatabase();
+    const { caller } = await givenCallerOn(database);
+    const other = await givenDatabase();
+    expect((await caller.post(LIST)).status).toBe(200);
+
+    await query(
+      other.fork(),
+      sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'idle'`,
+    );
+    await expect.poll(async () => (await caller.post(LIST)).status).toBe(200);
+
+    expect((await caller.post(CREATE, { title: 'Afterwards' })).status).toBe(201);
+    await database.close();
+    await other.close();
+  });
+});

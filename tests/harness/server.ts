@@ -1,0 +1,40 @@
+import { userInfo } from 'node:os';
+import { MikroORM } from '@mikro-orm/postgresql';
+
+/** The PostgreSQL server to test on as well, if one is in reach: the one named, or one on this machine that lets us in. */
+export async function findTestServer(): Promise<{ url: string } | { url?: undefined; reason: string }> {
+  const { TEST_DATABASE_URL } = process.env;
+  if (TEST_DATABASE_URL) {
+    await onServer(TEST_DATABASE_URL, 'select 1').catch((cause) => {
+      throw new Error('TEST_DATABASE_URL names no PostgreSQL server in reach.', { cause });
+    });
+    return { url: TEST_DATABASE_URL };
+  }
+
+  let reason = '';
+  for (const user of new Set([userInfo().username, 'postgres'])) {
+    const url = `postgresql://${user}@127.0.0.1:5432/postgres`;
+    try {
+      await onServer(url, 'select 1');
+      return { url };
+    } catch (error) {
+      reason = (error as Error).message || (error as { code?: string }).code || 'no answer';
+    }
+  }
+  return { reason: `None is in reach on 127.0.0.1:5432 (${reason}); TEST_DATABASE_URL can name one.` };
+}
+
+/** Runs one statement outside the databases that are tested. */
+export async function onServer(clientUrl: string, statement: string): Promise<void> {
+  const orm = await MikroORM.init({
+    clientUrl,
+    entities: [],
+    discovery: { warnWhenNoEntities: false },
+    driverOptions: { connectionTimeoutMillis: 2000 },
+  });
+  try {
+    await orm.em.getConnection().execute(statement);
+  } finally {
+    await orm.close(true);
+  }
+}

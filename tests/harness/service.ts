@@ -1,0 +1,66 @@
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { buildApp } from '../../server/app.ts';
+import { connect, type Database } from '../../server/database/connect.ts';
+import { migrate } from '../../server/database/migrate.ts';
+import { IN_MEMORY } from '../../server/database/options.ts';
+import { readSettings, type Settings } from '../../server/env.ts';
+import { makeRateLimit } from '../../server/http/rateLimit.ts';
+import { makeTokens } from '../../server/security/tokens.ts';
+
+/** The database that this run of the suites is on; undefined on the embedded one. */
+export const databaseUrl = inject('databaseUrl') as string | undefined;
+
+export const TEST_SECRET = 'a secret for tests that nobody else uses';
+export const tokens = makeTokens([TEST_SECRET], 3600);
+
+const settingsWith = (more: Record<string, string>): Settings =>
+  readSettings({
+    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : { DATA_DIR: IN_MEMORY }),
+    JWT_SECRET: TEST_SECRET,
+    RATE_LIMIT_PER_MINUTE: '1000000',
+    LOG_LEVEL: 'silent',
+    ...more,
+  });
+
+let opened: Promise<Database> | undefined;
+
+/** One database for the whole run. */
+export function testDatabase(): Promise<Database> {
+  opened ??= openDatabase();
+  return opened;
+}
+
+async function openDatabase() {
+  const database = await connect(settingsWith({}));
+  await migrate(database);
+  return database;
+}
+
+export type TestService = { url: string; app: FastifyInstance; logged: Record<string, unknown>[] };
+
+/** A service of its own on the run's database, for tests that need other settings. */
+export async function givenService(more: Record<string, string> = {}, database?: Database): Promise<TestService> {
+  const settings = settingsWith(more);
+  const logged: Record<string, unknown>[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const app = await buildApp({
+    database: database ?? (await testDatabase()),
+    tokens,
+    rateLimit: await makeRateLimit(settings, logger),
+    logger,
+    trustProxy: settings.TRUST_PROXY,
+    publicUrl: () => 'http://deckhand.test',
+    isStopping: () => false,
+  });
+  return { url: await app.listen({ host: '127.0.0.1', port: 0 }), app, logged };
+}
+
+let shared: Promise<TestService> | undefined;
+
+/** The service that tests without wishes of their own share. */
+export function testService(): Promise<TestService> {
+  shared ??= givenService();
+  return shared;
+}

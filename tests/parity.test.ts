@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { exampleOf, type Schema } from '../server/http/example.ts';
+import { type Procedure, procedures, restProcedures } from '../server/http/procedures.ts';
+import { SENT_AS_TEXT } from '../shared/fields.ts';
+import type { TestCaller } from './harness/caller.ts';
+import { givenUser, givenWorld, PASSWORD, type World } from './harness/world.ts';
+
+/**
+ * Walks the router: whatever a procedure is sent, both surfaces say the same. An added procedure is covered by being
+ * there; one whose example input needs a start state gets it here.
+ */
+const startStates: Record<string, (world: World) => Promise<object>> = {
+  'auth.authenticate': async () => ({ email: (await givenUser()).email, password: PASSWORD }),
+};
+
+const jsonSchemaOf = (schema: z.ZodType): Schema =>
+  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Schema;
+
+async function validInput({ name, input }: Procedure, world: World): Promise<object | undefined> {
+  const state = startStates[name];
+  if (state) return state(world);
+  if (!input) return undefined;
+  const schema = jsonSchemaOf(input);
+  const required = Object.entries(schema.properties ?? {}).filter(([field]) => schema.required?.includes(field));
+  return Object.fromEntries(required.map(([field, property]) => [field, exampleOf(property, {})]));
+}
+
+/** The input with one field after the other replaced by what it can't be. */
+function invalidInputs({ input }: Procedure, valid: object | undefined): unknown[] {
+  if (!input) return [];
+  const fields = Object.keys(jsonSchemaOf(input).properties ?? {});
+  const wrong = [5, '5', true, '', null, 1.5, -1, 2147483648, 'x'.repeat(300), '\0', '\ud800', [], {}, [[]]];
+  return [{}, ...fields.flatMap((field) => wrong.map((value) => ({ ...valid, [field]: value })))];
+}
+
+/** One outcome in the terms of both surfaces: what is only the surface's is taken off. */
+async function overRest(caller: TestCaller, { rest, output }: Procedure, input: unknown) {
+  const { status, body } = await caller.post(rest!.path, input);
+  if (status >= 400) return { status, message: body.message, errors: body.errors };
+  expect(status).toBe(rest!.status);
+  return { data: withoutVolatile(asTyped(output, body.data)) };
+}
+
+async function overRpc(caller: TestCaller, { name, type }: Procedure, input: unknown) {
+  const [router, procedure] = name.split('.') as [string, string];
+  const call = (caller.rpc as any)[router][procedure][type === 'query' ? 'query' : 'mutate'];
+  try {
+    const result = await call(input);
+    return { data: withoutVolatile(result === undefined ? [] : JSON.parse(JSON.stringify(result))) };
+  } catch (error: any) {
+    return { status: error.data.httpStatus, message: error.message, errors: error.data.errors };
+  }
+}
+
+/** Reads what REST sent as text. */
+function asTyped(schema: z.ZodType, value: any): any {
+  if (z.globalRegistry.get(schema)?.[SENT_AS_TEXT] !== undefined) return JSON.parse(value);
+  if (schema instanceof z.ZodArray)
+    return value.map((element: unknown) => asTyped(schema.element as z.ZodType, element));
+  if (!(schema instanceof z.ZodObject)) return value;
+  return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, asTyped(schema.shape[field], part)]));
+}
+
+const VOLATILE = /^(id|token|email|unique_identifier|created_by|.+_id|.+_at)$/;
+
+function withoutVolatile(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (key, part) => (VOLATILE.test(key) && part !== null ? typeof part : part)));
+}
+
+describe.each(restProcedures.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
+  it('has the same effect and answer on both surfaces', async () => {
+    const [here, there] = [await givenWorld(), await givenWorld()];
+
+    const rest = await overRest(here.asSuperadmin, procedure, await validInput(procedure, here));
+    const rpc = await overRpc(there.asSuperadmin, procedure, await validInput(procedure, there));
+
+    expect(rest).toEqual(rpc);
+  });
+
+  it('refuses the same inputs with the same words', async () => {
+    const world = await givenWorld();
+    const inputs = invalidInputs(procedure, await validInput(procedure, world));
+
+    for (const input of inputs) {
+      const rest = await overRest(world.asSuperadmin, procedure, input);
+      const rpc = await overRpc(world.asSuperadmin, procedure, input);
+      if (rest.status === undefined) expect(rpc.status, JSON.stringify(input)).toBeUndefined();
+      else expect(rest, JSON.stringify(input)).toEqual(rpc);
+    }
+  });
+
+  it('refuses the same callers with the same words', async () => {
+    const world = await givenWorld();
+    const input = await validInput(procedure, world);
+
+    for (const who of ['asNobody', 'asViewer', 'asMember', 'asOwner', 'asOutsider', 'asSuperadmin'] as const) {
+      const rest = await overRest(world[who], procedure, input);
+      const rpc = await overRpc(world[who], procedure, input);
+      expect([who, rest.status, rest.message]).toEqual([who, rpc.status, rpc.message]);
+    }
+  });
+});
+
+describe('the router', () => {
+  it('says of every procedure who may call it, and what it answers', () => {
+    for (const { name, access, output } of procedures) {
+      expect(access, name).toBeDefined();
+      expect(output, name).toBeDefined();
+    }
+  });
+
+  it('has each REST path once, below the documented areas', () => {
+    const paths = restProcedures.map(({ rest }) => rest.path);
+
+    expect(new Set(paths).size).toBe(paths.length);
+    for (const path of paths)
+      expect(path).toMatch(/^\/v1\/authenticate$|^\/services\/(operations|platforms|websites)\/v1\/[a-z/-]+$/);
+  });
+});

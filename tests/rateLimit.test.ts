@@ -1,0 +1,153 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { givenService } from './harness/service.ts';
+import { givenProject, givenToken, givenUser, givenWorld, testEm } from './harness/world.ts';
+
+const LIST = '/services/operations/v1/operations/boards/list';
+const AUTHENTICATE = '/v1/authenticate';
+
+const givenCaller = async (limit: number, more: Record<string, string> = {}) => {
+  const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: String(limit), ...more });
+  const user = await givenUser({ project: await givenProject() });
+  return { url, user, caller: makeCaller(url, await givenToken(user)) };
+};
+
+describe('the rate limit', () => {
+  it('counts down, and beyond it answers 429 with Retry-After', async () => {
+    const { caller } = await givenCaller(3);
+
+    for (const remaining of ['2', '1', '0']) {
+      const answer = await caller.post(LIST);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('x-ratelimit-limit')).toBe('3');
+      expect(answer.headers.get('x-ratelimit-remaining')).toBe(remaining);
+      expect(answer.headers.get('retry-after')).toBeNull();
+    }
+    const refused = await caller.post(LIST);
+
+    expect(refused.status).toBe(429);
+    expect(refused.body).toEqual({ error: true, message: 'Too many requests. Try again later.' });
+    expect(refused.headers.get('x-ratelimit-remaining')).toBe('0');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+  });
+
+  it('is one for all tokens and surfaces of a user, and another for each user', async () => {
+    const { url, user, caller } = await givenCaller(2);
+    const second = makeCaller(url, await givenToken(user));
+    const somebodyElse = makeCaller(url, await givenToken(await givenUser({ project: await givenProject() })));
+
+    expect((await caller.post(LIST)).status).toBe(200);
+    await second.rpc.boards.list.query();
+
+    expect((await caller.post(LIST)).status).toBe(429);
+    expect(await refusalOf(second.rpc.boards.list.query())).toEqual({
+      status: 429,
+      message: 'Too many requests. Try again later.',
+    });
+    expect((await somebodyElse.post(LIST)).status).toBe(200);
+  });
+
+  it('is checked before the token, the path and the body', async () => {
+    const { url } = await givenCaller(1);
+    const asNobody = makeCaller(url);
+
+    expect((await asNobody.post(LIST)).status).toBe(401);
+    for (const path of [LIST, '/nothing', AUTHENTICATE]) expect((await asNobody.post(path, '{')).status).toBe(429);
+  });
+
+  it('counts a batch call by call: those beyond it are refused, the others served', async () => {
+    const { caller } = await givenCaller(3);
+
+    const calls = await Promise.allSettled(Array.from({ length: 5 }, () => caller.rpc.boards.list.query()));
+
+    expect(calls.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
+    const [refused] = calls.slice(3) as PromiseRejectedResult[];
+    expect(refused!.reason.data).toMatchObject({
+      code: 'TOO_MANY_REQUESTS',
+      httpStatus: 429,
+      retryAfterSeconds: expect.any(Number),
+    });
+    const { headers } = await caller.post(LIST);
+    expect(headers.get('x-ratelimit-remaining')).toBe('0');
+  });
+
+  it('puts Retry-After on a batch of which a part was refused', async () => {
+    const { url, caller } = await givenCaller(1);
+
+    const response = await fetch(`${url}/trpc/boards.list,boards.list?batch=1`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${caller.token}` },
+      body: '{}',
+    });
+
+    expect(response.status).toBe(207);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('0');
+  });
+
+  it('counts a revoked token for the address that sent it, not for the user', async () => {
+    const { url, user, caller } = await givenCaller(2);
+    const stolen = caller;
+    await query(await testEm(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
+
+    expect((await stolen.post(LIST)).status).toBe(401);
+    expect((await stolen.post(LIST)).status).toBe(401);
+    expect((await stolen.post(LIST)).status).toBe(429);
+
+    const fresh = await makeCaller(url, await givenToken(user)).post(LIST);
+    expect(fresh.status).toBe(200);
+    expect(fresh.headers.get('x-ratelimit-remaining')).toBe('1');
+  });
+
+  it('believes X-Forwarded-For only where a proxy is trusted', async () => {
+    const from = (address: string) => ({ 'x-forwarded-for': address });
+    const direct = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1' })).url);
+    const behindProxy = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1', TRUST_PROXY: '127.0.0.1' })).url);
+
+    expect((await direct.post(LIST, undefined, from('10.0.0.1'))).status).toBe(401);
+    expect((await direct.post(LIST, undefined, from('10.0.0.2'))).status).toBe(429);
+    expect((await behindProxy.post(LIST, undefined, from('10.0.0.1'))).status).toBe(401);
+    expect((await behindProxy.post(LIST, undefined, from('10.0.0.2'))).status).toBe(401);
+    expect((await behindProxy.post(LIST, undefined, from('10.0.0.1'))).status).toBe(429);
+  });
+
+  it('goes on in the process while Redis is out of reach', async () => {
+    const { caller } = await givenCaller(1, { REDIS_URL: 'redis://127.0.0.1:1' });
+
+    expect((await caller.post(LIST)).status).toBe(200);
+    expect((await caller.post(LIST)).status).toBe(429);
+  });
+});
+
+const redis = process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379';
+const hasRedis = await import('ioredis').then(async ({ Redis }) => {
+  const client = new Redis(redis, { lazyConnect: true, retryStrategy: null });
+  client.on('error', () => undefined);
+  return client.connect().then(
+    () => {
+      client.disconnect();
+      return true;
+    },
+    () => false,
+  );
+});
+
+describe.skipIf(!hasRedis)('the rate limit in Redis (skipped where none is in reach)', () => {
+  it('is one for all nodes', async () => {
+    const settings = { RATE_LIMIT_PER_MINUTE: '3', REDIS_URL: redis };
+    const [first, second] = [await givenService(settings), await givenService(settings)];
+    const { asMember } = await givenWorld(first);
+    const elsewhere = makeCaller(second.url, asMember.token);
+
+    const remaining = [];
+    for (const caller of [asMember, elsewhere, asMember])
+      remaining.push((await caller.post(LIST)).headers.get('x-ratelimit-remaining'));
+
+    expect(remaining).toEqual(['2', '1', '0']);
+    expect((await asMember.post(LIST)).status).toBe(429);
+    expect((await elsewhere.post(LIST)).status).toBe(429);
+  });
+});

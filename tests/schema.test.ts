@@ -1,0 +1,98 @@
+import { type RawBuilder, sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { testDatabase } from './harness/service.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenGroup,
+  givenProject,
+  givenTag,
+  givenUser,
+  stored,
+  testEm,
+} from './harness/world.ts';
+
+const refused = async (statement: RawBuilder<unknown>) =>
+  query(await testEm(), statement).then(
+    () => 'accepted',
+    ({ code }) => code,
+  );
+
+const FOREIGN_KEY = '23503';
+const UNIQUE = '23505';
+const CHECK = '23514';
+
+describe('the tables', () => {
+  it('are what the entities say, but for the references that keep tenants apart', async () => {
+    const { orm } = await testDatabase();
+
+    const difference = (await orm.schema.getUpdateSchemaSQL({ wrap: false })).split('\n').filter(Boolean);
+
+    const unknown = difference.filter((statement) => !/drop constraint "\w+_same_tenant_\w+"/.test(statement));
+    expect(unknown).toEqual([]);
+  });
+
+  it('refuse a card in a group, with a tag or an owner of another project', async () => {
+    const [project, other] = [await givenProject(), await givenProject()];
+    const card = await givenCard(project);
+    const change = (column: string, id: number) =>
+      refused(sql`update cards set ${sql.ref(column)} = ${id} where id = ${card}`);
+
+    expect(await change('group_id', await givenGroup(other, await givenBoard(other)))).toBe(FOREIGN_KEY);
+    expect(await change('tag_id', await givenTag(other))).toBe(FOREIGN_KEY);
+    expect(await change('owner_id', (await givenUser({ project: other })).id)).toBe(FOREIGN_KEY);
+    expect(await change('platform_id', other.platform_id)).toBe(FOREIGN_KEY);
+  });
+
+  it('refuse a second copy of a master card in one project, deleted or not', async () => {
+    const project = await givenProject();
+    const nowhere = { id: null, platform_id: null } as never;
+    const group_id = await givenGroup(nowhere, await givenBoard(nowhere, { is_master: true }), { is_master: true });
+    const master_card_id = await givenCard(nowhere, { is_master: true, group_id });
+    await givenCard(project, { master_card_id, deleted_at: new Date() });
+
+    const second = sql`insert into cards (project_id, platform_id, title, master_card_id) values (${project.id}, ${project.platform_id}, 'x', ${master_card_id})`;
+    expect(await refused(second)).toBe(UNIQUE);
+  });
+
+  it('refuse a master card of a project, and a regular one of none', async () => {
+    const { id, platform_id } = await givenProject();
+
+    expect(
+      await refused(
+        sql`insert into cards (project_id, platform_id, title, is_master) values (${id}, ${platform_id}, 'x', true)`,
+      ),
+    ).toBe(CHECK);
+    expect(await refused(sql`insert into cards (title) values ('x')`)).toBe(CHECK);
+  });
+
+  it('refuse two users with one e-mail address, in any case', async () => {
+    const { email } = await givenUser();
+
+    expect(
+      await refused(sql`insert into users (name, email, password_hash) values ('x', ${email.toUpperCase()}, 'x')`),
+    ).toBe(UNIQUE);
+  });
+
+  it('refuse a version that is published without approval', async () => {
+    const { platform_id } = await givenProject();
+    const theme = sql`with theme as (insert into themes (platform_id, name) values (${platform_id}, 'x') returning id)`;
+
+    expect(
+      await refused(
+        sql`${theme} insert into theme_versions (theme_id, version, theme_status) select id, '1', 'published' from theme`,
+      ),
+    ).toBe(CHECK);
+  });
+
+  it('free the cards of a member who leaves', async () => {
+    const project = await givenProject();
+    const user = await givenUser({ project });
+    const card = await givenCard(project, { owner_id: user.id });
+
+    await query(await testEm(), sql`delete from members where user_id = ${user.id}`);
+
+    expect(await stored('cards', card)).toMatchObject({ owner_id: null, project_id: project.id });
+  });
+});
