@@ -6,6 +6,7 @@ import { health } from './http/health.ts';
 import type { Services } from './http/identify.ts';
 import { metrics } from './http/metrics.ts';
 import { pages } from './http/pages.ts';
+import { operationOf } from './http/procedures.ts';
 import { restFacade } from './http/rest.ts';
 import { rpcSurface } from './http/rpc.ts';
 
@@ -36,9 +37,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     if (isStopping()) reply.header('Connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
-    const { surface, operation } = request.routeOptions.config;
-    const call = { surface, operation: operation ?? request.url, status: reply.statusCode, user: request.caller?.id };
-    request.log.info({ ...call, milliseconds: Math.round(reply.elapsedTime) }, 'answered');
+    const { surface } = request.routeOptions.config;
+    const called = surface ? { surface, operation: operationOf(request) } : { path: request.url };
+    const outcome = { status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime), user: request.caller?.id };
+    request.log.info({ ...called, ...outcome }, 'answered');
   });
   app.setErrorHandler((error, request, reply) => {
     const { status, message } = describe(error);

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { operationOf } from './procedures.ts';
 
 /** For Prometheus: the process, and how long each operation takes with which outcome. */
 export async function metrics(scope: FastifyInstance): Promise<void> {
@@ -14,8 +15,9 @@ export async function metrics(scope: FastifyInstance): Promise<void> {
   });
 
   scope.addHook('onResponse', async (request, reply) => {
-    const { surface, operation = 'other' } = request.routeOptions.config;
-    if (surface) durations.observe({ surface, operation, status: reply.statusCode }, reply.elapsedTime / 1000);
+    const { surface } = request.routeOptions.config;
+    const labels = { surface, operation: operationOf(request), status: reply.statusCode };
+    if (surface) durations.observe(labels, reply.elapsedTime / 1000);
   });
   scope.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
   scope.addHook('onClose', async () => registry.clear());

@@ -1,9 +1,18 @@
 import type { AnyTRPCProcedure, TRPCProcedureType } from '@trpc/server';
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Access } from '../domain/caller.ts';
 import type { RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import type { Meta } from '../trpc.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    surface?: 'rest' | 'rpc';
+    operation?: string;
+    rest?: RestOperation;
+  }
+}
 
 export type Procedure = {
   name: string;
@@ -27,3 +36,14 @@ export const procedures: Procedure[] = Object.entries(
 export const restProcedures = procedures.filter(
   (procedure): procedure is Procedure & { rest: RestOperation } => procedure.rest !== undefined,
 );
+
+const names = new Set(procedures.map(({ name }) => name));
+
+/** What a request calls, for logs and metrics: one of few names, whatever was sent. */
+export function operationOf({ routeOptions, params }: FastifyRequest): string {
+  const { surface, operation } = routeOptions.config;
+  if (surface !== 'rpc') return operation ?? 'other';
+  const called = (params as { '*': string })['*'].split(',');
+  if (!called.every((name) => names.has(name))) return 'other';
+  return called.length === 1 ? called[0]! : 'batch';
+}

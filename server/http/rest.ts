@@ -10,14 +10,6 @@ import { restProcedures } from './procedures.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    surface?: 'rest' | 'rpc';
-    operation?: string;
-    rest?: RestOperation;
-  }
-}
-
 /** The REST facade: a route for each procedure that has a path; what it answers is a projection of what RPC answers. */
 export async function restFacade(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
