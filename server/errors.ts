@@ -80,11 +80,11 @@ function overview(errors: FieldErrors): string {
   return others.length === 0 ? `${first}` : `${first} (and ${others.length} more)`;
 }
 
-/** No connection to the database in time, or none left on its side. */
+/** No connection to the database in time, none left on its side, or a row that others held for too long. */
 function isOverload(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false;
   const { code } = cause as { code?: string };
-  return code === TOO_MANY_CONNECTIONS || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);
+  return OVERLOAD_CODES.has(code ?? '') || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);
 }
-const TOO_MANY_CONNECTIONS = '53300';
+const OVERLOAD_CODES = new Set(['53300', '55P03']);
 const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';

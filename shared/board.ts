@@ -1,22 +1,26 @@
 import { z } from 'zod';
-import { id, optionalText, position, timestamp } from './fields.ts';
+import { Card } from './card.ts';
+import { id, optionalText, placements, position, text, timestamp } from './fields.ts';
+import { Group } from './group.ts';
 
-export const Board = z.object({
-  id,
-  project_id: id.nullable().meta({ description: 'Its project; null for a master board.' }),
-  platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master board.' }),
-  master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
-  is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
-  is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
-  title: z.string().meta({ description: 'Its title.', example: 'Launch plan' }),
-  description: z.string().nullable().meta({ description: 'Its description.' }),
-  tool_key: z.string().nullable().meta({ description: 'The tool that it belongs to.', example: 'seo' }),
-  position,
-  created_by: id.nullable().meta({ description: 'The user who created it.' }),
-  created_at: timestamp.meta({ description: 'When it was created.' }),
-  updated_at: timestamp.meta({ description: 'When it was last changed.' }),
-  deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
-});
+export const Board = z
+  .object({
+    id,
+    project_id: id.nullable().meta({ description: 'Its project; null for a master board.' }),
+    platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master board.' }),
+    master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
+    is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
+    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    title: z.string().meta({ description: 'Its title.', example: 'Launch plan' }),
+    description: z.string().nullable().meta({ description: 'Its description.' }),
+    tool_key: z.string().nullable().meta({ description: 'The tool that it belongs to.', example: 'seo' }),
+    position,
+    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+  })
+  .meta({ id: 'Board' });
 export type Board = z.output<typeof Board>;
 
 export const ListedBoard = Board.extend({
@@ -28,3 +32,30 @@ export const BoardList = z.object({
   tool_key: optionalText().meta({ description: 'Only the boards of this tool.', example: 'seo' }),
 });
 export type BoardList = z.output<typeof BoardList>;
+
+/** A board with its groups in order, and their cards in order. */
+export const FullBoard = Board.extend({
+  groups: z
+    .array(Group.extend({ cards: z.array(Card).meta({ description: 'Its cards in order.' }) }))
+    .meta({ description: 'Its groups in order.' }),
+}).meta({ id: 'FullBoard' });
+
+export const BoardGet = z.object({ id });
+
+const content = {
+  description: optionalText().meta({ description: 'Its description.' }),
+  tool_key: optionalText(100).meta({ description: 'The tool that it belongs to.', example: 'seo' }),
+  position: position.nullish().meta({ description: 'Its place; behind the others when not sent.' }),
+};
+
+export const BoardCreate = z.object({ title: text(255).meta({ description: 'Its title.' }), ...content });
+export type BoardCreate = z.output<typeof BoardCreate>;
+
+/** What is absent stays; null clears description and tool_key, and leaves the rest. */
+export const BoardUpdate = z.object({ id, title: optionalText(255).meta({ description: 'Its title.' }), ...content });
+export type BoardUpdate = z.output<typeof BoardUpdate>;
+
+export const BoardDelete = z.object({ id });
+
+export const BoardReorder = z.object({ boards: placements.meta({ description: 'The boards, and their new places.' }) });
+export type BoardReorder = z.output<typeof BoardReorder>;

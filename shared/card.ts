@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { id, optionalChoice, optionalMoment, optionalText, position, text, timestamp } from './fields.ts';
+import { flag, id, optionalChoice, optionalMoment, optionalText, position, text, timestamp } from './fields.ts';
+import { nextCursor, Page } from './paging.ts';
 
 export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 export const CARD_TYPES = ['regular', 'tour'] as const;
@@ -51,3 +52,46 @@ export const CardCreate = z.object({
   priority: optionalChoice(PRIORITIES).meta({ description: 'How pressing it is; `normal` when not sent.' }),
 });
 export type CardCreate = z.output<typeof CardCreate>;
+
+export const CardGet = z.object({ id });
+export const CardDelete = z.object({ id });
+
+/** What is absent stays; null clears description, owner, tag and due date, and leaves the rest. */
+export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).extend({
+  id,
+  title: optionalText(255).meta({ description: 'Its title.' }),
+  short_description: optionalText().meta({ description: 'A short description.' }),
+  is_active: flag.meta({ description: 'Whether it is in use.' }),
+});
+export type CardUpdate = z.output<typeof CardUpdate>;
+
+export const CardMove = z.object({
+  id,
+  group_id: id.nullable().meta({ description: 'The group to put it in; null for none.' }),
+  position: z
+    .int32()
+    .min(1)
+    .nullish()
+    .meta({ description: 'Its place among the cards there, from 1; the end when not sent.' }),
+});
+export type CardMove = z.output<typeof CardMove>;
+
+export const CardSnooze = z.object({
+  id,
+  until: optionalMoment.meta({ description: 'Until when to put it off; null ends it.' }),
+});
+export type CardSnooze = z.output<typeof CardSnooze>;
+
+/** Which cards of the project to list: those that fit all that is sent. */
+export const CardList = Page.extend({
+  group_id: id.nullish().meta({ description: 'Only those in this group.' }),
+  owner_id: id.nullish().meta({ description: 'Only those that this member is in charge of.' }),
+  tag_id: id.nullish().meta({ description: 'Only those with this tag.' }),
+  status: optionalText(50).meta({ description: 'Only those with this status.' }),
+  priority: optionalChoice(PRIORITIES).meta({ description: 'Only those with this priority.' }),
+  is_overdue: flag.meta({ description: 'Only those that are overdue, or only those that are not.' }),
+  text: optionalText(255).meta({ description: 'Only those with this text in title or description, in any case.' }),
+});
+export type CardList = z.output<typeof CardList>;
+
+export const CardPage = z.object({ cards: z.array(Card), next_cursor: nextCursor });

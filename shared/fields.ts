@@ -7,8 +7,11 @@ export const id = z.int32().min(1).meta({ description: 'Identifies it; counted f
 
 export const position = z.int32().meta({ description: 'Its place in the order, lowest first.', example: 1 });
 
+/** True or false; null and absent leave it as it is. */
+export const flag = z.boolean().nullish();
+
 /** Required text: trimmed, not empty. */
-export const text = (maxLength: number) => limited(z.string().trim().min(1), maxLength);
+export const text = (maxLength?: number) => limited(z.string().trim().min(1), maxLength);
 
 /** Text that may be left out; an empty one is null. */
 export const optionalText = (maxLength?: number) =>
@@ -28,6 +31,33 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
 
 /** Text taken as it is sent: secrets are not trimmed. */
 export const secret = z.string().min(1);
+
+const MOST_PLACED = 1000;
+
+const Placements = z
+  .array(z.object({ id, position }))
+  .max(MOST_PLACED)
+  .check(({ value, issues }) => {
+    const seen = new Set<number>();
+    for (const [index, { id }] of value.entries()) {
+      if (seen.has(id)) issues.push({ code: 'custom', input: id, path: [index, 'id'], message: 'is there twice' });
+      seen.add(id);
+    }
+  });
+
+/** Rows and the places to put them at, each row once. Its length is checked before its elements are: a long list of wrong ones would cost much. */
+export const placements = z
+  .array(z.unknown())
+  .max(MOST_PLACED)
+  .meta(documentedAs(Placements))
+  .pipe(Placements) as unknown as typeof Placements;
+
+export type Placement = z.output<typeof Placements>[number];
+
+function documentedAs(schema: z.ZodType): Record<string, unknown> {
+  const { $schema, ...documented } = z.toJSONSchema(schema, { io: 'input' });
+  return documented;
+}
 
 /** An answered moment: a `Date` over RPC, ISO 8601 text in UTC over REST. Accepts PostgreSQL's own text. */
 export const timestamp = z.codec(

@@ -1,5 +1,19 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { givenBoard, givenCard, givenGroup, givenMember, givenProject, givenWorld } from './harness/world.ts';
+import { query } from '../server/database/query.ts';
+import { refusalOf } from './harness/caller.ts';
+import { countStatements } from './harness/service.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenGroup,
+  givenMasterBoard,
+  givenMember,
+  givenProject,
+  givenWorld,
+  stored,
+  testEm,
+} from './harness/world.ts';
 
 const LIST = '/services/operations/v1/operations/boards/list';
 
@@ -45,7 +59,7 @@ describe('POST …/boards/list', () => {
   it('leaves out deleted boards, master boards and those of other projects', async () => {
     const { asOwner, project, otherProject } = await givenWorld();
     await givenBoard(project, { deleted_at: new Date() });
-    await givenBoard({ id: null, platform_id: null } as never, { is_master: true });
+    await givenMasterBoard();
     await givenBoard(otherProject);
 
     expect((await asOwner.post(LIST)).body.data).toEqual({ boards: [] });
@@ -143,5 +157,202 @@ describe('X-Project-Id', () => {
     expect((await asSuperadmin.in(otherProject.id).post(LIST)).status).toBe(200);
     expect((await asSuperadmin.in(inactive.id).post(LIST)).status).toBe(403);
     expect((await asSuperadmin.in(2147483647).post(LIST)).status).toBe(403);
+  });
+});
+
+describe('POST …/boards/get', () => {
+  const GET = '/services/operations/v1/operations/boards/get';
+
+  it('200 with the board as text: groups in order, cards in order, nothing that was deleted', async () => {
+    const { asViewer, project } = await givenWorld();
+    const board = await givenBoard(project, { title: 'Full' });
+    const second = await givenGroup(project, board, { title: 'Second', position: 2 });
+    const first = await givenGroup(project, board, { title: 'First', position: 1 });
+    await givenGroup(project, board, { deleted_at: new Date() });
+    const late = await givenCard(project, { group_id: first, position: 5, due_date: new Date('2020-01-01') });
+    const early = await givenCard(project, { group_id: first, position: -5 });
+    const same = await givenCard(project, { group_id: first, position: 5 });
+    await givenCard(project, { group_id: first, deleted_at: new Date() });
+    await givenCard(project);
+
+    const answer = await asViewer.post(GET, { id: board });
+
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { error: false, message: 'The board.', data: { board: expect.any(String) } },
+    });
+    const sent = JSON.parse(answer.body.data.board);
+    expect(sent).toMatchObject({ id: board, title: 'Full', project_id: project.id });
+    expect(sent.groups.map(({ id }: { id: number }) => id)).toEqual([first, second]);
+    expect(sent.groups[0].cards.map(({ id }: { id: number }) => id)).toEqual([early, late, same]);
+    expect(sent.groups[0].cards[1]).toMatchObject({
+      is_overdue: true,
+      due_date: '2020-01-01T00:00:00.000Z',
+      status: 'open',
+    });
+    expect(sent.groups[0].cards[1]).not.toHaveProperty('card_type');
+    expect(sent.groups[1].cards).toEqual([]);
+  });
+
+  it('leaves out the tour cards that the caller dismissed, and only for them', async () => {
+    const { asViewer, asMember, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const group_id = await givenGroup(project, board);
+    const tour = await givenCard(project, { group_id, tour_key: 'welcome', position: 1 });
+    const plain = await givenCard(project, { group_id, position: 2 });
+    const seenBy = async (caller: typeof asViewer) =>
+      (await caller.rpc.boards.get.query({ id: board })).board.groups[0]!.cards.map(({ id }) => id);
+
+    await asViewer.rpc.tour.dismissAll.mutate();
+
+    expect(await seenBy(asViewer)).toEqual([plain]);
+    expect(await seenBy(asMember)).toEqual([tour, plain]);
+  });
+
+  it('answers over RPC with the board itself, dates as dates', async () => {
+    const { asViewer, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const group_id = await givenGroup(project, board);
+    await givenCard(project, { group_id, due_date: new Date('2030-01-01') });
+
+    const answer = await asViewer.rpc.boards.get.query({ id: board });
+
+    expect(answer.board.groups[0]!.cards[0]!.due_date).toEqual(new Date('2030-01-01'));
+    expect(answer.board.groups[0]!.created_at).toBeInstanceOf(Date);
+  });
+
+  it('runs two statements, the caller included, whatever the board holds; 50 groups and 5,000 cards work', async () => {
+    const { asViewer, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const em = await testEm();
+    await query(
+      em,
+      sql`
+      with added as (
+        insert into groups (project_id, platform_id, board_id, title, position)
+        select ${project.id}, ${project.platform_id}, ${board}, 'Group ' || n, n from generate_series(1, 50) n returning id
+      )
+      insert into cards (project_id, platform_id, group_id, title, position)
+      select ${project.id}, ${project.platform_id}, added.id, 'Card ' || n, n from added, generate_series(1, 100) n`,
+    );
+
+    const statements = await countStatements(async () => {
+      const { board: full } = await asViewer.rpc.boards.get.query({ id: board });
+      expect(full.groups).toHaveLength(50);
+      expect(full.groups.flatMap(({ cards }) => cards)).toHaveLength(5000);
+    });
+
+    expect(statements).toBe(2);
+  });
+});
+
+describe('boards over RPC', () => {
+  it('are created behind the others, or where asked', async () => {
+    const { asMember, project, users } = await givenWorld();
+
+    const { board: first } = await asMember.rpc.boards.create.mutate({ title: ' First ', tool_key: 'seo' });
+    const { board: second } = await asMember.rpc.boards.create.mutate({ title: 'Second' });
+    const { board: placed } = await asMember.rpc.boards.create.mutate({ title: 'Placed', position: -3 });
+
+    expect(first).toMatchObject({
+      title: 'First',
+      tool_key: 'seo',
+      position: 1,
+      project_id: project.id,
+      created_by: users.member.id,
+    });
+    expect([second.position, placed.position]).toEqual([2, -3]);
+  });
+
+  it('change in what was sent: null clears description and tool, and leaves title and position', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenBoard(project, { title: 'Before', description: 'About', tool_key: 'seo', position: 4 });
+
+    const { board: renamed } = await asMember.rpc.boards.update.mutate({ id, title: 'After' });
+    const { board: cleared } = await asMember.rpc.boards.update.mutate({
+      id,
+      title: null,
+      description: null,
+      tool_key: '',
+      position: null,
+    });
+
+    expect(renamed).toMatchObject({ title: 'After', description: 'About', tool_key: 'seo', position: 4 });
+    expect(cleared).toMatchObject({ title: 'After', description: null, tool_key: null, position: 4 });
+    expect(cleared.updated_at.getTime()).toBeGreaterThan(renamed.created_at.getTime() - 1);
+  });
+
+  it('are deleted with their groups and cards', async () => {
+    const { asMember, project } = await givenWorld();
+    const [board, other] = [await givenBoard(project), await givenBoard(project)];
+    const [group, kept] = [await givenGroup(project, board), await givenGroup(project, other)];
+    const [card, keptCard] = [
+      await givenCard(project, { group_id: group }),
+      await givenCard(project, { group_id: kept }),
+    ];
+
+    await asMember.rpc.boards.delete.mutate({ id: board });
+
+    for (const [table, id] of [
+      ['boards', board],
+      ['groups', group],
+      ['cards', card],
+    ] as const) {
+      expect((await stored(table, id)).deleted_at, table).not.toBeNull();
+    }
+    expect(await stored('cards', keptCard)).toMatchObject({ deleted_at: null });
+    expect((await asMember.rpc.boards.list.query()).boards.map(({ id }) => id)).toEqual([other]);
+  });
+
+  it('are reordered all or not at all', async () => {
+    const { asMember, project, otherProject } = await givenWorld();
+    const [one, two] = [await givenBoard(project), await givenBoard(project)];
+    const foreign = await givenBoard(otherProject);
+
+    await asMember.rpc.boards.reorder.mutate({
+      boards: [
+        { id: one, position: 9 },
+        { id: two, position: 3 },
+      ],
+    });
+    const refused = await refusalOf(
+      asMember.rpc.boards.reorder.mutate({
+        boards: [
+          { id: one, position: 1 },
+          { id: foreign, position: 2 },
+        ],
+      }),
+    );
+
+    expect(refused).toEqual({ status: 403, message: 'This board belongs to another project.' });
+    expect((await asMember.rpc.boards.list.query()).boards.map(({ id, position }) => [id, position])).toEqual([
+      [two, 3],
+      [one, 9],
+    ]);
+  });
+});
+
+describe('projects.listOwn', () => {
+  it('lists the active projects that the caller belongs to, page by page', async () => {
+    const { asMember, users, project } = await givenWorld();
+    const second = await givenProject();
+    const inactive = await givenProject({ is_active: false });
+    await givenMember(users.member, second, 'viewer');
+    await givenMember(users.member, inactive, 'owner');
+
+    const first = await asMember.rpc.projects.listOwn.query({ limit: 1 });
+    const last = await asMember.rpc.projects.listOwn.query({ limit: 1, cursor: first.next_cursor });
+
+    expect(first.projects).toEqual([
+      {
+        id: project.id,
+        platform_id: project.platform_id,
+        name: 'A project',
+        platform_name: 'A platform',
+        role: 'member',
+        is_default: true,
+      },
+    ]);
+    expect(last).toMatchObject({ projects: [{ id: second.id, role: 'viewer', is_default: false }], next_cursor: null });
   });
 });

@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { refusalOf } from './harness/caller.ts';
+import { countStatements } from './harness/service.ts';
 import {
   countCards,
   givenBoard,
   givenCard,
   givenGroup,
+  givenMasterBoard,
   givenProject,
   givenTag,
   givenUser,
@@ -281,8 +283,7 @@ describe('POST …/cards/create', () => {
     const { asMember, project } = world;
     const deleted = { deleted_at: new Date() };
     const board = await givenBoard(project);
-    const master = { id: null, platform_id: null } as never;
-    const masterGroup = await givenGroup(master, await givenBoard(master, { is_master: true }), { is_master: true });
+    const { group: masterGroup } = await givenMasterBoard();
     const references = [
       { group_id: await givenGroup(project, board, deleted) },
       { group_id: masterGroup },
@@ -368,5 +369,278 @@ describe('POST …/cards/create', () => {
     );
 
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
+  });
+});
+
+describe('POST …/cards/delete', () => {
+  const DELETE = '/services/operations/v1/operations/cards/delete';
+
+  it('200 with an empty list, and the card is gone', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenCard(project);
+
+    const answer = await asMember.post(DELETE, { id });
+
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({ error: false, message: 'Card deleted.', data: [] });
+    expect((await stored('cards', id)).deleted_at).not.toBeNull();
+    expect(await asMember.post(DELETE, { id })).toMatchObject({
+      status: 404,
+      body: { error: true, message: 'There is no such card.', data: [] },
+    });
+  });
+
+  it('403 with data for a card of another project, and it stays', async () => {
+    const { asOutsider, asViewer, project } = await givenWorld();
+    const id = await givenCard(project);
+
+    const foreign = await asOutsider.post(DELETE, { id });
+    const byViewer = await asViewer.post(DELETE, { id });
+
+    expect(foreign.status).toBe(403);
+    expect(foreign.body).toEqual({ error: true, message: 'This card belongs to another project.', data: [] });
+    expect(byViewer.body).toEqual({ error: true, message: expect.any(String), data: [] });
+    expect((await stored('cards', id)).deleted_at).toBeNull();
+  });
+
+  it('404 for a master card', async () => {
+    const { asSuperadmin } = await givenWorld();
+
+    expect((await asSuperadmin.post(DELETE, { id: (await givenMasterBoard()).card })).status).toBe(404);
+  });
+
+  it('20 times at once: one 200, nineteen 404', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenCard(project);
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => asMember.post(DELETE, { id })));
+
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(404)]);
+  });
+});
+
+describe('cards over RPC', () => {
+  it('are got, with what is derived', async () => {
+    const { asViewer, project } = await givenWorld();
+    const id = await givenCard(project, { due_date: new Date('2020-01-01') });
+
+    expect((await asViewer.rpc.cards.get.query({ id })).card).toMatchObject({
+      id,
+      is_overdue: true,
+      due_date: new Date('2020-01-01'),
+    });
+  });
+
+  it('are listed by what is asked for', async () => {
+    const { asViewer, project, users } = await givenWorld();
+    const group_id = await givenGroup(project, await givenBoard(project));
+    const tag_id = await givenTag(project);
+    const past = new Date('2020-01-01');
+    const add = (sort_order: number, state: object) => givenCard(project, { sort_order, ...state });
+    const grouped = await add(1, { group_id, title: '100% done_now' });
+    const owned = await add(2, { owner_id: users.member.id, description: 'Find the NEEDLE here' });
+    const tagged = await add(3, { tag_id, priority: 'urgent' });
+    const late = await add(4, { due_date: past });
+    const closed = await add(5, { due_date: past, status: 'closed' });
+    await add(6, { deleted_at: new Date() });
+    const listed = async (wanted: object) => (await asViewer.rpc.cards.list.query(wanted)).cards.map(({ id }) => id);
+
+    expect(await listed({})).toEqual([grouped, owned, tagged, late, closed]);
+    expect(await listed({ group_id })).toEqual([grouped]);
+    expect(await listed({ owner_id: users.member.id })).toEqual([owned]);
+    expect(await listed({ tag_id, priority: 'urgent' })).toEqual([tagged]);
+    expect(await listed({ tag_id, priority: 'low' })).toEqual([]);
+    expect(await listed({ status: 'closed' })).toEqual([closed]);
+    expect(await listed({ is_overdue: true })).toEqual([late]);
+    expect(await listed({ is_overdue: false })).toEqual([grouped, owned, tagged, closed]);
+    expect(await listed({ text: 'needle' })).toEqual([owned]);
+    expect(await listed({ text: '0% d' })).toEqual([grouped]);
+    expect(await listed({ text: 'e_n' })).toEqual([grouped]);
+    expect(await listed({ text: '\\' })).toEqual([]);
+    expect(await listed({ group_id: null, text: '' })).toHaveLength(5);
+  });
+
+  it('are listed page by page, each once, also where places are equal', async () => {
+    const { asViewer, project } = await givenWorld();
+    const ids: number[] = [];
+    for (let count = 0; count < 7; count++) ids.push(await givenCard(project, { sort_order: count < 5 ? 1 : 0 }));
+
+    const seen: number[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: { cards: { id: number }[]; next_cursor: string | null } = await asViewer.rpc.cards.list.query({
+        limit: 3,
+        cursor,
+      });
+      seen.push(...page.cards.map(({ id }) => id));
+      cursor = page.next_cursor;
+    } while (cursor);
+
+    expect(seen).toEqual([...ids.slice(5), ...ids.slice(0, 5)]);
+  });
+
+  it('change in what was sent: null clears what can be empty', async () => {
+    const { asMember, project, users } = await givenWorld();
+    const tag_id = await givenTag(project);
+    const id = await givenCard(project, {
+      title: 'Before',
+      description: 'd',
+      tag_id,
+      owner_id: users.member.id,
+      due_date: new Date('2030-01-01'),
+      status: 'blocked',
+    });
+
+    const { card: renamed } = await asMember.rpc.cards.update.mutate({ id, title: 'After', priority: 'high' });
+    const { card: cleared } = await asMember.rpc.cards.update.mutate({
+      id,
+      title: null,
+      status: null,
+      description: null,
+      tag_id: null,
+      owner_id: null,
+      due_date: null,
+    });
+
+    expect(renamed).toMatchObject({
+      title: 'After',
+      priority: 'high',
+      description: 'd',
+      tag_id,
+      owner_id: users.member.id,
+      status: 'blocked',
+    });
+    expect(cleared).toMatchObject({
+      title: 'After',
+      status: 'blocked',
+      description: null,
+      tag_id: null,
+      owner_id: null,
+      due_date: null,
+    });
+  });
+
+  it('refuse references as creating does, and nothing changes', async () => {
+    const { asMember, project, otherProject, users } = await givenWorld();
+    const id = await givenCard(project);
+
+    expect(await refusalOf(asMember.rpc.cards.update.mutate({ id, title: 'x', tag_id: 2147483647 }))).toMatchObject({
+      status: 422,
+      errors: { tag_id: ['tag_id names nothing that exists.'] },
+    });
+    expect(
+      await refusalOf(asMember.rpc.cards.update.mutate({ id, title: 'x', tag_id: await givenTag(otherProject) })),
+    ).toMatchObject({ status: 403 });
+    expect(
+      await refusalOf(asMember.rpc.cards.update.mutate({ id, title: 'x', owner_id: users.outsider.id })),
+    ).toMatchObject({ status: 403 });
+    expect(await stored('cards', id)).toMatchObject({ title: 'A card' });
+  });
+
+  it('are snoozed, and woken', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenCard(project);
+
+    expect((await asMember.rpc.cards.snooze.mutate({ id, until: '2030-01-01' })).card.snoozed_until).toEqual(
+      new Date('2030-01-01'),
+    );
+    expect((await asMember.rpc.cards.snooze.mutate({ id, until: null })).card.snoozed_until).toBeNull();
+  });
+});
+
+describe('cards.move', () => {
+  const givenCards = async () => {
+    const world = await givenWorld();
+    const board = await givenBoard(world.project);
+    const [from, to] = [await givenGroup(world.project, board), await givenGroup(world.project, board)];
+    const add = async (group_id: number, count: number) => {
+      const ids: number[] = [];
+      for (let position = 1; position <= count; position++)
+        ids.push(await givenCard(world.project, { group_id, position: position * 10 }));
+      return ids;
+    };
+    const orderOf = async (group_id: number) => {
+      const { board: full } = await world.asViewer.rpc.boards.get.query({ id: board });
+      return full.groups.find(({ id }) => id === group_id)!.cards.map(({ id }) => id);
+    };
+    return { ...world, from, to, moved: await add(from, 3), others: await add(to, 3), orderOf };
+  };
+
+  it('puts a card at a place of another group, and the cards there make room', async () => {
+    const { asMember, to, from, moved, others, orderOf } = await givenCards();
+
+    const { card } = await asMember.rpc.cards.move.mutate({ id: moved[1]!, group_id: to, position: 2 });
+
+    expect(card).toMatchObject({ group_id: to, position: 2 });
+    expect(await orderOf(to)).toEqual([others[0], moved[1], others[1], others[2]]);
+    expect(await orderOf(from)).toEqual([moved[0], moved[2]]);
+  });
+
+  it('puts a card first, last, or behind the last, within its own group too', async () => {
+    const { asMember, from, moved, orderOf } = await givenCards();
+    const [a, b, c] = moved as [number, number, number];
+
+    await asMember.rpc.cards.move.mutate({ id: c, group_id: from, position: 1 });
+    expect(await orderOf(from)).toEqual([c, a, b]);
+    await asMember.rpc.cards.move.mutate({ id: c, group_id: from });
+    expect(await orderOf(from)).toEqual([a, b, c]);
+    await asMember.rpc.cards.move.mutate({ id: a, group_id: from, position: 2147483647 });
+    expect(await orderOf(from)).toEqual([b, c, a]);
+    await asMember.rpc.cards.move.mutate({ id: b, group_id: from, position: 2 });
+    expect(await orderOf(from)).toEqual([c, b, a]);
+  });
+
+  it('takes a card out of its group', async () => {
+    const { asMember, moved } = await givenCards();
+
+    expect((await asMember.rpc.cards.move.mutate({ id: moved[0]!, group_id: null })).card).toMatchObject({
+      group_id: null,
+      position: 1,
+    });
+  });
+
+  it('refuses a group that is unknown (422) or foreign (403), and nothing changes', async () => {
+    const { asMember, from, moved, otherProject } = await givenCards();
+    const foreign = await givenGroup(otherProject, await givenBoard(otherProject));
+
+    expect(await refusalOf(asMember.rpc.cards.move.mutate({ id: moved[0]!, group_id: 2147483647 }))).toMatchObject({
+      status: 422,
+    });
+    expect(await refusalOf(asMember.rpc.cards.move.mutate({ id: moved[0]!, group_id: foreign }))).toMatchObject({
+      status: 403,
+    });
+    expect(await stored('cards', moved[0]!)).toMatchObject({ group_id: from, position: 10 });
+  });
+
+  it('many at once, to and fro, end without a fault: every card once, places counted from 1', async () => {
+    const { asMember, from, to, moved, others, orderOf } = await givenCards();
+    const cards = [...moved, ...others];
+    const moves = Array.from({ length: 80 }, (_, round) => ({
+      id: cards[round % 6]!,
+      group_id: round % 2 ? from : to,
+      position: (round % 4) + 1,
+    }));
+
+    const results = await Promise.allSettled(moves.map((move) => asMember.rpc.cards.move.mutate(move)));
+
+    expect(results.filter(({ status }) => status === 'rejected')).toEqual([]);
+    expect([...(await orderOf(from)), ...(await orderOf(to))].sort()).toEqual(cards.sort());
+    for (const group of [from, to]) {
+      const places = await Promise.all((await orderOf(group)).map(async (id) => (await stored('cards', id)).position));
+      expect(new Set(places).size).toBe(places.length);
+    }
+  });
+});
+
+describe('the round trips of cards/create', () => {
+  it('are two, the token check included', async () => {
+    const { asMember, project, users } = await givenWorld();
+    const group_id = await givenGroup(project, await givenBoard(project));
+
+    const statements = await countStatements(() =>
+      asMember.post(CREATE, { title: 'x', group_id, owner_id: users.owner.id }),
+    );
+
+    expect(statements).toBe(2);
   });
 });

@@ -6,6 +6,7 @@ import {
   givenBoard,
   givenCard,
   givenGroup,
+  givenMasterBoard,
   givenProject,
   givenTag,
   givenUser,
@@ -47,9 +48,7 @@ describe('the tables', () => {
 
   it('refuse a second copy of a master card in one project, deleted or not', async () => {
     const project = await givenProject();
-    const nowhere = { id: null, platform_id: null } as never;
-    const group_id = await givenGroup(nowhere, await givenBoard(nowhere, { is_master: true }), { is_master: true });
-    const master_card_id = await givenCard(nowhere, { is_master: true, group_id });
+    const { card: master_card_id } = await givenMasterBoard();
     await givenCard(project, { master_card_id, deleted_at: new Date() });
 
     const second = sql`insert into cards (project_id, platform_id, title, master_card_id) values (${project.id}, ${project.platform_id}, 'x', ${master_card_id})`;

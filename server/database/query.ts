@@ -9,6 +9,22 @@ export async function query<Row>(em: EntityManager, statement: RawBuilder<Row>):
   return rows;
 }
 
+/** Runs steps that belong together, all or none; a deadlock is tried again, three times at most. */
+export async function transact<Result>(
+  em: EntityManager,
+  work: (em: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await em.fork().transactional((em) => work(em as EntityManager));
+    } catch (error) {
+      if (attempt === 3 || !RETRIED.has((error as { code?: string }).code ?? '')) throw error;
+    }
+  }
+}
+/** Deadlock, serialization failure. */
+const RETRIED = new Set(['40P01', '40001']);
+
 const LARGEST_INTEGER = 2_147_483_647;
 
 /** The place behind the last one; where that has the largest number, the same again, and the ids decide. */

@@ -1,8 +1,21 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type { BoardList, ListedBoard } from '../../shared/board.ts';
-import { query } from '../database/query.ts';
+import type {
+  Board,
+  BoardCreate,
+  BoardList,
+  BoardReorder,
+  BoardUpdate,
+  FullBoard,
+  ListedBoard,
+} from '../../shared/board.ts';
+import { behind, query, transact } from '../database/query.ts';
 import type { ProjectContext } from '../trpc.ts';
+import { DERIVED } from './card.ts';
+import { placeRows } from './place.ts';
+import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
+
+type BoardRow = z.input<typeof Board>;
 
 /** The boards of the project in their order, with how much is in them. */
 export async function listBoards({ em, caller }: ProjectContext, { tool_key }: BoardList) {
@@ -19,4 +32,68 @@ export async function listBoards({ em, caller }: ProjectContext, { tool_key }: B
       order by b.position, b.id`,
   );
   return { boards };
+}
+
+/** A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL puts it together. */
+export async function getBoard({ em, caller }: ProjectContext, { id }: { id: number }) {
+  const [board] = await query(
+    em,
+    sql<z.input<typeof FullBoard> & { project_id: number }>`
+      select b.*, case when b.project_id = ${caller.project.id} then coalesce((
+        select json_agg(g order by g.position, g.id) from (
+          select g.*, coalesce((
+            select json_agg(c order by c.position, c.id) from (
+              select c.*, ${DERIVED} from cards c
+              where c.group_id = g.id and c.deleted_at is null and (c.tour_key is null or not exists (
+                select from tour_dismissals d where d.card_id = c.id and d.user_id = ${caller.id}))
+            ) c), '[]') as cards
+          from groups g where g.board_id = b.id and g.deleted_at is null
+        ) g), '[]') end as groups
+      from boards b where b.id = ${id} and b.project_id is not null and b.deleted_at is null`,
+  );
+  return { board: mustBeFound(caller.project, 'boards', board) };
+}
+
+/** Creates a board in the project, behind the others unless a place was sent. */
+export async function createBoard({ em, caller: { id, project } }: ProjectContext, input: BoardCreate) {
+  const [board] = await query(
+    em,
+    sql<BoardRow>`
+      insert into boards (project_id, platform_id, title, description, tool_key, created_by, position)
+      values (${project.id}, ${project.platform_id}, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${id},
+        coalesce(${input.position ?? null}::int,
+          ${behind(sql`select max(position) from boards where project_id = ${project.id} and deleted_at is null`)}))
+      returning *`,
+  );
+  return { board: board! };
+}
+
+/** Changes what was sent of a board. */
+export async function updateBoard(context: ProjectContext, { id, title, position, ...clearable }: BoardUpdate) {
+  const changes = { ...clearable, ...unlessNull({ title, position }) };
+  return { board: await changeRow<BoardRow>(context, 'boards', id, changes) };
+}
+
+/** Puts boards of the project at new places: all of them, or none. */
+export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {
+  await placeRows(context, 'boards', boards);
+}
+
+/** Deletes a board, and its groups and their cards with it. */
+export async function deleteBoard(context: ProjectContext, { id }: { id: number }) {
+  await findRow(context, 'boards', id);
+
+  await transact(context.em, async (em) => {
+    await lockProject(em, context.caller.project);
+    await deleteRow({ ...context, em }, 'boards', id);
+    await query(
+      em,
+      sql`
+        with deleted as (
+          update groups set deleted_at = now(), updated_at = now() where board_id = ${id} and deleted_at is null returning id
+        )
+        update cards set deleted_at = now(), updated_at = now()
+        where group_id in (select id from deleted) and deleted_at is null`,
+    );
+  });
 }

@@ -1,16 +1,19 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type { CardCreate, CreatedCard } from '../../shared/card.ts';
-import { behind, query } from '../database/query.ts';
+import type { CardCreate, CardList, CardMove, CardSnooze, CardUpdate, CreatedCard } from '../../shared/card.ts';
+import { behind, type EntityManager, query, transact } from '../database/query.ts';
 import type { ProjectContext } from '../trpc.ts';
+import type { ActingProject } from './caller.ts';
+import { readCursor, toPage } from './page.ts';
 import { mustBeOfProject } from './reference.ts';
+import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
 
 /** Creates a card at the end of its group and of the project. One statement: what it refers to is checked on the way. */
 export async function createCard({ em, caller }: ProjectContext, input: CardCreate) {
   const { project } = caller;
   const [found] = await query(
     em,
-    sql<CardRow & { group_project_id: number | null; tag_project_id: number | null; owner_project_id: number | null }>`
+    sql<CardRow & ReferencedProjects>`
       with sent as (
         select * from jsonb_to_record(${JSON.stringify(input)}::jsonb) as sent (title text, description text,
           group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
@@ -47,22 +50,164 @@ export async function createCard({ em, caller }: ProjectContext, input: CardCrea
         (select project_id from owner_found) as owner_project_id
       from sent left join created c on true`,
   );
-  const { group_project_id, tag_project_id, owner_project_id, ...card } = found!;
-  mustBeOfProject(project, [
-    { field: 'group_id', id: input.group_id, project_id: group_project_id },
-    { field: 'tag_id', id: input.tag_id, project_id: tag_project_id },
-    { field: 'owner_id', id: input.owner_id, project_id: owner_project_id },
-  ]);
+  mustReferTo(project, input, found!);
 
-  return { card };
+  return { card: found! };
+}
+
+/** One card. */
+export async function getCard({ em, caller }: ProjectContext, { id }: { id: number }) {
+  const [card] = await query(
+    em,
+    sql<ProjectCard>`select c.*, ${DERIVED} from cards c where c.id = ${id} and c.project_id is not null and c.deleted_at is null`,
+  );
+  return { card: mustBeFound(caller.project, 'cards', card) };
+}
+
+/** The cards of the project that fit all that was sent, in their order within the project. */
+export async function listCards({ em, caller: { project } }: ProjectContext, { cursor, limit, ...wanted }: CardList) {
+  const [sort_order, id] = readCursor(cursor, 2) ?? [];
+  const conditions = [
+    sql`c.project_id = ${project.id}`,
+    sql`c.deleted_at is null`,
+    id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
+    wanted.group_id != null && sql`c.group_id = ${wanted.group_id}`,
+    wanted.owner_id != null && sql`c.owner_id = ${wanted.owner_id}`,
+    wanted.tag_id != null && sql`c.tag_id = ${wanted.tag_id}`,
+    wanted.status != null && sql`c.status = ${wanted.status}`,
+    wanted.priority != null && sql`c.priority = ${wanted.priority}`,
+    wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
+    wanted.text != null &&
+      sql`concat_ws(' ', c.title, c.short_description, c.description) ilike ${containing(wanted.text)}`,
+  ].filter((condition) => condition !== false);
+
+  const found = await query(
+    em,
+    sql<ProjectCard>`
+      select c.*, ${DERIVED} from cards c where ${sql.join(conditions, sql` and `)}
+      order by c.sort_order, c.id limit ${limit + 1}`,
+  );
+  const { rows: cards, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id]);
+  return { cards, next_cursor };
+}
+
+/** Changes what was sent of a card. */
+export async function updateCard(
+  context: ProjectContext,
+  { id, title, status, priority, is_active, ...clearable }: CardUpdate,
+) {
+  await findRow(context, 'cards', id);
+
+  return transact(context.em, async (em) => {
+    await checkReferences(em, context.caller.project, clearable);
+    const changes = { ...clearable, ...unlessNull({ title, status, priority, is_active }) };
+    await changeRow({ ...context, em }, 'cards', id, changes);
+    return getCard({ ...context, em }, { id });
+  });
+}
+
+/** Puts a card at a place in a group, or outside any; the cards there make room, and are counted from 1 again. */
+export async function moveCard(context: ProjectContext, { id, group_id, position }: CardMove) {
+  const { project } = context.caller;
+  await findRow(context, 'cards', id);
+
+  return transact(context.em, async (em) => {
+    await lockProject(em, project);
+    await checkReferences(em, project, { group_id });
+    await changeRow({ ...context, em }, 'cards', id, { group_id });
+    await query(
+      em,
+      sql`
+        with other as (
+          select id, 2 * row_number() over (order by position, id) as place from cards
+          where project_id = ${project.id} and group_id is not distinct from ${group_id}::int and id <> ${id} and deleted_at is null
+        ), placed as (
+          select id, row_number() over (order by place) as position
+          from (select * from other union all select ${id}::int, ${position == null ? null : 2 * position - 1}::bigint) as every
+        )
+        update cards set position = placed.position from placed
+        where cards.id = placed.id and cards.position <> placed.position`,
+    );
+    return getCard({ ...context, em }, { id });
+  });
+}
+
+/** Puts a card off until a moment, or ends that. */
+export async function snoozeCard(context: ProjectContext, { id, until }: CardSnooze) {
+  await changeRow(context, 'cards', id, { snoozed_until: until ?? null });
+  return getCard(context, { id });
+}
+
+/** Deletes a card; its comments stay with it, out of sight. */
+export async function deleteCard(context: ProjectContext, { id }: { id: number }) {
+  await deleteRow(context, 'cards', id);
+}
+
+/** Dismisses, for the caller, every tour card of the project that is not dismissed yet. */
+export async function dismissTourCards({ em, caller }: ProjectContext) {
+  const dismissed = await query(
+    em,
+    sql`
+      insert into tour_dismissals (user_id, card_id)
+      select ${caller.id}, c.id from cards c
+      where c.project_id = ${caller.project.id} and c.tour_key is not null and c.deleted_at is null
+        and not exists (select from tour_dismissals d where d.user_id = ${caller.id} and d.card_id = c.id)
+      on conflict do nothing returning card_id`,
+  );
+  return { dismissed_count: dismissed.length };
+}
+
+/** Refuses what is unknown or of another project, and keeps the rest from being deleted meanwhile. */
+async function checkReferences(
+  em: EntityManager,
+  project: ActingProject,
+  { group_id, tag_id, owner_id }: { group_id?: number | null; tag_id?: number | null; owner_id?: number | null },
+) {
+  const [found] = await query(
+    em,
+    sql<ReferencedProjects>`
+      with group_found as (
+        select project_id from groups where id = ${group_id ?? null}::int and not is_master and deleted_at is null for share
+      ), tag_found as (
+        select project_id from tags where id = ${tag_id ?? null}::int and deleted_at is null for share
+      )
+      select (select project_id from group_found) as group_project_id,
+        (select project_id from tag_found) as tag_project_id,
+        (select coalesce(m.project_id, ${NO_PROJECT}) from users u
+          left join members m on m.user_id = u.id and m.project_id = ${project.id}
+          where u.id = ${owner_id ?? null}::int and u.is_active) as owner_project_id`,
+  );
+  mustReferTo(project, { group_id, tag_id, owner_id }, found!);
+}
+
+type ReferencedProjects = {
+  group_project_id: number | null;
+  tag_project_id: number | null;
+  owner_project_id: number | null;
+};
+
+function mustReferTo(
+  project: ActingProject,
+  { group_id, tag_id, owner_id }: { group_id?: number | null; tag_id?: number | null; owner_id?: number | null },
+  found: ReferencedProjects,
+) {
+  mustBeOfProject(project, [
+    { field: 'group_id', id: group_id, project_id: found.group_project_id },
+    { field: 'tag_id', id: tag_id, project_id: found.tag_project_id },
+    { field: 'owner_id', id: owner_id, project_id: found.owner_project_id },
+  ]);
 }
 
 type CardRow = z.input<typeof CreatedCard>;
+type ProjectCard = CardRow & { project_id: number };
 
 /** Of a user who exists, but is no member. */
 const NO_PROJECT = 0;
 
+const IS_OVERDUE = sql`coalesce(c.due_date < now() and c.status <> 'closed', false)`;
+
 /** What a card's answer holds beyond its columns; the card is called `c`. */
-const DERIVED = sql`
-  coalesce(c.due_date < now() and c.status <> 'closed', false) as is_overdue,
-  case when c.tour_key is null then 'regular' else 'tour' end as card_type`;
+export const DERIVED = sql`${IS_OVERDUE} as is_overdue, case when c.tour_key is null then 'regular' else 'tour' end as card_type`;
+
+/** A pattern for `like` in which the text stands for itself. */
+const containing = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;

@@ -1,3 +1,5 @@
+import { SENT_AS_TEXT } from '../../shared/fields.ts';
+
 /** As much of JSON Schema as our schemas use. */
 export type Schema = {
   $ref?: string;
@@ -14,6 +16,8 @@ export type Schema = {
 
 /** An example of what a schema describes, put together from those of its fields. */
 export function exampleOf(schema: Schema, schemas: Record<string, Schema>): unknown {
+  const { [SENT_AS_TEXT]: isText, ...typed } = schema;
+  if (isText !== undefined) return JSON.stringify(exampleOf(typed, schemas));
   if (schema.$ref) return exampleOf(schemas[schema.$ref.split('/').at(-1)!]!, schemas);
   if (schema.example !== undefined) return schema.example;
   if (schema.const !== undefined) return schema.const;

@@ -173,7 +173,11 @@ function errorResponse(status: ErrorStatus, rest: RestOperation, schemas: Record
 function inStandardWords(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(inStandardWords);
   if (typeof node !== 'object' || node === null) return node;
-  if (SENT_AS_TEXT in node) return { type: 'string', description: node[SENT_AS_TEXT] };
+  if (SENT_AS_TEXT in node) {
+    const { [SENT_AS_TEXT]: description, ...typed } = node;
+    const contentSchema = inStandardWords(typed);
+    return { type: 'string', description, contentMediaType: 'application/json', contentSchema };
+  }
 
   return Object.fromEntries(
     Object.entries(node).map(([key, value]) => {

@@ -1,13 +1,22 @@
 import { router } from '../trpc.ts';
 import { boardRouter } from './board.ts';
-import { cardRouter } from './card.ts';
+import { cardRouter, tourRouter } from './card.ts';
+import { commentRouter } from './comment.ts';
+import { groupRouter } from './group.ts';
+import { projectRouter } from './project.ts';
+import { tagRouter } from './tag.ts';
 import { authRouter } from './user.ts';
 
 /** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
 export const appRouter = router({
   auth: authRouter,
+  projects: projectRouter,
   boards: boardRouter,
+  groups: groupRouter,
   cards: cardRouter,
+  comments: commentRouter,
+  tags: tagRouter,
+  tour: tourRouter,
 });
 
 export type AppRouter = typeof appRouter;

@@ -1,10 +1,36 @@
 import { z } from 'zod';
-import { BoardList, ListedBoard } from '../../shared/board.ts';
-import { listBoards } from '../domain/board.ts';
+import {
+  Board,
+  BoardCreate,
+  BoardDelete,
+  BoardGet,
+  BoardList,
+  BoardReorder,
+  BoardUpdate,
+  FullBoard,
+  ListedBoard,
+} from '../../shared/board.ts';
+import { sentAsText } from '../../shared/fields.ts';
+import { createBoard, deleteBoard, getBoard, listBoards, reorderBoards, updateBoard } from '../domain/board.ts';
 import { rest } from '../restOperation.ts';
-import { router, viewerProcedure } from '../trpc.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 export const boardRouter = router({
+  get: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/boards/get', {
+        message: 'The board.',
+        summary: 'Get a board',
+        description:
+          'A board with its groups and their cards, in order, without the tour cards that the caller dismissed.',
+      }),
+    )
+    .input(BoardGet)
+    .output(
+      z.object({ board: sentAsText(FullBoard, 'The JSON text of the board, with `groups`, each with its `cards`.') }),
+    )
+    .query(({ ctx, input }) => getBoard(ctx, input)),
+
   list: viewerProcedure
     .meta(
       rest('/services/operations/v1/operations/boards/list', {
@@ -17,4 +43,24 @@ export const boardRouter = router({
     .input(BoardList.optional())
     .output(z.object({ boards: z.array(ListedBoard) }))
     .query(({ ctx, input = {} }) => listBoards(ctx, input)),
+
+  create: memberProcedure
+    .input(BoardCreate)
+    .output(z.object({ board: Board }))
+    .mutation(({ ctx, input }) => createBoard(ctx, input)),
+
+  update: memberProcedure
+    .input(BoardUpdate)
+    .output(z.object({ board: Board }))
+    .mutation(({ ctx, input }) => updateBoard(ctx, input)),
+
+  reorder: memberProcedure
+    .input(BoardReorder)
+    .output(z.void())
+    .mutation(({ ctx, input }) => reorderBoards(ctx, input)),
+
+  delete: memberProcedure
+    .input(BoardDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteBoard(ctx, input)),
 });

@@ -1,8 +1,30 @@
 import { z } from 'zod';
-import { CardCreate, CreatedCard } from '../../shared/card.ts';
-import { createCard } from '../domain/card.ts';
+import {
+  Card,
+  CardCreate,
+  CardDelete,
+  CardGet,
+  CardList,
+  CardMove,
+  CardPage,
+  CardSnooze,
+  CardUpdate,
+  CreatedCard,
+} from '../../shared/card.ts';
+import {
+  createCard,
+  deleteCard,
+  dismissTourCards,
+  getCard,
+  listCards,
+  moveCard,
+  snoozeCard,
+  updateCard,
+} from '../domain/card.ts';
 import { rest } from '../restOperation.ts';
-import { memberProcedure, router } from '../trpc.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+
+const oneCard = z.object({ card: Card });
 
 export const cardRouter = router({
   create: memberProcedure
@@ -18,4 +40,55 @@ export const cardRouter = router({
     .input(CardCreate)
     .output(z.object({ card: CreatedCard }))
     .mutation(({ ctx, input }) => createCard(ctx, input)),
+
+  delete: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/delete', {
+        message: 'Card deleted.',
+        summary: 'Delete a card',
+        description: 'Deletes a card; its comments stay with it, out of sight.',
+        bodies: { 403: 'full' },
+      }),
+    )
+    .input(CardDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteCard(ctx, input)),
+
+  get: viewerProcedure
+    .input(CardGet)
+    .output(oneCard)
+    .query(({ ctx, input }) => getCard(ctx, input)),
+
+  list: viewerProcedure
+    .input(CardList)
+    .output(CardPage)
+    .query(({ ctx, input }) => listCards(ctx, input)),
+
+  update: memberProcedure
+    .input(CardUpdate)
+    .output(oneCard)
+    .mutation(({ ctx, input }) => updateCard(ctx, input)),
+
+  move: memberProcedure
+    .input(CardMove)
+    .output(oneCard)
+    .mutation(({ ctx, input }) => moveCard(ctx, input)),
+
+  snooze: memberProcedure
+    .input(CardSnooze)
+    .output(oneCard)
+    .mutation(({ ctx, input }) => snoozeCard(ctx, input)),
+});
+
+export const tourRouter = router({
+  dismissAll: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tour/cards/dismiss-all', {
+        message: 'Tour cards dismissed.',
+        summary: 'Dismiss all tour cards',
+        description: 'Dismisses, for the calling user, every tour card of the project that is not dismissed yet.',
+      }),
+    )
+    .output(z.object({ dismissed_count: z.int().meta({ description: 'How many were dismissed.', example: 2 }) }))
+    .mutation(({ ctx }) => dismissTourCards(ctx)),
 });

@@ -64,3 +64,22 @@ export function testService(): Promise<TestService> {
   shared ??= givenService();
   return shared;
 }
+
+/** How many statements reach the database while something is done: counted at the driver, so that none is missed. */
+export async function countStatements(work: () => Promise<unknown>): Promise<number> {
+  const { orm } = await testDatabase();
+  const native: any = await (orm.em.getDriver().getConnection() as any).getNativeClient();
+  const driver = databaseUrl ? native.Client.prototype : native;
+  const { query } = driver;
+  let count = 0;
+  driver.query = function (...parts: unknown[]) {
+    count++;
+    return query.apply(this, parts);
+  };
+  try {
+    await work();
+    return count;
+  } finally {
+    driver.query = query;
+  }
+}

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { type EntityManager, query } from '../../server/database/query.ts';
 import { Board } from '../../server/entities/board.ts';
 import { Card } from '../../server/entities/card.ts';
+import { Comment } from '../../server/entities/comment.ts';
 import { Group } from '../../server/entities/group.ts';
 import { Platform, Project, ProjectTool } from '../../server/entities/platform.ts';
 import { Tag } from '../../server/entities/tag.ts';
@@ -121,6 +122,27 @@ export async function givenCard({ id: project_id, platform_id }: TestProject, st
 export async function givenTag({ id: project_id }: TestProject, state: object = {}): Promise<number> {
   const em = await testEm();
   return em.insert(Tag, { project_id, name: 'A tag', ...state });
+}
+
+export async function givenComment(
+  { id: project_id }: TestProject,
+  card_id: number,
+  user: TestUser,
+  state: object = {},
+): Promise<number> {
+  const em = await testEm();
+  return em.insert(Comment, { project_id, card_id, user_id: user.id, comment: 'A comment', ...state });
+}
+
+/** Belongs to no project: a template. */
+export const NOWHERE = { id: null, platform_id: null } as unknown as TestProject;
+
+/** A master board with a group and a card in it. */
+export async function givenMasterBoard(): Promise<{ board: number; group: number; card: number }> {
+  const is_master = true;
+  const board = await givenBoard(NOWHERE, { is_master });
+  const group = await givenGroup(NOWHERE, board, { is_master });
+  return { board, group, card: await givenCard(NOWHERE, { is_master, group_id: group }) };
 }
 
 /** A row as it is stored now. */

@@ -1,0 +1,64 @@
+import { sql } from 'kysely';
+import type { z } from 'zod';
+import type { Group, GroupCreate, GroupReorder, GroupUpdate } from '../../shared/group.ts';
+import { behind, query, transact } from '../database/query.ts';
+import { badRequest } from '../errors.ts';
+import type { ProjectContext } from '../trpc.ts';
+import { placeRows } from './place.ts';
+import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
+
+type GroupRow = z.input<typeof Group>;
+
+/** Creates a group on a board, behind the others unless a place was sent. */
+export async function createGroup({ em, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
+  const { project } = caller;
+  const [found] = await query(
+    em,
+    sql<GroupRow & { found_in: number }>`
+      with board as (
+        select id, project_id from boards where id = ${board_id} and project_id is not null and deleted_at is null for share
+      ), created as (
+        insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
+        select ${project.id}, ${project.platform_id}, board.id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
+          ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
+          coalesce(${input.position ?? null}::int,
+            ${behind(sql`select max(position) from groups where board_id = board.id and deleted_at is null`)})
+        from board where board.project_id = ${project.id}
+        returning *
+      )
+      select created.*, board.project_id as found_in from board left join created on true`,
+  );
+  mustBeFound(project, 'boards', found && { project_id: found.found_in });
+
+  return { group: found! };
+}
+
+/** Changes what was sent of a group. */
+export async function updateGroup(
+  context: ProjectContext,
+  { id, title, position, is_collapsed, ...clearable }: GroupUpdate,
+) {
+  const changes = { ...clearable, ...unlessNull({ title, position, is_collapsed }) };
+  return { group: await changeRow<GroupRow>(context, 'groups', id, changes) };
+}
+
+/** Puts groups of one board at new places: all of them, or none. */
+export async function reorderGroups(context: ProjectContext, { groups }: GroupReorder) {
+  await placeRows(context, 'groups', groups, (rows) => {
+    if (new Set(rows.map(({ board_id }) => board_id)).size > 1) throw badRequest('The groups are of several boards.');
+  });
+}
+
+/** Deletes a group, and the cards in it with it. */
+export async function deleteGroup(context: ProjectContext, { id }: { id: number }) {
+  await findRow(context, 'groups', id);
+
+  await transact(context.em, async (em) => {
+    await lockProject(em, context.caller.project);
+    await deleteRow({ ...context, em }, 'groups', id);
+    await query(
+      em,
+      sql`update cards set deleted_at = now(), updated_at = now() where group_id = ${id} and deleted_at is null`,
+    );
+  });
+}

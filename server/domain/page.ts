@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { invalid } from '../errors.ts';
+
+/** Where a list goes on: the key of the last row that was answered. It is text for callers, and only we read it. */
+export function readCursor(cursor: string | null | undefined, length: number): number[] | undefined {
+  if (cursor == null) return undefined;
+  const key = Cursor.safeParse(cursor);
+  if (!key.success || key.data.length !== length) throw invalid({ cursor: 'is none that a list answered' });
+  return key.data;
+}
+
+const Cursor = z
+  .string()
+  .max(100)
+  .transform((text, context) => {
+    try {
+      return JSON.parse(Buffer.from(text, 'base64url').toString());
+    } catch {
+      context.addIssue('is not readable');
+      return z.NEVER;
+    }
+  })
+  .pipe(z.array(z.int32()));
+
+/** One row more than asked for was looked up: it tells whether there is a next page. */
+export function toPage<Row>(
+  rows: Row[],
+  limit: number,
+  keyOf: (row: Row) => number[],
+): { rows: Row[]; next_cursor: string | null } {
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1) : undefined;
+  return { rows: page, next_cursor: last ? Buffer.from(JSON.stringify(keyOf(last))).toString('base64url') : null };
+}

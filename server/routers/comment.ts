@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import {
+  Comment,
+  CommentCreate,
+  CommentDelete,
+  CommentList,
+  CommentMarkRead,
+  CommentPage,
+} from '../../shared/comment.ts';
+import { createComment, deleteComment, listComments, markCommentRead } from '../domain/comment.ts';
+import { rest } from '../restOperation.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+
+const oneComment = z.object({ comment: Comment });
+
+export const commentRouter = router({
+  create: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/comments/create', {
+        status: 201,
+        message: 'Comment created.',
+        summary: 'Comment on a card',
+        description: 'Comments on a card, or replies to a comment of that card.',
+      }),
+    )
+    .input(CommentCreate)
+    .output(oneComment)
+    .mutation(({ ctx, input }) => createComment(ctx, input)),
+
+  list: viewerProcedure
+    .input(CommentList)
+    .output(CommentPage)
+    .query(({ ctx, input }) => listComments(ctx, input)),
+
+  markRead: memberProcedure
+    .input(CommentMarkRead)
+    .output(oneComment)
+    .mutation(({ ctx, input }) => markCommentRead(ctx, input)),
+
+  delete: memberProcedure
+    .input(CommentDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteComment(ctx, input)),
+});

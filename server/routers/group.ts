@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { sentAsText } from '../../shared/fields.ts';
+import { Group, GroupCreate, GroupDelete, GroupReorder, GroupUpdate } from '../../shared/group.ts';
+import { createGroup, deleteGroup, reorderGroups, updateGroup } from '../domain/group.ts';
+import { rest } from '../restOperation.ts';
+import { memberProcedure, router } from '../trpc.ts';
+
+export const groupRouter = router({
+  create: memberProcedure
+    .input(GroupCreate)
+    .output(z.object({ group: Group }))
+    .mutation(({ ctx, input }) => createGroup(ctx, input)),
+
+  update: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/groups/update', {
+        message: 'Group updated.',
+        summary: 'Update a group',
+        description: 'Changes what is sent: null clears description, type, color and icon, and leaves the rest.',
+        bodies: { 403: 'full' },
+      }),
+    )
+    .input(GroupUpdate)
+    .output(z.object({ group: sentAsText(Group, 'The JSON text of the group.') }))
+    .mutation(({ ctx, input }) => updateGroup(ctx, input)),
+
+  reorder: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/groups/reorder', {
+        message: 'Groups reordered.',
+        summary: 'Reorder groups',
+        description: 'Puts groups of one board at new places: all of them, or none.',
+      }),
+    )
+    .input(GroupReorder)
+    .output(z.void())
+    .mutation(({ ctx, input }) => reorderGroups(ctx, input)),
+
+  delete: memberProcedure
+    .input(GroupDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteGroup(ctx, input)),
+});

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { id, text, timestamp } from './fields.ts';
+import { nextCursor, Page } from './paging.ts';
+
+export const Comment = z
+  .object({
+    id,
+    project_id: id.meta({ description: 'The project of its card.' }),
+    card_id: id.meta({ description: 'The card that it is about.' }),
+    user_id: id.meta({ description: 'The user who wrote it.' }),
+    parent_comment_id: id.nullable().meta({ description: 'The comment that it replies to.', example: null }),
+    comment: z.string().meta({ description: 'Its text.', example: 'A first draft is ready.' }),
+    is_read: z.boolean().meta({ description: 'Whether it was marked as read.' }),
+    read_at: timestamp.nullable().meta({ description: 'When it was marked as read.', example: null }),
+    created_at: timestamp.meta({ description: 'When it was written.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+  })
+  .meta({ id: 'Comment' });
+export type Comment = z.output<typeof Comment>;
+
+/** A comment that replies to nothing, with all that was replied below it, oldest first. */
+export const CommentThread = Comment.extend({
+  replies: z.array(Comment).meta({ description: 'All that was replied below it, oldest first.' }),
+}).meta({ id: 'CommentThread' });
+
+export const CommentCreate = z.object({
+  card_id: id.meta({ description: 'The card to comment on.' }),
+  comment: text().meta({ description: 'The text.', example: 'A first draft is ready.' }),
+  parent_comment_id: id.nullish().meta({ description: 'The comment of the same card to reply to.', example: null }),
+});
+export type CommentCreate = z.output<typeof CommentCreate>;
+
+export const CommentList = Page.extend({ card_id: id.meta({ description: 'The card.' }) });
+export type CommentList = z.output<typeof CommentList>;
+
+export const CommentPage = z.object({ threads: z.array(CommentThread), next_cursor: nextCursor });
+
+export const CommentMarkRead = z.object({ id });
+export const CommentDelete = z.object({ id });

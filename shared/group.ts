@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { flag, id, optionalText, placements, position, text, timestamp } from './fields.ts';
+
+export const Group = z
+  .object({
+    id,
+    project_id: id.nullable().meta({ description: 'Its project; null for a master group.' }),
+    platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master group.' }),
+    master_group_id: id.nullable().meta({ description: 'The master group that it is a copy of.', example: null }),
+    board_id: id.meta({ description: 'The board that it is on.' }),
+    position,
+    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
+    is_collapsed: z.boolean().meta({ description: 'Whether it is shown folded.' }),
+    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    title: z.string().meta({ description: 'Its title.', example: 'To do' }),
+    description: z.string().nullable().meta({ description: 'Its description.' }),
+    type: z.string().nullable().meta({ description: 'Its type.' }),
+    color: z.string().nullable().meta({ description: 'Its color.', example: '#0b6e99' }),
+    icon: z.string().nullable().meta({ description: 'The name of its icon.' }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+  })
+  .meta({ id: 'Group' });
+export type Group = z.output<typeof Group>;
+
+const look = {
+  description: optionalText().meta({ description: 'Its description.' }),
+  type: optionalText(50).meta({ description: 'Its type.' }),
+  color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
+  icon: optionalText(100).meta({ description: 'The name of its icon.' }),
+  position: position.nullish().meta({ description: 'Its place, lowest first.' }),
+  is_collapsed: flag.meta({ description: 'Whether it is shown folded.' }),
+};
+
+export const GroupCreate = z.object({
+  board_id: id.meta({ description: 'The board to put it on.' }),
+  title: text(255).meta({ description: 'Its title.', example: 'To do' }),
+  ...look,
+});
+export type GroupCreate = z.output<typeof GroupCreate>;
+
+/** What is absent stays; null clears description, type, color and icon, and leaves the rest. */
+export const GroupUpdate = z.object({
+  id,
+  title: optionalText(255).meta({ description: 'Its title.', example: 'To do' }),
+  ...look,
+});
+export type GroupUpdate = z.output<typeof GroupUpdate>;
+
+export const GroupDelete = z.object({ id });
+
+export const GroupReorder = z.object({
+  groups: placements.meta({ description: 'The groups, all of one board, and their new places.' }),
+});
+export type GroupReorder = z.output<typeof GroupReorder>;

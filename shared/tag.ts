@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { flag, id, optionalText, position, text, timestamp } from './fields.ts';
+import { nextCursor, Page } from './paging.ts';
+
+export const Tag = z
+  .object({
+    id,
+    project_id: id.meta({ description: 'Its project.' }),
+    position,
+    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    name: z.string().meta({ description: 'Its name.', example: 'Content' }),
+    color: z.string().nullable().meta({ description: 'Its color.', example: '#0b6e99' }),
+    icon: z.string().nullable().meta({ description: 'The name of its icon.', example: 'pen' }),
+    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+  })
+  .meta({ id: 'Tag' });
+export type Tag = z.output<typeof Tag>;
+
+const look = {
+  color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
+  icon: optionalText(100).meta({ description: 'The name of its icon.', example: 'pen' }),
+};
+
+export const TagCreate = z.object({
+  name: text(255).meta({ description: 'Its name; equal names are allowed.', example: 'Content' }),
+  ...look,
+  position: position.nullish().meta({ description: 'Its place; behind the others when not sent.', example: null }),
+});
+export type TagCreate = z.output<typeof TagCreate>;
+
+/** What is absent stays; null clears color and icon, and leaves the rest. */
+export const TagUpdate = z.object({
+  id,
+  name: optionalText(255).meta({ description: 'Its name.' }),
+  ...look,
+  position: position.nullish().meta({ description: 'Its place.' }),
+  is_active: flag.meta({ description: 'Whether it is in use.' }),
+});
+export type TagUpdate = z.output<typeof TagUpdate>;
+
+export const TagDelete = z.object({ id });
+
+export const TagList = Page;
+export const TagPage = z.object({ tags: z.array(Tag), next_cursor: nextCursor });

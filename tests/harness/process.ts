@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RawBuilder } from 'kysely';
+import { connect } from '../../server/database/connect.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
+
+/** The service and its command line as processes of their own, the way a person starts them. */
+
+export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
+
+export type StartedService = {
+  url: string;
+  /** What it has written to its standard output so far. */
+  printed: () => string;
+  stop: (signal?: NodeJS.Signals) => Promise<Ended>;
+};
+
+/** Starts the service on a free port, and waits until it says where it listens. */
+export async function startService(settings: Record<string, string>): Promise<StartedService> {
+  const { child, output, ended } = launch(['server/main.ts'], settings);
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout!.on('data', () => {
+      const address = /^Deckhand listens on (\S+)$/m.exec(output.stdout)?.[1];
+      if (address) resolve(address);
+    });
+    ended.then((end) => reject(new Error(`The service ended before it listened: ${JSON.stringify(end)}`)));
+  });
+
+  return {
+    url,
+    printed: () => output.stdout,
+    stop: (signal = 'SIGINT') => {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** Runs a program of ours, named by its path in the repository, until it ends by itself. */
+export function runToEnd(command: [string, ...string[]], settings: Record<string, string> = {}): Promise<Ended> {
+  return launch(command, settings).ended;
+}
+
+/** A new, empty directory. */
+export const givenDirectory = () => mkdtemp(join(workplace, 'data-'));
+
+export async function givenCopyOf(directory: string): Promise<string> {
+  const copy = await givenDirectory();
+  await cp(directory, copy, { recursive: true });
+  return copy;
+}
+
+/** What the database of these settings holds; an embedded one only while no process uses it. */
+export async function readRows<Row>(settings: Record<string, string>, statement: RawBuilder<Row>): Promise<Row[]> {
+  const database = await connect(readSettings(settings));
+  try {
+    return await query(database.fork(), statement);
+  } finally {
+    await database.close();
+  }
+}
+
+/** For the end of a suite: nothing that was started or written stays behind. */
+export async function removeProcesses(): Promise<void> {
+  for (const child of running.keys()) child.kill('SIGKILL');
+  await Promise.all(running.values());
+  await rm(workplace, { recursive: true });
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const workplace = mkdtempSync(join(tmpdir(), 'deckhand-'));
+const running = new Map<ChildProcess, Promise<Ended>>();
+
+function launch([script, ...others]: [string, ...string[]], settings: Record<string, string>) {
+  const child = spawn(process.execPath, [join(ROOT, script), ...others], {
+    // Neither the data of whoever runs the tests, nor their `.env`, is in reach.
+    cwd: workplace,
+    env: { ...inherited(), PORT: '0', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].setEncoding('utf8').on('data', (text: string) => {
+      output[stream] += text;
+    });
+  }
+  const ended = new Promise<Ended>((resolve) => {
+    child.on('close', (code, signal) => {
+      running.delete(child);
+      resolve({ code, signal, ...output });
+    });
+  });
+  running.set(child, ended);
+  return { child, output, ended };
+}
+
+/** What a program needs to find others, and PostgreSQL's own defaults; none of our settings. */
+function inherited(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(PATH|HOME|USER|PG[A-Z]+)$/.test(name)));
+}
