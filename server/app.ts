@@ -13,8 +13,8 @@ import { rpcSurface } from './http/rpc.ts';
 export type AppOptions = Services & {
   logger: FastifyBaseLogger;
   trustProxy: boolean | string[];
-  /** The address that people reach the service by. */
-  publicUrl: () => string;
+  /** The address that people reach the service by, where it is known. */
+  publicUrl: string | undefined;
   isStopping: () => boolean;
 };
 

@@ -6,6 +6,8 @@ import type { Tokens } from './security/tokens.ts';
 /** What a procedure is given: the database, the tools that it needs, and who is calling. */
 export type Context = {
   em: EntityManager;
+  /** On the embedded database a long statement keeps everybody waiting. */
+  isEmbedded: boolean;
   log: FastifyBaseLogger;
   tokens: Tokens;
   /** Absent while there is no genuine token. */

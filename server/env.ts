@@ -28,6 +28,18 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
 const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be an address such as ${example}` });
 
+function isEncoded(value: string): boolean {
+  try {
+    return decodeURIComponent(value) !== '';
+  } catch {
+    return false;
+  }
+}
+
+function isPlainAddress(value: string): boolean {
+  return URL.parse(value)?.username === '' && !/[?#]/.test(value);
+}
+
 const wholeNumber = (least: number, most: number) =>
   z
     .string()
@@ -35,7 +47,11 @@ const wholeNumber = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, { error: `must be a whole number from ${least} to ${most}` });
 
-const signingSecret = z.string().min(32, { error: 'must be at least 32 characters long' });
+const notBlank = z.string().trim().min(1, { error: 'must not be blank' });
+
+export const SHORTEST_SECRET = 32;
+
+const signingSecret = z.string().min(SHORTEST_SECRET, { error: `must be at least ${SHORTEST_SECRET} characters long` });
 
 /** Off, on, or the addresses of the proxies. */
 const trustedProxies = z.string().transform((value, context) => {
@@ -46,15 +62,18 @@ const trustedProxies = z.string().transform((value, context) => {
   context.addIssue('must be off, on, or the addresses of the proxies with commas between');
   return z.NEVER;
 });
-const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).refine((address) => !address.endsWith('/0'));
 
 const Settings = z
   .object({
-    HOST: z.string().trim().min(1).default('127.0.0.1'),
+    HOST: notBlank.default('127.0.0.1'),
     PORT: wholeNumber(0, 65_535).default(3000),
-    DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name').optional(),
+    DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
+      .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
+      .refine(isEncoded, { error: 'must have odd characters percent-encoded, as in %25 for %' })
+      .optional(),
     DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
-    DATA_DIR: z.string().trim().min(1).default('./data'),
+    DATA_DIR: notBlank.default('./data'),
     JWT_SECRET: signingSecret.optional(),
     JWT_PREVIOUS_SECRETS: z
       .string()
@@ -67,6 +86,7 @@ const Settings = z
     STRIPE_SECRET_KEY: z.string().startsWith('sk_', { error: 'must start with sk_' }).optional(),
     STRIPE_WEBHOOK_SECRET: z.string().startsWith('whsec_', { error: 'must start with whsec_' }).optional(),
     PUBLIC_URL: url(/^https?$/, 'https://api.example.com')
+      .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
       .transform((value) => value.replace(/\/+$/, ''))
       .optional(),
     TRUST_PROXY: trustedProxies.default(false),

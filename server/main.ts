@@ -1,41 +1,5 @@
-import { DEMO_EMAIL, DEMO_PASSWORD } from './database/demo.ts';
-import { environment, readSettings } from './env.ts';
-import { makeLogger } from './log.ts';
-import { type RunningService, start } from './start.ts';
-import { isStartFailure } from './startFailure.ts';
+import { enableCompileCache } from 'node:module';
 
-try {
-  const settings = readSettings(environment());
-  const service = await start(settings, await makeLogger(settings));
-  greet(service);
-  stopOnSignals(service);
-} catch (error) {
-  console.error(isStartFailure(error) ? `Deckhand did not start. ${error.message}` : error);
-  process.exit(1);
-}
-
-function greet({ url, isEmbedded }: RunningService) {
-  console.log(`
-Deckhand listens on ${url}
-  API page  ${url}/docs
-  REST      ${url}/api
-  RPC       ${url}/trpc`);
-  if (isEmbedded) {
-    console.log(`
-Sign in to the demo data:
-  curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${DEMO_EMAIL}", "password": "${DEMO_PASSWORD}"}'
-
-The data is kept in an embedded PostgreSQL. It is for trying out and for small teams: it survives a crash of the
-process, not a power failure. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);
-  }
-}
-
-function stopOnSignals({ stop }: RunningService) {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, async () => {
-      console.log('\nStopping…');
-      await stop();
-      process.exit(0);
-    });
-  }
-}
+// Before anything else is loaded: the next start then finds it compiled.
+enableCompileCache();
+await import('./run.ts');

@@ -1,36 +1,42 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { buildApp } from './app.ts';
 import { connect, type Database } from './database/connect.ts';
 import { fillWithDemoData } from './database/demo.ts';
 import { migrate } from './database/migrate.ts';
-import type { Settings } from './env.ts';
+import { type Settings, SHORTEST_SECRET } from './env.ts';
 import { makeRateLimit } from './http/rateLimit.ts';
 import { makeTokens } from './security/tokens.ts';
 import { startFailure } from './startFailure.ts';
+
+type BuildApp = typeof import('./app.ts').buildApp;
 
 export type RunningService = { url: string; isEmbedded: boolean; stop: () => Promise<void> };
 
 /** Opens the database, brings it up to date, and listens. */
 export async function start(settings: Settings, logger: FastifyBaseLogger): Promise<RunningService> {
-  const database = await connect(settings);
+  // The service is loaded while the database opens.
+  const [database, { buildApp }] = await Promise.all([connect(settings), import('./app.ts')]);
   try {
     await migrate(database);
     if (database.isEmbedded) await fillWithDemoData(database);
-    return await serve(settings, database, logger);
+    return await serve(settings, database, logger, buildApp);
   } catch (error) {
     await database.close();
     throw error;
   }
 }
 
-async function serve(settings: Settings, database: Database, logger: FastifyBaseLogger): Promise<RunningService> {
+async function serve(
+  settings: Settings,
+  database: Database,
+  logger: FastifyBaseLogger,
+  buildApp: BuildApp,
+): Promise<RunningService> {
   const secret = settings.JWT_SECRET ?? (await keptSecret(settings.DATA_DIR));
   const tokens = makeTokens([secret, ...settings.JWT_PREVIOUS_SECRETS], settings.TOKEN_LIFETIME_HOURS * 60 * 60);
   const rateLimit = await makeRateLimit(settings, logger);
-  let url = '';
   let isStopping = false;
   const app = await buildApp({
     database,
@@ -38,13 +44,12 @@ async function serve(settings: Settings, database: Database, logger: FastifyBase
     rateLimit,
     logger,
     trustProxy: settings.TRUST_PROXY,
-    publicUrl: () => settings.PUBLIC_URL ?? url,
+    publicUrl: settings.PUBLIC_URL,
     isStopping: () => isStopping,
   });
 
-  url = await listen(app, settings);
   return {
-    url,
+    url: await listen(app, settings),
     isEmbedded: database.isEmbedded,
     stop: async () => {
       isStopping = true;
@@ -86,13 +91,16 @@ async function drain(app: FastifyInstance): Promise<void> {
 /** The signing secret of the embedded default: made once, kept beside the data. */
 async function keptSecret(directory: string): Promise<string> {
   const path = join(directory, 'jwt-secret');
+  const kept = await readFile(path, 'utf8').catch(() => '');
+  if (kept.length >= SHORTEST_SECRET) return kept;
+
   const made = randomBytes(48).toString('base64url');
   try {
-    await writeFile(path, made, { flag: 'wx', mode: 0o600 });
+    // Under another name first: a start that is cut off leaves no half of a secret.
+    await writeFile(`${path}.new`, made, { mode: 0o600 });
+    await rename(`${path}.new`, path);
     return made;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-      throw startFailure(`DATA_DIR: ${path} can't be written.`, error);
-    return readFile(path, 'utf8');
+    throw startFailure(`DATA_DIR: ${path} can't be written: ${(error as Error).message}.`, error);
   }
 }

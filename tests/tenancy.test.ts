@@ -50,7 +50,13 @@ const rows: Record<string, Row> = {
   'groups.update': { takes: 'member', on: group, input: (id) => ({ id, title: 'x' }) },
   'groups.reorder': { takes: 'member', on: group, input: (id) => ({ groups: [{ id, position: 1 }] }) },
   'groups.delete': { takes: 'member', on: group, input: (id) => ({ id }) },
-  'cards.create': { takes: 'member', on: group, input: (id) => ({ title: 'x', group_id: id }), missing: 422, success: 201 },
+  'cards.create': {
+    takes: 'member',
+    on: group,
+    input: (id) => ({ title: 'x', group_id: id }),
+    missing: 422,
+    success: 201,
+  },
   'cards.get': { takes: 'viewer', on: card, input: (id) => ({ id }) },
   'cards.list': { takes: 'viewer', input: () => ({}) },
   'cards.update': { takes: 'member', on: card, input: (id) => ({ id, title: 'x' }) },
@@ -150,6 +156,8 @@ describe('a project', () => {
     const id = await givenCard(second);
 
     expect((await asMember.post('/services/operations/v1/operations/cards/delete', { id })).status).toBe(403);
-    expect((await asMember.in(second.id).post('/services/operations/v1/operations/cards/delete', { id })).status).toBe(200);
+    expect((await asMember.in(second.id).post('/services/operations/v1/operations/cards/delete', { id })).status).toBe(
+      200,
+    );
   });
 });

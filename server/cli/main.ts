@@ -42,7 +42,8 @@ async function main([name, ...others]: string[]): Promise<number> {
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (!command || others.length > 0) {
-    console.error(command ? `${name} takes nothing else.` : `There is no command ${name}.`, `\n\n${HELP}`);
+    const complaint = command ? `${name} takes nothing else.` : `There is no command ${name}.`;
+    console.error(`${complaint}\n\n${HELP}`);
     return 2;
   }
 

@@ -1,11 +1,12 @@
-import { mkdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { MikroORM } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { startFailure } from '../startFailure.ts';
-import { IN_MEMORY, ormOptions } from './options.ts';
+import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
 import { type EntityManager, query } from './query.ts';
 
 export type Database = {
@@ -41,9 +42,11 @@ async function openEmbedded(settings: Settings): Promise<Database> {
 
   const unlock = await lockDataDirectory(settings.DATA_DIR);
   try {
-    const orm = await MikroORM.init(await ormOptions(settings));
-    const database = databaseOf(orm, { isEmbedded: true });
+    const directory = embeddedDirectory(settings.DATA_DIR);
+    await setUnfinishedAside(directory);
+    const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
     await query(database.fork(), sql`select 1`);
+    await writeFile(join(directory, FINISHED), '');
     const checkpoints = keepLogShort(database);
     return {
       ...database,
@@ -57,6 +60,16 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     unlock();
     throw startFailure(`DATA_DIR: ${resolve(settings.DATA_DIR)} can't be opened: ${reason(error)}.`, error);
   }
+}
+
+/** In a database directory that was once opened. */
+const FINISHED = 'deckhand-finished';
+
+/** A first start that was cut off leaves a directory that can't be opened, and nothing in it that anybody relies on. */
+async function setUnfinishedAside(directory: string): Promise<void> {
+  if (!existsSync(directory) || existsSync(join(directory, FINISHED))) return;
+  await rm(`${directory}.unfinished`, { recursive: true, force: true });
+  await rename(directory, `${directory}.unfinished`);
 }
 
 const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database => ({
@@ -97,5 +110,5 @@ function keepLogShort(database: Database): NodeJS.Timeout {
 
 function reason(error: unknown): string {
   const { code, message, cause } = error as NodeJS.ErrnoException & { cause?: unknown };
-  return message || code || (cause ? reason(cause) : 'unknown');
+  return message || code || (cause ? reason(cause) : String(error));
 }

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { Board } from '../entities/board.ts';
@@ -8,6 +10,7 @@ import { Group } from '../entities/group.ts';
 import { Platform, Project, ProjectTool } from '../entities/platform.ts';
 import { Checkout, Plan, Subscription } from '../entities/subscription.ts';
 import { Tag } from '../entities/tag.ts';
+import { TemplateOutcome, TemplateRun } from '../entities/templateRun.ts';
 import { Theme, ThemeVersion } from '../entities/theme.ts';
 import { Member, RecoveryCode, Session, User } from '../entities/user.ts';
 import type { Settings } from '../env.ts';
@@ -38,6 +41,8 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
       Checkout,
       Theme,
       ThemeVersion,
+      TemplateRun,
+      TemplateOutcome,
     ],
     extensions: [Migrator],
     migrations: {
@@ -52,9 +57,22 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
 }
 
 const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<Options>> => {
+  // Optimizing the code of the database while it starts takes longer than it saves: put it off until it has run for a while.
+  setFlagsFromString('--wasm-tiering-budget=1000000000');
   const { PgliteDriver } = await import('@mikro-orm/pglite');
-  return { driver: PgliteDriver, dbName: DATA_DIR === IN_MEMORY ? IN_MEMORY : join(resolve(DATA_DIR), 'database') };
+  const dbName = DATA_DIR === IN_MEMORY ? IN_MEMORY : embeddedDirectory(DATA_DIR);
+  return { driver: PgliteDriver, dbName, driverOptions: existsSync(dbName) ? {} : await preparedCluster() };
 };
+
+export const embeddedDirectory = (dataDirectory: string) => join(resolve(dataDirectory), 'database');
+
+/** An empty cluster that PGlite's makers prepared: unpacking it takes a second, making one takes five. */
+async function preparedCluster(): Promise<() => object> {
+  const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
+  const loadDataDir = await dataDir();
+  // As a function: the ORM copies what is given as an object, and a file can't be copied so.
+  return () => ({ loadDataDir });
+}
 
 /** A `DATA_DIR` that keeps nothing, for tests. */
 export const IN_MEMORY = 'memory://';
@@ -66,6 +84,8 @@ const serverOptions = async ({ DATABASE_URL, DATABASE_POOL_SIZE }: DatabaseSetti
     clientUrl: DATABASE_URL,
     pool: { max: DATABASE_POOL_SIZE },
     driverOptions: {
+      // Given whole, so that what stands behind its `?`, as in `sslmode=require`, holds too.
+      connectionString: DATABASE_URL,
       application_name: 'deckhand',
       keepAlive: true,
       // The pool would wait for ever by default.

@@ -67,7 +67,7 @@ export const deleteRow = (context: ProjectContext, table: Table, id: number) =>
   changeRow(context, table, id, { deleted_at: new Date() });
 
 /** The `set` of an update: what is undefined stays. */
-function assignments(changes: Record<string, unknown>): RawBuilder<unknown> {
+export function assignments(changes: Record<string, unknown>): RawBuilder<unknown> {
   const sent = Object.entries(changes).filter(([, value]) => value !== undefined);
   return sql.join([...sent.map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql`updated_at = now()`]);
 }

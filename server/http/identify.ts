@@ -55,6 +55,7 @@ export function identifyCallers(
 export function contextOf(request: FastifyRequest, { database, tokens }: Services): Context {
   return {
     em: database.fork(),
+    isEmbedded: database.isEmbedded,
     log: request.log,
     tokens,
     caller: request.caller,

@@ -21,8 +21,11 @@ export type OpenApiDocument = {
   [key: string]: unknown;
 };
 
-/** The document of the REST surface: made from the routers, and completed here with what the facade adds to them. */
-export function openApiDocument(publicUrl: string): OpenApiDocument {
+/**
+ * The document of the REST surface: made from the routers, and completed here with what the facade adds to them. Without a
+ * public address its paths are relative to where it was fetched from.
+ */
+export function openApiDocument(publicUrl = ''): OpenApiDocument {
   const document = generateOpenApiDocument(appRouter, {
     title: 'Deckhand',
     version: packageJson.version,

@@ -7,7 +7,7 @@ const PAGES = join(import.meta.dirname, 'pages');
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
 /** The pages for people: a start page, and the API page, whose parts are all served from here. */
-export async function pages(scope: FastifyInstance, { publicUrl }: { publicUrl: () => string }): Promise<void> {
+export async function pages(scope: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): Promise<void> {
   await scope.register(fastifyStatic, { root: PAGES, prefix: '/pages/', index: false });
   await scope.register(fastifyStatic, {
     root: SWAGGER_UI,
@@ -23,7 +23,7 @@ export async function pages(scope: FastifyInstance, { publicUrl }: { publicUrl: 
   let document: Promise<object> | undefined;
   scope.get('/openapi.json', async () => {
     // Made when first asked for: a start does not wait for it.
-    document ??= import('./openapi.ts').then(({ openApiDocument }) => openApiDocument(publicUrl()));
+    document ??= import('./openapi.ts').then(({ openApiDocument }) => openApiDocument(publicUrl));
     return document;
   });
 }

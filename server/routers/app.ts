@@ -3,6 +3,9 @@ import { boardRouter } from './board.ts';
 import { cardRouter, tourRouter } from './card.ts';
 import { commentRouter } from './comment.ts';
 import { groupRouter } from './group.ts';
+import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
+import { masterCardRouter } from './masterCard.ts';
+import { masterGroupRouter } from './masterGroup.ts';
 import { projectRouter } from './project.ts';
 import { tagRouter } from './tag.ts';
 import { authRouter } from './user.ts';
@@ -17,6 +20,10 @@ export const appRouter = router({
   comments: commentRouter,
   tags: tagRouter,
   tour: tourRouter,
+  masterBoards: masterBoardRouter,
+  masterGroups: masterGroupRouter,
+  masterCards: masterCardRouter,
+  templateRuns: templateRunRouter,
 });
 
 export type AppRouter = typeof appRouter;

@@ -41,8 +41,14 @@ export async function startService(settings: Record<string, string>): Promise<St
 }
 
 /** Runs a program of ours, named by its path in the repository, until it ends by itself. */
-export function runToEnd(command: [string, ...string[]], settings: Record<string, string> = {}): Promise<Ended> {
-  return launch(command, settings).ended;
+export async function runToEnd(
+  command: [string, ...string[]],
+  settings: Record<string, string> = {},
+  meanwhile: (child: ChildProcess) => Promise<void> = async () => {},
+): Promise<Ended> {
+  const { child, ended } = launch(command, settings);
+  await meanwhile(child);
+  return ended;
 }
 
 /** A new, empty directory. */

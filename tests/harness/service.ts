@@ -51,7 +51,7 @@ export async function givenService(more: Record<string, string> = {}, database?:
     rateLimit: await makeRateLimit(settings, logger),
     logger,
     trustProxy: settings.TRUST_PROXY,
-    publicUrl: () => 'http://deckhand.test',
+    publicUrl: settings.PUBLIC_URL,
     isStopping: () => false,
   });
   return { url: await app.listen({ host: '127.0.0.1', port: 0 }), app, logged };

@@ -6,4 +6,5 @@ SwaggerUIBundle({
   tryItOutEnabled: true,
   displayRequestDuration: true,
   validatorUrl: null,
+  defaultModelsExpandDepth: 0,
 });

@@ -1,0 +1,97 @@
+import { sql } from 'kysely';
+import type { z } from 'zod';
+import type { Board } from '../../shared/board.ts';
+import type {
+  MasterBoard,
+  MasterBoardCreate,
+  MasterBoardReorder,
+  MasterBoardSync,
+  MasterBoardUpdate,
+  SyncPreview,
+} from '../../shared/master.ts';
+import { behind, type EntityManager, query, transact } from '../database/query.ts';
+import type { SignedInContext } from '../trpc.ts';
+import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
+import { unlessNull } from './row.ts';
+import { applyTemplate, lockTemplate, previewTemplate, type Template } from './template.ts';
+
+type BoardRow = z.input<typeof Board>;
+
+/** The master boards in their order, with how much is on them. */
+export async function listMasterBoards({ em }: SignedInContext) {
+  const boards = await query(
+    em,
+    sql<z.input<typeof MasterBoard>>`
+      select b.*,
+        (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
+        (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
+          where g.board_id = b.id and g.deleted_at is null) as cards_count
+      from boards b where b.is_master and b.deleted_at is null order by b.position, b.id`,
+  );
+  return { boards };
+}
+
+/** Creates a master board, behind the others unless a place was sent. */
+export async function createMasterBoard({ em, caller }: SignedInContext, input: MasterBoardCreate) {
+  const [board] = await query(
+    em,
+    sql<BoardRow>`
+      insert into boards (is_master, title, description, tool_key, created_by, position)
+      values (true, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${caller.id},
+        coalesce(${input.position ?? null}::int, ${behind(sql`select max(position) from boards where is_master and deleted_at is null`)}))
+      returning *`,
+  );
+  return { board: board! };
+}
+
+/** Changes what was sent of a master board; its copies stay as they are. */
+export async function updateMasterBoard(
+  { em }: SignedInContext,
+  { id, title, position, ...clearable }: MasterBoardUpdate,
+) {
+  const changes = { ...clearable, ...unlessNull({ title, position }) };
+  return { board: await changeMaster<BoardRow>(em, 'boards', id, changes) };
+}
+
+/** Puts master boards at new places: all of them, or none. */
+export async function reorderMasterBoards({ em }: SignedInContext, { boards }: MasterBoardReorder) {
+  await transact(em, (em) => placeMasters(em, 'boards', boards));
+}
+
+/** Brings a master board to every active project that has access: the board, groups and cards that it lacks. */
+export async function syncMasterBoard(context: SignedInContext, { board_id }: MasterBoardSync) {
+  const applied = await applyTemplate(context, await boardTemplate(context.em, board_id));
+  return { synced_count: applied.projects_with_access, skipped_no_access: applied.projects_skipped };
+}
+
+/** What a sync would do to each project. */
+export async function previewSync(context: SignedInContext, { board_id, ...page }: SyncPreview) {
+  return previewTemplate(context, await boardTemplate(context.em, board_id), page);
+}
+
+/** Deletes a master board, and its groups and cards with it; the copies in projects stay. */
+export async function deleteMasterBoard({ em }: SignedInContext, { id }: { id: number }) {
+  await transact(em, async (em) => {
+    await lockTemplate(em, id);
+    await changeMaster(em, 'boards', id, { deleted_at: new Date() });
+    await query(
+      em,
+      sql`
+        with deleted as (
+          update groups set deleted_at = now(), updated_at = now() where board_id = ${id} and deleted_at is null returning id
+        )
+        update cards set deleted_at = now(), updated_at = now() where group_id in (select id from deleted) and deleted_at is null`,
+    );
+  });
+}
+
+async function boardTemplate(em: EntityManager, id: number): Promise<Template> {
+  const { tool_key } = await findMaster<BoardRow>(em, 'boards', id);
+  const [{ cards }] = (await query(
+    em,
+    sql`
+      select count(*)::int as cards from groups g join cards c on c.group_id = g.id and c.deleted_at is null
+      where g.board_id = ${id} and g.deleted_at is null`,
+  )) as [{ cards: number }];
+  return { board_id: id, tool_key, cards };
+}

@@ -1,0 +1,76 @@
+import { sql } from 'kysely';
+import type { z } from 'zod';
+import type { Group } from '../../shared/group.ts';
+import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
+import { behind, query, transact } from '../database/query.ts';
+import { invalid } from '../errors.ts';
+import type { SignedInContext } from '../trpc.ts';
+import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
+import { unlessNull } from './row.ts';
+import { lockTemplate } from './template.ts';
+
+type GroupRow = z.input<typeof Group>;
+
+/** Creates a master group, behind the others of its board. */
+export async function createMasterGroup(
+  { em, caller }: SignedInContext,
+  { board_id, title, description }: MasterGroupCreate,
+) {
+  return transact(em, async (em) => {
+    await lockTemplate(em, board_id);
+    await findMaster(em, 'boards', board_id);
+
+    const [group] = await query(
+      em,
+      sql<GroupRow>`
+        insert into groups (is_master, board_id, title, description, created_by, position)
+        values (true, ${board_id}, ${title}, ${description ?? null}, ${caller.id},
+          ${behind(sql`select max(position) from groups where board_id = ${board_id} and deleted_at is null`)})
+        returning *`,
+    );
+    return { group: group! };
+  });
+}
+
+/** Changes what was sent of a master group; its copies stay as they are. */
+export async function updateMasterGroup({ em }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
+  return { group: await changeMaster<GroupRow>(em, 'groups', id, { description, ...unlessNull({ title }) }) };
+}
+
+/** Puts groups of a master board at new places: all of them, or none. */
+export async function reorderMasterGroups({ em }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
+  await transact(em, async (em) => {
+    await lockTemplate(em, board_id);
+    const [board] = await query(
+      em,
+      sql`select id from boards where id = ${board_id} and is_master and deleted_at is null`,
+    );
+    if (!board) throw invalid({ board_id: 'names no master board' });
+
+    const found = await query(
+      em,
+      sql<{ id: number }>`select id from groups where board_id = ${board_id} and deleted_at is null`,
+    );
+    const onBoard = new Set(found.map(({ id }) => id));
+    const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
+    if (others.length > 0) {
+      throw invalid(Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'names no group of this board'])));
+    }
+
+    await placeMasters(em, 'groups', groups);
+  });
+}
+
+/** Deletes a master group, and its cards with it; the copies in projects stay. */
+export async function deleteMasterGroup({ em }: SignedInContext, { id }: { id: number }) {
+  const { board_id } = await findMaster<GroupRow>(em, 'groups', id);
+
+  await transact(em, async (em) => {
+    await lockTemplate(em, board_id);
+    await changeMaster(em, 'groups', id, { deleted_at: new Date() });
+    await query(
+      em,
+      sql`update cards set deleted_at = now(), updated_at = now() where group_id = ${id} and deleted_at is null`,
+    );
+  });
+}

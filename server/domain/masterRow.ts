@@ -1,0 +1,50 @@
+import { sql } from 'kysely';
+import type { Placement } from '../../shared/fields.ts';
+import { type EntityManager, query } from '../database/query.ts';
+import { notFound } from '../errors.ts';
+import { assignments } from './row.ts';
+
+/** Tables that hold templates, and what a template in them is called. */
+const NOUNS = { boards: 'master board', groups: 'master group', cards: 'master card' };
+export type MasterTable = keyof typeof NOUNS;
+
+const unknown = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
+
+/** Finds a template; the row of a project is none. */
+export async function findMaster<Row>(em: EntityManager, table: MasterTable, id: number): Promise<Row> {
+  const [row] = await query(
+    em,
+    sql<Row>`select * from ${sql.table(table)} where id = ${id} and is_master and deleted_at is null`,
+  );
+  if (!row) throw unknown(table);
+  return row;
+}
+
+/** Changes a template and answers it. */
+export async function changeMaster<Row>(
+  em: EntityManager,
+  table: MasterTable,
+  id: number,
+  changes: Record<string, unknown>,
+): Promise<Row> {
+  const [row] = await query(
+    em,
+    sql<Row>`
+      update ${sql.table(table)} set ${assignments(changes)} where id = ${id} and is_master and deleted_at is null returning *`,
+  );
+  if (!row) throw unknown(table);
+  return row;
+}
+
+/** Puts templates at new places, all or none; `em` is in a transaction. */
+export async function placeMasters(em: EntityManager, table: MasterTable, placements: Placement[]): Promise<void> {
+  const placed = await query(
+    em,
+    sql`
+      update ${sql.table(table)} t set position = placed.position, updated_at = now()
+      from jsonb_to_recordset(${JSON.stringify(placements)}::jsonb) as placed (id int, position int)
+      where t.id = placed.id and t.is_master and t.deleted_at is null
+      returning t.id`,
+  );
+  if (placed.length < placements.length) throw unknown(table);
+}

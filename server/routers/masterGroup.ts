@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { sentAsText } from '../../shared/fields.ts';
+import { Group } from '../../shared/group.ts';
+import { MasterGroupCreate, MasterGroupDelete, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
+import { createMasterGroup, deleteMasterGroup, reorderMasterGroups, updateMasterGroup } from '../domain/masterGroup.ts';
+import { rest } from '../restOperation.ts';
+import { router, superadminProcedure } from '../trpc.ts';
+
+export const masterGroupRouter = router({
+  create: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/create', {
+        status: 201,
+        message: 'Master group created.',
+        summary: 'Create a master group',
+        description: 'Creates a group on a master board, behind the others.',
+      }),
+    )
+    .input(MasterGroupCreate)
+    .output(z.object({ group: Group }))
+    .mutation(({ ctx, input }) => createMasterGroup(ctx, input)),
+
+  update: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/update', {
+        message: 'Master group updated.',
+        summary: 'Update a master group',
+        description: 'Changes what is sent: null clears the description, and leaves the title.',
+      }),
+    )
+    .input(MasterGroupUpdate)
+    .output(z.object({ group: sentAsText(Group, 'The JSON text of the master group.') }))
+    .mutation(({ ctx, input }) => updateMasterGroup(ctx, input)),
+
+  reorder: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/reorder', {
+        message: 'Master groups reordered.',
+        summary: 'Reorder master groups',
+        description: 'Puts groups of a master board at new places: all of them, or none.',
+        errors: [400, 401, 403, 422, 429, 500],
+      }),
+    )
+    .input(MasterGroupReorder)
+    .output(z.void())
+    .mutation(({ ctx, input }) => reorderMasterGroups(ctx, input)),
+
+  delete: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/delete', {
+        message: 'Master group deleted.',
+        summary: 'Delete a master group',
+        description: 'Deletes a master group with its cards; the copies in projects stay.',
+      }),
+    )
+    .input(MasterGroupDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteMasterGroup(ctx, input)),
+});

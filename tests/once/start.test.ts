@@ -1,0 +1,442 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { connect, type Database } from '../../server/database/connect.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
+import { hashRecoveryCode } from '../../server/security/recoveryCodes.ts';
+import { type Answer, makeCaller, type TestCaller } from '../harness/caller.ts';
+import {
+  type Ended,
+  givenCopyOf,
+  givenDirectory,
+  readRows,
+  removeProcesses,
+  runToEnd,
+  startService,
+} from '../harness/process.ts';
+import { findTestServer, onServer } from '../harness/server.ts';
+import { givenService, type TestService } from '../harness/service.ts';
+
+const SERVICE = 'server/main.ts';
+const AUTHENTICATE = '/v1/authenticate';
+const CREATE = '/services/operations/v1/operations/cards/create';
+const LIST = '/services/operations/v1/operations/boards/list';
+const MIGRATIONS = join(import.meta.dirname, '../../server/database/migrations');
+const JWT_SECRET = 'a secret for tests that nobody else uses';
+
+/** What a start on a new directory did; other tests go on with a copy of the directory. */
+let first: {
+  directory: string;
+  url: string;
+  answer: { error: boolean; data: { token: string } };
+  docs: number;
+  created: Answer;
+  ended: Ended;
+  stopMilliseconds: number;
+};
+
+beforeAll(async () => {
+  const directory = await givenDirectory();
+  const { url, printed, stop } = await startService({ DATA_DIR: directory });
+  const curl = await vi.waitFor(() => /^ *(curl .+)$/m.exec(printed())![1]!);
+  const answer = JSON.parse((await promisify(execFile)('bash', ['-c', curl])).stdout);
+  const created = await makeCaller(url, answer.data?.token).post(CREATE, { title: 'Written first' });
+  const docs = await statusOf(url, '/docs');
+
+  const asked = performance.now();
+  const ended = await stop('SIGINT');
+  first = { directory, url, answer, docs, created, ended, stopMilliseconds: performance.now() - asked };
+}, 60_000);
+
+afterAll(removeProcesses);
+
+describe('the first start', () => {
+  it('prints where it listens, and where the API page is', () => {
+    expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(first.ended.stdout).toContain(`${first.url}/docs\n`);
+    expect(first.docs).toBe(200);
+  });
+
+  it('prints a login that can be pasted into a shell, and gives a token', () => {
+    expect(first.answer).toMatchObject({ error: false, data: { email: 'member@demo.test' } });
+    expect(first.created).toMatchObject({ status: 201 });
+  });
+
+  it('ends at SIGINT with 0, within seconds though connections are kept alive, and shows no stack', () => {
+    expect(first.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(first.ended.stdout).not.toMatch(/^\s+at /m);
+    expect(first.stopMilliseconds).toBeLessThan(5000);
+  });
+});
+
+describe.concurrent('a later start', () => {
+  it('has what was written before, and takes the tokens of before', async () => {
+    const service = await startService({ DATA_DIR: await givenCopyOf(first.directory) });
+    const caller = makeCaller(service.url, first.answer.data.token);
+
+    const { card } = await caller.rpc.cards.get.query({ id: first.created.body.data.card.id });
+
+    expect(card.title).toBe('Written first');
+    await service.stop();
+  });
+
+  it('has every card that was acknowledged before kill -9', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const service = await startService({ DATA_DIR });
+    const caller = makeCaller(service.url, first.answer.data.token);
+    const acknowledged: { id: number; title: string }[] = [];
+    const writeUntilItFails = async (): Promise<void> => {
+      const answer = await caller.post(CREATE, { title: `Card ${acknowledged.length}` }).catch(() => undefined);
+      if (answer?.status !== 201) return;
+      acknowledged.push(answer.body.data.card);
+      return writeUntilItFails();
+    };
+
+    const writing = writeUntilItFails();
+    await vi.waitUntil(() => acknowledged.length >= 20, { timeout: 20_000, interval: 1 });
+    const ended = await service.stop('SIGKILL');
+    await writing;
+    const again = await startService({ DATA_DIR });
+    const { rpc } = makeCaller(again.url, caller.token);
+    const found = await Promise.all(acknowledged.map(({ id }) => rpc.cards.get.query({ id })));
+
+    expect(ended).toMatchObject({ code: null, signal: 'SIGKILL' });
+    expect(found.map(({ card }) => card.title)).toEqual(acknowledged.map(({ title }) => title));
+    await again.stop();
+  });
+});
+
+describe.concurrent('a start that was disturbed', () => {
+  it('begins anew where the first one was cut off before the database was there', async () => {
+    const DATA_DIR = await givenDirectory();
+    await mkdir(join(DATA_DIR, 'database'));
+    await writeFile(join(DATA_DIR, 'database', 'PG_VERSION'), '');
+
+    const service = await startService({ DATA_DIR });
+
+    expect((await signIn(service.url)).token).toBeDefined();
+    expect(await readdir(join(DATA_DIR, 'database.unfinished'))).toEqual(['PG_VERSION']);
+    await service.stop();
+  });
+
+  it('makes a new signing secret where only half of one was written', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    await writeFile(join(DATA_DIR, 'jwt-secret'), 'half');
+
+    const service = await startService({ DATA_DIR });
+
+    expect((await signIn(service.url)).token).toBeDefined();
+    expect((await readFile(join(DATA_DIR, 'jwt-secret'), 'utf8')).length).toBeGreaterThanOrEqual(32);
+    await service.stop();
+  });
+
+  it('ends with 0 when it is told to stop before it listens, and when it is told twice', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR }, async (child) => {
+      await untilLocked(DATA_DIR);
+      child.kill('SIGINT');
+      child.kill('SIGINT');
+    });
+
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('Stopping');
+    expect(ended.stdout).not.toContain('listens');
+  });
+
+  const untilLocked = (directory: string) =>
+    vi.waitFor(
+      () => {
+        const lock = new DatabaseSync(join(directory, 'lock'));
+        try {
+          lock.exec('begin exclusive; rollback');
+        } catch {
+          return;
+        } finally {
+          lock.close();
+        }
+        throw new Error('not locked yet');
+      },
+      { timeout: 10_000, interval: 20 },
+    );
+});
+
+describe.concurrent('a start that is refused', () => {
+  it('1 for a second process on a data directory, and the first goes on', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const service = await startService({ DATA_DIR });
+    const caller = await signIn(service.url);
+
+    const second = await runToEnd([SERVICE], { DATA_DIR });
+
+    expect(told(second)).toEqual([1, expect.stringContaining(`DATA_DIR: ${DATA_DIR} is in use by another process`)]);
+    expect(await caller.post(CREATE, { title: 'Still here' })).toMatchObject({ status: 201 });
+    expect(await service.stop()).toMatchObject({ code: 0 });
+  });
+
+  it("1 for a data directory that can't be written", async () => {
+    const file = join(await givenDirectory(), 'file');
+    await writeFile(file, '');
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR: join(file, 'data') });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining(`DATA_DIR: ${join(file, 'data')} can't be written to`)]);
+  });
+
+  it('1 for a port in use, and a start on another one succeeds', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const { port, close } = await givenListener();
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR, PORT: String(port) });
+    await close();
+    const service = await startService({ DATA_DIR });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining(`PORT: ${port} is in use on 127.0.0.1`)]);
+    expect(await statusOf(service.url, '/health/ready')).toBe(200);
+    await service.stop();
+  });
+
+  it('1 for a database server that is not there, without its password', async () => {
+    const { port, close } = await givenListener();
+    await close();
+    const DATABASE_URL = `postgresql://deckhand:hunter2@127.0.0.1:${port}/boards`;
+
+    const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining(`DATABASE_URL: no use of boards on 127.0.0.1:${port}`)]);
+    expect(ended.stdout + ended.stderr).not.toContain('hunter2');
+  });
+
+  it('1 for a server that cannot encrypt, where encryption is asked for', async () => {
+    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.end('N')));
+    const DATABASE_URL = `postgresql://deckhand@127.0.0.1:${port}/boards?sslmode=verify-full`;
+
+    const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
+    await close();
+
+    expect(told(ended)).toEqual([1, expect.stringContaining('does not support SSL')]);
+  });
+
+  it('1 for a setting with a wrong value', async () => {
+    const ended = await runToEnd([SERVICE], { PORT: 'abc' });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining('PORT: must be a whole number from 0 to 65535.')]);
+  });
+
+  /** The exit code, and each line on stderr. */
+  const told = ({ code, stderr }: Ended) => [code, ...stderr.trimEnd().split('\n')];
+});
+
+describe('the demo data', () => {
+  let database: Database;
+  let service: TestService;
+  beforeAll(async () => {
+    database = await connect(readSettings({ DATA_DIR: await givenCopyOf(first.directory) }));
+    service = await givenService({}, database);
+  }, 30_000);
+  afterAll(async () => {
+    await service?.app.close();
+    await database?.close();
+  });
+
+  const rows = (statement: string): Promise<any[]> => query(database.fork(), sql.raw<any>(statement));
+
+  it.each([
+    { id: 1, email: 'admin@demo.test', superadmin: true, superadmin_billing: true },
+    { id: 2, email: 'owner@demo.test', superadmin: false, superadmin_billing: false },
+    { id: 3, email: 'member@demo.test', superadmin: false, superadmin_billing: false },
+    { id: 4, email: 'viewer@demo.test', superadmin: false, superadmin_billing: false },
+    { id: 5, email: 'outsider@demo.test', superadmin: false, superadmin_billing: false },
+  ])('has user $id, $email, who signs in with the demo password', async (user) => {
+    const answer = await makeCaller(service.url).post(AUTHENTICATE, { email: user.email, password: 'demo-password' });
+
+    expect(answer).toMatchObject({ status: 200, body: { data: user } });
+  });
+
+  it('401 for otp@demo.test, who needs a code', async () => {
+    const otp = { email: 'otp@demo.test', password: 'demo-password' };
+
+    const answer = await makeCaller(service.url).post(AUTHENTICATE, otp);
+
+    expect(answer).toMatchObject({ status: 401, body: { message: expect.stringContaining('code is needed') } });
+  });
+
+  it('has six users, one of them with a second factor', async () => {
+    expect(await rows('select id, email, totp_secret from users where is_active order by id')).toEqual([
+      { id: 1, email: 'admin@demo.test', totp_secret: null },
+      { id: 2, email: 'owner@demo.test', totp_secret: null },
+      { id: 3, email: 'member@demo.test', totp_secret: null },
+      { id: 4, email: 'viewer@demo.test', totp_secret: null },
+      { id: 5, email: 'outsider@demo.test', totp_secret: null },
+      { id: 6, email: 'otp@demo.test', totp_secret: 'JBSWY3DPEHPK3PXP' },
+    ]);
+    expect(await rows('select user_id, code_hash, used_at from recovery_codes order by id')).toEqual(
+      [1, 2, 3, 4, 5, 6, 7, 8].map((number) => ({
+        user_id: 6,
+        code_hash: hashRecoveryCode(`demo-recovery-${number}`),
+        used_at: null,
+      })),
+    );
+  });
+
+  it('has two platforms, three projects and their tools', async () => {
+    expect(await rows('select id, name from platforms order by id')).toEqual([
+      { id: 1, name: 'Harbor Studio' },
+      { id: 2, name: 'Northwind' },
+    ]);
+    expect(await rows('select id, platform_id, name from projects where is_active order by id')).toEqual([
+      { id: 1, platform_id: 1, name: 'Harbor Website' },
+      { id: 2, platform_id: 1, name: 'Harbor Shop' },
+      { id: 3, platform_id: 2, name: 'Northwind Blog' },
+    ]);
+    expect(await rows('select project_id, tool_key from project_tools order by project_id, tool_key')).toEqual([
+      { project_id: 1, tool_key: 'onboarding' },
+      { project_id: 1, tool_key: 'seo' },
+      { project_id: 2, tool_key: 'onboarding' },
+    ]);
+  });
+
+  it('makes each user a member where the table says so', async () => {
+    expect(await rows('select user_id, project_id, role from members order by user_id, project_id')).toEqual([
+      { user_id: 2, project_id: 1, role: 'owner' },
+      { user_id: 2, project_id: 2, role: 'owner' },
+      { user_id: 3, project_id: 1, role: 'member' },
+      { user_id: 4, project_id: 1, role: 'viewer' },
+      { user_id: 5, project_id: 3, role: 'owner' },
+      { user_id: 6, project_id: 1, role: 'member' },
+    ]);
+  });
+
+  it('lists the boards of each project', async () => {
+    const owner = await signIn(service.url, 'owner@demo.test');
+    const outsider = await signIn(service.url, 'outsider@demo.test');
+    const boardsOf = async (caller: TestCaller) => (await caller.post(LIST)).body.data.boards;
+    const onboarding = {
+      title: 'Onboarding',
+      tool_key: 'onboarding',
+      master_board_id: 1,
+      groups_count: 2,
+      cards_count: 5,
+    };
+    const launch = { title: 'Launch plan', tool_key: 'seo', master_board_id: null, groups_count: 3, cards_count: 8 };
+
+    expect(await boardsOf(owner.in(1))).toMatchObject([onboarding, launch]);
+    expect(await boardsOf(owner.in(2))).toMatchObject([onboarding]);
+    expect(await boardsOf(outsider)).toEqual([]);
+  });
+
+  it('has one master board, which is synced', async () => {
+    const boards = await rows(`
+      select b.id, b.is_master, b.project_id, b.tool_key, json_agg(json_build_object('tour', c.tour_key, 'title', c.title,
+        'group', coalesce(g.master_group_id, g.id), 'card', coalesce(c.master_card_id, c.id)) order by c.position) as cards
+      from boards b join groups g on g.board_id = b.id join cards c on c.group_id = g.id
+      where b.title = 'Onboarding' group by b.id order by b.id`);
+
+    const [master, ...copies] = boards;
+
+    expect(master).toMatchObject({ id: 1, is_master: true, project_id: null, tool_key: 'onboarding' });
+    expect(master.cards).toHaveLength(5);
+    expect(new Set(master.cards.map(({ group }: { group: number }) => group)).size).toBe(2);
+    expect(master.cards.filter(({ tour }: { tour: string | null }) => tour !== null)).toHaveLength(2);
+    expect(copies).toMatchObject([
+      { is_master: false, project_id: 1, cards: master.cards },
+      { is_master: false, project_id: 2, cards: master.cards },
+    ]);
+    expect(await rows('select id from boards where is_master')).toEqual([{ id: 1 }]);
+  });
+
+  it('has tags and comments in project 1', async () => {
+    expect(await rows('select project_id, name from tags order by position')).toEqual([
+      { project_id: 1, name: 'Content' },
+      { project_id: 1, name: 'Technical' },
+    ]);
+    expect(await rows('select distinct project_id from comments')).toEqual([{ project_id: 1 }]);
+  });
+
+  it('has plans for a month and for a year, of which starter is free', async () => {
+    const plans = await rows('select product, plan, period, price_cents = 0 as is_free from plans order by id');
+
+    expect(plans).toEqual(
+      ['starter', 'pro', 'business'].flatMap((plan) => [
+        { product: 'websites', plan, period: 'month', is_free: plan === 'starter' },
+        { product: 'websites', plan, period: 'year', is_free: plan === 'starter' },
+      ]),
+    );
+  });
+
+  it('has a trial that is active and one that has expired', async () => {
+    const subscriptions = await rows(
+      'select platform_id, product, status, trial_ends_at > now() as is_active from subscriptions order by platform_id',
+    );
+
+    expect(subscriptions).toEqual([
+      { platform_id: 1, product: 'websites', status: 'trial', is_active: true },
+      { platform_id: 2, product: 'websites', status: 'trial', is_active: false },
+    ]);
+  });
+
+  it('has theme versions in every state of approval', async () => {
+    const versions = await rows(`
+      select v.id, t.platform_id, v.approval_status, v.theme_status
+      from theme_versions v join themes t on t.id = v.theme_id order by v.id`);
+
+    expect(versions).toEqual([
+      { id: 1, platform_id: 1, approval_status: 'approved', theme_status: 'published' },
+      { id: 2, platform_id: 1, approval_status: 'pending', theme_status: 'draft' },
+      { id: 3, platform_id: 1, approval_status: 'rejected', theme_status: 'draft' },
+      { id: 4, platform_id: 2, approval_status: 'approved', theme_status: 'published' },
+    ]);
+  });
+});
+
+const server = await findTestServer();
+
+describe.skipIf(!server.url)('on a PostgreSQL server', () => {
+  const name = `deckhand_start_${randomBytes(6).toString('hex')}`;
+  beforeAll(() => onServer(server.url!, `create database ${name}`));
+  afterAll(() => onServer(server.url!, `drop database ${name} with (force)`));
+
+  it('two services that start together on a new database both come up, and add no demo data', async () => {
+    const DATABASE_URL = Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
+    const settings = { DATABASE_URL, JWT_SECRET };
+
+    const services = await Promise.all([startService(settings), startService(settings)]);
+
+    expect(await Promise.all(services.map(({ url }) => statusOf(url, '/health/ready')))).toEqual([200, 200]);
+    const ends = await Promise.all(services.map(({ stop }) => stop()));
+    expect(ends).toMatchObject([
+      { code: 0, stdout: expect.not.stringContaining('demo'), stderr: '' },
+      { code: 0, stdout: expect.not.stringContaining('demo'), stderr: '' },
+    ]);
+    expect(await readRows(settings, sql`select id from users`)).toEqual([]);
+    const applied = await readRows(
+      settings,
+      sql<{ name: string }>`select name from mikro_orm_migrations order by name`,
+    );
+    const files = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.ts'));
+    expect(applied.map(({ name }) => `${name}.ts`)).toEqual(files.sort());
+  });
+});
+
+async function signIn(url: string, email = 'member@demo.test'): Promise<TestCaller> {
+  const { body } = await makeCaller(url).post(AUTHENTICATE, { email, password: 'demo-password' });
+  return makeCaller(url, body.data.token);
+}
+
+const statusOf = async (url: string, path: string) => (await fetch(url + path)).status;
+
+/** Something else that listens. */
+async function givenListener(onConnection: (socket: Socket) => void = () => {}) {
+  const listener = createServer(onConnection).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  return { port, close: () => promisify(listener.close.bind(listener))() };
+}
