@@ -4,7 +4,7 @@ import { findTestServer } from './tests/harness/server.ts';
 const server = await findTestServer();
 if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL server. ${server.reason}\n`);
 
-/** Suites that talk to a database run on every kind of it; one worker, so that each kind is opened once for the run. */
+/** Suites that talk to a database run on every kind of it; files share a worker's modules, and so its one database. */
 const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfiguration => ({
   test: {
     name,
@@ -12,7 +12,6 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
     globalSetup: name === 'postgresql' ? ['tests/harness/createDatabase.ts'] : [],
     pool: 'threads',
     isolate: false,
-    fileParallelism: false,
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

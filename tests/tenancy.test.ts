@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { TemplateRun } from '../server/entities/templateRun.ts';
 import { procedures } from '../server/http/procedures.ts';
 import type { TestCaller } from './harness/caller.ts';
 import {
@@ -10,9 +11,11 @@ import {
   givenProject,
   givenTag,
   givenWorld,
+  NOWHERE,
   PASSWORD,
   type TestProject,
   type TestUser,
+  testEm,
   type World,
 } from './harness/world.ts';
 
@@ -25,6 +28,17 @@ const group: Make = async (project, state) => givenGroup(project, await givenBoa
 const card: Make = (project, state) => givenCard(project, state);
 const tag: Make = (project, state) => givenTag(project, state);
 const comment: Make = async (project, state, author) => givenComment(project, await givenCard(project), author, state);
+
+/** Templates are of no project: nobody's own, and nobody else's. */
+const IS_MASTER = { is_master: true };
+const masterBoard: Make = (_, state) => givenBoard(NOWHERE, { ...IS_MASTER, tool_key: 'nobody-has-this', ...state });
+const masterGroup: Make = async (project, state, author) =>
+  givenGroup(NOWHERE, await masterBoard(project, {}, author), { ...IS_MASTER, ...state });
+const masterCard: Make = async (project, state, author) =>
+  givenCard(NOWHERE, { ...IS_MASTER, group_id: await masterGroup(project, {}, author), ...state });
+const templateRun: Make = async (project, state, author) =>
+  (await testEm()).insert(TemplateRun, { kind: 'sync', board_id: await masterBoard(project, state, author) });
+const OF_NO_PROJECT = new Set([masterBoard, masterGroup, masterCard, templateRun]);
 
 type Row = {
   /** The least that may call it. */
@@ -72,6 +86,40 @@ const rows: Record<string, Row> = {
   'tags.update': { takes: 'member', on: tag, input: (id) => ({ id, name: 'x' }) },
   'tags.delete': { takes: 'member', on: tag, input: (id) => ({ id }) },
   'tour.dismissAll': { takes: 'viewer' },
+  'masterBoards.list': { takes: 'superadmin' },
+  'masterBoards.create': { takes: 'superadmin', input: () => ({ title: 'x' }) },
+  'masterBoards.update': { takes: 'superadmin', on: masterBoard, input: (id) => ({ id, title: 'x' }) },
+  'masterBoards.reorder': { takes: 'superadmin', on: masterBoard, input: (id) => ({ boards: [{ id, position: 1 }] }) },
+  'masterBoards.delete': { takes: 'superadmin', on: masterBoard, input: (id) => ({ id }) },
+  'masterBoards.sync': { takes: 'superadmin', on: masterBoard, input: (id) => ({ board_id: id }) },
+  'masterBoards.previewSync': { takes: 'superadmin', on: masterBoard, input: (id) => ({ board_id: id }) },
+  'masterGroups.create': {
+    takes: 'superadmin',
+    on: masterBoard,
+    input: (id) => ({ board_id: id, title: 'x' }),
+    success: 201,
+  },
+  'masterGroups.update': { takes: 'superadmin', on: masterGroup, input: (id) => ({ id, title: 'x' }) },
+  'masterGroups.reorder': {
+    takes: 'superadmin',
+    on: masterBoard,
+    input: (id) => ({ board_id: id, groups: [] }),
+    missing: 422,
+  },
+  'masterGroups.delete': { takes: 'superadmin', on: masterGroup, input: (id) => ({ id }) },
+  'masterCards.create': {
+    takes: 'superadmin',
+    on: masterGroup,
+    input: (id) => ({ group_id: id, title: 'x' }),
+    success: 201,
+  },
+  'masterCards.update': { takes: 'superadmin', on: masterCard, input: (id) => ({ id, title: 'x' }) },
+  'masterCards.reorder': { takes: 'superadmin', on: masterGroup, input: (id) => ({ group_id: id, cards: [] }) },
+  'masterCards.push': { takes: 'superadmin', on: masterCard, input: (id) => ({ card_id: id }) },
+  'masterCards.previewPush': { takes: 'superadmin', on: masterCard, input: (id) => ({ card_id: id }) },
+  'masterCards.delete': { takes: 'superadmin', on: masterCard, input: (id) => ({ id }) },
+  'templateRuns.list': { takes: 'superadmin', input: () => ({}) },
+  'templateRuns.report': { takes: 'superadmin', on: templateRun, input: (id) => ({ id }) },
 };
 
 const CALLERS = ['Nobody', 'Viewer', 'Member', 'Owner', 'Outsider', 'Superadmin'] as const;
@@ -96,6 +144,8 @@ function expectedStatus(row: Row, caller: CallerName, kind: IdKind): number {
   if (takes !== 'anyone' && caller === 'Nobody') return 401;
   if (RANKS.indexOf(RANK_OF[caller]) < RANKS.indexOf(takes)) return 403;
   if (!on) return success;
+  if (OF_NO_PROJECT.has(on))
+    return kind === 'unknown' || (kind === 'deleted' && on !== templateRun) ? missing : success;
   if (kind === 'deleted' || kind === 'unknown') return missing;
   return (kind === 'own') === (caller !== 'Outsider') ? success : 403;
 }

@@ -4,15 +4,21 @@ import { findTestServer, onServer } from './server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    databaseUrl: string;
+    /** What the databases of this run on the server are called, each with the number of its worker behind it. */
+    databaseUrlPrefix: string;
   }
 }
 
-/** A database of its own for the run, removed afterwards. */
+const MOST_WORKERS = 16;
+
+/** Databases of its own for the run, one for each worker that asks for one, removed afterwards. */
 export default async function setup(project: TestProject) {
   const { url } = await findTestServer();
-  const name = `deckhand_test_${randomBytes(6).toString('hex')}`;
-  await onServer(url!, `create database ${name}`);
-  project.provide('databaseUrl', Object.assign(new URL(url!), { pathname: `/${name}` }).href);
-  return () => onServer(url!, `drop database ${name} with (force)`);
+  const prefix = `deckhand_test_${randomBytes(6).toString('hex')}_`;
+  project.provide('databaseUrlPrefix', Object.assign(new URL(url!), { pathname: `/${prefix}` }).href);
+  return async () => {
+    for (let worker = 0; worker <= MOST_WORKERS; worker++) {
+      await onServer(url!, `drop database if exists ${prefix}${worker} with (force)`);
+    }
+  };
 }

@@ -24,6 +24,12 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
   return { reason: `None is in reach on 127.0.0.1:5432 (${reason}); TEST_DATABASE_URL can name one.` };
 }
 
+/** Creates the database that an address names, on its server. */
+export async function createDatabase(url: string): Promise<void> {
+  const { pathname } = new URL(url);
+  await onServer(Object.assign(new URL(url), { pathname: '/postgres' }).href, `create database ${pathname.slice(1)}`);
+}
+
 /** Runs one statement outside the databases that are tested. */
 export async function onServer(clientUrl: string, statement: string): Promise<void> {
   const orm = await MikroORM.init({

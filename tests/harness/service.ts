@@ -8,9 +8,12 @@ import { IN_MEMORY } from '../../server/database/options.ts';
 import { readSettings, type Settings } from '../../server/env.ts';
 import { makeRateLimit } from '../../server/http/rateLimit.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
+import { createDatabase } from './server.ts';
 
-/** The database that this run of the suites is on; undefined on the embedded one. */
-export const databaseUrl = inject('databaseUrl') as string | undefined;
+const prefix = inject('databaseUrlPrefix') as string | undefined;
+
+/** The database that this worker runs the suites on; undefined on the embedded one. */
+export const databaseUrl = prefix && `${prefix}${process.env.VITEST_POOL_ID}`;
 
 export const TEST_SECRET = 'a secret for tests that nobody else uses';
 export const tokens = makeTokens([TEST_SECRET], 3600);
@@ -26,13 +29,14 @@ const settingsWith = (more: Record<string, string>): Settings =>
 
 let opened: Promise<Database> | undefined;
 
-/** One database for the whole run. */
+/** One database for the whole run of a worker. */
 export function testDatabase(): Promise<Database> {
   opened ??= openDatabase();
   return opened;
 }
 
 async function openDatabase() {
+  if (databaseUrl) await createDatabase(databaseUrl);
   const database = await connect(settingsWith({}));
   await migrate(database);
   return database;
