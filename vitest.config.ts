@@ -19,6 +19,7 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
 
 export default defineConfig({
   test: {
+    maxWorkers: 2,
     projects: [
       onDatabase('embedded'),
       ...(server.url ? [onDatabase('postgresql')] : []),

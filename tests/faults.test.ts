@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { query } from '../server/database/query.ts';
 import { readSettings } from '../server/env.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { onServer } from './harness/server.ts';
-import { databaseUrl, givenService, TEST_SECRET } from './harness/service.ts';
+import { databaseUrl, givenService, TEST_SECRET, testDatabase } from './harness/service.ts';
 import { givenProject, givenToken, givenUser } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
@@ -26,6 +26,8 @@ const givenCallerOn = async (database: Database) => {
 };
 
 describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
+  beforeAll(() => testDatabase());
+
   it('500 with the documented body, and no internals, while the database is gone', async () => {
     const name = `deckhand_gone_${randomBytes(6).toString('hex')}`;
     await onServer(databaseUrl!, `create database ${name}`);

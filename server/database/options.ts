@@ -57,10 +57,13 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
 }
 
 const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<Options>> => {
+  const { PgliteDriver } = await import('@mikro-orm/pglite');
+  if (DATA_DIR === IN_MEMORY)
+    return { driver: PgliteDriver, dbName: IN_MEMORY, driverOptions: await preparedCluster() };
+
   // Optimizing the code of the database while it starts takes longer than it saves: put it off until it has run for a while.
   setFlagsFromString('--wasm-tiering-budget=1000000000');
-  const { PgliteDriver } = await import('@mikro-orm/pglite');
-  const dbName = DATA_DIR === IN_MEMORY ? IN_MEMORY : embeddedDirectory(DATA_DIR);
+  const dbName = embeddedDirectory(DATA_DIR);
   return { driver: PgliteDriver, dbName, driverOptions: existsSync(dbName) ? {} : await preparedCluster() };
 };
 

@@ -31,15 +31,16 @@ export async function createDatabase(url: string): Promise<void> {
 }
 
 /** Runs one statement outside the databases that are tested. */
-export async function onServer(clientUrl: string, statement: string): Promise<void> {
+export async function onServer<Row>(clientUrl: string, statement: string): Promise<Row[]> {
   const orm = await MikroORM.init({
     clientUrl,
     entities: [],
+    ensureDatabase: false,
     discovery: { warnWhenNoEntities: false },
     driverOptions: { connectionTimeoutMillis: 2000 },
   });
   try {
-    await orm.em.getConnection().execute(statement);
+    return await orm.em.getConnection().execute(statement);
   } finally {
     await orm.close(true);
   }

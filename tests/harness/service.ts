@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { inject } from 'vitest';
@@ -13,7 +14,7 @@ import { createDatabase } from './server.ts';
 const prefix = inject('databaseUrlPrefix') as string | undefined;
 
 /** The database that this worker runs the suites on; undefined on the embedded one. */
-export const databaseUrl = prefix && `${prefix}${process.env.VITEST_POOL_ID}`;
+export const databaseUrl = prefix && `${prefix}${randomBytes(4).toString('hex')}`;
 
 export const TEST_SECRET = 'a secret for tests that nobody else uses';
 export const tokens = makeTokens([TEST_SECRET], 3600);
