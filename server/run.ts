@@ -1,7 +1,5 @@
-import { DEMO_EMAIL, DEMO_PASSWORD } from './database/demo.ts';
 import { environment, readSettings } from './env.ts';
-import { makeLogger } from './log.ts';
-import { type RunningService, start } from './start.ts';
+import type { RunningService } from './start.ts';
 import { isStartFailure } from './startFailure.ts';
 
 let service: RunningService | undefined;
@@ -10,6 +8,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
 
 try {
   const settings = readSettings(environment());
+  // Loaded only when the settings are right: a wrong one is told at once.
+  const [{ start }, { makeLogger }] = await Promise.all([import('./start.ts'), import('./log.ts')]);
   service = await start(settings, await makeLogger(settings));
   if (stoppingSince === undefined) greet(service);
   else await endService();
@@ -34,16 +34,16 @@ async function endService() {
   process.exit(0);
 }
 
-function greet({ url, isEmbedded }: RunningService) {
+function greet({ url, demoUser }: RunningService) {
   console.log(`
 Deckhand listens on ${url}
   API page  ${url}/docs
   REST      ${url}/api
   RPC       ${url}/trpc`);
-  if (isEmbedded) {
+  if (demoUser) {
     console.log(`
 Sign in to the demo data:
-  curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${DEMO_EMAIL}", "password": "${DEMO_PASSWORD}"}'
+  curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser.email}", "password": "${demoUser.password}"}'
 
 The data is kept in an embedded PostgreSQL. It is for trying out and for small teams: it survives a crash of the
 process, not a power failure. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);

@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { connect, type Database } from './database/connect.ts';
-import { fillWithDemoData } from './database/demo.ts';
+import { DEMO_USER, fillWithDemoData } from './database/demo.ts';
 import { migrate } from './database/migrate.ts';
 import { type Settings, SHORTEST_SECRET } from './env.ts';
 import { makeRateLimit } from './http/rateLimit.ts';
@@ -12,7 +12,12 @@ import { startFailure } from './startFailure.ts';
 
 type BuildApp = typeof import('./app.ts').buildApp;
 
-export type RunningService = { url: string; isEmbedded: boolean; stop: () => Promise<void> };
+export type RunningService = {
+  url: string;
+  /** Who can sign in at once, on the embedded database. */
+  demoUser: { email: string; password: string } | undefined;
+  stop: () => Promise<void>;
+};
 
 /** Opens the database, brings it up to date, and listens. */
 export async function start(settings: Settings, logger: FastifyBaseLogger): Promise<RunningService> {
@@ -50,7 +55,7 @@ async function serve(
 
   return {
     url: await listen(app, settings),
-    isEmbedded: database.isEmbedded,
+    demoUser: database.isEmbedded ? DEMO_USER : undefined,
     stop: async () => {
       isStopping = true;
       await drain(app);

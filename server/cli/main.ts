@@ -1,8 +1,9 @@
-import { connect, type Database } from '../database/connect.ts';
-import { fillWithDemoData } from '../database/demo.ts';
-import { migrate } from '../database/migrate.ts';
+import { enableCompileCache } from 'node:module';
+import type { Database } from '../database/connect.ts';
 import { environment, readSettings } from '../env.ts';
 import { isStartFailure } from '../startFailure.ts';
+
+enableCompileCache();
 
 type Command = { does: string; run: (database: Database) => Promise<string> };
 
@@ -10,6 +11,7 @@ const COMMANDS: Record<string, Command> = {
   migrate: {
     does: 'Bring the tables of the database up to date.',
     run: async (database) => {
+      const { migrate } = await import('../database/migrate.ts');
       const applied = await migrate(database);
       return applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`;
     },
@@ -17,6 +19,8 @@ const COMMANDS: Record<string, Command> = {
   demo: {
     does: 'Fill an empty database with the demo data.',
     run: async (database) => {
+      const { migrate } = await import('../database/migrate.ts');
+      const { fillWithDemoData } = await import('../database/demo.ts');
       await migrate(database);
       return (await fillWithDemoData(database))
         ? 'Filled with the demo data.'
@@ -48,7 +52,9 @@ async function main([name, ...others]: string[]): Promise<number> {
   }
 
   try {
-    const database = await connect(readSettings(environment()));
+    const settings = readSettings(environment());
+    const { connect } = await import('../database/connect.ts');
+    const database = await connect(settings);
     try {
       console.log(await command.run(database));
       return 0;

@@ -13,8 +13,7 @@ import { hashRecoveryCode } from '../security/recoveryCodes.ts';
 import type { Database } from './connect.ts';
 import { type EntityManager, query } from './query.ts';
 
-export const DEMO_PASSWORD = 'demo-password';
-export const DEMO_EMAIL = 'member@demo.test';
+export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
 
 /** Fills an empty database with something to look at; whether it did: one that has users is left alone. */
 export async function fillWithDemoData({ fork }: Database): Promise<boolean> {
@@ -35,7 +34,7 @@ export async function fillWithDemoData({ fork }: Database): Promise<boolean> {
 }
 
 async function addTenants(em: EntityManager) {
-  const password_hash = await hashPassword(DEMO_PASSWORD);
+  const password_hash = await hashPassword(DEMO_USER.password);
   const user = (id: number, name: string, more: object = {}) => ({
     id,
     name,

@@ -5,24 +5,18 @@ import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts
 afterAll(removeProcesses);
 
 describe.concurrent('npm run deckhand', () => {
-  it('migrate makes the tables of a new directory, and then finds them up to date', async () => {
+  it('migrate makes the tables of a new directory, demo fills it; again, both leave it alone', async () => {
     const DATA_DIR = await givenDirectory();
 
-    const once = await run(['migrate'], { DATA_DIR });
-    const twice = await run(['migrate'], { DATA_DIR });
+    const answers = [];
+    for (const command of ['migrate', 'migrate', 'demo', 'demo']) answers.push(await run([command], { DATA_DIR }));
 
-    expect(once).toEqual({ ...done, stdout: expect.stringMatching(/^Applied: Migration\d+(, Migration\d+)*\n$/) });
-    expect(twice).toEqual({ ...done, stdout: 'The tables are up to date.\n' });
-  });
-
-  it('demo fills a new directory, and then leaves it alone', async () => {
-    const DATA_DIR = await givenDirectory();
-
-    const once = await run(['demo'], { DATA_DIR });
-    const twice = await run(['demo'], { DATA_DIR });
-
-    expect(once).toEqual({ ...done, stdout: 'Filled with the demo data.\n' });
-    expect(twice).toEqual({ ...done, stdout: 'Left alone: the database has users already.\n' });
+    expect(answers).toEqual([
+      { ...done, stdout: expect.stringMatching(/^Applied: Migration\d+(, Migration\d+)*\n$/) },
+      { ...done, stdout: 'The tables are up to date.\n' },
+      { ...done, stdout: 'Filled with the demo data.\n' },
+      { ...done, stdout: 'Left alone: the database has users already.\n' },
+    ]);
   });
 
   it('--help tells of every command', async () => {
