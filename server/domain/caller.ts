@@ -30,41 +30,32 @@ export async function findCaller(
   { userId, sessionId }: Claims,
   chosenProjectId: number | undefined,
 ): Promise<Caller | undefined> {
-  const chosen = sql`${chosenProjectId ?? null}::int`;
   const [found] = await query(
     em,
     sql<FoundCaller>`
-      select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, p.role
+      select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
       from sessions s
       join users u on u.id = s.user_id and u.is_active
-      left join lateral (
-        select p.id, p.platform_id, case when u.superadmin then 'owner' else m.role end as role
-        from (
-          select ${chosen} as id where ${chosen} is not null
-          union all
-          select project_id from members where user_id = u.id and ${chosen} is null
-          union all
-          select u.default_project_id where ${chosen} is null
-        ) candidate
-        join projects p on p.id = candidate.id and p.is_active
-        left join members m on m.project_id = p.id and m.user_id = u.id
-        where m.user_id is not null or u.superadmin
-        order by coalesce(p.id = u.default_project_id, false) desc, p.id
-        limit 1
-      ) p on true
+      left join projects p on p.is_active and p.id = coalesce(${chosenProjectId ?? null}::int, ${DEFAULT_PROJECT})
+      left join members m on m.project_id = p.id and m.user_id = u.id
       where s.id = ${sessionId}::uuid and s.user_id = ${userId} and s.revoked_at is null and s.expires_at > now()`,
   );
   if (!found) return undefined;
 
-  const { project_id, platform_id, role, ...user } = found;
-  const project = project_id === null ? undefined : { id: project_id, platform_id, role };
+  const { project_id, platform_id, role: memberRole, ...user } = found;
+  const role = user.superadmin ? 'owner' : memberRole;
+  const project = project_id !== null && role !== null ? { id: project_id, platform_id, role } : undefined;
   return { ...user, sessionId, project };
 }
+
+/** Where a user `u` acts who chose no project: as set, else the first that they belong to. */
+export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id, (
+  select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id))`;
 
 type FoundCaller = Pick<Caller, 'id' | 'superadmin' | 'superadmin_billing'> & {
   project_id: number | null;
   platform_id: number;
-  role: Role;
+  role: Role | null;
 };
 
 /** Lets the caller pass, or says why not. */

@@ -4,6 +4,7 @@ import type { Page } from '../../shared/paging.ts';
 import type { OwnProject } from '../../shared/project.ts';
 import { query } from '../database/query.ts';
 import type { SignedInContext } from '../trpc.ts';
+import { DEFAULT_PROJECT } from './caller.ts';
 import { readCursor, toPage } from './page.ts';
 
 /** The active projects that the caller belongs to. */
@@ -13,10 +14,7 @@ export async function listOwnProjects({ em, caller }: SignedInContext, { cursor,
     em,
     sql<z.input<typeof OwnProject>>`
       select p.id, p.platform_id, p.name, pl.name as platform_name, m.role,
-        p.id = (
-          select mine.id from members own join projects mine on mine.id = own.project_id and mine.is_active
-          where own.user_id = u.id order by coalesce(mine.id = u.default_project_id, false) desc, mine.id limit 1
-        ) as is_default
+        coalesce(p.id = ${DEFAULT_PROJECT}, false) as is_default
       from members m
       join projects p on p.id = m.project_id and p.is_active
       join platforms pl on pl.id = p.platform_id
