@@ -17,6 +17,10 @@ import { type TestService, testDatabase, testService, tokens } from './service.t
 
 export const PASSWORD = 'correct horse battery staple';
 let passwordHash: Promise<string> | undefined;
+function hashOfPassword(): Promise<string> {
+  passwordHash ??= hashPassword(PASSWORD);
+  return passwordHash;
+}
 
 export const testEm = async (): Promise<EntityManager> => (await testDatabase()).fork();
 
@@ -35,29 +39,58 @@ export type World = {
   asSuperadmin: TestCaller;
 };
 
-/** A project with a viewer, a member and an owner, beside a project of somebody else. */
+/** A project with a viewer, a member and an owner, beside a project of somebody else. One statement: every test begins with it. */
 export async function givenWorld(service?: TestService): Promise<World> {
   const { url } = service ?? (await testService());
-  const project = await givenProject();
-  const otherProject = await givenProject();
-  const users = {
-    viewer: await givenUser({ project, role: 'viewer' }),
-    member: await givenUser({ project, role: 'member' }),
-    owner: await givenUser({ project, role: 'owner' }),
-    outsider: await givenUser({ project: otherProject, role: 'owner' }),
-    superadmin: await givenUser({ superadmin: true, default_project_id: project.id }),
-  };
-  const callerFor = async (user: TestUser) => makeCaller(url, await givenToken(user));
+  const rows = await query(
+    await testEm(),
+    sql<{ who: keyof World['users']; id: number; email: string; session_id: string; projects: TestProject[] }>`
+      with platform as (
+        insert into platforms (name) values ('A platform'), ('A platform') returning id
+      ), project as (
+        insert into projects (platform_id, name) select id, 'A project' from platform order by id returning id, platform_id
+      ), place as (
+        select id, row_number() over (order by id) as number from project
+      ), wanted (number, who, place) as (
+        values (1, 'viewer', 1), (2, 'member', 1), (3, 'owner', 1), (4, 'outsider', 2), (5, 'superadmin', null)
+      ), created as (
+        insert into users (name, email, password_hash, superadmin, default_project_id)
+        select 'A user', gen_random_uuid() || '@example.test', ${await hashOfPassword()}, who = 'superadmin',
+          case when who = 'superadmin' then (select id from place where number = 1) end
+        from wanted order by number returning id, email
+      ), person as (
+        select created.*, wanted.who, wanted.place from (select *, row_number() over (order by id) as number from created) as created
+        join wanted using (number)
+      ), member as (
+        insert into members (project_id, user_id, role)
+        select place.id, person.id, case when who = 'outsider' then 'owner' else who end from person join place on place.number = person.place
+      ), session as (
+        insert into sessions (user_id, expires_at) select id, now() + interval '1 hour' from person returning id, user_id
+      )
+      select person.who, person.id, person.email, session.id as session_id, (select json_agg(project order by id) from project) as projects
+      from person join session on session.user_id = person.id`,
+  );
+  const [project, otherProject] = rows[0]!.projects as [TestProject, TestProject];
+  const person = (who: keyof World['users']) => rows.find((row) => row.who === who)!;
+  const user = (who: keyof World['users']): TestUser => ({ id: person(who).id, email: person(who).email });
+  const callerFor = (who: keyof World['users']) =>
+    makeCaller(url, tokens.sign({ userId: person(who).id, sessionId: person(who).session_id }));
   return {
     project,
     otherProject,
-    users,
+    users: {
+      viewer: user('viewer'),
+      member: user('member'),
+      owner: user('owner'),
+      outsider: user('outsider'),
+      superadmin: user('superadmin'),
+    },
     asNobody: makeCaller(url),
-    asViewer: await callerFor(users.viewer),
-    asMember: await callerFor(users.member),
-    asOwner: await callerFor(users.owner),
-    asOutsider: await callerFor(users.outsider),
-    asSuperadmin: await callerFor(users.superadmin),
+    asViewer: callerFor('viewer'),
+    asMember: callerFor('member'),
+    asOwner: callerFor('owner'),
+    asOutsider: callerFor('outsider'),
+    asSuperadmin: callerFor('superadmin'),
   };
 }
 
@@ -80,10 +113,9 @@ type UserState = {
 };
 
 export async function givenUser({ project, role = 'member', ...state }: UserState = {}): Promise<TestUser> {
-  passwordHash ??= hashPassword(PASSWORD);
   const em = await testEm();
   const email = `${randomUUID()}@example.test`;
-  const user = { name: 'A user', email, password_hash: await passwordHash, ...state };
+  const user = { name: 'A user', email, password_hash: await hashOfPassword(), ...state };
   const id = await em.insert(User, user);
   if (project) await givenMember({ id, email }, project, role);
   return { id, email: user.email };
