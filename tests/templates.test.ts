@@ -1,0 +1,710 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { refusalOf } from './harness/caller.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenGroup,
+  givenProject,
+  givenWorld,
+  NOWHERE,
+  stored,
+  type TestProject,
+  testEm,
+  type World,
+} from './harness/world.ts';
+
+const ADMIN = '/services/operations/v1/admin';
+
+type Template = World & {
+  tool: string;
+  board: number;
+  groups: number[];
+  cards: number[];
+  projects: TestProject[];
+  without: TestProject;
+};
+
+/** A master board with two groups and three cards, two projects with its tool, and one without. */
+async function givenTemplate(): Promise<Template> {
+  const world = await givenWorld();
+  const tool = randomUUID();
+  const is_master = true;
+  const board = await givenBoard(NOWHERE, { is_master, title: 'Template', tool_key: tool });
+  const groups = [
+    await givenGroup(NOWHERE, board, { is_master, title: 'First', position: 1, color: 'blue' }),
+    await givenGroup(NOWHERE, board, { is_master, title: 'Second', position: 2 }),
+  ];
+  const card = (group_id: number, position: number, state: object = {}) =>
+    givenCard(NOWHERE, { is_master, group_id, position, ...state });
+  const cards = [
+    await card(groups[0]!, 1, { title: 'One', description: '<p>1</p>', priority: 'high', unique_identifier: 'one' }),
+    await card(groups[0]!, 2, { title: 'Two', tour_key: 'tour' }),
+    await card(groups[1]!, 1, { title: 'Three', status: 'blocked' }),
+  ];
+  const projects = [await givenProject({ tools: [tool] }), await givenProject({ tools: [tool, 'another'] })];
+  return { ...world, tool, board, groups, cards, projects, without: await givenProject({ tools: ['another'] }) };
+}
+
+/** What a project holds of a template, deleted rows included. */
+async function copiesIn(project: TestProject, { board }: Template): Promise<any[]> {
+  return query(
+    await testEm(),
+    sql`
+      select c.*, g.title as group_title, g.position as group_position, b.title as board_title
+      from cards c join cards m on m.id = c.master_card_id join groups mg on mg.id = m.group_id
+      join groups g on g.id = c.group_id join boards b on b.id = g.board_id
+      where c.project_id = ${project.id} and mg.board_id = ${board} order by g.position, c.position`,
+  );
+}
+
+const sync = (template: Template) =>
+  template.asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: template.board });
+const push = (template: Template, card_id: number) =>
+  template.asSuperadmin.post(`${ADMIN}/master-cards/push`, { card_id });
+
+describe('POST …/master-boards/sync', () => {
+  it('200 with the projects counted; each with access gets board, groups and cards, as the template has them', async () => {
+    const template = await givenTemplate();
+    const inactive = await givenProject({ tools: [template.tool], is_active: false });
+
+    const answer = await sync(template);
+
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { error: false, message: 'Master board synced.', data: { synced_count: 2 } },
+    });
+    expect(answer.body.data.skipped_no_access).toBeGreaterThanOrEqual(1);
+    for (const project of template.projects) {
+      const copies = await copiesIn(project, template);
+      expect(copies.map(({ title, group_title, board_title }) => [board_title, group_title, title])).toEqual([
+        ['Template', 'First', 'One'],
+        ['Template', 'First', 'Two'],
+        ['Template', 'Second', 'Three'],
+      ]);
+      expect(copies[0]).toMatchObject({
+        is_master: false,
+        master_card_id: template.cards[0],
+        platform_id: project.platform_id,
+        description: '<p>1</p>',
+        priority: 'high',
+        unique_identifier: 'one',
+        status: 'open',
+        position: 1,
+        sort_order: 1,
+      });
+      expect(copies[1]).toMatchObject({ tour_key: 'tour', position: 2, sort_order: 2 });
+      expect(copies[2]).toMatchObject({ status: 'blocked', position: 1, sort_order: 3 });
+    }
+    expect(await copiesIn(template.without, template)).toEqual([]);
+    expect(await copiesIn(inactive, template)).toEqual([]);
+  });
+
+  it('changes nothing when it is run again, and burns no id', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const before = await copiesIn(template.projects[0]!, template);
+    const nextId = () => givenCard(template.project);
+
+    const first = await nextId();
+    expect((await sync(template)).body.data.synced_count).toBe(2);
+
+    expect(await nextId()).toBe(first + 1);
+    expect(await copiesIn(template.projects[0]!, template)).toEqual(before);
+  });
+
+  it('adds what is new, behind what a project has', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const [copy] = await copiesIn(template.projects[0]!, template);
+    await givenCard(template.projects[0]!, { group_id: copy.group_id, position: 9, sort_order: 40 });
+    await givenCard(NOWHERE, { is_master: true, group_id: template.groups[0], title: 'New', position: 0 });
+
+    await sync(template);
+
+    const added = (await copiesIn(template.projects[0]!, template)).find(({ title }) => title === 'New');
+    expect(added).toMatchObject({ group_id: copy.group_id, position: 10, sort_order: 41 });
+  });
+
+  it('leaves deleted what a project deleted, and changed what it changed', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const [project] = template.projects as [TestProject];
+    const [one, two, three] = await copiesIn(project, template);
+    const em = await testEm();
+    await query(em, sql`update cards set deleted_at = now() where id = ${one.id}`);
+    await query(em, sql`update cards set title = 'Mine', group_id = null where id = ${two.id}`);
+    await query(em, sql`update groups set deleted_at = now() where id = ${three.group_id}`);
+    await givenCard(NOWHERE, { is_master: true, group_id: template.groups[1], title: 'New in a deleted group' });
+
+    await sync(template);
+
+    expect((await stored('cards', one.id)).deleted_at).not.toBeNull();
+    expect(await stored('cards', two.id)).toMatchObject({ title: 'Mine', group_id: null });
+    expect((await copiesIn(project, template)).map(({ id }) => id)).not.toContain(two.id);
+    const [count] = await query(
+      em,
+      sql<{ count: number }>`select count(*)::int as count from cards where project_id = ${project.id}`,
+    );
+    expect(count!.count).toBe(3);
+  });
+
+  it('leaves a project alone that deleted the board', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const [project] = template.projects as [TestProject];
+    const [copy] = await copiesIn(project, template);
+    await query(
+      await testEm(),
+      sql`update boards set deleted_at = now() where id = (select board_id from groups where id = ${copy.group_id})`,
+    );
+    const master = await template.asSuperadmin.rpc.masterGroups.create.mutate({
+      board_id: template.board,
+      title: 'Third',
+    });
+
+    await sync(template);
+
+    const groups = await query(
+      await testEm(),
+      sql`select id from groups where project_id = ${project.id} and master_group_id = ${master.group.id}`,
+    );
+    expect(groups).toEqual([]);
+  });
+
+  it('brings a board without a tool to every active project', async () => {
+    const template = await givenTemplate();
+    await query(await testEm(), sql`update boards set tool_key = null where id = ${template.board}`);
+
+    const answer = await sync(template);
+
+    expect(answer.body.data.skipped_no_access).toBe(0);
+    expect(await copiesIn(template.without, template)).toHaveLength(3);
+    await template.asSuperadmin.rpc.masterBoards.delete.mutate({ id: template.board });
+  });
+
+  it("404 for a project's board, and one that is deleted", async () => {
+    const { asSuperadmin, project } = await givenWorld();
+    const boards = [await givenBoard(project), await givenBoard(NOWHERE, { is_master: true, deleted_at: new Date() })];
+
+    for (const board_id of boards) {
+      const answer = await asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id });
+      expect(answer.status).toBe(404);
+      expect(answer.body).toEqual({ error: true, message: 'There is no such master board.', data: [] });
+    }
+  });
+});
+
+describe('POST …/master-cards/push', () => {
+  it('200 with the projects that changed, as text; it adds what is lacking and brings own fields up to date', async () => {
+    const template = await givenTemplate();
+    const [one] = template.cards as [number];
+    expect((await push(template, one)).body).toEqual({
+      error: false,
+      message: 'Master card pushed.',
+      data: { projects_updated: '2' },
+    });
+    const [project] = template.projects as [TestProject];
+    const copies = await copiesIn(project, template);
+    expect(copies.map(({ title }) => title)).toEqual(['One']);
+    await query(
+      await testEm(),
+      sql`update cards set status = 'closed', priority = 'low', title = 'Mine', position = 7 where id = ${copies[0].id}`,
+    );
+
+    await template.asSuperadmin.rpc.masterCards.update.mutate({
+      id: one,
+      title: 'New',
+      short_description: 's',
+      tour_key: 't',
+      is_active: false,
+      status: 'to_check',
+    });
+    const again = await push(template, one);
+
+    expect(again.body.data).toEqual({ projects_updated: '2' });
+    expect(await stored('cards', copies[0].id)).toMatchObject({
+      title: 'New',
+      short_description: 's',
+      tour_key: 't',
+      is_active: false,
+      status: 'closed',
+      priority: 'low',
+      position: 7,
+    });
+    expect((await push(template, one)).body.data).toEqual({ projects_updated: '0' });
+  });
+
+  it('leaves alone what a project deleted, and projects without access', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const [one] = template.cards as [number];
+    const [copy] = await copiesIn(template.projects[0]!, template);
+    await query(await testEm(), sql`update cards set deleted_at = now() where id = ${copy.id}`);
+    await template.asSuperadmin.rpc.masterCards.update.mutate({ id: one, title: 'Changed' });
+
+    expect((await push(template, one)).body.data).toEqual({ projects_updated: '1' });
+    expect(await stored('cards', copy.id)).toMatchObject({ title: 'One' });
+    expect(await copiesIn(template.without, template)).toEqual([]);
+  });
+});
+
+describe('POST …/master-cards/create', () => {
+  const CREATE = `${ADMIN}/master-cards/create`;
+
+  it('201 with the card, and nothing pushed unless asked', async () => {
+    const template = await givenTemplate();
+
+    const answer = await template.asSuperadmin.post(CREATE, { group_id: template.groups[0], title: 'Fresh' });
+
+    expect(answer).toMatchObject({
+      status: 201,
+      body: { error: false, message: 'Master card created.', data: { projects_updated: '0' } },
+    });
+    expect(answer.body.data.card).toMatchObject({
+      is_master: true,
+      project_id: null,
+      platform_id: null,
+      group_id: template.groups[0],
+      title: 'Fresh',
+      status: 'open',
+      priority: 'normal',
+      is_active: true,
+      position: 3,
+      unique_identifier: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    expect(answer.body.data.card).not.toHaveProperty('card_type');
+    expect(await copiesIn(template.projects[0]!, template)).toEqual([]);
+  });
+
+  it('201 and pushed at once, if asked to', async () => {
+    const template = await givenTemplate();
+
+    const answer = await template.asSuperadmin.post(CREATE, {
+      group_id: template.groups[1],
+      title: 'Everywhere',
+      push_to_projects: true,
+      is_active: false,
+      unique_identifier: 'x',
+    });
+
+    expect(answer.body.data.projects_updated).toBe('2');
+    expect(await copiesIn(template.projects[1]!, template)).toMatchObject([
+      { title: 'Everywhere', group_title: 'Second', is_active: false, unique_identifier: 'x' },
+    ]);
+  });
+
+  it('stores HTML without what could do harm', async () => {
+    const { asSuperadmin, groups } = await givenTemplate();
+    const description =
+      '<p onclick="x()">Hi <a href="javascript:alert(1)">there</a> <a href="https://example.com" target="_top">link</a></p>' +
+      '<script>alert(1)</script><style>p{}</style><img src="x" onerror="y()"><img src="data:text/html,x"><iframe src="https://example.com"></iframe><svg><script>1</script></svg>';
+
+    const answer = await asSuperadmin.post(CREATE, { group_id: groups[0], title: 'x', description });
+
+    expect(answer.status).toBe(201);
+    expect(answer.body.data.card.description).toBe(
+      '<p>Hi <a>there</a> <a href="https://example.com">link</a></p><img src="x" /><img />',
+    );
+  });
+
+  it('422 for HTML that is too large or too deep, at once', async () => {
+    const { asSuperadmin, groups } = await givenTemplate();
+    const large = await asSuperadmin.post(CREATE, {
+      group_id: groups[0],
+      title: 'x',
+      description: 'd'.repeat(100_001),
+    });
+    const deep = await asSuperadmin.post(CREATE, {
+      group_id: groups[0],
+      title: 'x',
+      description: '<b>'.repeat(20_000),
+    });
+
+    expect(large).toMatchObject({
+      status: 422,
+      body: { errors: { description: ['description must be at most 100000 characters.'] } },
+    });
+    expect(deep).toMatchObject({
+      status: 422,
+      body: { errors: { description: ['description must not nest deeper than 100 elements.'] } },
+    });
+  });
+
+  it('422 for another status, 404 for a group of a project', async () => {
+    const { asSuperadmin, groups, project } = await givenTemplate();
+    const regular = await givenGroup(project, await givenBoard(project));
+
+    expect(await asSuperadmin.post(CREATE, { group_id: groups[0], title: 'x', status: 'waiting' })).toMatchObject({
+      status: 422,
+      body: { errors: { status: ['status must be one of open, in_progress, closed, to_check, blocked.'] } },
+    });
+    expect((await asSuperadmin.post(CREATE, { group_id: regular, title: 'x' })).status).toBe(404);
+  });
+});
+
+describe('POST …/master-cards/delete', () => {
+  const DELETE = `${ADMIN}/master-cards/delete`;
+
+  it('200: the copies stay, unless asked to delete them too', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const [one, two] = template.cards as [number, number];
+
+    expect((await template.asSuperadmin.post(DELETE, { id: one })).body).toEqual({
+      error: false,
+      message: 'Master card deleted.',
+      data: [],
+    });
+    await template.asSuperadmin.post(DELETE, { id: two, delete_from_projects: true });
+
+    const states = (await copiesIn(template.projects[0]!, template)).map(({ title, deleted_at }) => [
+      title,
+      deleted_at !== null,
+    ]);
+    expect(states).toEqual([
+      ['One', false],
+      ['Two', true],
+      ['Three', false],
+    ]);
+    expect((await template.asSuperadmin.post(DELETE, { id: one })).status).toBe(404);
+    expect((await template.asSuperadmin.post(DELETE, { id: two, delete_from_projects: 'yes' })).status).toBe(422);
+  });
+});
+
+describe('master groups', () => {
+  it('201 when created, behind the others of the board', async () => {
+    const { asSuperadmin, board, users } = await givenTemplate();
+
+    const answer = await asSuperadmin.post(`${ADMIN}/master-groups/create`, {
+      board_id: board,
+      title: 'Third',
+      description: 'd',
+    });
+
+    expect(answer).toMatchObject({ status: 201, body: { message: 'Master group created.' } });
+    expect(answer.body.data.group).toMatchObject({
+      board_id: board,
+      title: 'Third',
+      description: 'd',
+      position: 3,
+      is_master: true,
+      project_id: null,
+      created_by: users.superadmin.id,
+    });
+  });
+
+  it('200 with the group as text when updated; null clears the description and leaves the title', async () => {
+    const { asSuperadmin, groups } = await givenTemplate();
+
+    const answer = await asSuperadmin.post(`${ADMIN}/master-groups/update`, {
+      id: groups[0],
+      title: null,
+      description: 'd',
+    });
+
+    expect(JSON.parse(answer.body.data.group)).toMatchObject({
+      id: groups[0],
+      title: 'First',
+      description: 'd',
+      color: 'blue',
+    });
+  });
+
+  it('200 when reordered; 422 on its field for an unknown board, or a group that is not of it, and nothing changes', async () => {
+    const { asSuperadmin, board, groups, project } = await givenTemplate();
+    const other = await givenTemplate();
+    const reorder = (body: object) => asSuperadmin.post(`${ADMIN}/master-groups/reorder`, body);
+    const [first, second] = groups as [number, number];
+
+    expect((await reorder({ board_id: board, groups: [{ id: first, position: 9 }] })).body).toEqual({
+      error: false,
+      message: 'Master groups reordered.',
+      data: [],
+    });
+    expect(await reorder({ board_id: 2147483647, groups: [] })).toMatchObject({
+      status: 422,
+      body: { errors: { board_id: ['board_id names no master board.'] } },
+    });
+    expect(await reorder({ board_id: await givenBoard(project), groups: [] })).toMatchObject({ status: 422 });
+    expect(
+      await reorder({
+        board_id: board,
+        groups: [
+          { id: second, position: 1 },
+          { id: other.groups[0], position: 2 },
+        ],
+      }),
+    ).toMatchObject({
+      status: 422,
+      body: { errors: { 'groups.1.id': ['groups.1.id names no group of this board.'] } },
+    });
+    expect([(await stored('groups', first)).position, (await stored('groups', second)).position]).toEqual([9, 2]);
+  });
+
+  it('200 when deleted, with their cards; the copies stay', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+
+    await template.asSuperadmin.post(`${ADMIN}/master-groups/delete`, { id: template.groups[0] });
+
+    expect((await stored('cards', template.cards[0]!)).deleted_at).not.toBeNull();
+    expect((await copiesIn(template.projects[0]!, template)).map(({ deleted_at }) => deleted_at)).toEqual([
+      null,
+      null,
+      null,
+    ]);
+  });
+});
+
+describe('master boards', () => {
+  it('200 with each board as text when listed', async () => {
+    const { asSuperadmin, board } = await givenTemplate();
+
+    const answer = await asSuperadmin.post(`${ADMIN}/master-boards/list`);
+
+    const boards = answer.body.data.boards.map((text: string) => JSON.parse(text));
+    expect(boards.find(({ id }: { id: number }) => id === board)).toMatchObject({
+      title: 'Template',
+      is_master: true,
+      groups_count: 2,
+      cards_count: 3,
+    });
+  });
+
+  it('are deleted with their groups and cards; the copies stay', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+
+    const answer = await template.asSuperadmin.post(`${ADMIN}/master-boards/delete`, { id: template.board });
+
+    expect(answer.body).toEqual({ error: false, message: 'Master board deleted.', data: [] });
+    for (const [table, id] of [
+      ['boards', template.board],
+      ['groups', template.groups[0]!],
+      ['cards', template.cards[0]!],
+    ] as const) {
+      expect((await stored(table, id)).deleted_at, table).not.toBeNull();
+    }
+    expect(await copiesIn(template.projects[0]!, template)).toHaveLength(3);
+    expect((await sync(template)).status).toBe(404);
+  });
+
+  it('are created, changed and reordered over RPC', async () => {
+    const { asSuperadmin } = await givenWorld();
+    const { masterBoards } = asSuperadmin.rpc;
+
+    const { board } = await masterBoards.create.mutate({ title: 'Fresh', tool_key: 'seo' });
+    const { board: changed } = await masterBoards.update.mutate({ id: board.id, title: 'Renamed', tool_key: null });
+    await masterBoards.reorder.mutate({ boards: [{ id: board.id, position: -5 }] });
+
+    expect(board).toMatchObject({ is_master: true, project_id: null, title: 'Fresh', tool_key: 'seo' });
+    expect(changed).toMatchObject({ title: 'Renamed', tool_key: null });
+    expect(await stored('boards', board.id)).toMatchObject({ position: -5 });
+    expect(
+      await refusalOf(
+        masterBoards.reorder.mutate({
+          boards: [
+            { id: board.id, position: 1 },
+            { id: 2147483647, position: 2 },
+          ],
+        }),
+      ),
+    ).toMatchObject({ status: 404 });
+    expect(await stored('boards', board.id)).toMatchObject({ position: -5 });
+    await masterBoards.delete.mutate({ id: board.id });
+  });
+
+  it('have cards that move within and between their groups, but not to another board', async () => {
+    const template = await givenTemplate();
+    const other = await givenTemplate();
+    const [first, second] = template.groups as [number, number];
+    const [one, two, three] = template.cards as [number, number, number];
+    const { masterCards } = template.asSuperadmin.rpc;
+
+    await masterCards.reorder.mutate({
+      group_id: second,
+      cards: [
+        { id: one, position: 5 },
+        { id: three, position: 1 },
+      ],
+    });
+
+    expect(await stored('cards', one)).toMatchObject({ group_id: second, position: 5 });
+    expect(await stored('cards', two)).toMatchObject({ group_id: first });
+    expect(
+      await refusalOf(
+        masterCards.reorder.mutate({
+          group_id: first,
+          cards: [
+            { id: two, position: 8 },
+            { id: other.cards[0]!, position: 1 },
+          ],
+        }),
+      ),
+    ).toMatchObject({ status: 400 });
+    expect(await stored('cards', two)).toMatchObject({ group_id: first, position: 2 });
+  });
+});
+
+describe('the preview, the report and the history', () => {
+  const only = (projects: { project_id: number }[], { projects: mine, without }: Template) =>
+    projects.filter(({ project_id }) => [...mine, without].some(({ id }) => id === project_id));
+
+  const everyPage = async (
+    ask: (page: { cursor: string | null; limit: number }) => Promise<{ projects: any[]; next_cursor: string | null }>,
+  ) => {
+    const all: any[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: { projects: any[]; next_cursor: string | null } = await ask({ cursor, limit: 200 });
+      all.push(...page.projects);
+      cursor = page.next_cursor;
+    } while (cursor);
+    return all;
+  };
+
+  it('tell the same: what a sync would do, nothing done, and what it then did', async () => {
+    const template = await givenTemplate();
+    const { masterBoards, templateRuns } = template.asSuperadmin.rpc;
+    const [first, second] = template.projects as [TestProject, TestProject];
+
+    const preview = only(
+      await everyPage((page) => masterBoards.previewSync.query({ board_id: template.board, ...page })),
+      template,
+    );
+    expect(await copiesIn(first, template)).toEqual([]);
+    await sync(template);
+    const { runs } = await templateRuns.list.query({ board_id: template.board });
+    const report = only(await everyPage((page) => templateRuns.report.query({ id: runs[0]!.id, ...page })), template);
+
+    const added = {
+      outcome: 'added',
+      reason: null,
+      boards_added: 1,
+      groups_added: 2,
+      cards_added: 3,
+      cards_updated: 0,
+      project_name: 'A project',
+    };
+    const skipped = {
+      outcome: 'skipped',
+      reason: 'no_access',
+      boards_added: 0,
+      groups_added: 0,
+      cards_added: 0,
+      cards_updated: 0,
+      project_name: 'A project',
+    };
+    expect(preview).toEqual([
+      { project_id: first.id, ...added },
+      { project_id: second.id, ...added },
+      { project_id: template.without.id, ...skipped },
+    ]);
+    expect(report).toEqual(preview);
+  });
+
+  it('tell of a push what is added, updated, unchanged, and skipped because it was deleted', async () => {
+    const template = await givenTemplate();
+    const [one] = template.cards as [number];
+    await sync(template);
+    const third = await givenProject({ tools: [template.tool] });
+    const [deleted, unchanged] = template.projects as [TestProject, TestProject];
+    const em = await testEm();
+    await query(
+      em,
+      sql`update cards set deleted_at = now() where project_id = ${deleted.id} and master_card_id = ${one}`,
+    );
+    const { masterCards, templateRuns } = template.asSuperadmin.rpc;
+
+    const preview = await everyPage((page) => masterCards.previewPush.query({ card_id: one, ...page }));
+    const of = (list: any[], project: TestProject) => list.find(({ project_id }) => project_id === project.id);
+
+    expect(of(preview, deleted)).toMatchObject({ outcome: 'skipped', reason: 'deleted_by_project' });
+    expect(of(preview, unchanged)).toMatchObject({ outcome: 'unchanged' });
+    expect(of(preview, third)).toMatchObject({ outcome: 'added', boards_added: 1, groups_added: 1, cards_added: 1 });
+    await masterCards.update.mutate({ id: one, title: 'Changed' });
+    await masterCards.push.mutate({ card_id: one });
+    const { runs } = await templateRuns.list.query({ board_id: template.board });
+    const updated = await everyPage((page) =>
+      templateRuns.report.query({ id: runs[0]!.id, outcome: 'updated', ...page }),
+    );
+    expect(updated).toMatchObject([{ project_id: unchanged.id, cards_updated: 1 }]);
+  });
+
+  it('keep who synced and pushed what, newest first, with the counts', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    await push(template, template.cards[0]!);
+
+    const { runs } = await template.asSuperadmin.rpc.templateRuns.list.query({ board_id: template.board });
+
+    expect(runs).toMatchObject([
+      {
+        kind: 'push',
+        board_id: template.board,
+        card_id: template.cards[0],
+        card_title: 'One',
+        projects_with_access: 2,
+        projects_changed: 0,
+        cards_added: 0,
+      },
+      {
+        kind: 'sync',
+        board_title: 'Template',
+        card_id: null,
+        user_id: template.users.superadmin.id,
+        user_name: 'A user',
+        projects_with_access: 2,
+        projects_changed: 2,
+        cards_added: 6,
+        finished_at: expect.any(Date),
+      },
+    ]);
+    expect(await refusalOf(template.asSuperadmin.rpc.templateRuns.report.query({ id: 2147483647 }))).toMatchObject({
+      status: 404,
+    });
+  });
+});
+
+describe('many at once', () => {
+  it('20 syncs and pushes, with deletes of copies and edits of the template: one copy each, nothing brought back, no fault', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const [project] = template.projects as [TestProject];
+    const [copy] = await copiesIn(project, template);
+    for (let count = 0; count < 3; count++) template.projects.push(await givenProject({ tools: [template.tool] }));
+    const { masterCards } = template.asSuperadmin.rpc;
+
+    const answers = await Promise.all([
+      ...Array.from({ length: 10 }, () => sync(template)),
+      ...Array.from({ length: 10 }, (_, round) => push(template, template.cards[round % 3]!)),
+      ...Array.from({ length: 5 }, (_, round) =>
+        masterCards.update.mutate({ id: template.cards[1]!, title: `Edit ${round}` }).then(() => ({ status: 200 })),
+      ),
+      template.asSuperadmin.in(project.id).post('/services/operations/v1/operations/cards/delete', { id: copy.id }),
+    ]);
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(26).fill(200));
+    for (const each of template.projects) {
+      const copies = await copiesIn(each, template);
+      expect(copies.map(({ master_card_id }) => master_card_id).sort()).toEqual([...template.cards].sort());
+    }
+    expect((await stored('cards', copy.id)).deleted_at).not.toBeNull();
+  });
+
+  it('a run that was cut off is completed by the next one', async () => {
+    const template = await givenTemplate();
+    const [done, left] = template.projects as [TestProject, TestProject];
+    await query(await testEm(), sql`update projects set is_active = false where id = ${left.id}`);
+    await sync(template);
+    await query(await testEm(), sql`update projects set is_active = true where id = ${left.id}`);
+
+    await sync(template);
+
+    expect(await copiesIn(done, template)).toHaveLength(3);
+    expect(await copiesIn(left, template)).toHaveLength(3);
+  });
+});
