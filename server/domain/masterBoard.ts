@@ -13,7 +13,8 @@ import { behind, type EntityManager, query, transact } from '../database/query.t
 import type { SignedInContext } from '../trpc.ts';
 import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
 import { unlessNull } from './row.ts';
-import { applyTemplate, lockTemplate, previewTemplate, type Template } from './template.ts';
+import { applyTemplate, lockTemplate, previewTemplate } from './template.ts';
+import type { Template } from './templateStatement.ts';
 
 type BoardRow = z.input<typeof Board>;
 

@@ -16,7 +16,8 @@ import type { SignedInContext } from '../trpc.ts';
 import { DERIVED } from './card.ts';
 import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
 import { unlessNull } from './row.ts';
-import { applyTemplate, applyTemplateWithin, lockTemplate, previewTemplate, type Template } from './template.ts';
+import { applyTemplate, applyTemplateWithin, lockTemplate, previewTemplate } from './template.ts';
+import type { Template } from './templateStatement.ts';
 
 type CardRow = z.input<typeof Card>;
 type GroupRow = { id: number; board_id: number };

@@ -1,5 +1,14 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { identity, LIVE, masterOrTenant, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import {
+  identity,
+  LIVE,
+  masterOrTenant,
+  position,
+  refersTo,
+  refersWithinTenant,
+  type SelfReference,
+  softDeleted,
+} from './columns.ts';
 import { Platform, Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -8,8 +17,8 @@ export const Board = defineEntity({
   tableName: 'boards',
   properties: {
     id: identity(),
-    project_id: () => refersTo(Project, 'project_id').nullable(),
-    platform_id: () => refersTo(Platform, 'platform_id').nullable(),
+    project_id: () => refersWithinTenant(Project, 'project_id'),
+    platform_id: () => refersWithinTenant(Platform, 'platform_id'),
     master_board_id: (): SelfReference => refersTo(Board, 'master_board_id').nullable(),
     is_master: p.boolean().default(false),
     is_active: p.boolean().default(true),

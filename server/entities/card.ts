@@ -7,6 +7,7 @@ import {
   moment,
   position,
   refersTo,
+  refersWithinTenant,
   type SelfReference,
   softDeleted,
 } from './columns.ts';
@@ -20,12 +21,12 @@ export const Card = defineEntity({
   tableName: 'cards',
   properties: {
     id: identity(),
-    project_id: () => refersTo(Project, 'project_id').nullable(),
-    platform_id: () => refersTo(Platform, 'platform_id').nullable(),
+    project_id: () => refersWithinTenant(Project, 'project_id'),
+    platform_id: () => refersWithinTenant(Platform, 'platform_id'),
     master_card_id: (): SelfReference => refersTo(Card, 'master_card_id').nullable(),
     group_id: () => refersTo(Group, 'group_id').nullable(),
-    owner_id: () => refersTo(User, 'owner_id').nullable(),
-    tag_id: () => refersTo(Tag, 'tag_id').nullable(),
+    owner_id: () => refersWithinTenant(User, 'owner_id'),
+    tag_id: () => refersWithinTenant(Tag, 'tag_id'),
     is_master: p.boolean().default(false),
     is_active: p.boolean().default(true),
     unique_identifier: p.string().length(100).defaultRaw('gen_random_uuid()'),
@@ -47,7 +48,10 @@ export const Card = defineEntity({
   },
   checks: [
     masterOrTenant('cards', 'master_card_id'),
-    { name: 'cards_master_in_group_check', expression: 'not is_master or group_id is not null' },
+    {
+      name: 'cards_master_check',
+      expression: 'not is_master or (group_id is not null and owner_id is null and tag_id is null)',
+    },
   ],
   indexes: [
     { properties: ['group_id', 'position', 'id'], where: LIVE },

@@ -9,6 +9,13 @@ export const identity = () => p.integer().primary().generated('by default as ide
 export const refersTo = (target: EntityName<any>, column: string) =>
   p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
 
+/**
+ * A reference that is checked together with the project, by a constraint that entities can't say: see the migration that
+ * keeps tenants apart. A check of its own would cost time with each of the many rows that a sync writes.
+ */
+export const refersWithinTenant = (target: Parameters<typeof refersTo>[0], column: string) =>
+  refersTo(target, column).nullable().createForeignKeyConstraint(false);
+
 /** The same within one table: its type must be written down, since the table's own is not known yet. */
 export type SelfReference = ReturnType<ReturnType<typeof refersTo>['nullable']>;
 

@@ -1,6 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Board } from './board.ts';
-import { identity, LIVE, masterOrTenant, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import {
+  identity,
+  LIVE,
+  masterOrTenant,
+  position,
+  refersTo,
+  refersWithinTenant,
+  type SelfReference,
+  softDeleted,
+} from './columns.ts';
 import { Platform, Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -9,8 +18,8 @@ export const Group = defineEntity({
   tableName: 'groups',
   properties: {
     id: identity(),
-    project_id: () => refersTo(Project, 'project_id').nullable(),
-    platform_id: () => refersTo(Platform, 'platform_id').nullable(),
+    project_id: () => refersWithinTenant(Project, 'project_id'),
+    platform_id: () => refersWithinTenant(Platform, 'platform_id'),
     master_group_id: (): SelfReference => refersTo(Group, 'master_group_id').nullable(),
     board_id: () => refersTo(Board, 'board_id'),
     is_master: p.boolean().default(false),

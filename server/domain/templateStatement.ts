@@ -1,0 +1,159 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { z } from 'zod';
+import type { ProjectOutcome } from '../../shared/master.ts';
+
+/** What is brought to the projects: a master board with all that is on it, or one card of it. */
+export type Template = {
+  board_id: number;
+  tool_key: string | null;
+  cards: number;
+  card?: { id: number; group_id: number };
+};
+
+/** What would happen to the next projects behind one: nothing is changed. */
+export function previewStatement(
+  template: Template,
+  after: number,
+  most: number,
+): RawBuilder<z.input<typeof ProjectOutcome>> {
+  return sql`
+    with ${lacking(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)}
+    select outcome.*, p.name as project_name from (${outcomes('missing', template)}) as outcome
+    join projects p on p.id = outcome.project_id order by outcome.project_id`;
+}
+
+/** Copies what the projects lack, brings up to date what is stale, and writes down what it did to each: one statement. */
+export function copyStatement(template: Template, run: number, projects: number[]): RawBuilder<unknown> {
+  return sql`
+    with ${lacking(template, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
+      insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, created_by, position)
+      select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.created_by,
+        least(coalesce((select max(position) from boards b where b.project_id = l.project_id and b.deleted_at is null), 0), 2147483646) + 1
+      from missing_board l cross join master_board m
+      returning id, project_id
+    ), added_group as (
+      insert into groups (project_id, platform_id, master_group_id, board_id, title, description, type, color, icon, is_active, is_collapsed, created_by, position)
+      select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), m.title, m.description, m.type, m.color, m.icon, m.is_active,
+        m.is_collapsed, m.created_by, m.position
+      from missing_group l join master_group m on m.id = l.master_group_id left join added_board b on b.project_id = l.project_id
+      returning id, project_id, master_group_id
+    ), last_in_project as materialized (
+      select t.project_id, coalesce((select max(sort_order) from cards c where c.project_id = t.project_id and c.deleted_at is null), 0)::bigint as sort_order
+      from target t where t.has_access
+    ), last_in_group as materialized (
+      select o.id, coalesce((select max(position) from cards c where c.group_id = o.id and c.deleted_at is null), 0)::bigint as position
+      from open_group o where o.id is not null
+    ), added_card as (
+      insert into cards (project_id, platform_id, master_card_id, group_id, title, short_description, description, evaluation_check,
+        tour_key, unique_identifier, is_active, status, priority, created_by, position, sort_order)
+      select l.project_id, l.platform_id, m.id, coalesce(l.group_id, g.id), m.title, m.short_description, m.description, m.evaluation_check,
+        m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
+        least(coalesce(lg.position, 0) + m.place_in_group, 2147483647),
+        least(lp.sort_order + m.place_on_board, 2147483647)
+      from missing_card l join master_card m on m.id = l.master_card_id
+      join last_in_project lp on lp.project_id = l.project_id
+      left join last_in_group lg on lg.id = l.group_id
+      left join added_group g on g.project_id = l.project_id and g.master_group_id = l.master_group_id
+      returning project_id
+    ), updated_card as (
+      update cards c set ${sql.join(OWN_FIELDS.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`))}, updated_at = now()
+      from stale_card s join master_card m on m.id = s.master_card_id
+      where c.id = s.id
+      returning c.project_id
+    )
+    insert into template_outcomes (run_id, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated)
+    select ${run}, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated from (${outcomes('added', template)}) as outcome`;
+}
+
+/**
+ * The common tables of what projects lack of a template, as SQL. A copy that a project deleted is no longer open: nothing
+ * is added to it. `not exists` rather than `on conflict`, which would use up an id for each row that is there already.
+ */
+function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<unknown>): RawBuilder<unknown> {
+  const onlyGroup = card ? sql`and id = ${card.group_id}` : sql``;
+  const onlyCard = card ? sql`and c.id = ${card.id}` : sql``;
+  return sql`
+    target as (
+      select p.id as project_id, p.platform_id, (${tool_key}::text is null or exists (
+        select from project_tools t where t.project_id = p.id and t.tool_key = ${tool_key})) as has_access
+      from (${projects}) as p
+    ), master_board as (
+      select * from boards where id = ${board_id}
+    ), master_group as (
+      select * from groups where board_id = ${board_id} and deleted_at is null ${onlyGroup}
+    ), master_card as materialized (
+      select c.*, row_number() over (partition by g.id order by c.position, c.id) as place_in_group,
+        row_number() over (order by g.position, g.id, c.position, c.id) as place_on_board
+      from master_group g join cards c on c.group_id = g.id and c.deleted_at is null ${onlyCard}
+    ), complete as materialized (
+      select t.project_id from target t cross join lateral (
+        select count(*) as count from cards c
+        where c.project_id = t.project_id and c.master_card_id = any(array(select id from master_card))
+      ) as copies
+      where copies.count = (select count(*) from master_card)
+    ), missing_board as (
+      select t.project_id, t.platform_id from target t where t.has_access and not exists (
+        select from boards b where b.project_id = t.project_id and b.master_board_id = ${board_id})
+    ), open_board as (
+      select b.project_id, t.platform_id, b.id from target t
+      join boards b on b.project_id = t.project_id and b.master_board_id = ${board_id} and b.deleted_at is null
+      where t.has_access
+      union all
+      select project_id, platform_id, null from missing_board
+    ), missing_group as (
+      select o.project_id, o.platform_id, o.id as board_id, g.id as master_group_id from open_board o cross join master_group g
+      where not exists (select from groups c where c.project_id = o.project_id and c.master_group_id = g.id)
+    ), open_group as (
+      select o.project_id, o.platform_id, c.id, g.id as master_group_id from open_board o cross join master_group g
+      join groups c on c.project_id = o.project_id and c.master_group_id = g.id and c.deleted_at is null
+      union all
+      select project_id, platform_id, null, master_group_id from missing_group
+    ), missing_card as (
+      select o.project_id, o.platform_id, o.id as group_id, o.master_group_id, m.id as master_card_id
+      from open_group o join master_card m on m.group_id = o.master_group_id
+      where not exists (select from complete where complete.project_id = o.project_id)
+        and not exists (select from cards c where c.project_id = o.project_id and c.master_card_id = m.id)
+    ), stale_card as (
+      select c.id, c.project_id, m.id as master_card_id from master_card m
+      join target t on t.has_access and ${card !== undefined}
+      join cards c on c.project_id = t.project_id and c.master_card_id = m.id and c.deleted_at is null
+      where (${ownFields('c')}) is distinct from (${ownFields('m')})
+    )`;
+}
+
+/** What a template says of its copies for good; the rest is the project's once it is copied. */
+const OWN_FIELDS = [
+  'title',
+  'short_description',
+  'description',
+  'evaluation_check',
+  'tour_key',
+  'unique_identifier',
+  'is_active',
+];
+const ownFields = (table: string) => sql.join(OWN_FIELDS.map((field) => sql.ref(`${table}.${field}`)));
+
+/** What happens to each project, counted from what it lacks or from what was added. */
+function outcomes(counted: 'missing' | 'added', { card }: Template): RawBuilder<unknown> {
+  const count = (noun: string) =>
+    sql`left join (select project_id, count(*)::int as count from ${sql.table(`${counted}_${noun}`)} group by project_id) as ${sql.ref(noun)} using (project_id)`;
+  const updated = sql.table(counted === 'added' ? 'updated_card' : 'stale_card');
+  const deletedCard = card
+    ? sql`exists (select from cards c where c.project_id = t.project_id and c.master_card_id = ${card.id} and c.deleted_at is not null)`
+    : sql`false`;
+  return sql`
+    select project_id, boards_added, groups_added, cards_added, cards_updated, outcome,
+      case when outcome <> 'skipped' then null when has_access then 'deleted_by_project' else 'no_access' end as reason
+    from (
+      select *, case when not has_access then 'skipped' when boards_added + groups_added + cards_added > 0 then 'added'
+        when cards_updated > 0 then 'updated' when is_deleted then 'skipped' else 'unchanged' end as outcome
+      from (
+      select t.project_id, t.has_access, o.project_id is null or ${deletedCard} as is_deleted,
+        coalesce(board.count, 0) as boards_added, coalesce("group".count, 0) as groups_added,
+        coalesce(card.count, 0) as cards_added, coalesce(updated.count, 0) as cards_updated
+      from target t left join open_board o using (project_id)
+      ${count('board')} ${count('group')} ${count('card')}
+      left join (select project_id, count(*)::int as count from ${updated} group by project_id) as updated using (project_id)
+      ) as counted
+    ) as judged`;
+}
