@@ -33,10 +33,9 @@ export const Board = defineEntity({
   indexes: [
     { properties: ['project_id', 'position', 'id'], where: LIVE },
     { name: 'boards_master_index', properties: ['position', 'id'], where: `is_master and ${LIVE}` },
-    { properties: ['master_board_id'] },
   ],
   uniques: [
-    { name: 'boards_one_copy', properties: ['project_id', 'master_board_id'] },
+    { name: 'boards_one_copy', properties: ['master_board_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
   ],
 });

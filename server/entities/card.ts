@@ -64,10 +64,9 @@ export const Card = defineEntity({
     { name: 'cards_tour_index', properties: ['project_id'], where: `tour_key is not null and ${LIVE}` },
     { properties: ['owner_id'], where: 'owner_id is not null' },
     { properties: ['tag_id'], where: 'tag_id is not null' },
-    { properties: ['master_card_id'] },
   ],
   uniques: [
-    { name: 'cards_one_copy', properties: ['project_id', 'master_card_id'] },
+    { name: 'cards_one_copy', properties: ['master_card_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
   ],
 });

@@ -35,9 +35,9 @@ export const Group = defineEntity({
     ...softDeleted(),
   },
   checks: [masterOrTenant('groups', 'master_group_id')],
-  indexes: [{ properties: ['board_id', 'position', 'id'], where: LIVE }, { properties: ['master_group_id'] }],
+  indexes: [{ properties: ['board_id', 'position', 'id'], where: LIVE }],
   uniques: [
-    { name: 'groups_one_copy', properties: ['project_id', 'master_group_id'] },
+    { name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
   ],
 });

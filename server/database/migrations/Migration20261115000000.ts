@@ -100,8 +100,7 @@ export class Migration20261115000000 extends Migration {
     this.addSql(
       `create index "boards_master_index" on "boards" ("position", "id") where is_master and deleted_at is null;`,
     );
-    this.addSql(`create index "boards_master_board_id_index" on "boards" ("master_board_id");`);
-    this.addSql(`alter table "boards" add constraint "boards_one_copy" unique ("project_id", "master_board_id");`);
+    this.addSql(`alter table "boards" add constraint "boards_one_copy" unique ("master_board_id", "project_id");`);
     this.addSql(`alter table "boards" add constraint "boards_id_project_id_unique" unique ("id", "project_id");`);
 
     this.addSql(
@@ -110,8 +109,7 @@ export class Migration20261115000000 extends Migration {
     this.addSql(
       `create index "groups_board_id_position_id_index" on "groups" ("board_id", "position", "id") where deleted_at is null;`,
     );
-    this.addSql(`create index "groups_master_group_id_index" on "groups" ("master_group_id");`);
-    this.addSql(`alter table "groups" add constraint "groups_one_copy" unique ("project_id", "master_group_id");`);
+    this.addSql(`alter table "groups" add constraint "groups_one_copy" unique ("master_group_id", "project_id");`);
     this.addSql(`alter table "groups" add constraint "groups_id_project_id_unique" unique ("id", "project_id");`);
 
     this.addSql(
@@ -131,8 +129,7 @@ export class Migration20261115000000 extends Migration {
     );
     this.addSql(`create index "cards_owner_id_index" on "cards" ("owner_id") where owner_id is not null;`);
     this.addSql(`create index "cards_tag_id_index" on "cards" ("tag_id") where tag_id is not null;`);
-    this.addSql(`create index "cards_master_card_id_index" on "cards" ("master_card_id");`);
-    this.addSql(`alter table "cards" add constraint "cards_one_copy" unique ("project_id", "master_card_id");`);
+    this.addSql(`alter table "cards" add constraint "cards_one_copy" unique ("master_card_id", "project_id");`);
     this.addSql(`alter table "cards" add constraint "cards_id_project_id_unique" unique ("id", "project_id");`);
 
     this.addSql(
