@@ -1,4 +1,5 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { findTestServer } from './tests/harness/server.ts';
 
 const server = await findTestServer();
@@ -17,9 +18,18 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
   },
 });
 
+/** The slow starts of processes first, so that no worker is left alone with them at the end. */
+class StartsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    const isFirst = ({ project }: TestSpecification) => Number(project.name === 'once');
+    return files.toSorted((one, other) => isFirst(other) - isFirst(one));
+  }
+}
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    sequence: { sequencer: StartsFirst },
     projects: [
       onDatabase('embedded'),
       ...(server.url ? [onDatabase('postgresql')] : []),

@@ -172,7 +172,7 @@ export const NOWHERE = { id: null, platform_id: null } as unknown as TestProject
 /** A master board with a group and a card in it. */
 export async function givenMasterBoard(): Promise<{ board: number; group: number; card: number }> {
   const is_master = true;
-  const board = await givenBoard(NOWHERE, { is_master });
+  const board = await givenBoard(NOWHERE, { is_master, tool_key: 'nobody-has-this' });
   const group = await givenGroup(NOWHERE, board, { is_master });
   return { board, group, card: await givenCard(NOWHERE, { is_master, group_id: group }) };
 }

@@ -9,13 +9,13 @@ describe.concurrent('npm run deckhand', () => {
     const DATA_DIR = await givenDirectory();
 
     const answers = [];
-    for (const command of ['migrate', 'migrate', 'demo', 'demo']) answers.push(await run([command], { DATA_DIR }));
+    for (const command of ['migrate', 'demo', 'demo', 'migrate']) answers.push(await run([command], { DATA_DIR }));
 
     expect(answers).toEqual([
       { ...done, stdout: expect.stringMatching(/^Applied: Migration\d+(, Migration\d+)*\n$/) },
-      { ...done, stdout: 'The tables are up to date.\n' },
       { ...done, stdout: 'Filled with the demo data.\n' },
       { ...done, stdout: 'Left alone: the database has users already.\n' },
+      { ...done, stdout: 'The tables are up to date.\n' },
     ]);
   });
 
