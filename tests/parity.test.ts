@@ -60,7 +60,7 @@ async function validInput({ name, input }: Procedure, world: World): Promise<obj
 function invalidInputs({ input }: Procedure): { [field: string]: unknown }[] {
   if (!input) return [];
   const fields = Object.keys(jsonSchemaOf(input).properties ?? {});
-  const wrong = [2147483000, '5', true, '', null, 1.5, 2147483648, 'x'.repeat(300), '\0', {}];
+  const wrong = [2147483000, '5', true, '', null, 1.5, '\0'];
   return fields.flatMap((field) => wrong.map((value) => ({ [field]: value })));
 }
 
