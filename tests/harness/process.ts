@@ -7,6 +7,7 @@ import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
+import { makeCaller, type TestCaller } from './caller.ts';
 
 /** The service and its command line as processes of their own, the way a person starts them. */
 
@@ -108,3 +109,11 @@ function launch([script, ...others]: [string, ...string[]], settings: Record<str
 function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(PATH|HOME|USER|PG[A-Z]+)$/.test(name)));
 }
+
+/** Signs in to the demo data. */
+export async function signIn(url: string, email = 'member@demo.test'): Promise<TestCaller> {
+  const { body } = await makeCaller(url).post('/v1/authenticate', { email, password: 'demo-password' });
+  return makeCaller(url, body.data.token);
+}
+
+export const statusOf = async (url: string, path: string) => (await fetch(url + path)).status;

@@ -5,19 +5,6 @@ import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts
 afterAll(removeProcesses);
 
 describe.concurrent('npm run deckhand', () => {
-  it('migrate makes the tables of a new directory, demo fills it, and then they are up to date', async () => {
-    const DATA_DIR = await givenDirectory();
-
-    const answers = [];
-    for (const command of ['migrate', 'demo', 'migrate']) answers.push(await run([command], { DATA_DIR }));
-
-    expect(answers).toEqual([
-      { ...done, stdout: expect.stringMatching(/^Applied: Migration\d+(, Migration\d+)*\n$/) },
-      { ...done, stdout: 'Filled with the demo data.\n' },
-      { ...done, stdout: 'The tables are up to date.\n' },
-    ]);
-  });
-
   it('--help tells of every command', async () => {
     const ended = await run(['--help']);
 

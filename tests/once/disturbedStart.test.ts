@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import {
+  type Ended,
+  givenCopyOf,
+  givenDirectory,
+  removeProcesses,
+  runToEnd,
+  signIn,
+  startService,
+  statusOf,
+} from '../harness/process.ts';
+
+const SERVICE = 'server/main.ts';
+const COMMAND_LINE = 'server/cli/main.ts';
+const CREATE = '/services/operations/v1/operations/cards/create';
+const JWT_SECRET = 'a secret for tests that nobody else uses';
+
+/** A directory that the command line prepared; tests go on with copies of it. */
+let first: { directory: string; migrated: Ended; filled: Ended };
+
+beforeAll(async () => {
+  const directory = await givenDirectory();
+  const migrated = await runToEnd([COMMAND_LINE, 'migrate'], { DATA_DIR: directory });
+  const filled = await runToEnd([COMMAND_LINE, 'demo'], { DATA_DIR: directory });
+  first = { directory, migrated, filled };
+}, 60_000);
+
+afterAll(removeProcesses);
+
+describe.concurrent('npm run deckhand', () => {
+  const done = { code: 0, signal: null, stderr: '' };
+
+  it('migrate makes the tables of a new directory, and demo fills it', () => {
+    const applied = expect.stringMatching(/^Applied: Migration\d+(, Migration\d+)*\n$/);
+    expect(first.migrated).toEqual({ ...done, stdout: applied });
+    expect(first.filled).toEqual({ ...done, stdout: 'Filled with the demo data.\n' });
+  });
+
+  it('demo leaves alone what has users', async () => {
+    const ended = await runToEnd([COMMAND_LINE, 'demo'], { DATA_DIR: await givenCopyOf(first.directory) });
+
+    expect(ended).toEqual({ ...done, stdout: 'Left alone: the database has users already.\n' });
+  });
+});
+
+describe.concurrent('a start that was disturbed', () => {
+  it('begins anew where the first one was cut off before the database was there', async () => {
+    const DATA_DIR = await givenDirectory();
+    await mkdir(join(DATA_DIR, 'database'));
+    await writeFile(join(DATA_DIR, 'database', 'PG_VERSION'), '');
+
+    const service = await startService({ DATA_DIR });
+
+    expect((await signIn(service.url)).token).toBeDefined();
+    expect(await readdir(join(DATA_DIR, 'database.unfinished'))).toEqual(['PG_VERSION']);
+    await service.stop();
+  });
+
+  it('makes a new signing secret where only half of one was written', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    await writeFile(join(DATA_DIR, 'jwt-secret'), 'half');
+
+    const service = await startService({ DATA_DIR });
+
+    expect((await signIn(service.url)).token).toBeDefined();
+    expect((await readFile(join(DATA_DIR, 'jwt-secret'), 'utf8')).length).toBeGreaterThanOrEqual(32);
+    await service.stop();
+  });
+
+  it('ends with 0 when it is told to stop before it listens, and when it is told twice', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR }, async (child) => {
+      await untilLocked(DATA_DIR);
+      child.kill('SIGINT');
+      child.kill('SIGINT');
+    });
+
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('Stopping');
+    expect(ended.stdout).not.toContain('listens');
+  });
+
+  const untilLocked = (directory: string) =>
+    vi.waitFor(
+      () => {
+        const lock = new DatabaseSync(join(directory, 'lock'));
+        try {
+          lock.exec('begin exclusive; rollback');
+        } catch {
+          return;
+        } finally {
+          lock.close();
+        }
+        throw new Error('not locked yet');
+      },
+      { timeout: 10_000, interval: 20 },
+    );
+});
+
+describe.concurrent('a start that is refused', () => {
+  it('1 for a second process on a data directory, and the first goes on', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const service = await startService({ DATA_DIR });
+    const caller = await signIn(service.url);
+
+    const second = await runToEnd([SERVICE], { DATA_DIR });
+
+    expect(told(second)).toEqual([1, expect.stringContaining(`DATA_DIR: ${DATA_DIR} is in use by another process`)]);
+    expect(await caller.post(CREATE, { title: 'Still here' })).toMatchObject({ status: 201 });
+    expect(await service.stop()).toMatchObject({ code: 0 });
+  });
+
+  it("1 for a data directory that can't be written", async () => {
+    const file = join(await givenDirectory(), 'file');
+    await writeFile(file, '');
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR: join(file, 'data') });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining(`DATA_DIR: ${join(file, 'data')} can't be written to`)]);
+  });
+
+  it('1 for a port in use, and a start on another one succeeds', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const { port, close } = await givenListener();
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR, PORT: String(port) });
+    await close();
+    const service = await startService({ DATA_DIR });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining(`PORT: ${port} is in use on 127.0.0.1`)]);
+    expect(await statusOf(service.url, '/health/ready')).toBe(200);
+    await service.stop();
+  });
+
+  it('1 for a database server that is not there, without its password', async () => {
+    const { port, close } = await givenListener();
+    await close();
+    const DATABASE_URL = `postgresql://deckhand:hunter2@127.0.0.1:${port}/boards`;
+
+    const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining(`DATABASE_URL: no use of boards on 127.0.0.1:${port}`)]);
+    expect(ended.stdout + ended.stderr).not.toContain('hunter2');
+  });
+
+  it('1 for a server that cannot encrypt, where encryption is asked for', async () => {
+    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.end('N')));
+    const DATABASE_URL = `postgresql://deckhand@127.0.0.1:${port}/boards?sslmode=verify-full`;
+
+    const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
+    await close();
+
+    expect(told(ended)).toEqual([1, expect.stringContaining('does not support SSL')]);
+  });
+
+  it('1 for a setting with a wrong value', async () => {
+    const ended = await runToEnd([SERVICE], { PORT: 'abc' });
+
+    expect(told(ended)).toEqual([1, expect.stringContaining('PORT: must be a whole number from 0 to 65535.')]);
+  });
+
+  /** The exit code, and each line on stderr. */
+  const told = ({ code, stderr }: Ended) => [code, ...stderr.trimEnd().split('\n')];
+});
+
+/** Something else that listens. */
+async function givenListener(onConnection: (socket: Socket) => void = () => {}) {
+  const listener = createServer(onConnection).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  return { port, close: () => promisify(listener.close.bind(listener))() };
+}
