@@ -56,7 +56,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
     const { caller } = await givenCallerOn(database);
     const holds = Array.from({ length: 2 }, () =>
-      database.fork().transactional((em) => query(em, sql`select pg_sleep(6)`)),
+      database.fork().transactional((em) => query(em, sql`select pg_sleep(4)`)),
     );
 
     const busy = await caller.post(LIST);

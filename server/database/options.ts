@@ -92,7 +92,7 @@ const serverOptions = async ({ DATABASE_URL, DATABASE_POOL_SIZE }: DatabaseSetti
       application_name: 'deckhand',
       keepAlive: true,
       // The pool would wait for ever by default.
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: 3_000,
       statement_timeout: 30_000,
       lock_timeout: 10_000,
       idle_in_transaction_session_timeout: 30_000,

@@ -23,7 +23,7 @@ const NOBODYS_HASH =
 
 /** Checks are costly in memory and time: few run at once, some wait, the rest are told to come back. */
 const MOST_RUNNING = 2;
-const MOST_WAITING = 100;
+const MOST_WAITING = 50;
 let running = 0;
 const waiting: (() => void)[] = [];
 
