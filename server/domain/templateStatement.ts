@@ -86,11 +86,10 @@ function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<un
         row_number() over (order by g.position, g.id, c.position, c.id) as place_on_board
       from master_group g join cards c on c.group_id = g.id and c.deleted_at is null ${onlyCard}
     ), complete as materialized (
-      select t.project_id from target t cross join lateral (
-        select count(*) as count from cards c
-        where c.project_id = t.project_id and c.master_card_id = any(array(select id from master_card))
-      ) as copies
-      where copies.count = (select count(*) from master_card)
+      select c.project_id from cards c
+      where c.master_card_id = any(array(select id from master_card))
+        and c.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      group by c.project_id having count(*) = (select count(*) from master_card)
     ), missing_board as (
       select t.project_id, t.platform_id from target t where t.has_access and not exists (
         select from boards b where b.project_id = t.project_id and b.master_board_id = ${board_id})
