@@ -17,15 +17,18 @@ import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } f
 
 type BoardRow = z.input<typeof Board>;
 
+/** How much is on a board, which is called `b`. */
+export const COUNTS = sql`
+  (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
+  (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
+    where g.board_id = b.id and g.deleted_at is null) as cards_count`;
+
 /** The boards of the project in their order, with how much is in them. */
 export async function listBoards({ em, caller }: ProjectContext, { tool_key }: BoardList) {
   const boards = await query(
     em,
     sql<z.input<typeof ListedBoard>>`
-      select b.*,
-        (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
-        (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
-          where g.board_id = b.id and g.deleted_at is null) as cards_count
+      select b.*, ${COUNTS}
       from boards b
       where b.project_id = ${caller.project.id} and b.deleted_at is null
         and (${tool_key ?? null}::text is null or b.tool_key = ${tool_key ?? null})

@@ -11,6 +11,7 @@ import type {
 } from '../../shared/master.ts';
 import { behind, type EntityManager, query, transact } from '../database/query.ts';
 import type { SignedInContext } from '../trpc.ts';
+import { COUNTS } from './board.ts';
 import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
 import { unlessNull } from './row.ts';
 import { applyTemplate, lockTemplate, previewTemplate } from './template.ts';
@@ -23,10 +24,7 @@ export async function listMasterBoards({ em }: SignedInContext) {
   const boards = await query(
     em,
     sql<z.input<typeof MasterBoard>>`
-      select b.*,
-        (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
-        (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
-          where g.board_id = b.id and g.deleted_at is null) as cards_count
+      select b.*, ${COUNTS}
       from boards b where b.is_master and b.deleted_at is null order by b.position, b.id`,
   );
   return { boards };
