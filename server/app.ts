@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { describe, notFound } from './errors.ts';
+import { checkoutPage } from './http/checkoutPage.ts';
 import { health } from './http/health.ts';
-import type { Services } from './http/identify.ts';
 import { metrics } from './http/metrics.ts';
 import { pages } from './http/pages.ts';
 import { operationOf } from './http/procedures.ts';
 import { restFacade } from './http/rest.ts';
 import { rpcSurface } from './http/rpc.ts';
+import { paymentWebhook } from './http/webhook.ts';
+import type { Services } from './services.ts';
 
 export type AppOptions = Services & {
   logger: FastifyBaseLogger;
   trustProxy: boolean | string[];
-  /** The address that people reach the service by, where it is known. */
-  publicUrl: string | undefined;
   isStopping: () => boolean;
 };
 
@@ -59,6 +59,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await metrics(app);
   await health(app, { database, isStopping });
   await pages(app, { publicUrl });
+  await app.register(checkoutPage, { prefix: '/checkout', ...options });
+  await app.register(paymentWebhook, { prefix: '/webhooks', ...options });
   await app.register(restFacade, { prefix: '/api', ...options });
   await app.register(rpcSurface, { prefix: '/trpc', ...options });
   return app;

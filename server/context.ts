@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { EntityManager } from './database/query.ts';
 import type { Caller } from './domain/caller.ts';
+import type { PaymentProvider } from './payments/provider.ts';
+import type { Guessing } from './security/guessing.ts';
 import type { Tokens } from './security/tokens.ts';
 
 /** What a procedure is given: the database, the tools that it needs, and who is calling. */
@@ -10,6 +12,12 @@ export type Context = {
   isEmbedded: boolean;
   log: FastifyBaseLogger;
   tokens: Tokens;
+  guessing: Guessing;
+  payments: PaymentProvider;
+  /** Where people reach the service. */
+  publicUrl: string;
+  /** Where the call comes from. */
+  address: string;
   /** Absent while there is no genuine token. */
   caller: Caller | undefined;
   /** How many calls of this request the rate limit still allows. */

@@ -6,8 +6,7 @@ import { connect, type Database } from './database/connect.ts';
 import { DEMO_USER, fillWithDemoData } from './database/demo.ts';
 import { migrate } from './database/migrate.ts';
 import { type Settings, SHORTEST_SECRET } from './env.ts';
-import { makeRateLimit } from './http/rateLimit.ts';
-import { makeTokens } from './security/tokens.ts';
+import { openServices } from './services.ts';
 import { startFailure } from './startFailure.ts';
 
 type BuildApp = typeof import('./app.ts').buildApp;
@@ -40,16 +39,12 @@ async function serve(
   buildApp: BuildApp,
 ): Promise<RunningService> {
   const secret = settings.JWT_SECRET ?? (await keptSecret(settings.DATA_DIR));
-  const tokens = makeTokens([secret, ...settings.JWT_PREVIOUS_SECRETS], settings.TOKEN_LIFETIME_HOURS * 60 * 60);
-  const rateLimit = await makeRateLimit(settings, logger);
+  const services = await openServices(settings, database, secret, logger);
   let isStopping = false;
   const app = await buildApp({
-    database,
-    tokens,
-    rateLimit,
+    ...services,
     logger,
     trustProxy: settings.TRUST_PROXY,
-    publicUrl: settings.PUBLIC_URL,
     isStopping: () => isStopping,
   });
 
@@ -59,7 +54,7 @@ async function serve(
     stop: async () => {
       isStopping = true;
       await drain(app);
-      await rateLimit.close();
+      services.close();
       await database.close();
     },
   };

@@ -7,7 +7,11 @@ import { type Access, admit, type Caller, type ProjectCaller } from './domain/ca
 import { describe, type FieldErrors, tooManyRequests } from './errors.ts';
 import type { RestMeta } from './restOperation.ts';
 
-export type Meta = Partial<RestMeta> & { access?: Access };
+export type Meta = Partial<RestMeta> & {
+  access?: Access;
+  /** What it does, where the command line offers it too. */
+  command?: string;
+};
 
 const t = initTRPC
   .context<Context>()
@@ -45,7 +49,8 @@ export const anyoneProcedure = limited.meta({ access: 'anyone' });
 export const signedInProcedure = admitting<Caller>('signedIn');
 export const viewerProcedure = inProject('viewer');
 export const memberProcedure = inProject('member');
-export const ownerProcedure = inProject('owner');
+export const ownerOrSuperadminProcedure = admitting<Caller>('ownerOrSuperadmin');
+export const billingProcedure = admitting<ProjectCaller>('billing');
 export const superadminProcedure = admitting<Caller>('superadmin');
 
 function admitting<Admitted extends Caller>(access: Access) {

@@ -30,7 +30,28 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
 };
 
 /** Text taken as it is sent: secrets are not trimmed. */
-export const secret = z.string().min(1);
+export const secret = z.string().min(1).meta({ format: 'password' });
+
+const SHORTEST_PASSWORD = 8;
+const LONGEST_PASSWORD = 1000;
+
+/** A password that is set, not checked. */
+export const newPassword = z
+  .string()
+  .min(1)
+  .refine((value) => countCodePoints(value) >= SHORTEST_PASSWORD, {
+    error: `must be at least ${SHORTEST_PASSWORD} characters`,
+  })
+  .refine((value) => value.length <= LONGEST_PASSWORD, { error: `must be at most ${LONGEST_PASSWORD} characters` })
+  .meta({ format: 'password', minLength: SHORTEST_PASSWORD, maxLength: LONGEST_PASSWORD });
+
+/** An e-mail address; the case of its letters makes no difference. */
+export const email = z
+  .string()
+  .trim()
+  .min(1)
+  .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
+  .pipe(z.email().max(320));
 
 const MOST_PLACED = 1000;
 

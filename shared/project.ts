@@ -1,17 +1,56 @@
 import { z } from 'zod';
-import { id } from './fields.ts';
+import { flag, id, optionalText, text, timestamp } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 import { ROLES } from './user.ts';
 
-/** A project as one of its members sees it. */
-export const OwnProject = z.object({
+const ownership = {
   id,
   platform_id: id.meta({ description: 'The platform that it belongs to.' }),
   name: z.string().meta({ description: 'Its name.' }),
+};
+
+/** A project as one of its members sees it. */
+export const OwnProject = z.object({
+  ...ownership,
   platform_name: z.string().meta({ description: 'The name of the platform.' }),
   role: z.enum(ROLES).meta({ description: 'What the caller may do in it.' }),
   is_default: z.boolean().meta({ description: 'Whether calls without X-Project-Id act in it.' }),
 });
 
-export const ProjectList = Page;
-export const ProjectPage = z.object({ projects: z.array(OwnProject), next_cursor: nextCursor });
+export const OwnProjectList = Page;
+export const OwnProjectPage = z.object({ projects: z.array(OwnProject), next_cursor: nextCursor });
+
+/** A project as superadmins see it. */
+export const Project = z
+  .object({
+    ...ownership,
+    is_active: z.boolean().meta({ description: 'Whether it can be acted in and gets templates.' }),
+    tools: z.array(z.string()).meta({ description: 'The tools that it has enabled.' }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+  })
+  .meta({ id: 'Project' });
+
+const tools = z.array(text(100)).max(100).meta({ description: 'The tools that it has enabled.' });
+
+export const ProjectCreate = z.object({
+  platform_id: id.meta({ description: 'The platform that it belongs to.' }),
+  name: text(255).meta({ description: 'Its name.' }),
+  tools: tools.default([]),
+});
+export type ProjectCreate = z.output<typeof ProjectCreate>;
+
+/** What is absent or null stays; `tools` takes the place of those that it had. */
+export const ProjectUpdate = z.object({
+  id,
+  name: optionalText(255).meta({ description: 'Its name.' }),
+  is_active: flag.meta({ description: 'Whether it can be acted in and gets templates.' }),
+  tools: tools.nullish(),
+});
+export type ProjectUpdate = z.output<typeof ProjectUpdate>;
+
+export const ProjectList = Page.extend({
+  platform_id: id.nullish().meta({ description: 'Only the projects of this platform.' }),
+});
+export type ProjectList = z.output<typeof ProjectList>;
+export const ProjectPage = z.object({ projects: z.array(Project), next_cursor: nextCursor });

@@ -1,13 +1,9 @@
 import { z } from 'zod';
-import { id, secret } from './fields.ts';
+import { email, flag, id, newPassword, optionalText, secret, text, timestamp } from './fields.ts';
+import { nextCursor, Page } from './paging.ts';
 
 export const Authenticate = z.object({
-  email: z
-    .string()
-    .trim()
-    .min(1)
-    .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
-    .pipe(z.email()),
+  email,
   password: secret.meta({ description: 'The password, taken as sent.', example: 'demo-password' }),
   token: z
     .string()
@@ -37,3 +33,57 @@ export type AuthenticatedUser = z.output<typeof AuthenticatedUser>;
 /** What a member may do in a project, from least to most. */
 export const ROLES = ['viewer', 'member', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
+
+/** A user as superadmins see them. */
+export const User = z
+  .object({
+    id,
+    name: z.string().meta({ description: 'Their name.' }),
+    email: z.string().meta({ description: 'Their e-mail address.' }),
+    language: z.string().nullable().meta({ description: 'Their language.' }),
+    superadmin: z.boolean().meta({ description: 'Whether they may act in every project and keep templates.' }),
+    superadmin_billing: z.boolean().meta({ description: 'Whether they may handle billing of every platform.' }),
+    enable_ai: z.boolean().meta({ description: 'Whether AI features are enabled for them.' }),
+    is_active: z.boolean().meta({ description: 'Whether they may sign in.' }),
+    default_project_id: id.nullable().meta({ description: 'Where calls without X-Project-Id act.' }),
+    has_second_factor: z.boolean().meta({ description: 'Whether signing in takes a code.' }),
+    created_at: timestamp.meta({ description: 'When they were created.' }),
+    updated_at: timestamp.meta({ description: 'When they were last changed.' }),
+  })
+  .meta({ id: 'User' });
+export type User = z.output<typeof User>;
+
+const rights = {
+  superadmin: flag.meta({ description: 'Let them act in every project and keep templates.' }),
+  superadmin_billing: flag.meta({ description: 'Let them handle billing of every platform.' }),
+  enable_ai: flag.meta({ description: 'Enable AI features for them.' }),
+  language: optionalText(20).meta({ description: 'Their language.', example: 'en' }),
+  default_project_id: id.nullish().meta({ description: 'Where calls without X-Project-Id act.' }),
+};
+
+export const UserCreate = z.object({
+  name: text(255).meta({ description: 'Their name.' }),
+  email,
+  password: newPassword.meta({ description: 'Their password.' }),
+  ...rights,
+});
+export type UserCreate = z.output<typeof UserCreate>;
+
+/** What is absent stays; null clears language and default project, and leaves the rest. */
+export const UserUpdate = z.object({
+  id,
+  name: optionalText(255).meta({ description: 'Their name.' }),
+  email: email.nullish().meta({ description: 'Their e-mail address.' }),
+  password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.' }),
+  is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
+  ...rights,
+});
+export type UserUpdate = z.output<typeof UserUpdate>;
+
+export const UserChoice = z.object({ id: id.meta({ description: 'The user.' }) });
+
+export const UserList = Page.extend({
+  search: optionalText(320).meta({ description: 'Only users whose name or e-mail address holds this.' }),
+});
+export type UserList = z.output<typeof UserList>;
+export const UserPage = z.object({ users: z.array(User), next_cursor: nextCursor });

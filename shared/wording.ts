@@ -20,6 +20,7 @@ function wording(issue: Issue): string {
         ? `must have at least ${issue.minimum} elements`
         : `must be at least ${issue.minimum}`;
     case 'too_big':
+      if (issue.origin === 'string') return `must be at most ${issue.maximum} characters`;
       return issue.origin === 'array'
         ? `must have at most ${issue.maximum} elements`
         : `must be at most ${issue.maximum}`;

@@ -18,7 +18,7 @@ const givenDatabase = (more: Record<string, string> = {}): Promise<Database> =>
   connect(readSettings({ DATABASE_URL: databaseUrl, JWT_SECRET: TEST_SECRET, ...more }));
 
 const givenCallerOn = async (database: Database) => {
-  const service = await givenService({}, database);
+  const service = await givenService({}, { database });
   return {
     ...service,
     caller: makeCaller(service.url, await givenToken(await givenUser({ project: await givenProject() }))),

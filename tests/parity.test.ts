@@ -10,6 +10,8 @@ import {
   givenCard,
   givenGroup,
   givenMasterBoard,
+  givenThemeVersion,
+  givenTrial,
   givenUser,
   givenWorld,
   PASSWORD,
@@ -43,6 +45,11 @@ const startStates: Record<string, (world: World) => Promise<object>> = {
   'masterCards.create': async () => ({ group_id: (await givenMasterBoard()).group, title: 'x' }),
   'masterCards.push': async () => ({ card_id: (await givenMasterBoard()).card }),
   'masterCards.delete': async () => ({ id: (await givenMasterBoard()).card }),
+  'subscriptions.upgradeTrial': async ({ project }) => {
+    const { product } = await givenTrial(project);
+    return { product, plan: 'pro', period: 'year' };
+  },
+  'themes.deprecateVersion': async ({ project }) => ({ version_id: await givenThemeVersion(project) }),
 };
 
 const jsonSchemaOf = (schema: z.ZodType): Schema =>
@@ -95,7 +102,7 @@ function asTyped(schema: z.ZodType, value: any): any {
 
 const AT_ONCE = 10;
 
-const VOLATILE = /^(id|token|email|unique_identifier|created_by|.+_id|.+_at)$/;
+const VOLATILE = /^(id|token|email|checkout_url|unique_identifier|created_by|.+_id|.+_at)$/;
 
 function withoutVolatile(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value, (key, part) => (VOLATILE.test(key) && part !== null ? typeof part : part)));

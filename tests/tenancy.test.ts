@@ -1,15 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { TemplateRun } from '../server/entities/templateRun.ts';
 import { procedures } from '../server/http/procedures.ts';
-import type { TestCaller } from './harness/caller.ts';
+import { makeCaller, type TestCaller } from './harness/caller.ts';
+import { testService } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
   givenComment,
   givenGroup,
   givenMember,
+  givenProduct,
   givenProject,
   givenTag,
+  givenTheme,
+  givenThemeVersion,
+  givenToken,
+  givenUser,
   givenWorld,
   NOWHERE,
   PASSWORD,
@@ -38,21 +45,68 @@ const masterCard: Make = async (project, state, author) =>
   givenCard(NOWHERE, { ...IS_MASTER, group_id: await masterGroup(project, {}, author), ...state });
 const templateRun: Make = async (project, state, author) =>
   (await testEm()).insert(TemplateRun, { kind: 'sync', board_id: await masterBoard(project, state, author) });
-const OF_NO_PROJECT = new Set([masterBoard, masterGroup, masterCard, templateRun]);
+
+/** What superadmins provide: theirs whoever it is of, and never deleted. */
+const platform: Make = async () => (await givenProject()).platform_id;
+const otherProject: Make = async () => (await givenProject()).id;
+const user: Make = async () => (await givenUser()).id;
+const member: Make = async (project) => (await givenUser({ project })).id;
+
+const theme: Make = (project) => givenTheme(project);
+const version: Make = (project) => givenThemeVersion(project);
+const pendingVersion: Make = (project) =>
+  givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' });
+
+const OF_NO_PROJECT = new Set([
+  masterBoard,
+  masterGroup,
+  masterCard,
+  templateRun,
+  platform,
+  otherProject,
+  user,
+  member,
+]);
+const NEVER_DELETED = new Set([templateRun, platform, otherProject, user, member, theme, version, pendingVersion]);
+/** Owned by a platform: a superadmin may act on anybody's. */
+const OF_PLATFORM = new Set([theme, version, pendingVersion]);
 
 type Row = {
   /** The least that may call it. */
   takes: 'anyone' | 'signedIn' | 'viewer' | 'member' | 'owner' | 'superadmin';
   /** What the id in the input names; a procedure without one acts in the project as a whole. */
   on?: Make;
-  input?: (id: number, world: World) => object | undefined;
+  input?: (id: number, world: World & { product: string }) => object | undefined;
   /** What an id is answered that names nothing, or something deleted. */
   missing?: 404 | 422;
-  success?: 200 | 201;
+  /** What is answered when nothing stands in the way; a refusal where the start state lacks what the rule asks for. */
+  success?: 200 | 201 | 400 | 404;
+  /** The caller's token is of no use afterwards: every call needs one of its own. */
+  endsSession?: boolean;
 };
 
 const rows: Record<string, Row> = {
   'auth.authenticate': { takes: 'anyone', input: (_, { users }) => ({ email: users.owner.email, password: PASSWORD }) },
+  'account.whoAmI': { takes: 'signedIn' },
+  'account.signOut': { takes: 'signedIn', endsSession: true },
+  'account.signOutEverywhere': { takes: 'signedIn', endsSession: true },
+  'account.changePassword': {
+    takes: 'signedIn',
+    input: () => ({ password: PASSWORD, new_password: PASSWORD }),
+    endsSession: true,
+  },
+  'account.startSecondFactor': { takes: 'signedIn', input: () => ({ password: PASSWORD }) },
+  'account.confirmSecondFactor': { takes: 'signedIn', input: () => ({ code: '123456' }), success: 400 },
+  'account.dropSecondFactor': {
+    takes: 'signedIn',
+    input: () => ({ password: PASSWORD, code: '123456' }),
+    success: 400,
+  },
+  'account.renewRecoveryCodes': {
+    takes: 'signedIn',
+    input: () => ({ password: PASSWORD, code: '123456' }),
+    success: 400,
+  },
   'projects.listOwn': { takes: 'signedIn', input: () => ({}) },
   'boards.get': { takes: 'viewer', on: board, input: (id) => ({ id }) },
   'boards.list': { takes: 'viewer', input: () => ({}) },
@@ -120,6 +174,75 @@ const rows: Record<string, Row> = {
   'masterCards.delete': { takes: 'superadmin', on: masterCard, input: (id) => ({ id }) },
   'templateRuns.list': { takes: 'superadmin', input: () => ({}) },
   'templateRuns.report': { takes: 'superadmin', on: templateRun, input: (id) => ({ id }) },
+  'subscriptions.upgradeTrial': {
+    takes: 'owner',
+    // The product decides: the platform is always the caller's own.
+    input: (_, { product }) => ({ product, plan: 'pro', period: 'month' }),
+    missing: 404,
+    success: 404,
+  },
+  'subscriptions.setTrial': {
+    takes: 'superadmin',
+    on: platform,
+    input: (id, { product }) => ({ platform_id: id, product }),
+    missing: 422,
+  },
+  'subscriptions.list': { takes: 'superadmin', input: () => ({}) },
+  'plans.set': {
+    takes: 'superadmin',
+    input: (_, { product }) => ({ product, plan: 'x', period: 'year', price_cents: 1 }),
+  },
+  'plans.list': { takes: 'superadmin', input: () => ({}) },
+  'themes.deprecateVersion': { takes: 'owner', on: version, input: (version_id) => ({ version_id }) },
+  'themes.deprecateWithNotice': {
+    takes: 'owner',
+    on: version,
+    input: (version_id) => ({ version_id, reason: 'x' }),
+  },
+  'themes.undoDeprecation': { takes: 'owner', on: version, input: (version_id) => ({ version_id }) },
+  'themes.publishVersion': { takes: 'owner', on: version, input: (version_id) => ({ version_id }) },
+  'themes.approveVersion': { takes: 'superadmin', on: version, input: (version_id) => ({ version_id }) },
+  'themes.rejectVersion': { takes: 'superadmin', on: pendingVersion, input: (version_id) => ({ version_id }) },
+  'themes.submitVersion': { takes: 'owner', on: theme, input: (theme_id) => ({ theme_id, version: randomUUID() }) },
+  'themes.create': {
+    takes: 'superadmin',
+    on: platform,
+    input: (id) => ({ platform_id: id, name: 'x' }),
+    missing: 422,
+  },
+  'themes.list': { takes: 'owner', input: () => ({}) },
+  'themes.listVersions': { takes: 'owner', input: () => ({}) },
+  'platforms.create': { takes: 'superadmin', input: () => ({ name: 'x' }) },
+  'platforms.update': { takes: 'superadmin', on: platform, input: (id) => ({ id, name: 'x' }) },
+  'platforms.list': { takes: 'superadmin', input: () => ({}) },
+  'projects.create': {
+    takes: 'superadmin',
+    on: platform,
+    input: (id) => ({ platform_id: id, name: 'x' }),
+    missing: 422,
+  },
+  'projects.update': { takes: 'superadmin', on: otherProject, input: (id) => ({ id, name: 'x' }) },
+  'projects.list': { takes: 'superadmin', input: () => ({}) },
+  'users.create': {
+    takes: 'superadmin',
+    input: () => ({ name: 'x', email: `${randomUUID()}@example.test`, password: PASSWORD }),
+  },
+  'users.update': { takes: 'superadmin', on: user, input: (id) => ({ id, name: 'x' }) },
+  'users.list': { takes: 'superadmin', input: () => ({}) },
+  'users.signOut': { takes: 'superadmin', on: user, input: (id) => ({ id }) },
+  'users.dropSecondFactor': { takes: 'superadmin', on: user, input: (id) => ({ id }) },
+  'members.set': {
+    takes: 'superadmin',
+    on: user,
+    input: (id, { project }) => ({ project_id: project.id, user_id: id, role: 'viewer' }),
+    missing: 422,
+  },
+  'members.remove': {
+    takes: 'superadmin',
+    on: member,
+    input: (id, { project }) => ({ project_id: project.id, user_id: id }),
+  },
+  'members.list': { takes: 'superadmin', input: (_, { project }) => ({ project_id: project.id }) },
 };
 
 const CALLERS = ['Nobody', 'Viewer', 'Member', 'Owner', 'Outsider', 'Superadmin'] as const;
@@ -144,10 +267,10 @@ function expectedStatus(row: Row, caller: CallerName, kind: IdKind): number {
   if (takes !== 'anyone' && caller === 'Nobody') return 401;
   if (RANKS.indexOf(RANK_OF[caller]) < RANKS.indexOf(takes)) return 403;
   if (!on) return success;
-  if (OF_NO_PROJECT.has(on))
-    return kind === 'unknown' || (kind === 'deleted' && on !== templateRun) ? missing : success;
-  if (kind === 'deleted' || kind === 'unknown') return missing;
-  return (kind === 'own') === (caller !== 'Outsider') ? success : 403;
+  if (kind === 'unknown' || (kind === 'deleted' && !NEVER_DELETED.has(on))) return missing;
+  if (on === member && kind === 'foreign') return missing;
+  if (OF_NO_PROJECT.has(on) || (OF_PLATFORM.has(on) && caller === 'Superadmin')) return success;
+  return (kind !== 'foreign') === (caller !== 'Outsider') ? success : 403;
 }
 
 async function overRest(caller: TestCaller, path: string, input: object | undefined): Promise<number> {
@@ -171,13 +294,19 @@ describe('every procedure', () => {
 describe.each(procedures.map((procedure) => [procedure.name, procedure] as const))('%s', (name, { type, rest }) => {
   it('answers each caller, on each kind of id, on both surfaces, with the status that is expected', async () => {
     const row = rows[name]!;
-    const world = await givenWorld();
+    const world = { ...(await givenWorld()), product: await givenProduct() };
     const { project, otherProject, users } = world;
+    const { url } = await testService();
+    const callerFor = async (caller: CallerName) => {
+      const known = world[`as${caller}`];
+      if (!row.endsSession || caller === 'Nobody') return known;
+      return makeCaller(url, await givenToken(users[caller.toLowerCase() as keyof World['users']]));
+    };
 
     const makeId = async (kind: IdKind, author: TestUser) => {
       if (!row.on || kind === 'unknown') return 2147483647;
-      if (kind === 'deleted') return row.on(project, { deleted_at: new Date() }, author);
-      return row.on(kind === 'own' ? project : otherProject, {}, author);
+      if (kind === 'deleted' && !NEVER_DELETED.has(row.on)) return row.on(project, { deleted_at: new Date() }, author);
+      return row.on(kind === 'foreign' ? otherProject : project, {}, author);
     };
 
     // What is refused changes nothing: all who are refused can be refused the same.
@@ -196,8 +325,9 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
           if (status !== wanted) unexpected.push(`${surface}, ${caller}, ${kind}: ${status} instead of ${wanted}`);
         };
         const input = async () => row.input?.(await (expected < 400 ? makeId(kind, author) : sharedId(kind)), world);
-        if (rest) check('REST', await overRest(world[`as${caller}`], rest.path, await input()), expected);
-        check('RPC', await overRpc(world[`as${caller}`], name, type, await input()), expected === 201 ? 200 : expected);
+        if (rest) check('REST', await overRest(await callerFor(caller), rest.path, await input()), expected);
+        const overRpcExpected = expected === 201 ? 200 : expected;
+        check('RPC', await overRpc(await callerFor(caller), name, type, await input()), overRpcExpected);
       }
     }
 

@@ -9,7 +9,7 @@ import { Tag } from '../entities/tag.ts';
 import { Theme, ThemeVersion } from '../entities/theme.ts';
 import { Member, RecoveryCode, User } from '../entities/user.ts';
 import { hashPassword } from '../security/passwords.ts';
-import { hashRecoveryCode } from '../security/recoveryCodes.ts';
+import { hashRecoveryCode } from '../security/secondFactor.ts';
 import type { Database } from './connect.ts';
 import { type EntityManager, query } from './query.ts';
 

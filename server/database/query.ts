@@ -25,6 +25,15 @@ export async function transact<Result>(
 /** Deadlock, serialization failure. */
 const RETRIED = new Set(['40P01', '40001']);
 
+/** Says what a constraint of the database stands for: `orRefuse(work, { users_email_unique: () => invalid(…) })`. */
+export async function orRefuse<Result>(work: Promise<Result>, refusals: Record<string, () => Error>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw refusals[(error as { constraint?: string }).constraint ?? '']?.() ?? error;
+  }
+}
+
 const LARGEST_INTEGER = 2_147_483_647;
 
 /** The place behind the last one; where that has the largest number, the same again, and the ids decide. */

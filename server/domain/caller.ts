@@ -5,7 +5,7 @@ import { forbidden, unauthorized } from '../errors.ts';
 import type { Claims } from '../security/tokens.ts';
 
 /** What a procedure asks of its caller, from least to most. */
-export type Access = 'anyone' | 'signedIn' | Role | 'superadmin';
+export type Access = 'anyone' | 'signedIn' | Role | 'ownerOrSuperadmin' | 'billing' | 'superadmin';
 
 export type Caller = {
   id: number;
@@ -16,7 +16,8 @@ export type Caller = {
   project: ActingProject | undefined;
 };
 
-export type ActingProject = { id: number; platform_id: number; role: Role };
+/** Without a role, only billing may be handled there. */
+export type ActingProject = { id: number; platform_id: number; role: Role | null };
 
 /** A caller who was admitted to act in a project. */
 export type ProjectCaller = Caller & { project: ActingProject };
@@ -44,7 +45,8 @@ export async function findCaller(
 
   const { project_id, platform_id, role: memberRole, ...user } = found;
   const role = user.superadmin ? 'owner' : memberRole;
-  const project = project_id !== null && role !== null ? { id: project_id, platform_id, role } : undefined;
+  const isReachable = role !== null || user.superadmin_billing;
+  const project = project_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
   return { ...user, sessionId, project };
 }
 
@@ -68,9 +70,13 @@ export function admit(caller: Caller | undefined, access: Access): void {
     return;
   }
 
-  if (!caller.project)
-    throw forbidden('You belong to no such project. Choose one of yours with the X-Project-Id header.');
-  if (ROLES.indexOf(caller.project.role) < ROLES.indexOf(access)) {
-    throw forbidden(`This takes the role ${access}; yours in this project is ${caller.project.role}.`);
+  if (access === 'ownerOrSuperadmin' && caller.superadmin) return;
+  if (access === 'billing' && caller.superadmin_billing && caller.project) return;
+
+  const needed = access === 'ownerOrSuperadmin' || access === 'billing' ? 'owner' : access;
+  const role = caller.project?.role;
+  if (!role) throw forbidden('You belong to no such project. Choose one of yours with the X-Project-Id header.');
+  if (ROLES.indexOf(role) < ROLES.indexOf(needed)) {
+    throw forbidden(`This takes the role ${needed}; yours in this project is ${role}.`);
   }
 }

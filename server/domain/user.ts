@@ -1,43 +1,109 @@
 import { sql } from 'kysely';
-import type { Authenticate, AuthenticatedUser } from '../../shared/user.ts';
+import type { z } from 'zod';
+import type { User, UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
 import type { Context } from '../context.ts';
-import { query } from '../database/query.ts';
-import { unauthorized } from '../errors.ts';
-import { isPassword } from '../security/passwords.ts';
+import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
+import { invalid, notFound } from '../errors.ts';
+import { hashPassword } from '../security/passwords.ts';
+import { readCursor, toPage } from './page.ts';
+import { assignments, unlessNull } from './row.ts';
 
-/** Signs a user in: checks the password and opens a session, whose token later calls carry. */
-export async function authenticate(
-  { em, tokens }: Context,
-  { email, password }: Authenticate,
-): Promise<AuthenticatedUser> {
-  const [user] = await query(
+export type UserRow = z.input<typeof User>;
+type Provisioning = Pick<Context, 'em'>;
+
+/** What superadmins see of a user `u`. */
+export const USER_COLUMNS = sql`u.id, u.name, u.email, u.language, u.superadmin, u.superadmin_billing, u.enable_ai, u.is_active,
+  u.default_project_id, u.totp_secret is not null as has_second_factor, u.created_at, u.updated_at`;
+
+const unknownUser = () => notFound('There is no such user.');
+
+const REFUSALS = {
+  users_email_unique: () => invalid({ email: 'belongs to another user' }),
+  users_default_project_id_foreign: () => invalid({ default_project_id: 'names no project' }),
+};
+
+export async function createUser({ em }: Provisioning, { password, ...fields }: UserCreate) {
+  const user = { ...unlessNull(fields), password_hash: await hashPassword(password) };
+  const inserted = query(
     em,
     sql<UserRow>`
-      select id, name, email, language, superadmin, superadmin_billing, enable_ai, password_hash,
-        totp_secret is not null as has_second_factor
-      from users where lower(email) = lower(${email}) and is_active`,
+      insert into users as u (${sql.join(Object.keys(user).map((column) => sql.ref(column)))})
+      values (${sql.join(Object.values(user))}) returning ${USER_COLUMNS}`,
   );
-  const isRight = await isPassword(password, user?.password_hash);
-  if (!user || !isRight) throw unauthorized('The e-mail address or the password is wrong.');
-  if (user.has_second_factor) throw unauthorized('This account is protected by a second factor: a code is needed.');
-
-  const [session] = await query(
-    em,
-    sql<{ id: string }>`
-      insert into sessions (user_id, expires_at)
-      values (${user.id}, now() + make_interval(secs => ${tokens.lifetimeSeconds})) returning id`,
-  );
-
-  const { password_hash, has_second_factor, ...profile } = user;
-  return {
-    ...profile,
-    token: tokens.sign({ userId: user.id, sessionId: session!.id }),
-    needs_code__regeneration: false,
-    warn_message: '',
-  };
+  const [created] = await orRefuse(inserted, REFUSALS);
+  return { user: created! };
 }
 
-type UserRow = Omit<AuthenticatedUser, 'token' | 'needs_code__regeneration' | 'warn_message'> & {
-  password_hash: string;
-  has_second_factor: boolean;
-};
+/** Changes what was sent of a user. Whoever gets another password, or is deactivated, is signed out everywhere. */
+export async function updateUser(
+  { em }: Provisioning,
+  { id, password, language, default_project_id, ...fields }: UserUpdate,
+) {
+  const password_hash = password == null ? undefined : await hashPassword(password);
+  const changes = { ...unlessNull(fields), language, default_project_id, password_hash };
+
+  return transact(em, async (em) => {
+    const updated = query(
+      em,
+      sql<UserRow>`update users as u set ${assignments(changes)} where u.id = ${id} returning ${USER_COLUMNS}`,
+    );
+    const [user] = await orRefuse(updated, REFUSALS);
+    if (!user) throw unknownUser();
+    if (password_hash !== undefined || fields.is_active === false) await endSessions(em, id);
+    return { user };
+  });
+}
+
+/** Users in the order in which they were created. */
+export async function listUsers({ em }: Provisioning, { search, cursor, limit }: UserList) {
+  const [after] = readCursor(cursor, 1) ?? [0];
+  const found = await query(
+    em,
+    sql<UserRow>`
+      select ${USER_COLUMNS} from users u
+      where u.id > ${after} and (${search ?? null}::text is null
+        or position(lower(${search ?? ''}) in lower(u.name)) > 0 or position(lower(${search ?? ''}) in lower(u.email)) > 0)
+      order by u.id limit ${limit + 1}`,
+  );
+  const { rows: users, next_cursor } = toPage(found, limit, ({ id }) => [id]);
+  return { users, next_cursor };
+}
+
+/** Signs a user out everywhere. */
+export async function signOutUser({ em }: Provisioning, { id }: { id: number }): Promise<void> {
+  await mustExist(em, id);
+  await endSessions(em, id);
+}
+
+/** For a user who has lost the second factor and the recovery codes. */
+export async function dropSecondFactorOf({ em }: Provisioning, { id }: { id: number }): Promise<void> {
+  await mustExist(em, id);
+  await removeSecondFactor(em, id);
+}
+
+/** Whatever stands on these sessions is over with the next request: tokens, and devices that are remembered. */
+export async function endSessions(em: EntityManager, userId: number): Promise<void> {
+  await query(em, sql`update sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null`);
+}
+
+/** Takes the second factor off an account. */
+export async function removeSecondFactor(em: EntityManager, userId: number): Promise<void> {
+  await transact(em, async (em) => {
+    await query(
+      em,
+      sql`update users set totp_secret = null, totp_pending_secret = null, updated_at = now() where id = ${userId}`,
+    );
+    await query(em, sql`delete from recovery_codes where user_id = ${userId}`);
+    await forgetDevices(em, userId);
+  });
+}
+
+/** A device that was remembered for another second factor is asked for a code of the new one. */
+export async function forgetDevices(em: EntityManager, userId: number): Promise<void> {
+  await query(em, sql`update sessions set second_factor_at = null where user_id = ${userId}`);
+}
+
+async function mustExist(em: EntityManager, id: number): Promise<void> {
+  const found = await query(em, sql`select from users where id = ${id}`);
+  if (found.length === 0) throw unknownUser();
+}

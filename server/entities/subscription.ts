@@ -1,9 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { PERIODS } from '../../shared/subscription.ts';
 import { created, identity, moment, refersTo } from './columns.ts';
 import { Platform } from './platform.ts';
 import { User } from './user.ts';
-
-export const PERIODS = ['month', 'year'] as const;
 
 /** A line of the catalogue: what a plan of a product costs for a period. */
 export const Plan = defineEntity({
@@ -52,9 +51,14 @@ export const Checkout = defineEntity({
   tableName: 'checkouts',
   properties: {
     id: identity(),
+    /** Names it to the provider and on our page: known only to those who may pay. */
+    reference: p.uuid().defaultRaw('gen_random_uuid()'),
     subscription_id: () => refersTo(Subscription, 'subscription_id'),
     plan_id: () => refersTo(Plan, 'plan_id'),
     created_by: () => refersTo(User, 'created_by').nullable(),
+    /** As the plan cost when it was opened. */
+    price_cents: p.integer(),
+    currency: p.string().length(3),
     provider: p.enum(['stripe', 'test']),
     /** The provider's own name for it. */
     session_id: p.text().nullable(),
@@ -67,5 +71,6 @@ export const Checkout = defineEntity({
   uniques: [
     { name: 'checkouts_one_open', properties: ['subscription_id', 'plan_id'], where: `status = 'open'` },
     { name: 'checkouts_session_unique', properties: ['provider', 'session_id'] },
+    { properties: ['reference'] },
   ],
 });

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
+import { APPROVAL_STATUSES, THEME_STATUSES } from '../../shared/theme.ts';
 import { created, identity, moment, refersTo, type SelfReference } from './columns.ts';
 import { Platform } from './platform.ts';
 
@@ -21,8 +22,10 @@ export const ThemeVersion = defineEntity({
     id: identity(),
     theme_id: () => refersTo(Theme, 'theme_id'),
     version: p.text(),
-    approval_status: p.enum(['pending', 'approved', 'rejected']).default('pending'),
-    theme_status: p.enum(['draft', 'published', 'deprecated']).default('draft'),
+    approval_status: p.enum([...APPROVAL_STATUSES]).default('pending'),
+    theme_status: p.enum([...THEME_STATUSES]).default('draft'),
+    /** When it was first published; what a deprecation that is undone goes back to depends on it. */
+    published_at: moment().nullable(),
     deprecated_at: moment().nullable(),
     deprecation_reason: p.text().nullable(),
     replacement_version_id: (): SelfReference => refersTo(ThemeVersion, 'replacement_version_id').nullable(),
@@ -34,6 +37,7 @@ export const ThemeVersion = defineEntity({
       name: 'theme_versions_deprecated_check',
       expression: `(theme_status = 'deprecated') = (deprecated_at is not null)`,
     },
+    { name: 'theme_versions_published_check', expression: `theme_status <> 'published' or published_at is not null` },
     { name: 'theme_versions_replacement_check', expression: 'replacement_version_id is distinct from id' },
   ],
   indexes: [{ properties: ['replacement_version_id'], where: 'replacement_version_id is not null' }],

@@ -19,6 +19,8 @@ export const User = defineEntity({
     default_project_id: () => refersTo(Project, 'default_project_id').nullable().deleteRule('set null'),
     /** Set while the second factor is enabled. */
     totp_secret: p.text().nullable(),
+    /** Offered for enrolment, and not confirmed with a code yet. */
+    totp_pending_secret: p.text().nullable(),
     /** The time step of the newest code that was used: no code works twice. */
     totp_last_step: p.integer().default(0),
     ...created(),
@@ -47,7 +49,8 @@ export const Session = defineEntity({
   properties: {
     id: p.uuid().primary().defaultRaw('gen_random_uuid()'),
     user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
-    has_second_factor: p.boolean().default(false),
+    /** When a code was last given for it: a device is remembered for a while from then on. */
+    second_factor_at: moment().nullable(),
     created_at: moment().defaultRaw('now()'),
     expires_at: moment(),
     revoked_at: moment().nullable(),

@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import type { Database } from '../database/connect.ts';
 import { type Caller, findCaller } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
 import type { Tokens } from '../security/tokens.ts';
-import { addressKey, type Counted, type RateLimit, sendLimitHeaders, userKey } from './rateLimit.ts';
-
-export type Services = { database: Database; tokens: Tokens; rateLimit: RateLimit };
+import type { Services } from '../services.ts';
+import { addressKey, type Counted, networkOf, sendLimitHeaders, userKey } from './rateLimit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -52,12 +50,16 @@ export function identifyCallers(
 }
 
 /** What a procedure of this request is given. */
-export function contextOf(request: FastifyRequest, { database, tokens }: Services): Context {
+export function contextOf(request: FastifyRequest, { database, publicUrl, ...services }: Services): Context {
   return {
     em: database.fork(),
     isEmbedded: database.isEmbedded,
     log: request.log,
-    tokens,
+    tokens: services.tokens,
+    guessing: services.guessing,
+    payments: services.payments,
+    publicUrl: publicUrl ?? request.server.listeningOrigin,
+    address: networkOf(request.ip),
     caller: request.caller,
     callsAllowed: request.counted?.callsAllowed ?? 0,
     retryAfterSeconds: request.counted?.retryAfterSeconds ?? 0,

@@ -1,44 +1,24 @@
-import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
-import {
-  type RateLimiterAbstract,
-  RateLimiterMemory,
-  RateLimiterRedis,
-  type RateLimiterRes,
-} from 'rate-limiter-flexible';
-import type { Settings } from '../env.ts';
+import { isIPv6 } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RateLimiterRes } from 'rate-limiter-flexible';
+import type { Counters } from './counters.ts';
 
 const WINDOW_SECONDS = 60;
-
-type LimitSettings = Pick<Settings, 'RATE_LIMIT_PER_MINUTE' | 'REDIS_URL'>;
 
 export type RateLimit = {
   /** Counts calls of one user or address, and tells how many of them are still within the limit. */
   count: (key: string, calls: number) => Promise<Counted>;
   /** Takes calls back that were counted for somebody who did not make them. */
   takeBack: (key: string, calls: number) => Promise<void>;
-  close: () => Promise<void>;
 };
 
 export type Counted = { limit: number; remaining: number; callsAllowed: number; retryAfterSeconds: number };
 
-/** Counts in the process, or in Redis for all nodes together; while Redis is out of reach, each node counts for itself. */
-export async function makeRateLimit(settings: LimitSettings, log: FastifyBaseLogger): Promise<RateLimit> {
-  const limit = settings.RATE_LIMIT_PER_MINUTE;
-  const inProcess = new RateLimiterMemory({ points: limit, duration: WINDOW_SECONDS });
-  const redis = settings.REDIS_URL ? await connectToRedis(settings.REDIS_URL, log) : undefined;
-  const limiter: RateLimiterAbstract = redis
-    ? new RateLimiterRedis({
-        storeClient: redis,
-        keyPrefix: 'deckhand:limit',
-        points: limit,
-        duration: WINDOW_SECONDS,
-        insuranceLimiter: inProcess,
-      })
-    : inProcess;
-
+export function makeRateLimit(counters: Counters, limit: number): RateLimit {
+  const counter = counters.make('limit', limit, WINDOW_SECONDS);
   return {
     count: async (key, calls) => {
-      const { consumedPoints, msBeforeNext }: RateLimiterRes = await limiter.penalty(key, calls);
+      const { consumedPoints, msBeforeNext }: RateLimiterRes = await counter.penalty(key, calls);
       const before = consumedPoints - calls;
       return {
         limit,
@@ -48,26 +28,9 @@ export async function makeRateLimit(settings: LimitSettings, log: FastifyBaseLog
       };
     },
     takeBack: async (key, calls) => {
-      await limiter.reward(key, calls);
-    },
-    close: async () => {
-      redis?.disconnect();
+      await counter.reward(key, calls);
     },
   };
-}
-
-async function connectToRedis(url: string, log: FastifyBaseLogger) {
-  const { Redis } = await import('ioredis');
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    connectTimeout: 2000,
-    commandTimeout: 1000,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 1,
-  });
-  redis.on('error', (error) => log.warn(error, 'Redis is out of reach: this node counts for itself.'));
-  await redis.connect().catch(() => undefined);
-  return redis;
 }
 
 export function sendLimitHeaders(reply: FastifyReply, { limit, remaining }: Counted): void {
@@ -75,5 +38,15 @@ export function sendLimitHeaders(reply: FastifyReply, { limit, remaining }: Coun
 }
 
 /** Whom unauthenticated calls are counted for. */
-export const addressKey = (request: FastifyRequest) => `address:${request.ip}`;
+export const addressKey = (request: FastifyRequest) => `address:${networkOf(request.ip)}`;
 export const userKey = (userId: number) => `user:${userId}`;
+
+/** An address of version 6 stands for its network: whoever has one address there has 2^64 of them. */
+export function networkOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped || !isIPv6(address)) return mapped ?? address;
+
+  const [front = [], back = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
+  const zeros = Array.from({ length: 8 - front.length - back.length }, () => '0');
+  return [...front, ...zeros, ...back].slice(0, 4).join(':');
+}

@@ -3,8 +3,9 @@ import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { describe } from '../errors.ts';
 import { appRouter } from '../routers/app.ts';
+import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY } from './body.ts';
-import { contextOf, identifyCallers, type Services, sendRetryAfter } from './identify.ts';
+import { contextOf, identifyCallers, sendRetryAfter } from './identify.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
 export const LARGEST_BATCH = 50;

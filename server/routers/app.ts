@@ -1,4 +1,5 @@
 import { router } from '../trpc.ts';
+import { accountRouter } from './account.ts';
 import { boardRouter } from './board.ts';
 import { cardRouter, tourRouter } from './card.ts';
 import { commentRouter } from './comment.ts';
@@ -6,14 +7,18 @@ import { groupRouter } from './group.ts';
 import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
 import { masterCardRouter } from './masterCard.ts';
 import { masterGroupRouter } from './masterGroup.ts';
+import { memberRouter } from './member.ts';
+import { platformRouter } from './platform.ts';
 import { projectRouter } from './project.ts';
+import { planRouter, subscriptionRouter } from './subscription.ts';
 import { tagRouter } from './tag.ts';
-import { authRouter } from './user.ts';
+import { themeRouter } from './theme.ts';
+import { authRouter, userRouter } from './user.ts';
 
 /** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
 export const appRouter = router({
   auth: authRouter,
-  projects: projectRouter,
+  account: accountRouter,
   boards: boardRouter,
   groups: groupRouter,
   cards: cardRouter,
@@ -24,6 +29,13 @@ export const appRouter = router({
   masterGroups: masterGroupRouter,
   masterCards: masterCardRouter,
   templateRuns: templateRunRouter,
+  subscriptions: subscriptionRouter,
+  themes: themeRouter,
+  platforms: platformRouter,
+  projects: projectRouter,
+  users: userRouter,
+  members: memberRouter,
+  plans: planRouter,
 });
 
 export type AppRouter = typeof appRouter;

@@ -1,7 +1,20 @@
-import { Authenticate, AuthenticatedUser } from '../../shared/user.ts';
-import { authenticate } from '../domain/user.ts';
+import { z } from 'zod';
+import {
+  Authenticate,
+  AuthenticatedUser,
+  User,
+  UserChoice,
+  UserCreate,
+  UserList,
+  UserPage,
+  UserUpdate,
+} from '../../shared/user.ts';
+import { authenticate } from '../domain/signIn.ts';
+import { createUser, dropSecondFactorOf, listUsers, signOutUser, updateUser } from '../domain/user.ts';
 import { rest } from '../restOperation.ts';
-import { anyoneProcedure, router } from '../trpc.ts';
+import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
+
+const oneUser = z.object({ user: User });
 
 export const authRouter = router({
   authenticate: anyoneProcedure
@@ -10,7 +23,7 @@ export const authRouter = router({
         message: 'Signed in.',
         summary: 'Sign in',
         description:
-          'Checks e-mail and password and returns the Bearer token of later calls, with what the user may do.',
+          'Checks e-mail and password, and the second factor of users who enabled one, and returns the Bearer token of later calls, with what the user may do. After 10 failures in 15 minutes for an account from an address, or 100 from an address, it answers 429.',
         isPublic: true,
         errors: [400, 401, 422, 429, 500],
         bodies: { 400: 'bare', 500: 'bare' },
@@ -20,4 +33,36 @@ export const authRouter = router({
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),
+});
+
+export const userRouter = router({
+  create: superadminProcedure
+    .meta({ command: 'Create a user.' })
+    .input(UserCreate)
+    .output(oneUser)
+    .mutation(({ ctx, input }) => createUser(ctx, input)),
+
+  update: superadminProcedure
+    .meta({ command: 'Change a user; a new password or --no-is-active signs them out everywhere.' })
+    .input(UserUpdate)
+    .output(oneUser)
+    .mutation(({ ctx, input }) => updateUser(ctx, input)),
+
+  list: superadminProcedure
+    .meta({ command: 'List users.' })
+    .input(UserList)
+    .output(UserPage)
+    .query(({ ctx, input }) => listUsers(ctx, input)),
+
+  signOut: superadminProcedure
+    .meta({ command: 'Sign a user out everywhere.' })
+    .input(UserChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => signOutUser(ctx, input)),
+
+  dropSecondFactor: superadminProcedure
+    .meta({ command: 'Take the second factor off a user who has lost it.' })
+    .input(UserChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),
 });

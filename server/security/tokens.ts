@@ -9,9 +9,11 @@ export type Tokens = {
   sign: (claims: Claims) => string;
   /** What a genuine, unexpired token says; `undefined` of any other. Whether its session still stands, it can't know. */
   read: (token: string) => Claims | undefined;
+  /** The same of a genuine token that may have expired: a device is remembered for longer than a token lasts. */
+  readExpired: (token: string) => Claims | undefined;
 };
 
-const ALGORITHM = 'HS256';
+const ALGORITHM = 'HS256' as const;
 const ISSUER = 'deckhand';
 const AUDIENCE = 'deckhand-api';
 
@@ -19,6 +21,18 @@ const AUDIENCE = 'deckhand-api';
 export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: number): Tokens {
   const keys = new Map(secrets.map((secret) => [keyId(secret), secret]));
   const [current] = secrets;
+
+  const readWith = (ignoreExpiration: boolean) => (token: string) => {
+    try {
+      const key = keys.get(jwt.decode(token, { complete: true })?.header.kid ?? '');
+      if (!key) return undefined;
+      const expected = { algorithms: [ALGORITHM], issuer: ISSUER, audience: AUDIENCE, ignoreExpiration };
+      const { sub, jti } = Payload.parse(jwt.verify(token, key, expected));
+      return { userId: sub, sessionId: jti };
+    } catch {
+      return undefined;
+    }
+  };
 
   return {
     lifetimeSeconds,
@@ -32,17 +46,8 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
         jwtid: sessionId,
         expiresIn: lifetimeSeconds,
       }),
-    read: (token) => {
-      try {
-        const key = keys.get(jwt.decode(token, { complete: true })?.header.kid ?? '');
-        if (!key) return undefined;
-        const payload = jwt.verify(token, key, { algorithms: [ALGORITHM], issuer: ISSUER, audience: AUDIENCE });
-        const { sub, jti } = Payload.parse(payload);
-        return { userId: sub, sessionId: jti };
-      } catch {
-        return undefined;
-      }
-    },
+    read: readWith(false),
+    readExpired: readWith(true),
   };
 }
 

@@ -8,8 +8,7 @@ import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query, transact } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
-import { makeRateLimit } from '../../server/http/rateLimit.ts';
-import { makeTokens } from '../../server/security/tokens.ts';
+import { openServices } from '../../server/services.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 /**
@@ -135,22 +134,13 @@ async function bareInsert(database: Database, projects: number): Promise<number>
 
 async function measureSync(database: Database, projects: number, { isListing = true } = {}) {
   await fill(database, projects);
-  const tokens = makeTokens([SECRET], 3600);
   const logger = pino({ level: 'silent' });
   const settings = readSettings({ RATE_LIMIT_PER_MINUTE: '100000000', JWT_SECRET: SECRET });
-  const rateLimit = await makeRateLimit(settings, logger);
-  const app = await buildApp({
-    database,
-    tokens,
-    rateLimit,
-    logger,
-    trustProxy: false,
-    publicUrl: undefined,
-    isStopping: () => false,
-  });
+  const services = await openServices(settings, database, SECRET, logger);
+  const app = await buildApp({ ...services, logger, trustProxy: false, isStopping: () => false });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const [session] = await query(database.fork(), sql<{ id: string }>`select id from sessions`);
-  const client = createClient({ url, token: tokens.sign({ userId: 1, sessionId: session!.id }) });
+  const client = createClient({ url, token: services.tokens.sign({ userId: 1, sessionId: session!.id }) });
 
   const before = memory();
   let most = before;

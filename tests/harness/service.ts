@@ -7,8 +7,8 @@ import { connect, type Database } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { readSettings, type Settings } from '../../server/env.ts';
-import { makeRateLimit } from '../../server/http/rateLimit.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
+import { openServices, type Services } from '../../server/services.ts';
 import { createDatabase } from './server.ts';
 
 const prefix = inject('databaseUrlPrefix') as string | undefined;
@@ -46,17 +46,19 @@ async function openDatabase() {
 export type TestService = { url: string; app: FastifyInstance; logged: Record<string, unknown>[] };
 
 /** A service of its own on the run's database, for tests that need other settings. */
-export async function givenService(more: Record<string, string> = {}, database?: Database): Promise<TestService> {
+export async function givenService(
+  more: Record<string, string> = {},
+  others: Partial<Services> = {},
+): Promise<TestService> {
   const settings = settingsWith(more);
   const logged: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const app = await buildApp({
-    database: database ?? (await testDatabase()),
+    ...(await openServices(settings, await testDatabase(), TEST_SECRET, logger)),
     tokens,
-    rateLimit: await makeRateLimit(settings, logger),
+    ...others,
     logger,
     trustProxy: settings.TRUST_PROXY,
-    publicUrl: settings.PUBLIC_URL,
     isStopping: () => false,
   });
   return { url: await app.listen({ host: '127.0.0.1', port: 0 }), app, logged };

@@ -6,7 +6,9 @@ import { Card } from '../../server/entities/card.ts';
 import { Comment } from '../../server/entities/comment.ts';
 import { Group } from '../../server/entities/group.ts';
 import { Platform, Project, ProjectTool } from '../../server/entities/platform.ts';
+import { Plan, Subscription } from '../../server/entities/subscription.ts';
 import { Tag } from '../../server/entities/tag.ts';
+import { Theme, ThemeVersion } from '../../server/entities/theme.ts';
 import { Member, Session, User } from '../../server/entities/user.ts';
 import { hashPassword } from '../../server/security/passwords.ts';
 import type { Role } from '../../shared/user.ts';
@@ -189,4 +191,48 @@ export async function countCards(project: TestProject): Promise<number> {
     sql<{ count: number }>`select count(*)::int as count from cards where project_id = ${project.id}`,
   );
   return row!.count;
+}
+
+/** A product of its own, with a plan that costs something by the month and the year, and one that is free by the month. */
+export async function givenProduct(): Promise<string> {
+  const em = await testEm();
+  const product = `product-${randomUUID()}`;
+  await em.insertMany(Plan, [
+    { product, plan: 'free', period: 'month', price_cents: 0 },
+    { product, plan: 'pro', period: 'month', price_cents: 1900 },
+    { product, plan: 'pro', period: 'year', price_cents: 19_000 },
+  ]);
+  return product;
+}
+
+/** A trial, active unless told otherwise. */
+export async function givenTrial(
+  { platform_id }: TestProject,
+  state: object = {},
+): Promise<{ id: number; product: string }> {
+  const em = await testEm();
+  const product = await givenProduct();
+  const trial_ends_at = new Date(Date.now() + 3_600_000);
+  return {
+    id: await em.insert(Subscription, { platform_id, product, status: 'trial', trial_ends_at, ...state }),
+    product,
+  };
+}
+
+export async function givenTheme({ platform_id }: TestProject): Promise<number> {
+  const em = await testEm();
+  return em.insert(Theme, { platform_id, name: 'A theme' });
+}
+
+/** Approved and published, unless told otherwise. */
+export async function givenThemeVersion(project: TestProject, state: object = {}): Promise<number> {
+  const em = await testEm();
+  return em.insert(ThemeVersion, {
+    theme_id: await givenTheme(project),
+    version: randomUUID(),
+    approval_status: 'approved',
+    theme_status: 'published',
+    published_at: new Date(),
+    ...state,
+  });
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
-import { hashRecoveryCode } from '../../server/security/recoveryCodes.ts';
+import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
 import { type Answer, makeCaller, type TestCaller } from '../harness/caller.ts';
 import {
   type Ended,
@@ -106,7 +106,7 @@ describe('the demo data', () => {
   let service: TestService;
   beforeAll(async () => {
     database = await connect(readSettings({ DATA_DIR: await givenCopyOf(first.directory) }));
-    service = await givenService({}, database);
+    service = await givenService({}, { database });
   }, 30_000);
   afterAll(async () => {
     await service?.app.close();

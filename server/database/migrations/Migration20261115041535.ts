@@ -1,0 +1,36 @@
+import { Migration } from '@mikro-orm/migrations';
+
+export class Migration20261115041535 extends Migration {
+  override name = 'Migration20261115041535';
+
+  override up(): void | Promise<void> {
+    this.addSql(`alter table "theme_versions" add "published_at" timestamptz(3) null;`);
+    this.addSql(`update "theme_versions" set "published_at" = "created_at" where "theme_status" <> 'draft';`);
+    this.addSql(
+      `alter table "theme_versions" add constraint "theme_versions_published_check" check (theme_status <> 'published' or published_at is not null);`,
+    );
+
+    this.addSql(`alter table "users" add "totp_pending_secret" text null;`);
+
+    this.addSql(`alter table "sessions" drop column "has_second_factor";`);
+    this.addSql(`alter table "sessions" add "second_factor_at" timestamptz(3) null;`);
+
+    this.addSql(
+      `alter table "checkouts" add "reference" uuid not null default gen_random_uuid(), add "price_cents" int not null, add "currency" varchar(3) not null;`,
+    );
+    this.addSql(`alter table "checkouts" add constraint "checkouts_reference_unique" unique ("reference");`);
+  }
+
+  override down(): void | Promise<void> {
+    this.addSql(`alter table "checkouts" drop constraint "checkouts_reference_unique";`);
+    this.addSql(`alter table "checkouts" drop column "reference", drop column "price_cents", drop column "currency";`);
+
+    this.addSql(`alter table "sessions" drop column "second_factor_at";`);
+    this.addSql(`alter table "sessions" add "has_second_factor" boolean not null default false;`);
+
+    this.addSql(`alter table "theme_versions" drop constraint "theme_versions_published_check";`);
+    this.addSql(`alter table "theme_versions" drop column "published_at";`);
+
+    this.addSql(`alter table "users" drop column "totp_pending_secret";`);
+  }
+}

@@ -1,0 +1,143 @@
+import { sql } from 'kysely';
+import type {
+  PasswordChange,
+  SecondFactorConfirm,
+  SecondFactorProof,
+  SecondFactorStart,
+} from '../../shared/account.ts';
+import { type EntityManager, query, transact } from '../database/query.ts';
+import { badRequest, invalid } from '../errors.ts';
+import { hashPassword } from '../security/passwords.ts';
+import {
+  describeSecret,
+  hashRecoveryCode,
+  makeRecoveryCodes,
+  makeSecret,
+  stepOfCode,
+} from '../security/secondFactor.ts';
+import type { SignedInContext } from '../trpc.ts';
+import { isRightCode, isRightPassword, openSession } from './signIn.ts';
+import { endSessions, forgetDevices, removeSecondFactor, USER_COLUMNS, type UserRow } from './user.ts';
+
+/** Who the caller is. */
+export async function whoAmI({ em, caller }: SignedInContext) {
+  const [account] = await query(
+    em,
+    sql<UserRow & { recovery_codes_left: number }>`
+      select ${USER_COLUMNS}, (select count(*)::int from recovery_codes c where c.user_id = u.id and c.used_at is null) as recovery_codes_left
+      from users u where u.id = ${caller.id}`,
+  );
+  return { account: account! };
+}
+
+/** Ends the session of the token that the call carries. */
+export async function signOut({ em, caller }: SignedInContext): Promise<void> {
+  await query(em, sql`update sessions set revoked_at = now() where id = ${caller.sessionId}::uuid`);
+}
+
+/** Ends every session of the caller; no device is remembered any more. */
+export async function signOutEverywhere({ em, caller }: SignedInContext): Promise<void> {
+  await endSessions(em, caller.id);
+}
+
+/** Changes the password. All tokens end with the old one, since any of them may be in wrong hands; the answer has a new one. */
+export async function changePassword(context: SignedInContext, { password, new_password }: PasswordChange) {
+  const { id, password_hash } = await proveIdentity(context, password);
+  const newHash = await hashPassword(new_password);
+
+  return transact(context.em, async (em) => {
+    const changed = await query(
+      em,
+      sql`
+        update users set password_hash = ${newHash}, updated_at = now()
+        where id = ${id} and password_hash = ${password_hash} returning id`,
+    );
+    if (changed.length === 0) throw invalid({ password: 'is wrong' });
+    const [own] = await query(
+      em,
+      sql<{ second_factor_at: Date | null }>`
+        select second_factor_at from sessions where id = ${context.caller.sessionId}::uuid`,
+    );
+    await endSessions(em, id);
+    const session = await openSession(
+      { em, tokens: context.tokens },
+      { id, password_hash: newHash },
+      own?.second_factor_at ?? null,
+    );
+    return { token: session!.token };
+  });
+}
+
+/** Offers a secret for an authenticator app. Nothing changes until a code confirms that the app has it. */
+export async function startSecondFactor(context: SignedInContext, { password }: SecondFactorStart) {
+  const { id, email, totp_secret } = await proveIdentity(context, password);
+  if (totp_secret !== null) throw badRequest('A second factor is enabled already: drop it first.');
+
+  const secret = makeSecret();
+  await query(context.em, sql`update users set totp_pending_secret = ${secret} where id = ${id}`);
+  return { secret, ...(await describeSecret(secret, email)) };
+}
+
+/** Enables the second factor; the recovery codes are shown this once. */
+export async function confirmSecondFactor({ em, caller }: SignedInContext, { code }: SecondFactorConfirm) {
+  const [user] = await query(
+    em,
+    sql<{ secret: string | null }>`select totp_pending_secret as secret from users where id = ${caller.id}`,
+  );
+  const secret = user?.secret;
+  if (!secret) throw badRequest('No second factor was offered: start with startSecondFactor.');
+  const step = stepOfCode(secret, code);
+  if (step === undefined) throw invalid({ code: 'is wrong: check the clock of the device' });
+
+  return transact(em, async (em) => {
+    const enabled = await query(
+      em,
+      sql`
+        update users set totp_secret = totp_pending_secret, totp_pending_secret = null, totp_last_step = ${step}, updated_at = now()
+        where id = ${caller.id} and totp_pending_secret = ${secret} returning id`,
+    );
+    if (enabled.length === 0) throw badRequest('Another second factor was offered meanwhile: start again.');
+    await forgetDevices(em, caller.id);
+    return replaceRecoveryCodes(em, caller.id);
+  });
+}
+
+/** Disables the second factor: the password alone signs in from now on. */
+export async function dropSecondFactor(context: SignedInContext, proof: SecondFactorProof): Promise<void> {
+  await proveSecondFactor(context, proof);
+  await removeSecondFactor(context.em, context.caller.id);
+}
+
+/** Makes new recovery codes; those from before work no more. */
+export async function renewRecoveryCodes(context: SignedInContext, proof: SecondFactorProof) {
+  await proveSecondFactor(context, proof);
+  return transact(context.em, (em) => replaceRecoveryCodes(em, context.caller.id));
+}
+
+type Credentials = { id: number; email: string; password_hash: string; totp_secret: string | null };
+
+async function proveIdentity(context: SignedInContext, password: string): Promise<Credentials> {
+  const [user] = await query(
+    context.em,
+    sql<Credentials>`select id, email, password_hash, totp_secret from users where id = ${context.caller.id}`,
+  );
+  const isRight = await isRightPassword(context, user!.email, password, user!.password_hash);
+  if (!isRight) throw invalid({ password: 'is wrong' });
+  return user!;
+}
+
+async function proveSecondFactor(context: SignedInContext, { password, ...code }: SecondFactorProof): Promise<void> {
+  const user = await proveIdentity(context, password);
+  if (user.totp_secret === null) throw badRequest('No second factor is enabled.');
+  if (!(await isRightCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
+}
+
+async function replaceRecoveryCodes(em: EntityManager, userId: number) {
+  const recovery_codes = makeRecoveryCodes();
+  await query(em, sql`delete from recovery_codes where user_id = ${userId}`);
+  await query(
+    em,
+    sql`insert into recovery_codes (user_id, code_hash) select ${userId}, unnest(${recovery_codes.map(hashRecoveryCode)}::text[])`,
+  );
+  return { recovery_codes };
+}

@@ -1,0 +1,196 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { type EntityManager, query, transact } from '../database/query.ts';
+import type { OpenedCheckout, Settlement } from '../payments/provider.ts';
+import type { PlanRow } from './plan.ts';
+
+export type CheckoutRow = {
+  id: number;
+  reference: string;
+  subscription_id: number;
+  plan_id: number;
+  provider: 'stripe' | 'test';
+  session_id: string | null;
+  checkout_url: string | null;
+  status: 'open' | 'paid' | 'cancelled' | 'expired';
+  price_cents: number;
+  currency: string;
+  expires_at: Date;
+};
+
+export type CheckoutOrder = {
+  subscription_id: number;
+  plan: PlanRow;
+  created_by: number;
+  provider: CheckoutRow['provider'];
+};
+
+/** Shorter than the 24 hours that Stripe allows at most. */
+const OPEN_HOURS = 23;
+
+/** The open checkout for the same choice, if there is one; those that ran out, or are of another provider, are put away. */
+export async function findOpenCheckout(
+  em: EntityManager,
+  { subscription_id, plan, provider }: CheckoutOrder,
+): Promise<CheckoutRow | undefined> {
+  await query(
+    em,
+    sql`
+      update checkouts set status = 'expired', updated_at = now()
+      where subscription_id = ${subscription_id} and plan_id = ${plan.id} and status = 'open'
+        and (expires_at <= now() or provider <> ${provider})`,
+  );
+  const [checkout] = await query(
+    em,
+    sql<CheckoutRow>`
+      select * from checkouts where subscription_id = ${subscription_id} and plan_id = ${plan.id} and status = 'open'`,
+  );
+  return checkout;
+}
+
+export async function addCheckout(em: EntityManager, order: CheckoutOrder): Promise<CheckoutRow> {
+  const { subscription_id, plan, created_by, provider } = order;
+  const [checkout] = await query(
+    em,
+    sql<CheckoutRow>`
+      insert into checkouts (subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at)
+      values (${subscription_id}, ${plan.id}, ${plan.price_cents}, ${plan.currency}, ${created_by}, ${provider},
+        now() + make_interval(hours => ${OPEN_HOURS}))
+      returning *`,
+  );
+  return checkout!;
+}
+
+/** For a plan that costs nothing; its page says that it is active. */
+export async function payWithoutProvider(
+  em: EntityManager,
+  order: CheckoutOrder,
+  publicUrl: string,
+): Promise<CheckoutRow> {
+  const checkout = (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order));
+  await markPaid(em, checkout, null);
+  return { ...checkout, checkout_url: pageOf(checkout, publicUrl) };
+}
+
+/**
+ * Opens a checkout at the provider, outside any transaction: nobody waits for it in the database. It is asked once, however
+ * many ask us at once; nodes that ask at once get the same checkout, by its reference.
+ */
+export function openAtProvider(context: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+  const { reference } = checkout;
+  const asked = opening.get(reference);
+  if (asked) return asked;
+  const answer = askProvider(context, checkout).finally(() => opening.delete(reference));
+  opening.set(reference, answer);
+  return answer;
+}
+const opening = new Map<string, Promise<OpenedCheckout>>();
+
+async function askProvider({ em, payments, publicUrl }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+  const { id, plan_id, reference, price_cents, currency, expires_at } = checkout;
+  const [plan] = await query(em, sql<PlanRow>`select * from plans where id = ${plan_id}`);
+  try {
+    const { product, plan: name, period } = plan!;
+    const returnUrl = pageOf(checkout, publicUrl);
+    const order = { reference, product, plan: name, period, price_cents, currency, expires_at, returnUrl };
+    const opened = await payments.open(order);
+    await query(
+      em,
+      sql`
+        update checkouts set session_id = ${opened.session_id}, checkout_url = ${opened.checkout_url}, updated_at = now()
+        where id = ${id}`,
+    );
+    return opened;
+  } catch (error) {
+    // The provider may remember a failure by its reference: the next call is to begin with a new one.
+    await query(
+      em,
+      sql`update checkouts set status = 'cancelled', updated_at = now() where id = ${id} and status = 'open'`,
+    );
+    throw error;
+  }
+}
+
+const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
+
+export type CheckoutView = Pick<
+  CheckoutRow,
+  'reference' | 'provider' | 'checkout_url' | 'status' | 'price_cents' | 'currency'
+> &
+  Pick<PlanRow, 'product' | 'plan' | 'period'>;
+
+/** What the page of a checkout shows. Whoever knows its reference may see it. */
+export async function viewCheckout(em: EntityManager, reference: string): Promise<CheckoutView | undefined> {
+  const [checkout] = await query(
+    em,
+    sql<CheckoutView>`
+      select c.reference, c.provider, c.checkout_url, c.price_cents, c.currency, p.product, p.plan, p.period,
+        case when c.status = 'open' and c.expires_at <= now() then 'expired' else c.status end as status
+      from checkouts c join plans p on p.id = c.plan_id where c.reference = ${reference}::uuid`,
+  );
+  return checkout;
+}
+
+/**
+ * Carries out how a checkout ended. The same again changes nothing, and neither does the end of one that was paid, in
+ * whatever order they come; a payment counts even if the checkout had been given up.
+ */
+export async function settleCheckout(
+  { em, payments, log }: Pick<Context, 'em' | 'payments' | 'log'>,
+  { reference, session_id, outcome }: Settlement,
+): Promise<void> {
+  const superseded = await transact(em, async (em) => {
+    const checkout = await lockCheckout(em, reference);
+    if (!checkout || checkout.status === 'paid') return [];
+    if (outcome !== 'paid') {
+      await query(
+        em,
+        sql`update checkouts set status = ${outcome}, updated_at = now() where id = ${checkout.id} and status = 'open'`,
+      );
+      return [];
+    }
+
+    const isFirst = await markPaid(em, checkout, session_id);
+    if (!isFirst) log.warn({ checkout: checkout.id }, 'A subscription was paid for twice: give one payment back.');
+    return query(
+      em,
+      sql<{ session_id: string | null }>`
+        update checkouts set status = 'cancelled', updated_at = now()
+        where subscription_id = ${checkout.subscription_id} and status = 'open' returning session_id`,
+    );
+  });
+
+  for (const { session_id } of superseded) {
+    if (session_id === null) continue;
+    await payments.close(session_id).catch((error) => log.warn(error, 'A checkout could not be closed.'));
+  }
+}
+
+/** The subscription first, as whoever opens a checkout does. */
+async function lockCheckout(em: EntityManager, reference: string): Promise<CheckoutRow | undefined> {
+  await query(
+    em,
+    sql`
+      select from subscriptions where id = (select subscription_id from checkouts where reference = ${reference}::uuid)
+      for update`,
+  );
+  const [checkout] = await query(em, sql<CheckoutRow>`select * from checkouts where reference = ${reference}::uuid`);
+  return checkout;
+}
+
+/** Whether it was what made the subscription a paid one. */
+async function markPaid(em: EntityManager, checkout: CheckoutRow, sessionId: string | null): Promise<boolean> {
+  await query(
+    em,
+    sql`
+      update checkouts set status = 'paid', session_id = coalesce(session_id, ${sessionId}::text), updated_at = now()
+      where id = ${checkout.id}`,
+  );
+  const paid = await query(
+    em,
+    sql`
+      update subscriptions set status = 'paid', plan_id = ${checkout.plan_id}, paid_at = now(), updated_at = now()
+      where id = ${checkout.subscription_id} and status = 'trial' returning id`,
+  );
+  return paid.length > 0;
+}

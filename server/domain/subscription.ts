@@ -1,0 +1,90 @@
+import { sql } from 'kysely';
+import type { z } from 'zod';
+import type {
+  CheckoutResult,
+  Subscription,
+  SubscriptionList,
+  TrialSet,
+  TrialUpgrade,
+} from '../../shared/subscription.ts';
+import type { Context } from '../context.ts';
+import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
+import { badRequest, invalid, notFound } from '../errors.ts';
+import type { ProjectContext } from '../trpc.ts';
+import { addCheckout, type CheckoutRow, findOpenCheckout, openAtProvider, payWithoutProvider } from './checkout.ts';
+import { readCursor, toPage } from './page.ts';
+import { choosePlan } from './plan.ts';
+
+type SubscriptionRow = z.input<typeof Subscription>;
+type Provisioning = Pick<Context, 'em'>;
+
+/**
+ * Opens the checkout that makes a trial, active or expired, a paid subscription. While one for the same choice is open, it
+ * is answered again; a plan that costs nothing is activated at once.
+ */
+export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
+  const { em, caller, payments } = context;
+  const plan = await choosePlan(em, choice);
+
+  const checkout = await transact(em, async (em): Promise<CheckoutRow> => {
+    const subscription = await lockSubscription(em, caller.project.platform_id, choice.product);
+    if (!subscription) throw notFound('There is no subscription for this product.');
+    if (subscription.status === 'paid') throw badRequest('This subscription is paid already.');
+
+    const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider: payments.name };
+    if (plan.price_cents === 0) return payWithoutProvider(em, order, context.publicUrl);
+    return (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order));
+  });
+
+  const { session_id, checkout_url } =
+    checkout.checkout_url === null ? await openAtProvider(context, checkout) : checkout;
+  return { checkout_url: checkout_url!, session_id, subscription_id: checkout.subscription_id };
+}
+
+/** Starts a trial of a platform, or moves its end. */
+export async function setTrial({ em }: Provisioning, { platform_id, product, days }: TrialSet) {
+  const [known] = await query(em, sql`select from plans where product = ${product} limit 1`);
+  if (!known) throw invalid({ product: 'names no product: put its plans into the catalogue first' });
+
+  const set = query(
+    em,
+    sql<{ id: number }>`
+      insert into subscriptions (platform_id, product, status, trial_ends_at)
+      values (${platform_id}, ${product}, 'trial', now() + make_interval(days => ${days}))
+      on conflict (platform_id, product) do update set trial_ends_at = excluded.trial_ends_at, updated_at = now()
+        where subscriptions.status = 'trial'
+      returning id`,
+  );
+  const [trial] = await orRefuse(set, {
+    subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
+  });
+  if (!trial) throw badRequest('This subscription is paid already.');
+  const [subscription] = await query(em, sql<SubscriptionRow>`${SUBSCRIPTION} where s.id = ${trial.id}`);
+  return { subscription: subscription! };
+}
+
+export async function listSubscriptions({ em }: Provisioning, { platform_id, cursor, limit }: SubscriptionList) {
+  const [after] = readCursor(cursor, 1) ?? [0];
+  const found = await query(
+    em,
+    sql<SubscriptionRow>`
+      ${SUBSCRIPTION} where s.id > ${after} and (${platform_id ?? null}::int is null or s.platform_id = ${platform_id ?? null})
+      order by s.id limit ${limit + 1}`,
+  );
+  const { rows: subscriptions, next_cursor } = toPage(found, limit, ({ id }) => [id]);
+  return { subscriptions, next_cursor };
+}
+
+const SUBSCRIPTION = sql`
+  select s.id, s.platform_id, s.product, s.status, s.trial_ends_at, p.plan, p.period, s.paid_at
+  from subscriptions s left join plans p on p.id = s.plan_id`;
+
+/** Whoever opens or settles a checkout of a subscription waits here for whoever does already. */
+async function lockSubscription(em: EntityManager, platformId: number, product: string) {
+  const [subscription] = await query(
+    em,
+    sql<{ id: number; status: 'trial' | 'paid' }>`
+      select id, status from subscriptions where platform_id = ${platformId} and product = ${product} for update`,
+  );
+  return subscription;
+}

@@ -1,0 +1,112 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type CheckoutView, settleCheckout, viewCheckout } from '../domain/checkout.ts';
+import type { Services } from '../services.ts';
+import { isReference } from './webhook.ts';
+
+/** The page of a checkout: it shows what is paid for, and is where people come back to. On the test checkout it also takes the "payment". */
+export async function checkoutPage(scope: FastifyInstance, { database, payments }: Services): Promise<void> {
+  // Forms without fields: whatever they send says nothing.
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, payload, done) => {
+    payload.resume();
+    payload.once('end', () => done(null));
+  });
+
+  const find = async (request: FastifyRequest) => {
+    const { reference } = request.params as { reference: string };
+    return isReference(reference) ? viewCheckout(database.fork(), reference) : undefined;
+  };
+
+  scope.get('/:reference', async (request, reply) => {
+    const checkout = await find(request);
+    reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').header('Referrer-Policy', 'no-referrer');
+    return checkout ? page(checkout) : reply.code(404).send(UNKNOWN);
+  });
+
+  if (payments.name !== 'test') return;
+  for (const [button, outcome] of [
+    ['pay', 'paid'],
+    ['cancel', 'cancelled'],
+  ] as const) {
+    scope.post(`/:reference/${button}`, async (request, reply) => {
+      const checkout = await find(request);
+      if (checkout?.provider === 'test' && checkout.status === 'open') {
+        const { reference } = checkout;
+        const settlement = { reference, session_id: null, outcome };
+        await settleCheckout({ em: database.fork(), payments, log: request.log }, settlement);
+      }
+      const { reference } = request.params as { reference: string };
+      return reply.redirect(`../${isReference(reference) ? reference : ''}`, 303);
+    });
+  }
+}
+
+function page(checkout: CheckoutView): string {
+  const { product, plan, period, status } = checkout;
+  const { title, text, actions = '' } = STATES[status](checkout);
+  return layout(
+    title,
+    `<p class="lead">${text}</p>
+<dl class="receipt">
+<dt>Product</dt><dd>${escapeHtml(product)}</dd>
+<dt>Plan</dt><dd>${escapeHtml(plan)}</dd>
+<dt>Period</dt><dd>1 ${period}</dd>
+<dt>Price</dt><dd class="price">${priceOf(checkout)} <small>for each ${period}</small></dd>
+</dl>
+${actions}`,
+  );
+}
+
+type State = { title: string; text: string; actions?: string };
+
+const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> = {
+  open: (checkout) =>
+    checkout.provider === 'test'
+      ? {
+          title: 'Checkout',
+          text: 'This is a test checkout: no money is taken.',
+          actions: buttonsOf(checkout),
+        }
+      : {
+          title: 'Not paid yet',
+          text: 'The payment has not arrived. If you have just paid, look again in a minute.',
+          actions: `<p><a class="button" href="${escapeHtml(checkout.checkout_url ?? '')}">Back to the payment</a></p>`,
+        },
+  paid: ({ price_cents }) => ({
+    title: price_cents === 0 ? 'Your plan is active' : 'Thank you: it is paid',
+    text: price_cents === 0 ? 'There is nothing to pay.' : 'Your subscription is active. You can close this page.',
+  }),
+  cancelled: () => ({ title: 'Cancelled', text: 'Nothing was paid. Start the upgrade again when you like.' }),
+  expired: () => ({ title: 'Too late', text: 'This checkout has run out. Start the upgrade again.' }),
+};
+
+const buttonsOf = ({ reference, ...checkout }: CheckoutView) => `<div class="actions">
+<form method="post" action="${reference}/pay"><button class="button">Pay ${priceOf(checkout)}</button></form>
+<form method="post" action="${reference}/cancel"><button class="button quiet">Cancel</button></form>
+</div>`;
+
+function priceOf({ price_cents, currency }: Pick<CheckoutView, 'price_cents' | 'currency'>): string {
+  return escapeHtml(new Intl.NumberFormat('en', { style: 'currency', currency }).format(price_cents / 100));
+}
+
+const layout = (title: string, content: string) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Deckhand</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/pages/pages.css">
+</head>
+<body>
+<main class="narrow">
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>`;
+
+const UNKNOWN = layout('No such checkout', '<p class="lead">The address is not complete, or not of this service.</p>');
+
+const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

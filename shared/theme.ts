@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
+import { nextCursor, Page } from './paging.ts';
+
+export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;
+export const THEME_STATUSES = ['draft', 'published', 'deprecated'] as const;
+
+const themeStatus = z.enum(THEME_STATUSES).meta({ description: 'Whether it is on offer.', example: 'deprecated' });
+const version_id = id.meta({ description: 'The theme version.' });
+
+export const Theme = z
+  .object({
+    id,
+    platform_id: id.meta({ description: 'The platform that owns it.' }),
+    name: z.string().meta({ description: 'Its name.' }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+  })
+  .meta({ id: 'Theme' });
+
+export const ThemeCreate = z.object({
+  platform_id: id.meta({ description: 'The platform that owns it.' }),
+  name: text(255).meta({ description: 'Its name.' }),
+});
+export type ThemeCreate = z.output<typeof ThemeCreate>;
+
+export const ThemeList = Page;
+export const ThemePage = z.object({ themes: z.array(Theme), next_cursor: nextCursor });
+
+export const ThemeVersion = z
+  .object({
+    id,
+    theme_id: id.meta({ description: 'The theme that it is a version of.' }),
+    version: z.string().meta({ description: 'What the version is called.', example: '1.2.0' }),
+    approval_status: z.enum(APPROVAL_STATUSES).meta({ description: 'What the review said.' }),
+    theme_status: themeStatus,
+    published_at: timestamp.nullable().meta({ description: 'When it was first published.' }),
+    deprecated_at: timestamp.nullable().meta({ description: 'When it was deprecated.' }),
+    deprecation_reason: z.string().nullable().meta({ description: 'Why it was deprecated.' }),
+    replacement_version_id: id.nullable().meta({ description: 'The version to use instead.' }),
+    created_at: timestamp.meta({ description: 'When it was submitted.' }),
+    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+  })
+  .meta({ id: 'ThemeVersion' });
+
+export const VersionSubmit = z.object({
+  theme_id: id.meta({ description: 'The theme.' }),
+  version: text(100).meta({ description: 'What the version is called.', example: '1.2.0' }),
+});
+export type VersionSubmit = z.output<typeof VersionSubmit>;
+
+export const VersionChoice = z.object({ version_id });
+export type VersionChoice = z.output<typeof VersionChoice>;
+
+export const DeprecatedVersion = z.object({
+  version_id: sentAsText(version_id, 'The id of the theme version, in decimal.'),
+  theme_status: themeStatus,
+});
+
+export const VersionDeprecate = VersionChoice.extend({
+  reason: optionalText(1000).meta({ description: 'Why it should no longer be used.' }),
+  replacement_version_id: id.nullish().meta({ description: 'A published version of the same theme to use instead.' }),
+});
+export type VersionDeprecate = z.output<typeof VersionDeprecate>;
+
+export const VersionList = Page.extend({
+  theme_id: id.nullish().meta({ description: 'Only versions of this theme.' }),
+  approval_status: optionalChoice(APPROVAL_STATUSES).meta({ description: 'Only versions with this outcome.' }),
+});
+export type VersionList = z.output<typeof VersionList>;
+export const VersionPage = z.object({ versions: z.array(ThemeVersion), next_cursor: nextCursor });
