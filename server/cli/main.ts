@@ -1,68 +1,90 @@
 import { enableCompileCache } from 'node:module';
-import type { Database } from '../database/connect.ts';
 import { environment, readSettings } from '../env.ts';
+import { describe } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
+import { COMMANDS, type Command } from './commands.ts';
+import { commandHelp, overallHelp } from './help.ts';
+import { parseOptions } from './options.ts';
+import { asTable } from './table.ts';
 
 enableCompileCache();
 
-type Command = { does: string; run: (database: Database) => Promise<string> };
+/** Done, refused or failed, called in a wrong way. */
+const EXIT = { done: 0, failed: 1, misused: 2 } as const;
 
-const COMMANDS: Record<string, Command> = {
-  migrate: {
-    does: 'Bring the tables of the database up to date.',
-    run: async (database) => {
-      const { migrate } = await import('../database/migrate.ts');
-      const applied = await migrate(database);
-      return applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`;
-    },
-  },
-  demo: {
-    does: 'Fill an empty database with the demo data.',
-    run: async (database) => {
-      const { migrate } = await import('../database/migrate.ts');
-      const { fillWithDemoData } = await import('../database/demo.ts');
-      await migrate(database);
-      return (await fillWithDemoData(database))
-        ? 'Filled with the demo data.'
-        : 'Left alone: the database has users already.';
-    },
-  },
-};
+process.exitCode = await main(process.argv.slice(2));
 
-const HELP = `Usage: npm run deckhand -- COMMAND
+async function main(words: string[]): Promise<number> {
+  const [first = 'help', second] = words;
+  if (first === 'help' || first === '--help') return print(overallHelp(COMMANDS));
 
-${Object.entries(COMMANDS)
-  .map(([name, { does }]) => `  ${name.padEnd(10)}${does}`)
-  .join('\n')}
+  const isHelp = words.includes('--help');
+  const ofNoun = new Map([...COMMANDS].filter(([name]) => name.startsWith(`${first} `)));
+  if (ofNoun.size > 0 && (second === undefined || second === '--help')) return print(overallHelp(ofNoun));
 
-The database is the one that the settings name: DATABASE_URL, or the embedded one in DATA_DIR.`;
+  const name = [`${first} ${second}`, first].find((name) => COMMANDS.has(name));
+  const command = name === undefined ? undefined : COMMANDS.get(name);
+  if (!name || !command) return complain(`There is no command ${first}${second?.match(/^\w/) ? ` ${second}` : ''}.`);
+  if (isHelp) return print(commandHelp(name, command));
 
-process.exit(await main(process.argv.slice(2)));
-
-async function main([name, ...others]: string[]): Promise<number> {
-  if (name === undefined || name === '--help' || name === 'help') {
-    console.log(HELP);
-    return 0;
-  }
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command || others.length > 0) {
-    const complaint = command ? `${name} takes nothing else.` : `There is no command ${name}.`;
-    console.error(`${complaint}\n\n${HELP}`);
-    return 2;
-  }
-
+  const json = words.includes('--json');
   try {
-    const settings = readSettings(environment());
-    const { connect } = await import('../database/connect.ts');
-    const database = await connect(settings);
-    try {
-      console.log(await command.run(database));
-      return 0;
-    } finally {
-      await database.close();
-    }
+    const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
+    const input = await parseOptions(command.input, options);
+    const result = await run(command, input);
+    return print(json ? JSON.stringify(result ?? {}, null, 2) : (command.tell ?? asTable)(result));
   } catch (error) {
-    console.error(isStartFailure(error) ? error.message : error);
-    return 1;
+    return fail(error, name, json);
   }
+}
+
+async function run(command: Command, input: unknown): Promise<unknown> {
+  // No token is signed here: whoever may use the database needs no secret for that.
+  const settings = readSettings({ JWT_SECRET: 'x'.repeat(32), ...environment() });
+  const { connect } = await import('../database/connect.ts');
+  const database = await connect(settings);
+  try {
+    return await command.run(database, settings, input);
+  } finally {
+    await database.close();
+  }
+}
+
+function print(text: string): number {
+  console.log(text);
+  return EXIT.done;
+}
+
+function complain(message: string, name?: string): number {
+  const help = `npm run deckhand -- ${name ? `${name} ` : ''}--help`;
+  console.error(`${message}\nSee ${help}`);
+  return EXIT.misused;
+}
+
+function fail(error: unknown, name: string, json: boolean): number {
+  if (isStartFailure(error)) return report(error.message);
+  if (isUnknownOption(error)) return complain(error.message, name);
+
+  const { status, message, errors } = describe(error);
+  if (json) console.error(JSON.stringify({ error: { status, message, errors } }, null, 2));
+  else if (errors) return complain(Object.values(errors).flat().join('\n'), name);
+  else report(status === 500 ? faultOf(error) : message);
+  return status === 422 ? EXIT.misused : EXIT.failed;
+}
+
+function report(message: unknown): number {
+  console.error(message);
+  return EXIT.failed;
+}
+
+/** Node's own complaint about options. */
+function isUnknownOption(error: unknown): error is Error {
+  return String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
+}
+
+/** Whoever runs the command runs the service: nothing is kept from them. */
+function faultOf(error: unknown): unknown {
+  const { cause = error } = error as { cause?: unknown };
+  const isWithoutTables = (cause as { code?: string }).code === '42P01';
+  return isWithoutTables ? 'The tables are not there yet: npm run deckhand -- migrate makes them.' : cause;
 }

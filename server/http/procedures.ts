@@ -22,6 +22,8 @@ export type Procedure = {
   output: z.ZodType;
   /** Absent where it can be reached over RPC only. */
   rest: RestOperation | undefined;
+  /** What it does, where the command line offers it too. */
+  command: string | undefined;
 };
 
 /** Every procedure, with what its definition says. */
@@ -29,8 +31,8 @@ export const procedures: Procedure[] = Object.entries(
   appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>,
 ).map(([name, { _def }]) => {
   const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
-  const { rest, access = 'anyone' } = _def.meta as Meta;
-  return { name, type: _def.type, access, input: inputs[0], output, rest };
+  const { rest, command, access = 'anyone' } = _def.meta as Meta;
+  return { name, type: _def.type, access, input: inputs[0], output, rest, command };
 });
 
 export const restProcedures = procedures.filter(

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { callTRPCProcedure } from '@trpc/server';
+import type { z } from 'zod';
+import type { Context } from '../context.ts';
+import type { Database } from '../database/connect.ts';
+import type { Settings } from '../env.ts';
+import { type Procedure, procedures } from '../http/procedures.ts';
+import { appRouter } from '../routers/app.ts';
+
+export type Command = {
+  does: string;
+  input: z.ZodType | undefined;
+  run: (database: Database, settings: Settings, input: unknown) => Promise<unknown>;
+  /** The result for people, where a table would not tell them. */
+  // biome-ignore lint/suspicious/noExplicitAny: it is what `run` of the same command answers
+  tell?: (result: any) => string;
+};
+
+const ON_THE_DATABASE: Record<string, Command> = {
+  migrate: {
+    does: 'Bring the tables of the database up to date.',
+    input: undefined,
+    run: async (database) => {
+      const { migrate } = await import('../database/migrate.ts');
+      return { applied: await migrate(database) };
+    },
+    tell: ({ applied }) => (applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`),
+  },
+  demo: {
+    does: 'Fill an empty database with the demo data.',
+    input: undefined,
+    run: async (database) => {
+      const { migrate } = await import('../database/migrate.ts');
+      const { fillWithDemoData } = await import('../database/demo.ts');
+      await migrate(database);
+      return { filled: await fillWithDemoData(database) };
+    },
+    tell: ({ filled }) => (filled ? 'Filled with the demo data.' : 'Left alone: the database has users already.'),
+  },
+};
+
+/** Every procedure that says so is a command, with the same input, checks and effect: `users.signOut` is `users sign-out`. */
+export const COMMANDS: ReadonlyMap<string, Command> = new Map([
+  ...Object.entries(ON_THE_DATABASE),
+  ...procedures.flatMap((procedure): [string, Command][] =>
+    procedure.command === undefined ? [] : [[commandName(procedure.name), commandOf(procedure, procedure.command)]],
+  ),
+]);
+
+export function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function commandName(procedure: string): string {
+  return kebab(procedure).replace('.', ' ');
+}
+
+function commandOf({ name, type, input }: Procedure, does: string): Command {
+  const run = async (database: Database, settings: Settings, given: unknown) =>
+    callTRPCProcedure({
+      router: appRouter,
+      path: name,
+      type,
+      getRawInput: async () => given,
+      ctx: await operatorContext(database, settings),
+      signal: undefined,
+      batchIndex: 0,
+    });
+  return { does, input, run };
+}
+
+/** Whoever has the database may do everything; they are nobody's account, so that no row can name them. */
+async function operatorContext(database: Database, settings: Settings): Promise<Context> {
+  const { pino } = await import('pino');
+  const { openServices } = await import('../services.ts');
+  const log = pino({ level: 'silent' });
+  const secret = randomBytes(48).toString('base64url');
+  return {
+    ...(await openServices({ ...settings, REDIS_URL: undefined }, database, secret, log)),
+    em: database.fork(),
+    isEmbedded: database.isEmbedded,
+    log,
+    publicUrl: settings.PUBLIC_URL ?? '',
+    address: 'command line',
+    caller: { id: 0, sessionId: '', superadmin: true, superadmin_billing: true, project: undefined },
+    callsAllowed: 1,
+    retryAfterSeconds: 0,
+  };
+}

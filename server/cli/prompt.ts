@@ -1,0 +1,32 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+/** Asks twice and shows nothing of what is typed; where nobody types, the first line of the standard input is taken. */
+export async function askSecret(name: string): Promise<string> {
+  if (!process.stdin.isTTY) return (await text(process.stdin)).split(/\r?\n/, 1)[0]!;
+
+  for (;;) {
+    const first = await ask(`${name}: `);
+    const second = await ask(`${name}, again: `);
+    if (first === second) return first;
+    console.error('They differ. Once more:');
+  }
+}
+
+async function ask(question: string): Promise<string> {
+  const reader = createInterface({ input: process.stdin, output: NOWHERE, terminal: true });
+  reader.on('SIGINT', () => {
+    console.error();
+    process.exit(130);
+  });
+  process.stderr.write(question);
+  try {
+    return await reader.question('');
+  } finally {
+    reader.close();
+    console.error();
+  }
+}
+
+const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() });
