@@ -16,7 +16,7 @@ import {
   stepOfCode,
 } from '../security/secondFactor.ts';
 import type { SignedInContext } from '../trpc.ts';
-import { isRightCode, isRightPassword, openSession } from './signIn.ts';
+import { isRightCode, isRightPassword, type Moment, openSession } from './signIn.ts';
 import { endSessions, forgetDevices, removeSecondFactor, USER_COLUMNS, type UserRow } from './user.ts';
 
 /** Who the caller is. */
@@ -55,7 +55,7 @@ export async function changePassword(context: SignedInContext, { password, new_p
     if (changed.length === 0) throw invalid({ password: 'is wrong' });
     const [own] = await query(
       em,
-      sql<{ second_factor_at: Date | null }>`
+      sql<{ second_factor_at: Moment | null }>`
         select second_factor_at from sessions where id = ${context.caller.sessionId}::uuid`,
     );
     await endSessions(em, id);

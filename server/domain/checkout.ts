@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type EntityManager, query, transact } from '../database/query.ts';
-import type { OpenedCheckout, Settlement } from '../payments/provider.ts';
+import type { OpenedCheckout, Order, Settlement } from '../payments/provider.ts';
 import type { PlanRow } from './plan.ts';
 
 export type CheckoutRow = {
@@ -15,7 +15,6 @@ export type CheckoutRow = {
   status: 'open' | 'paid' | 'cancelled' | 'expired';
   price_cents: number;
   currency: string;
-  expires_at: Date;
 };
 
 export type CheckoutOrder = {
@@ -87,12 +86,15 @@ export function openAtProvider(context: Context, checkout: CheckoutRow): Promise
 const opening = new Map<string, Promise<OpenedCheckout>>();
 
 async function askProvider({ em, payments, publicUrl }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
-  const { id, plan_id, reference, price_cents, currency, expires_at } = checkout;
-  const [plan] = await query(em, sql<PlanRow>`select * from plans where id = ${plan_id}`);
+  const { id, reference, price_cents, currency } = checkout;
+  const [plan] = await query(
+    em,
+    sql<Pick<Order, 'product' | 'plan' | 'period' | 'expiresAtSeconds'>>`
+      select p.product, p.plan, p.period, floor(extract(epoch from c.expires_at))::int as "expiresAtSeconds"
+      from checkouts c join plans p on p.id = c.plan_id where c.id = ${id}`,
+  );
   try {
-    const { product, plan: name, period } = plan!;
-    const returnUrl = pageOf(checkout, publicUrl);
-    const order = { reference, product, plan: name, period, price_cents, currency, expires_at, returnUrl };
+    const order = { ...plan!, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
     const opened = await payments.open(order);
     await query(
       em,

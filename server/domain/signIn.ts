@@ -91,12 +91,15 @@ async function useTotpCode(em: EntityManager, { id, totp_secret }: CodeOwner, co
   return used.length > 0;
 }
 
+/** As the database answers it, or made here. */
+export type Moment = string | Date;
+
 /** When the second factor was given: now, or earlier on a device that is remembered. */
 async function passSecondFactor(
   context: Context,
   user: UserRow,
   { token, code, is_recovery }: Authenticate,
-): Promise<Date> {
+): Promise<Moment> {
   const remembered = token ? await rememberedSince(context, user, token) : undefined;
   if (remembered) return remembered;
 
@@ -107,12 +110,12 @@ async function passSecondFactor(
   return new Date();
 }
 
-async function rememberedSince({ em, tokens }: Context, user: UserRow, token: string): Promise<Date | undefined> {
+async function rememberedSince({ em, tokens }: Context, user: UserRow, token: string): Promise<Moment | undefined> {
   const claims = tokens.readExpired(token);
   if (claims?.userId !== user.id) return undefined;
   const [session] = await query(
     em,
-    sql<{ second_factor_at: Date }>`
+    sql<{ second_factor_at: Moment }>`
       select second_factor_at from sessions
       where id = ${claims.sessionId}::uuid and user_id = ${user.id} and revoked_at is null
         and second_factor_at > now() - make_interval(days => ${REMEMBERED_DAYS})`,
@@ -127,7 +130,7 @@ async function rememberedSince({ em, tokens }: Context, user: UserRow, token: st
 export async function openSession(
   { em, tokens }: Pick<Context, 'em' | 'tokens'>,
   { id, password_hash }: Pick<UserRow, 'id' | 'password_hash'>,
-  secondFactorAt: Date | null,
+  secondFactorAt: Moment | null,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   const [session] = await query(
     em,

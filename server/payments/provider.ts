@@ -16,7 +16,7 @@ export type Order = {
   period: 'month' | 'year';
   price_cents: number;
   currency: string;
-  expires_at: Date;
+  expiresAtSeconds: number;
   /** Where to send people afterwards. */
   returnUrl: string;
 };

@@ -50,7 +50,7 @@ function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
         },
       },
     ],
-    expires_at: Math.floor(order.expires_at.getTime() / 1000),
+    expires_at: order.expiresAtSeconds,
     success_url: order.returnUrl,
     cancel_url: order.returnUrl,
   };

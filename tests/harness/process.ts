@@ -87,7 +87,7 @@ function launch([script, ...others]: [string, ...string[]], settings: Record<str
     // Neither the data of whoever runs the tests, nor their `.env`, is in reach.
     cwd: workplace,
     env: { ...inherited(), PORT: '0', ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {

@@ -109,6 +109,7 @@ type UserState = {
   role?: Role;
   email?: string;
   superadmin?: boolean;
+  superadmin_billing?: boolean;
   is_active?: boolean;
   totp_secret?: string;
   default_project_id?: number;

@@ -1,0 +1,202 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
+import { codeAt, givenProtectedUser } from './harness/codes.ts';
+import { testService } from './harness/service.ts';
+import { givenProject, givenToken, givenUser, PASSWORD, stored, type TestUser } from './harness/world.ts';
+
+/** In the middle of a time step: no test depends on when it runs. */
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / 30_000) * 30_000 + 15_000 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const asUser = async (user: TestUser): Promise<TestCaller> =>
+  makeCaller((await testService()).url, await givenToken(user));
+
+const signIn = async ({ email }: TestUser, more: object = {}) =>
+  makeCaller((await testService()).url).post('/v1/authenticate', { email, password: PASSWORD, ...more });
+
+const isSignedIn = (caller: TestCaller) =>
+  caller.rpc.account.whoAmI.query().then(
+    () => true,
+    (error) => error.data.httpStatus !== 401,
+  );
+
+describe('account.whoAmI', () => {
+  it('tells who the caller is, and nothing secret', async () => {
+    const user = await givenProtectedUser();
+
+    const { account } = await (await asUser(user)).rpc.account.whoAmI.query();
+
+    expect(account).toEqual({
+      id: user.id,
+      name: 'A user',
+      email: user.email,
+      language: null,
+      superadmin: false,
+      superadmin_billing: false,
+      enable_ai: false,
+      is_active: true,
+      default_project_id: null,
+      has_second_factor: true,
+      recovery_codes_left: 3,
+      created_at: expect.any(Date),
+      updated_at: expect.any(Date),
+    });
+  });
+});
+
+describe('signing out', () => {
+  it('ends this session alone', async () => {
+    const user = await givenUser();
+    const [here, elsewhere] = [await asUser(user), await asUser(user)];
+
+    await here.rpc.account.signOut.mutate();
+
+    expect([await isSignedIn(here), await isSignedIn(elsewhere)]).toEqual([false, true]);
+  });
+
+  it('everywhere ends all of them, on every node, and nobody else', async () => {
+    const [user, other] = [await givenUser(), await givenUser()];
+    const [here, elsewhere, somebodyElse] = [await asUser(user), await asUser(user), await asUser(other)];
+
+    await here.rpc.account.signOutEverywhere.mutate();
+
+    expect([await isSignedIn(here), await isSignedIn(elsewhere)]).toEqual([false, false]);
+    expect(await isSignedIn(somebodyElse)).toBe(true);
+  });
+});
+
+describe('account.changePassword', () => {
+  it('ends every session, and answers a token for a new one', async () => {
+    const user = await givenUser({ project: await givenProject() });
+    const [here, elsewhere] = [await asUser(user), await asUser(user)];
+
+    const { token } = await here.rpc.account.changePassword.mutate({ password: PASSWORD, new_password: 'another one' });
+
+    expect([await isSignedIn(here), await isSignedIn(elsewhere)]).toEqual([false, false]);
+    expect(await isSignedIn(makeCaller((await testService()).url, token))).toBe(true);
+    expect((await signIn(user)).status).toBe(401);
+    expect((await signIn(user, { password: 'another one' })).status).toBe(200);
+  });
+
+  it('422 for a wrong password, and nothing changes', async () => {
+    const user = await givenUser();
+    const caller = await asUser(user);
+
+    const change = caller.rpc.account.changePassword.mutate({ password: 'wrong', new_password: 'another one' });
+
+    expect(await refusalOf(change)).toMatchObject({ status: 422, errors: { password: ['password is wrong.'] } });
+    expect(await isSignedIn(caller)).toBe(true);
+    expect((await signIn(user)).status).toBe(200);
+  });
+
+  it.each([
+    ['1234567', 'new_password must be at least 8 characters.'],
+    ['🔒🔒🔒🔒', 'new_password must be at least 8 characters.'],
+    ['x'.repeat(1001), 'new_password must be at most 1000 characters.'],
+    ['', 'new_password is required.'],
+  ])('422 for %j as the new one', async (new_password, message) => {
+    const change = (await asUser(await givenUser())).rpc.account.changePassword.mutate({
+      password: PASSWORD,
+      new_password,
+    });
+
+    expect((await refusalOf(change)).errors).toMatchObject({ new_password: expect.arrayContaining([message]) });
+  });
+
+  it('counts wrong passwords as guesses: a stolen token is no way to find the password', async () => {
+    const caller = await asUser(await givenUser());
+    const change = () =>
+      refusalOf(caller.rpc.account.changePassword.mutate({ password: 'wrong', new_password: 'another one' }));
+
+    for (let failed = 0; failed < 10; failed++) expect((await change()).status).toBe(422);
+
+    expect((await change()).status).toBe(429);
+  });
+});
+
+describe('the second factor', () => {
+  it('is offered, confirmed with a code, and then asked for', async () => {
+    const user = await givenUser();
+    const { rpc } = await asUser(user);
+
+    const offer = await rpc.account.startSecondFactor.mutate({ password: PASSWORD });
+    expect(offer.otpauth_uri).toBe(
+      `otpauth://totp/Deckhand:${encodeURIComponent(user.email)}?secret=${offer.secret}&issuer=Deckhand`,
+    );
+    expect(offer.qr_svg).toMatch(/^<svg [^>]*>.*<\/svg>\s*$/s);
+    expect((await signIn(user)).status).toBe(200);
+
+    const { recovery_codes } = await rpc.account.confirmSecondFactor.mutate({ code: codeAt(0, offer.secret) });
+
+    expect(new Set(recovery_codes).size).toBe(8);
+    expect((await signIn(user)).status).toBe(401);
+    expect((await signIn(user, { code: codeAt(0, offer.secret) })).status).toBe(401);
+    expect((await signIn(user, { code: codeAt(1, offer.secret) })).status).toBe(200);
+    expect((await signIn(user, { code: recovery_codes[7], is_recovery: true })).status).toBe(200);
+  });
+
+  it('422 for a wrong password, and for a wrong code, and stays off', async () => {
+    const user = await givenUser();
+    const { account } = (await asUser(user)).rpc;
+
+    expect(await refusalOf(account.startSecondFactor.mutate({ password: 'x' }))).toMatchObject({ status: 422 });
+    await account.startSecondFactor.mutate({ password: PASSWORD });
+    expect(await refusalOf(account.confirmSecondFactor.mutate({ code: '000000' }))).toMatchObject({ status: 422 });
+
+    expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
+  });
+
+  it('400 when none was offered, when one is on already, when there is none to drop', async () => {
+    const { account } = (await asUser(await givenUser())).rpc;
+    const { account: protectedAccount } = (await asUser(await givenProtectedUser())).rpc;
+    const proof = { password: PASSWORD, code: codeAt(0) };
+
+    expect(await refusalOf(account.confirmSecondFactor.mutate({ code: '123456' }))).toMatchObject({ status: 400 });
+    expect(await refusalOf(protectedAccount.startSecondFactor.mutate({ password: PASSWORD }))).toMatchObject({
+      status: 400,
+    });
+    expect(await refusalOf(account.dropSecondFactor.mutate(proof))).toMatchObject({ status: 400 });
+    expect(await refusalOf(account.renewRecoveryCodes.mutate(proof))).toMatchObject({ status: 400 });
+  });
+
+  it('is dropped with password and code, and the password alone signs in again', async () => {
+    const user = await givenProtectedUser();
+    const { account } = (await asUser(user)).rpc;
+
+    const drop = (code: string) => account.dropSecondFactor.mutate({ password: PASSWORD, code });
+    expect(await refusalOf(drop('000000'))).toMatchObject({
+      status: 422,
+      errors: { code: ['code is wrong, or was used before.'] },
+    });
+    await drop(codeAt(0));
+
+    expect((await signIn(user)).body.data).toMatchObject({ needs_code__regeneration: false, warn_message: '' });
+  });
+
+  it('forgets devices when it is set up anew', async () => {
+    const user = await givenProtectedUser();
+    const { token } = (await signIn(user, { code: codeAt(0) })).body.data;
+    const { account } = (await asUser(user)).rpc;
+
+    await account.dropSecondFactor.mutate({ password: PASSWORD, code: 'a-code', is_recovery: true });
+    const { secret } = await account.startSecondFactor.mutate({ password: PASSWORD });
+    await account.confirmSecondFactor.mutate({ code: codeAt(0, secret) });
+
+    expect((await signIn(user, { token })).status).toBe(401);
+  });
+
+  it('gives new recovery codes, and the old ones work no more', async () => {
+    const user = await givenProtectedUser();
+    const { account } = (await asUser(user)).rpc;
+
+    const { recovery_codes } = await account.renewRecoveryCodes.mutate({ password: PASSWORD, code: codeAt(0) });
+
+    expect(recovery_codes).toHaveLength(8);
+    expect((await signIn(user, { code: 'a-code', is_recovery: true })).status).toBe(401);
+    expect((await signIn(user, { code: recovery_codes[0], is_recovery: true })).status).toBe(200);
+  });
+});

@@ -1,0 +1,25 @@
+import { createGuardrails, generateSync } from 'otplib';
+import { RecoveryCode } from '../../server/entities/user.ts';
+import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
+import { givenUser, type TestUser, testEm } from './world.ts';
+
+export const SECRET = 'JBSWY3DPEHPK3PXP';
+
+/** What an authenticator app shows, some steps of 30 seconds from now. */
+export const codeAt = (steps: number, secret = SECRET) =>
+  generateSync({
+    secret,
+    epoch: Math.floor(Date.now() / 1000) + steps * 30,
+    guardrails: createGuardrails({ MIN_SECRET_BYTES: 10 }),
+  });
+
+/** A user with a second factor and recovery codes. */
+export async function givenProtectedUser({ recoveryCodes = ['a-code', 'b-code', 'c-code'] } = {}): Promise<TestUser> {
+  const user = await givenUser({ totp_secret: SECRET });
+  const em = await testEm();
+  await em.insertMany(
+    RecoveryCode,
+    recoveryCodes.map((code) => ({ user_id: user.id, code_hash: hashRecoveryCode(code) })),
+  );
+  return user;
+}

@@ -1,0 +1,76 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasBrowser, openBrowser } from '../harness/browser.ts';
+import { testService } from '../harness/service.ts';
+import { givenTrial, givenWorld, stored } from '../harness/world.ts';
+
+const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
+
+describe.skipIf(!hasBrowser)('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  /** A page that may reach nothing but the service. */
+  const givenPage = async (): Promise<{ page: Page; problems: string[] }> => {
+    const { url } = await testService();
+    const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+    const problems: string[] = [];
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    page.on('request', (request) => {
+      const address = request.url();
+      if (!address.startsWith(url) && !address.startsWith('data:')) problems.push(`asked for ${address}`);
+    });
+    return { page, problems };
+  };
+
+  const givenCheckout = async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const { body } = await asOwner.post(UPGRADE, { product, plan: 'pro', period: 'year' });
+    return { id, url: body.data.checkout_url as string };
+  };
+
+  it('a checkout is read and paid', async () => {
+    const { id, url } = await givenCheckout();
+    const { page, problems } = await givenPage();
+
+    await page.goto(url);
+    const shown = await page.locator('main').innerText();
+    await page.getByRole('button', { name: 'Pay €190.00' }).click();
+
+    for (const part of ['test checkout', 'pro', '1 year', '€190.00']) expect(shown).toContain(part);
+    expect(await page.getByRole('heading').innerText()).toBe('Thank you: it is paid');
+    expect(page.url()).toBe(url);
+    expect(await page.getByRole('button').count()).toBe(0);
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid' });
+    expect(problems).toEqual([]);
+  });
+
+  it('a checkout is cancelled', async () => {
+    const { id, url } = await givenCheckout();
+    const { page, problems } = await givenPage();
+
+    await page.goto(url);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+
+    expect(await page.getByRole('heading').innerText()).toBe('Cancelled');
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'trial' });
+    expect(problems).toEqual([]);
+  });
+
+  it('no page is wider than a phone', async () => {
+    const { page } = await givenPage();
+    const { url } = await testService();
+
+    for (const address of [`${url}/`, (await givenCheckout()).url]) {
+      await page.goto(address);
+      expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { codeAt, givenProtectedUser } from './harness/codes.ts';
+import { testService } from './harness/service.ts';
+import {
+  givenCard,
+  givenProduct,
+  givenProject,
+  givenToken,
+  givenTrial,
+  givenUser,
+  givenWorld,
+  PASSWORD,
+  stored,
+} from './harness/world.ts';
+
+const LIST = '/services/operations/v1/operations/boards/list';
+const UNKNOWN = 2147483647;
+
+const asSuperadmin = async () => (await givenWorld()).asSuperadmin.rpc;
+const someAddress = () => `${randomUUID()}@example.test`;
+const nobody = async () => makeCaller((await testService()).url);
+
+describe('from nothing', () => {
+  it('a customer, a project, an owner, a trial and a theme are made, and the owner works', async () => {
+    const admin = await asSuperadmin();
+    const email = someAddress();
+
+    const { platform } = await admin.platforms.create.mutate({ name: 'A customer' });
+    const { project } = await admin.projects.create.mutate({
+      platform_id: platform.id,
+      name: 'A site',
+      tools: ['seo', 'shop'],
+    });
+    const { user } = await admin.users.create.mutate({ name: 'An owner', email, password: PASSWORD });
+    await admin.members.set.mutate({ project_id: project.id, user_id: user.id, role: 'owner' });
+    const { plan } = await admin.plans.set.mutate({
+      product: randomUUID(),
+      plan: 'pro',
+      period: 'month',
+      price_cents: 900,
+      currency: 'usd',
+    });
+    const { subscription } = await admin.subscriptions.setTrial.mutate({
+      platform_id: platform.id,
+      product: plan.product,
+    });
+    const { theme } = await admin.themes.create.mutate({ platform_id: platform.id, name: 'A theme' });
+
+    expect(project).toMatchObject({ platform_id: platform.id, is_active: true, tools: ['seo', 'shop'] });
+    expect(plan).toMatchObject({ price_cents: 900, currency: 'USD', is_active: true });
+    expect(subscription).toMatchObject({ status: 'trial', plan: null, paid_at: null });
+    const { body } = await (await nobody()).post('/v1/authenticate', { email, password: PASSWORD });
+    const owner = makeCaller((await testService()).url, body.data.token);
+    const { boards } = await owner.rpc.boards.list.query({});
+    expect(boards).toEqual([]);
+    const { version } = await owner.rpc.themes.submitVersion.mutate({ theme_id: theme.id, version: '1.0.0' });
+    expect(version).toMatchObject({ approval_status: 'pending', theme_status: 'draft' });
+  });
+});
+
+describe('users', () => {
+  it('422 for an address that somebody has, in any case, for no project and for a short password', async () => {
+    const admin = await asSuperadmin();
+    const { email } = await givenUser();
+    const create = (more: object) =>
+      refusalOf(admin.users.create.mutate({ name: 'x', email: someAddress(), password: PASSWORD, ...more }));
+
+    expect((await create({ email: email.toUpperCase() })).errors).toEqual({
+      email: ['email belongs to another user.'],
+    });
+    expect((await create({ default_project_id: UNKNOWN })).errors).toEqual({
+      default_project_id: ['default_project_id names no project.'],
+    });
+    expect((await create({ password: 'short' })).errors).toEqual({
+      password: ['password must be at least 8 characters.'],
+    });
+    expect((await create({ email: `${'x'.repeat(320)}@example.test` })).status).toBe(422);
+  });
+
+  it('are changed in what was sent alone', async () => {
+    const admin = await asSuperadmin();
+    const project = await givenProject();
+    const user = await givenUser({ project, default_project_id: project.id });
+
+    const { user: changed } = await admin.users.update.mutate({ id: user.id, name: 'Renamed', language: 'de' });
+    const { user: cleared } = await admin.users.update.mutate({ id: user.id, language: null, email: null });
+
+    expect(changed).toMatchObject({ name: 'Renamed', language: 'de', email: user.email, is_active: true });
+    expect(cleared).toMatchObject({ language: null, email: user.email, default_project_id: project.id });
+  });
+
+  it('are out at once when they are deactivated, demoted or given another password', async () => {
+    const admin = await asSuperadmin();
+    const { url } = await testService();
+    const project = await givenProject();
+    const changes = [
+      { more: { is_active: false }, status: 401 },
+      { more: { password: 'another password' }, status: 401 },
+      { more: { superadmin: false }, status: 403 },
+    ];
+
+    for (const { more, status } of changes) {
+      const { id, email } = await givenUser({ superadmin: true, default_project_id: project.id });
+      const caller = makeCaller(url, await givenToken({ id, email }));
+      expect((await caller.post(LIST)).status).toBe(200);
+      await admin.users.update.mutate({ id, ...more });
+      expect((await caller.post(LIST)).status, JSON.stringify(more)).toBe(status);
+    }
+  });
+
+  it('are signed out everywhere, and rid of a second factor that they have lost', async () => {
+    const admin = await asSuperadmin();
+    const user = await givenProtectedUser();
+    const caller = makeCaller((await testService()).url, await givenToken(user));
+
+    await admin.users.dropSecondFactor.mutate({ id: user.id });
+    await admin.users.signOut.mutate({ id: user.id });
+
+    expect((await refusalOf(caller.rpc.account.whoAmI.query())).status).toBe(401);
+    const signedIn = await (await nobody()).post('/v1/authenticate', {
+      email: user.email,
+      password: PASSWORD,
+      code: codeAt(0),
+    });
+    expect(signedIn.status).toBe(200);
+  });
+
+  it('are found by a part of their name or address, page by page', async () => {
+    const admin = await asSuperadmin();
+    const part = randomUUID();
+    for (const number of [1, 2, 3]) await givenUser({ email: `${part}-${number}@example.test` });
+
+    const first = await admin.users.list.query({ search: part.toUpperCase(), limit: 2 });
+    const second = await admin.users.list.query({ search: part, limit: 2, cursor: first.next_cursor });
+
+    const numbers = [...first.users, ...second.users].map(({ email }) => email.at(part.length + 1));
+    expect(numbers).toEqual(['1', '2', '3']);
+    expect(second.next_cursor).toBeNull();
+    expect(JSON.stringify(first)).not.toContain('argon2');
+  });
+});
+
+describe('members', () => {
+  it('get another role, and leave with their cards freed and their default project forgotten', async () => {
+    const admin = await asSuperadmin();
+    const project = await givenProject();
+    const user = await givenUser({ project, default_project_id: project.id });
+    const card = await givenCard(project, { owner_id: user.id });
+    const choice = { project_id: project.id, user_id: user.id };
+
+    await admin.members.set.mutate({ ...choice, role: 'viewer' });
+    expect((await admin.members.list.query({ project_id: project.id })).members).toEqual([
+      { ...choice, name: 'A user', email: user.email, role: 'viewer' },
+    ]);
+    await admin.members.remove.mutate(choice);
+
+    expect((await admin.members.list.query({ project_id: project.id })).members).toEqual([]);
+    expect(await stored('cards', card)).toMatchObject({ owner_id: null });
+    expect(await stored('users', user.id)).toMatchObject({ default_project_id: null });
+    expect((await refusalOf(admin.members.remove.mutate(choice))).status).toBe(404);
+  });
+
+  it('422 for a project or a user that is unknown', async () => {
+    const admin = await asSuperadmin();
+    const [project, user] = [await givenProject(), await givenUser()];
+    const set = (more: object) =>
+      refusalOf(admin.members.set.mutate({ project_id: project.id, user_id: user.id, role: 'member', ...more }));
+
+    expect((await set({ project_id: UNKNOWN })).errors).toEqual({ project_id: ['project_id names no project.'] });
+    expect((await set({ user_id: UNKNOWN })).errors).toEqual({ user_id: ['user_id names no user.'] });
+  });
+});
+
+describe('projects', () => {
+  it('keep their tools until others are sent', async () => {
+    const admin = await asSuperadmin();
+    const { id } = await givenProject({ tools: ['seo', 'shop'] });
+
+    const renamed = await admin.projects.update.mutate({ id, name: 'Renamed' });
+    const changed = await admin.projects.update.mutate({ id, tools: ['shop', 'blog', 'shop'] });
+    const emptied = await admin.projects.update.mutate({ id, tools: [], is_active: false });
+
+    expect(renamed.project).toMatchObject({ name: 'Renamed', tools: ['seo', 'shop'], is_active: true });
+    expect(changed.project).toMatchObject({ name: 'Renamed', tools: ['blog', 'shop'] });
+    expect(emptied.project).toMatchObject({ tools: [], is_active: false });
+  });
+
+  it('are listed for one platform or for all, page by page', async () => {
+    const admin = await asSuperadmin();
+    const project = await givenProject({ tools: ['seo'] });
+
+    const { projects } = await admin.projects.list.query({ platform_id: project.platform_id });
+
+    expect(projects).toEqual([expect.objectContaining({ id: project.id, tools: ['seo'] })]);
+    expect((await admin.projects.list.query({ limit: 1 })).next_cursor).toEqual(expect.any(String));
+  });
+});
+
+describe('plans and trials', () => {
+  it('a plan is put into the catalogue once, and changed by putting it there again', async () => {
+    const admin = await asSuperadmin();
+    const line = { product: randomUUID(), plan: 'pro', period: 'year' as const };
+
+    const { plan } = await admin.plans.set.mutate({ ...line, price_cents: 100 });
+    const { plan: withdrawn } = await admin.plans.set.mutate({ ...line, price_cents: 200, is_active: false });
+    const { plan: repriced } = await admin.plans.set.mutate({ ...line, price_cents: 300 });
+
+    expect(withdrawn).toMatchObject({ id: plan.id, price_cents: 200, is_active: false });
+    expect(repriced).toMatchObject({ id: plan.id, price_cents: 300, is_active: false });
+    expect((await admin.plans.list.query({ product: line.product })).plans).toHaveLength(1);
+  });
+
+  it.each([
+    [{ price_cents: -1 }, 'price_cents'],
+    [{ price_cents: 1.5 }, 'price_cents'],
+    [{ currency: 'euro' }, 'currency'],
+    [{ period: 'week' }, 'period'],
+  ])('422 for a plan with %j', async (more, field) => {
+    const admin = await asSuperadmin();
+    const line: any = { product: 'x', plan: 'pro', period: 'year', price_cents: 1, ...more };
+
+    expect((await refusalOf(admin.plans.set.mutate(line))).errors).toHaveProperty(field);
+  });
+
+  it('a trial is started, and its end moved, until it is paid', async () => {
+    const admin = await asSuperadmin();
+    const { platform_id } = await givenProject();
+    const product = await givenProduct();
+
+    const { subscription: started } = await admin.subscriptions.setTrial.mutate({ platform_id, product, days: 1 });
+    const { subscription: moved } = await admin.subscriptions.setTrial.mutate({ platform_id, product, days: 3 });
+
+    expect(moved.id).toBe(started.id);
+    expect(moved.trial_ends_at.getTime() - started.trial_ends_at.getTime()).toBeGreaterThan(1.9 * 86_400_000);
+    expect((await admin.subscriptions.list.query({ platform_id })).subscriptions).toEqual([moved]);
+  });
+
+  it('422 for a product or a platform that is unknown', async () => {
+    const admin = await asSuperadmin();
+    const { platform_id } = await givenProject();
+    const { product } = await givenTrial(await givenProject());
+    const set = (more: object) => refusalOf(admin.subscriptions.setTrial.mutate({ platform_id, product, ...more }));
+
+    expect((await set({ product: 'nothing' })).errors).toHaveProperty('product');
+    expect((await set({ platform_id: UNKNOWN })).errors).toHaveProperty('platform_id');
+  });
+});

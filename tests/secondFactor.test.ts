@@ -1,0 +1,272 @@
+import jwt from 'jsonwebtoken';
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { type Answer, makeCaller } from './harness/caller.ts';
+import { codeAt, givenProtectedUser } from './harness/codes.ts';
+import { givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
+import { givenToken, givenUser, PASSWORD, type TestUser, testEm } from './harness/world.ts';
+
+const AUTHENTICATE = '/v1/authenticate';
+const NEEDED = { error: true, message: 'This account is protected by a second factor: a code is needed.' };
+const WRONG = { error: true, message: 'The code is wrong, or was used before.' };
+
+/** In the middle of a time step: no test depends on when it runs. */
+beforeEach(() => {
+  const step = 30_000;
+  vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / step) * step + step / 2 });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+async function signIn({ email }: TestUser, more: object = {}): Promise<Answer> {
+  return makeCaller((await testService()).url).post(AUTHENTICATE, { email, password: PASSWORD, ...more });
+}
+
+const countOf = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
+
+describe('a code', () => {
+  it.each([-1, 0, 1])('200 for the one that is shown %i steps from now', async (steps) => {
+    const user = await givenProtectedUser();
+
+    const answer = await signIn(user, { code: codeAt(steps) });
+
+    expect(answer).toMatchObject({ status: 200, body: { data: { id: user.id, warn_message: '' } } });
+  });
+
+  it.each([-2, 2])('401 for the one that is shown %i steps from now', async (steps) => {
+    const answer = await signIn(await givenProtectedUser(), { code: codeAt(steps) });
+
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual(WRONG);
+  });
+
+  it.each([
+    ['nothing', {}],
+    ['null', { code: null }],
+    ['an empty text', { code: '' }],
+    ['a recovery code that is missing', { is_recovery: true }],
+  ])('401 that says that one is needed, for %s', async (_, sent) => {
+    const answer = await signIn(await givenProtectedUser(), sent);
+
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual(NEEDED);
+  });
+
+  it.each(['000000', '12345', '1234567', 'abcdef', ' 123456', '١٢٣٤٥٦', '\0', 'x'.repeat(100_000)])(
+    '401 for %j',
+    async (code) => {
+      const answer = await signIn(await givenProtectedUser(), { code });
+
+      expect(answer.status).toBe(401);
+      expect(answer.body).toEqual(WRONG);
+    },
+  );
+
+  it('401 with the wrong password, whatever the code is, and the code stays good', async () => {
+    const user = await givenProtectedUser();
+
+    const refused = await signIn(user, { password: 'wrong', code: codeAt(0) });
+
+    expect(refused.body).toEqual({ error: true, message: 'The e-mail address or the password is wrong.' });
+    expect((await signIn(user, { code: codeAt(0) })).status).toBe(200);
+  });
+
+  it('works once', async () => {
+    const user = await givenProtectedUser();
+
+    expect((await signIn(user, { code: codeAt(0) })).status).toBe(200);
+    expect((await signIn(user, { code: codeAt(0) })).body).toEqual(WRONG);
+    expect((await signIn(user, { code: codeAt(-1) })).body).toEqual(WRONG);
+    expect((await signIn(user, { code: codeAt(1) })).status).toBe(200);
+  });
+
+  it('works once when 50 send it at once', async () => {
+    const user = await givenProtectedUser();
+
+    const answers = await Promise.all(Array.from({ length: 50 }, () => signIn(user, { code: codeAt(0) })));
+
+    expect(countOf(answers, 200)).toBe(1);
+    expect(countOf(answers, 401) + countOf(answers, 429)).toBe(49);
+  });
+});
+
+describe('a recovery code', () => {
+  it('works once, and only as one', async () => {
+    const user = await givenProtectedUser();
+
+    expect((await signIn(user, { code: 'a-code' })).body).toEqual(WRONG);
+    expect((await signIn(user, { code: 'a-code', is_recovery: true })).status).toBe(200);
+    expect((await signIn(user, { code: 'a-code', is_recovery: true })).body).toEqual(WRONG);
+    expect((await signIn(user, { code: codeAt(0), is_recovery: true })).body).toEqual(WRONG);
+  });
+
+  it('works once when many send it at once', async () => {
+    const user = await givenProtectedUser();
+
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => signIn(user, { code: 'b-code', is_recovery: true })),
+    );
+
+    expect(countOf(answers, 200)).toBe(1);
+  });
+
+  it('is of one user', async () => {
+    await givenProtectedUser({ recoveryCodes: ['theirs-alone'] });
+
+    const answer = await signIn(await givenProtectedUser(), { code: 'theirs-alone', is_recovery: true });
+
+    expect(answer.body).toEqual(WRONG);
+  });
+
+  it('warns when two or fewer are left', async () => {
+    const user = await givenProtectedUser({ recoveryCodes: ['a', 'b', 'c', 'd'] });
+    const useUp = async (code: string) => (await signIn(user, { code, is_recovery: true })).body.data;
+
+    expect(await useUp('a')).toMatchObject({ needs_code__regeneration: false, warn_message: '' });
+    expect(await useUp('b')).toMatchObject({
+      needs_code__regeneration: true,
+      warn_message: '2 recovery codes are left: make new ones.',
+    });
+    expect(await useUp('c')).toMatchObject({ warn_message: 'One recovery code is left: make new ones.' });
+    expect(await useUp('d')).toMatchObject({
+      needs_code__regeneration: true,
+      warn_message: 'No recovery code is left: make new ones.',
+    });
+  });
+});
+
+describe('a remembered device', () => {
+  const rememberedToken = async (user: TestUser): Promise<string> =>
+    (await signIn(user, { code: codeAt(0) })).body.data.token;
+
+  it('needs no code, and its newer tokens are remembered too', async () => {
+    const user = await givenProtectedUser();
+
+    const again = await signIn(user, { token: await rememberedToken(user) });
+    const oncemore = await signIn(user, { token: again.body.data.token, code: 'whatever' });
+
+    expect([again.status, oncemore.status]).toEqual([200, 200]);
+  });
+
+  it('is remembered after its token has expired', async () => {
+    const user = await givenProtectedUser();
+    const token = await rememberedToken(user);
+    const { header, payload } = jwt.decode(token, { complete: true })!;
+    const expired = jwt.sign({ ...(payload as object), iat: 1, exp: 2 }, TEST_SECRET, { keyid: header.kid });
+
+    expect(tokens.read(expired)).toBeUndefined();
+    expect((await signIn(user, { token: expired })).status).toBe(200);
+  });
+
+  it.each<[string, (token: string, user: TestUser) => Promise<string>]>([
+    ['is of another user', async () => rememberedToken(await givenProtectedUser())],
+    ['was given without a second factor', (_, user) => givenToken(user)],
+    ['is forged', async (token) => `${token.slice(0, -4)}AAAA`],
+    ['is no token', async () => 'x'],
+    [
+      'was signed out',
+      async (token, user) => {
+        await query(await testEm(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
+        return token;
+      },
+    ],
+    [
+      'is 30 days old',
+      async (token, user) => {
+        await query(
+          await testEm(),
+          sql`update sessions set second_factor_at = now() - interval '30 days' where user_id = ${user.id}`,
+        );
+        return token;
+      },
+    ],
+  ])('401 for a code, when the token %s', async (_, change) => {
+    const user = await givenProtectedUser();
+    const token = await change(await rememberedToken(user), user);
+
+    const answer = await signIn(user, { token });
+
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual(NEEDED);
+  });
+});
+
+describe('sessions', () => {
+  it('that are of no use any more are removed with the next sign-in', async () => {
+    const user = await givenUser();
+    const em = await testEm();
+    const end = (age: string, remembered: string | null) =>
+      query(
+        em,
+        sql`
+          insert into sessions (user_id, expires_at, second_factor_at)
+          values (${user.id}, now() - ${age}::interval, now() - ${remembered}::interval)`,
+      );
+    await end('1 minute', null);
+    await end('29 days', '31 days');
+    await end('1 minute', '29 days');
+
+    await signIn(user);
+
+    const [kept] = await query(
+      em,
+      sql<{ count: number }>`select count(*)::int from sessions where user_id = ${user.id}`,
+    );
+    expect(kept!.count).toBe(2);
+  });
+});
+
+describe('guessing', () => {
+  const BLOCKED = { error: true, message: 'Too many failed attempts. Try again later.' };
+
+  it('429 after 10 failures for an account from an address; not for other accounts, nor from elsewhere', async () => {
+    const asNobody = makeCaller((await givenService({ TRUST_PROXY: '127.0.0.1' })).url);
+    const [user, other] = [await givenUser(), await givenUser()];
+    const from = (address: string, email: string, password: string) =>
+      asNobody.post(AUTHENTICATE, { email, password }, { 'x-forwarded-for': address });
+
+    for (let failed = 0; failed < 10; failed++) expect((await from('10.0.0.1', user.email, 'x')).status).toBe(401);
+    const refused = await from('10.0.0.1', user.email.toUpperCase(), PASSWORD);
+
+    expect(refused.status).toBe(429);
+    expect(refused.body).toEqual(BLOCKED);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(800);
+    expect((await from('10.0.0.1', other.email, PASSWORD)).status).toBe(200);
+    expect((await from('10.0.0.2', user.email, PASSWORD)).status).toBe(200);
+  });
+
+  it('answers unknown accounts alike', async () => {
+    const asNobody = makeCaller((await givenService()).url);
+    const attempt = () => asNobody.post(AUTHENTICATE, { email: 'nobody@example.test', password: 'x' });
+
+    for (let failed = 0; failed < 10; failed++) expect((await attempt()).status).toBe(401);
+
+    expect((await attempt()).body).toEqual(BLOCKED);
+  });
+
+  it('counts wrong codes, and not that none was sent', async () => {
+    const { url } = await givenService();
+    const user = await givenProtectedUser();
+    const attempt = (more: object) =>
+      makeCaller(url).post(AUTHENTICATE, { email: user.email, password: PASSWORD, ...more });
+
+    for (let asked = 0; asked < 11; asked++) expect((await attempt({})).status).toBe(401);
+    for (let failed = 0; failed < 10; failed++) expect((await attempt({ code: '000000' })).status).toBe(401);
+
+    expect((await attempt({ code: codeAt(0) })).body).toEqual(BLOCKED);
+  });
+
+  it('is not helped by trying many at once', async () => {
+    const { url } = await givenService();
+    const user = await givenUser();
+
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => makeCaller(url).post(AUTHENTICATE, { email: user.email, password: 'x' })),
+    );
+
+    expect(countOf(answers, 401)).toBeLessThanOrEqual(12);
+    expect(countOf(answers, 401) + countOf(answers, 429)).toBe(30);
+  });
+});

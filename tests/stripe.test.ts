@@ -1,0 +1,229 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { givenFakeStripe } from './harness/fakeStripe.ts';
+import { givenService, testService } from './harness/service.ts';
+import { givenTrial, givenWorld, stored, testEm } from './harness/world.ts';
+
+const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
+
+/** A service that is paid through Stripe, with a trial and its open checkout. */
+async function givenStripe() {
+  const stripe = await givenFakeStripe();
+  const service = await givenService({ PUBLIC_URL: 'https://boards.test' }, { payments: stripe.provider });
+  const { project, asOwner } = await givenWorld({ ...service });
+  const { id, product } = await givenTrial(project);
+  const upgrade = (period = 'month') => asOwner.post(UPGRADE, { product, plan: 'pro', period });
+  const notify = ({ body, signature }: { body: string; signature?: string }) =>
+    fetch(`${service.url}/webhooks/stripe`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(signature && { 'stripe-signature': signature }) },
+      body,
+    });
+  const checkout = async () => {
+    const [row] = await query(
+      await testEm(),
+      sql<any>`select * from checkouts where subscription_id = ${id} order by id limit 1`,
+    );
+    return row;
+  };
+  const sessionOf = async (more: object = {}) => {
+    const { reference, session_id } = await checkout();
+    return { id: session_id, client_reference_id: reference, payment_status: 'paid', ...more };
+  };
+  const subscription = () => stored('subscriptions', id);
+  return { stripe, service, id, upgrade, notify, checkout, sessionOf, subscription, asOwner };
+}
+
+const COMPLETED = 'checkout.session.completed';
+const EXPIRED = 'checkout.session.expired';
+
+describe('a checkout at Stripe', () => {
+  it('is opened with plan, price, period and a way back', async () => {
+    const { stripe, upgrade, checkout } = await givenStripe();
+
+    const { body } = await upgrade('year');
+
+    const [{ id, sent, idempotencyKey }] = stripe.sessions as [(typeof stripe.sessions)[0]];
+    const { reference } = await checkout();
+    expect(body.data).toMatchObject({ session_id: id, checkout_url: `https://checkout.stripe.test/${id}` });
+    expect(idempotencyKey).toBe(`checkout-${reference}`);
+    expect(Object.fromEntries(sent)).toMatchObject({
+      mode: 'subscription',
+      client_reference_id: reference,
+      'line_items[0][price_data][unit_amount]': '19000',
+      'line_items[0][price_data][currency]': 'eur',
+      'line_items[0][price_data][recurring][interval]': 'year',
+      success_url: `https://boards.test/checkout/${reference}`,
+    });
+  });
+
+  it('is opened once for ten calls at once, and again answered while it is open', async () => {
+    const { stripe, upgrade } = await givenStripe();
+
+    const answers = await Promise.all(Array.from({ length: 10 }, () => upgrade()));
+    answers.push(await upgrade());
+
+    expect(new Set(answers.map(({ body }) => body.data.session_id)).size).toBe(1);
+    expect(stripe.sessions).toHaveLength(1);
+  });
+
+  it('500 while Stripe is down, nothing changes, and the next call begins anew', async () => {
+    const { stripe, upgrade, subscription } = await givenStripe();
+    const before = await subscription();
+    stripe.isDown = true;
+
+    const answers = await Promise.all([upgrade(), upgrade(), upgrade()]);
+
+    for (const { status, body } of answers) {
+      expect(status).toBe(500);
+      expect(body).toEqual({ error: true, message: 'Something went wrong on our side. Try again later.', data: [] });
+    }
+    expect(await subscription()).toEqual(before);
+    stripe.isDown = false;
+    expect((await upgrade()).status).toBe(200);
+    expect(stripe.sessions).toHaveLength(1);
+  });
+
+  it('shows on its own page that it is not paid yet, and has no button that stands for a payment', async () => {
+    const { service, upgrade, checkout, subscription } = await givenStripe();
+    await upgrade();
+    const { reference, checkout_url } = await checkout();
+
+    const page = await (await fetch(`${service.url}/checkout/${reference}`)).text();
+    const pay = await fetch(`${service.url}/checkout/${reference}/pay`, { method: 'POST' });
+
+    expect(page).toContain('Not paid yet');
+    expect(page).toContain(checkout_url);
+    expect(pay.status).toBe(404);
+    expect(await subscription()).toMatchObject({ status: 'trial' });
+  });
+});
+
+describe('POST /webhooks/stripe', () => {
+  it('makes the subscription paid; the same notification again changes nothing', async () => {
+    const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+    await upgrade();
+    const notification = stripe.notification(COMPLETED, await sessionOf());
+
+    const answer = await notify(notification);
+    const paid = await subscription();
+    await Promise.all([notify(notification), notify(notification)]);
+
+    expect(answer.status).toBe(200);
+    expect(paid).toMatchObject({ status: 'paid', plan_id: (await checkout()).plan_id });
+    expect(await subscription()).toEqual(paid);
+  });
+
+  it('400 for a wrong, old or missing signature, and nothing changes', async () => {
+    const { stripe, upgrade, notify, sessionOf, subscription } = await givenStripe();
+    await upgrade();
+    const genuine = stripe.notification(COMPLETED, await sessionOf());
+    const hourAgo = Math.floor(Date.now() / 1000) - 3600;
+    const refused = [
+      stripe.notification(COMPLETED, await sessionOf(), 'whsec_of_somebody_else'),
+      stripe.notification(COMPLETED, await sessionOf(), undefined, hourAgo),
+      { ...genuine, body: genuine.body.replace('"payment_status"', ' "payment_status"') },
+      { ...genuine, signature: 'nonsense' },
+      { body: genuine.body },
+      { body: '', signature: genuine.signature },
+    ];
+
+    for (const notification of refused) {
+      const answer = await notify(notification);
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toEqual({ error: true, message: expect.any(String), data: [] });
+    }
+    expect(await subscription()).toMatchObject({ status: 'trial' });
+  });
+
+  it('waits for the money of what is completed and unpaid', async () => {
+    const { stripe, upgrade, notify, sessionOf, subscription } = await givenStripe();
+    await upgrade();
+
+    await notify(stripe.notification(COMPLETED, await sessionOf({ payment_status: 'unpaid' })));
+    expect(await subscription()).toMatchObject({ status: 'trial' });
+    await notify(stripe.notification('checkout.session.async_payment_succeeded', await sessionOf()));
+
+    expect(await subscription()).toMatchObject({ status: 'paid' });
+  });
+
+  it('takes a payment in whatever order notifications come', async () => {
+    const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+    await upgrade();
+
+    await notify(stripe.notification(EXPIRED, await sessionOf()));
+    expect(await checkout()).toMatchObject({ status: 'expired' });
+    await notify(stripe.notification(COMPLETED, await sessionOf()));
+    await notify(stripe.notification(EXPIRED, await sessionOf()));
+
+    expect(await subscription()).toMatchObject({ status: 'paid' });
+    expect(await checkout()).toMatchObject({ status: 'paid' });
+  });
+
+  it('takes a payment that comes before we know the name of the session', async () => {
+    const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+    await upgrade();
+    const session = await sessionOf();
+    await query(
+      await testEm(),
+      sql`update checkouts set session_id = null, checkout_url = null where reference = ${session.client_reference_id}`,
+    );
+
+    await notify(stripe.notification(COMPLETED, session));
+
+    expect(await subscription()).toMatchObject({ status: 'paid' });
+    expect(await checkout()).toMatchObject({ session_id: session.id });
+  });
+
+  it('closes the other checkouts of the subscription', async () => {
+    const { stripe, upgrade, notify, sessionOf } = await givenStripe();
+    await upgrade('month');
+    await upgrade('year');
+
+    await notify(stripe.notification(COMPLETED, await sessionOf()));
+
+    expect(stripe.sessions.map(({ isExpired }) => isExpired)).toEqual([false, true]);
+  });
+
+  it('says in the log that somebody paid twice', async () => {
+    const { stripe, service, upgrade, notify, sessionOf } = await givenStripe();
+    await upgrade('month');
+    const month = await sessionOf();
+    await upgrade('year');
+    await query(
+      await testEm(),
+      sql`update subscriptions set status = 'paid', paid_at = now(),
+      plan_id = (select plan_id from checkouts where reference = ${month.client_reference_id}) where id = (
+      select subscription_id from checkouts where reference = ${month.client_reference_id})`,
+    );
+
+    await notify(stripe.notification(COMPLETED, month));
+
+    expect(service.logged).toContainEqual(
+      expect.objectContaining({ msg: 'A subscription was paid for twice: give one payment back.' }),
+    );
+  });
+
+  it('200 for what is not ours: other events, other checkouts', async () => {
+    const { stripe, notify } = await givenStripe();
+    const others = [
+      stripe.notification('invoice.paid', { id: 'in_1' }),
+      stripe.notification(COMPLETED, { id: 'cs_1', client_reference_id: null, payment_status: 'paid' }),
+      stripe.notification(COMPLETED, { id: 'cs_1', client_reference_id: 'order 5', payment_status: 'paid' }),
+      stripe.notification(COMPLETED, {
+        id: 'cs_1',
+        client_reference_id: '5f364aca-a792-4f75-8861-b325bd5212ed',
+        payment_status: 'paid',
+      }),
+    ];
+
+    for (const notification of others) expect((await notify(notification)).status).toBe(200);
+  });
+
+  it('404 where Stripe is not used', async () => {
+    const { url } = await testService();
+
+    expect((await fetch(`${url}/webhooks/stripe`, { method: 'POST', body: '{}' })).status).toBe(404);
+  });
+});

@@ -1,0 +1,272 @@
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import type { PaymentProvider } from '../server/payments/provider.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { givenService, testService } from './harness/service.ts';
+import { givenProduct, givenToken, givenTrial, givenUser, givenWorld, stored, testEm } from './harness/world.ts';
+
+const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
+const choiceOf = (product: string, more: object = {}) => ({ product, plan: 'pro', period: 'month', ...more });
+
+const checkoutsOf = async (subscription: number) =>
+  query(
+    await testEm(),
+    sql<{ status: string; provider: string; session_id: string | null; price_cents: number; plan_id: number }>`
+      select * from checkouts where subscription_id = ${subscription} order by id`,
+  );
+
+describe('POST …/subscriptions/upgrade-trial', () => {
+  it('200 with the checkout of an active trial', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const { url } = await testService();
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product));
+
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      error: false,
+      message: 'Checkout opened.',
+      data: {
+        checkout_url: expect.stringMatching(new RegExp(`^${url}/checkout/[0-9a-f-]{36}$`)),
+        session_id: expect.stringMatching(/^test_[0-9a-f-]{36}$/),
+        subscription_id: id,
+      },
+    });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'trial', plan_id: null });
+  });
+
+  it('200 for an expired trial', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { product } = await givenTrial(project, { trial_ends_at: new Date(0) });
+
+    expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(200);
+  });
+
+  it('200 at once for a plan that costs nothing, without a session', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
+
+    expect(answer.body.data).toEqual({ checkout_url: expect.any(String), session_id: null, subscription_id: id });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid', paid_at: expect.any(String) });
+    expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
+  });
+
+  it('answers the same checkout again, and another for another choice', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const upgrade = async (more: object = {}) => (await asOwner.post(UPGRADE, choiceOf(product, more))).body.data;
+
+    const first = await upgrade();
+
+    expect(await upgrade()).toEqual(first);
+    expect((await upgrade({ period: 'year' })).session_id).not.toBe(first.session_id);
+    expect(await checkoutsOf(id)).toHaveLength(2);
+  });
+
+  it('opens one checkout for ten calls at once', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+
+    const answers = await Promise.all(Array.from({ length: 10 }, () => asOwner.post(UPGRADE, choiceOf(product))));
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+    expect(new Set(answers.map(({ body }) => body.data.checkout_url)).size).toBe(1);
+    expect(await checkoutsOf(id)).toHaveLength(1);
+  });
+
+  it('opens a new checkout when the old one has run out', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const first = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+    await query(await testEm(), sql`update checkouts set expires_at = now() where subscription_id = ${id}`);
+
+    const second = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+
+    expect(second.session_id).not.toBe(first.session_id);
+    expect((await checkoutsOf(id)).map(({ status }) => status)).toEqual(['expired', 'open']);
+    expect(await (await fetch(first.checkout_url)).text()).toContain('Too late');
+  });
+
+  it('keeps the price that the checkout was opened with', async () => {
+    const { project, asOwner, asSuperadmin } = await givenWorld();
+    const { product } = await givenTrial(project);
+    const { checkout_url } = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+
+    await asSuperadmin.rpc.plans.set.mutate({ product, plan: 'pro', period: 'month', price_cents: 99_900 });
+
+    expect(await (await fetch(checkout_url)).text()).toContain('€19.00');
+  });
+
+  it('400 for one that is paid already', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { product } = await givenTrial(project);
+    await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product));
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: true, message: 'This subscription is paid already.', data: [] });
+  });
+
+  it('401 with nothing but a message', async () => {
+    const { asNobody } = await givenWorld();
+
+    const answer = await asNobody.post(UPGRADE, choiceOf('x'));
+
+    expect(answer.status).toBe(401);
+    expect(Object.keys(answer.body)).toEqual(['message']);
+  });
+
+  it('403 with empty data for a member, before the body is looked at', async () => {
+    const { asMember } = await givenWorld();
+
+    const answer = await asMember.post(UPGRADE, {});
+
+    expect(answer.status).toBe(403);
+    expect(answer.body).toEqual({
+      error: true,
+      message: 'This takes the role owner; yours in this project is member.',
+      data: [],
+    });
+  });
+
+  it('200 for a user with superadmin_billing, in whatever project they choose, and nothing else there', async () => {
+    const { project } = await givenWorld();
+    const { product } = await givenTrial(project);
+    const biller = await givenUser({ superadmin_billing: true });
+    const caller = makeCaller((await testService()).url, await givenToken(biller));
+
+    expect((await caller.in(project.id).post(UPGRADE, choiceOf(product))).status).toBe(200);
+    expect((await caller.post(UPGRADE, choiceOf(product))).status).toBe(403);
+    expect((await caller.in(project.id).post('/services/operations/v1/operations/boards/list')).status).toBe(403);
+  });
+
+  it('404 where the platform has no subscription for the product', async () => {
+    const { asOwner } = await givenWorld();
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(await givenProduct()));
+
+    expect(answer.status).toBe(404);
+    expect(answer.body).toEqual({ error: true, message: 'There is no subscription for this product.', data: [] });
+  });
+
+  it.each([
+    [{ product: 'nothing' }, { product: ['product names no product.'] }],
+    [{ plan: 'nothing' }, { plan: ['plan must be one of free, pro.'] }],
+    [{ plan: 'free', period: 'year' }, { period: ['period must be one of month.'] }],
+    [{ period: 'week' }, { period: ['period must be one of month, year.'] }],
+    [{ plan: ' ' }, { plan: ['plan is required.'] }],
+    [{ product: 5 }, { product: ['product must be text.'] }],
+    [{ period: null }, { period: ['period must be one of month, year.'] }],
+  ])('422 for %j', async (more, errors) => {
+    const { project, asOwner } = await givenWorld();
+    const { product } = await givenTrial(project);
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product, more));
+
+    expect(answer.status).toBe(422);
+    expect(answer.body).toEqual({ message: expect.any(String), errors });
+  });
+
+  it('500 with the documented body while the provider is down, nothing changes, and the next call works', async () => {
+    const provider = { isDown: true };
+    const payments: PaymentProvider = {
+      name: 'test',
+      open: async ({ reference, returnUrl }) => {
+        if (provider.isDown) throw new Error('connect ECONNREFUSED: our secret address');
+        return { session_id: `test_${reference}`, checkout_url: returnUrl };
+      },
+      close: async () => {},
+    };
+    const { project, asOwner } = await givenWorld(await givenService({}, { payments }));
+    const { id, product } = await givenTrial(project);
+    const before = await stored('subscriptions', id);
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product));
+    const overRpc = await refusalOf(asOwner.rpc.subscriptions.upgradeTrial.mutate(choiceOf(product) as any));
+
+    const message = 'Something went wrong on our side. Try again later.';
+    expect(answer.status).toBe(500);
+    expect(answer.body).toEqual({ error: true, message, data: [] });
+    expect(overRpc).toEqual({ status: 500, message });
+    expect(await stored('subscriptions', id)).toEqual(before);
+    provider.isDown = false;
+    expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(200);
+  });
+});
+
+describe('the test checkout', () => {
+  const givenCheckout = async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const { checkout_url } = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+    const press = (button: 'pay' | 'cancel') => fetch(`${checkout_url}/${button}`, { method: 'POST' });
+    const page = async () => (await fetch(checkout_url)).text();
+    return { asOwner, id, product, checkout_url, press, page };
+  };
+
+  it('shows product, plan, price and period, and can be paid once', async () => {
+    const { asOwner, id, product, press, page } = await givenCheckout();
+    const shown = await page();
+    for (const part of [product, 'pro', '1 month', '€19.00', 'Pay', 'Cancel']) expect(shown).toContain(part);
+
+    const paid = await press('pay');
+    const before = await stored('subscriptions', id);
+    await press('pay');
+    await press('cancel');
+
+    expect(paid.status).toBe(200);
+    expect(await paid.text()).toContain('Thank you: it is paid');
+    expect(before).toMatchObject({ status: 'paid', plan_id: expect.any(Number), paid_at: expect.any(String) });
+    expect(await stored('subscriptions', id)).toEqual(before);
+    expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(400);
+  });
+
+  it('can be cancelled; then nothing is paid, and the next call opens another', async () => {
+    const { asOwner, id, product, press, page } = await givenCheckout();
+
+    await press('cancel');
+    await press('pay');
+
+    expect(await page()).toContain('Nothing was paid');
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'trial' });
+    expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(200);
+    expect((await checkoutsOf(id)).map(({ status }) => status)).toEqual(['cancelled', 'open']);
+  });
+
+  it('is paid once when many press at once, and other open checkouts are given up', async () => {
+    const { asOwner, id, product, press } = await givenCheckout();
+    await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }));
+
+    await Promise.all([press('pay'), press('cancel'), press('pay'), press('pay')]);
+
+    const statuses = (await checkoutsOf(id)).map(({ status }) => status);
+    expect([
+      ['paid', 'cancelled'],
+      ['cancelled', 'open'],
+    ]).toContainEqual(statuses);
+  });
+
+  it('404 for what is no checkout, and leaves no way for markup', async () => {
+    const { url } = await testService();
+    for (const path of ['x', '5f364aca-a792-4f75-8861-b325bd5212ed', '%3Cscript%3E', "'--"]) {
+      const response = await fetch(`${url}/checkout/${path}`);
+      expect(response.status, path).toBe(404);
+      expect(await response.text()).not.toContain('<script');
+    }
+    const { project, asOwner, asSuperadmin } = await givenWorld();
+    const { product } = await givenTrial(project);
+    const plan = '<img src=x onerror=alert(1)>';
+    await asSuperadmin.rpc.plans.set.mutate({ product, plan, period: 'month', price_cents: 1 });
+    const { checkout_url } = (await asOwner.post(UPGRADE, choiceOf(product, { plan }))).body.data;
+
+    const shown = await fetch(checkout_url);
+
+    expect(await shown.text()).not.toContain('<img');
+    expect(shown.headers.get('cache-control')).toBe('no-store');
+  });
+});

@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { testService } from './harness/service.ts';
+import { givenTheme, givenThemeVersion, givenToken, givenUser, givenWorld, stored } from './harness/world.ts';
+
+const DEPRECATE = '/services/websites/v1/themes/versions/deprecate';
+const PENDING = { approval_status: 'pending', theme_status: 'draft', published_at: null };
+const REJECTED = { approval_status: 'rejected', theme_status: 'draft', published_at: null };
+const APPROVED = { approval_status: 'approved', theme_status: 'draft', published_at: null };
+
+describe('POST …/themes/versions/deprecate', () => {
+  it('200 for an approved version, with its id as text', async () => {
+    const { project, asOwner } = await givenWorld();
+    const version_id = await givenThemeVersion(project);
+
+    const answer = await asOwner.post(DEPRECATE, { version_id });
+
+    expect(answer.status).toBe(200);
+    expect(answer.body).toEqual({
+      error: false,
+      message: 'Theme version deprecated.',
+      data: { version_id: String(version_id), theme_status: 'deprecated' },
+    });
+    expect(await stored('theme_versions', version_id)).toMatchObject({
+      theme_status: 'deprecated',
+      approval_status: 'approved',
+      deprecated_at: expect.stringMatching(/^20/),
+    });
+  });
+
+  it('200 for one that is approved and was never published', async () => {
+    const { project, asOwner } = await givenWorld();
+
+    const answer = await asOwner.post(DEPRECATE, { version_id: await givenThemeVersion(project, APPROVED) });
+
+    expect(answer.body.data).toMatchObject({ theme_status: 'deprecated' });
+  });
+
+  it('200 for one that is deprecated already, and nothing changes', async () => {
+    const { project, asOwner } = await givenWorld();
+    const version_id = await givenThemeVersion(project);
+    await asOwner.rpc.themes.deprecateWithNotice.mutate({ version_id, reason: 'Too slow.' });
+    const before = await stored('theme_versions', version_id);
+
+    const answer = await asOwner.post(DEPRECATE, { version_id });
+
+    expect(answer).toMatchObject({ status: 200, body: { data: { theme_status: 'deprecated' } } });
+    expect(await stored('theme_versions', version_id)).toEqual(before);
+  });
+
+  it.each([
+    ['waits for approval', PENDING],
+    ['was rejected', REJECTED],
+  ])('400 while the version %s, and nothing changes', async (_, state) => {
+    const { project, asOwner } = await givenWorld();
+    const version_id = await givenThemeVersion(project, state);
+
+    const answer = await asOwner.post(DEPRECATE, { version_id });
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: true, message: 'Only an approved version can be deprecated.', data: [] });
+    expect(await stored('theme_versions', version_id)).toMatchObject(state);
+  });
+
+  it('403 for a member, and for an owner elsewhere; 404 for what does not exist', async () => {
+    const { project, asMember, asOutsider, asOwner } = await givenWorld();
+    const version_id = await givenThemeVersion(project);
+
+    expect((await asMember.post(DEPRECATE, { version_id })).body).toEqual({
+      error: true,
+      message: 'This takes the role owner; yours in this project is member.',
+    });
+    expect((await asOutsider.post(DEPRECATE, { version_id })).body).toEqual({
+      error: true,
+      message: 'This theme belongs to another platform.',
+    });
+    expect(await asOwner.post(DEPRECATE, { version_id: 2147483647 })).toMatchObject({
+      status: 404,
+      body: { error: true, message: 'There is no such theme version.', data: [] },
+    });
+    expect(await stored('theme_versions', version_id)).toMatchObject({ theme_status: 'published' });
+  });
+
+  it('200 for a superadmin who belongs to no project at all', async () => {
+    const { project } = await givenWorld();
+    const superadmin = await givenUser({ superadmin: true });
+    const caller = makeCaller((await testService()).url, await givenToken(superadmin));
+
+    const answer = await caller.post(DEPRECATE, { version_id: await givenThemeVersion(project) });
+
+    expect(answer.status).toBe(200);
+  });
+
+  it.each([[{}], [{ version_id: '1' }], [{ version_id: 0 }], [{ version_id: 2147483648 }], [{ version_id: null }]])(
+    '422 for %j',
+    async (body) => {
+      const { asOwner } = await givenWorld();
+
+      expect((await asOwner.post(DEPRECATE, body)).body.errors).toHaveProperty('version_id');
+    },
+  );
+
+  it('is the same for ten at once', async () => {
+    const { project, asOwner } = await givenWorld();
+    const version_id = await givenThemeVersion(project);
+
+    const answers = await Promise.all(Array.from({ length: 10 }, () => asOwner.post(DEPRECATE, { version_id })));
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  });
+});
+
+describe('a version', () => {
+  it('is submitted, approved, published, deprecated with a notice, and taken back', async () => {
+    const { project, asOwner, asSuperadmin } = await givenWorld();
+    const theme_id = await givenTheme(project);
+    const { themes } = asOwner.rpc;
+    const { id: replacement_version_id } = (await themes.submitVersion.mutate({ theme_id, version: '2.0' })).version;
+    const { id: version_id } = (await themes.submitVersion.mutate({ theme_id, version: '1.0' })).version;
+    for (const version_id of [replacement_version_id]) {
+      await asSuperadmin.rpc.themes.approveVersion.mutate({ version_id });
+      await themes.publishVersion.mutate({ version_id });
+    }
+
+    const { version: approved } = await asSuperadmin.rpc.themes.approveVersion.mutate({ version_id });
+    const { version: published } = await themes.publishVersion.mutate({ version_id });
+    const notice = { reason: 'Too slow.', replacement_version_id };
+    const { version: deprecated } = await themes.deprecateWithNotice.mutate({ version_id, ...notice });
+    const { version: again } = await themes.undoDeprecation.mutate({ version_id });
+
+    expect(approved).toMatchObject({ approval_status: 'approved', theme_status: 'draft', published_at: null });
+    expect(published).toMatchObject({ theme_status: 'published', published_at: expect.any(Date) });
+    expect(deprecated).toMatchObject({
+      theme_status: 'deprecated',
+      deprecation_reason: 'Too slow.',
+      replacement_version_id,
+    });
+    expect(again).toMatchObject({
+      theme_status: 'published',
+      deprecated_at: null,
+      deprecation_reason: null,
+      replacement_version_id: null,
+      published_at: published.published_at,
+    });
+  });
+
+  it('that was never published goes back to a draft', async () => {
+    const { project, asOwner } = await givenWorld();
+    const version_id = await givenThemeVersion(project, APPROVED);
+    await asOwner.post(DEPRECATE, { version_id });
+
+    const { version } = await asOwner.rpc.themes.undoDeprecation.mutate({ version_id });
+
+    expect(version).toMatchObject({ theme_status: 'draft', deprecated_at: null });
+  });
+
+  it('that was rejected may be submitted again; any other is there already', async () => {
+    const { project, asOwner, asSuperadmin } = await givenWorld();
+    const choice = { theme_id: await givenTheme(project), version: '1.0' };
+    const { themes } = asOwner.rpc;
+    const { version } = await themes.submitVersion.mutate(choice);
+
+    expect((await refusalOf(themes.submitVersion.mutate(choice))).errors).toEqual({
+      version: ['version exists already.'],
+    });
+    await asSuperadmin.rpc.themes.rejectVersion.mutate({ version_id: version.id });
+    const { version: again } = await themes.submitVersion.mutate(choice);
+
+    expect(again).toMatchObject({ id: version.id, approval_status: 'pending' });
+  });
+
+  it.each([
+    ['approve one that was rejected', 'approveVersion', REJECTED],
+    ['reject one that was approved', 'rejectVersion', APPROVED],
+    ['publish one that waits', 'publishVersion', PENDING],
+    [
+      'publish one that is deprecated',
+      'publishVersion',
+      { approval_status: 'approved', theme_status: 'deprecated', deprecated_at: new Date() },
+    ],
+  ] as const)('400 to %s', async (_, step, state) => {
+    const { project, asSuperadmin } = await givenWorld();
+    const version_id = await givenThemeVersion(project, state);
+
+    expect(await refusalOf(asSuperadmin.rpc.themes[step].mutate({ version_id }))).toMatchObject({ status: 400 });
+  });
+
+  it('is replaced by another published version of its theme alone', async () => {
+    const { project, otherProject, asOwner } = await givenWorld();
+    const theme_id = await givenTheme(project);
+    const version_id = await givenThemeVersion(project, { theme_id });
+    const replacements = [
+      version_id,
+      await givenThemeVersion(project),
+      await givenThemeVersion(otherProject),
+      await givenThemeVersion(project, { theme_id, ...APPROVED }),
+      2147483647,
+    ];
+
+    for (const replacement_version_id of replacements) {
+      const call = asOwner.rpc.themes.deprecateWithNotice.mutate({ version_id, replacement_version_id });
+      expect((await refusalOf(call)).errors).toEqual({
+        replacement_version_id: ['replacement_version_id names no other published version of this theme.'],
+      });
+    }
+    expect(await stored('theme_versions', version_id)).toMatchObject({ theme_status: 'published' });
+  });
+});
+
+describe('lists', () => {
+  it('hold what the platform of the caller owns', async () => {
+    const { project, otherProject, asOwner } = await givenWorld();
+    const own = await givenThemeVersion(project, PENDING);
+    await givenThemeVersion(project);
+    await givenThemeVersion(otherProject, PENDING);
+
+    const { versions } = await asOwner.rpc.themes.listVersions.query({ approval_status: 'pending' });
+    const { themes } = await asOwner.rpc.themes.list.query({});
+
+    expect(versions.map(({ id }) => id)).toEqual([own]);
+    expect(themes.map(({ platform_id }) => platform_id)).toEqual([project.platform_id, project.platform_id]);
+  });
+});
