@@ -2,6 +2,7 @@ import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { hashPassword } from '../server/security/passwords.ts';
 import { makeTokens } from '../server/security/tokens.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
@@ -143,7 +144,7 @@ describe('POST /v1/authenticate', () => {
   // The database has no part in it: on one of them is enough.
   it.skipIf(databaseUrl)('429 when too many passwords wait to be checked, and later it works again', async () => {
     const asNobody = await nobody();
-    const user = await givenUser();
+    const user = await givenUser({ password_hash: await hashPassword(PASSWORD) });
     const attempt = () => asNobody.post(AUTHENTICATE, { email: user.email, password: PASSWORD });
 
     const answers = await Promise.all(Array.from({ length: 70 }, attempt));

@@ -261,11 +261,15 @@ const RANK_OF: Record<CallerName, string> = {
 const ID_KINDS = ['own', 'foreign', 'deleted', 'unknown'] as const;
 type IdKind = (typeof ID_KINDS)[number];
 
+function isAdmitted({ takes }: Row, caller: CallerName): boolean {
+  return RANKS.indexOf(RANK_OF[caller]) >= RANKS.indexOf(takes);
+}
+
 /** `own` is of the project that all but the outsider act in; `foreign` is of the outsider's. */
 function expectedStatus(row: Row, caller: CallerName, kind: IdKind): number {
   const { takes, on, missing = 404, success = 200 } = row;
   if (takes !== 'anyone' && caller === 'Nobody') return 401;
-  if (RANKS.indexOf(RANK_OF[caller]) < RANKS.indexOf(takes)) return 403;
+  if (!isAdmitted(row, caller)) return 403;
   if (!on) return success;
   if (kind === 'unknown' || (kind === 'deleted' && !NEVER_DELETED.has(on))) return missing;
   if (on === member && kind === 'foreign') return missing;
@@ -319,7 +323,9 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
     const unexpected: string[] = [];
     for (const caller of CALLERS) {
       const author = caller === 'Member' ? users.member : users.owner;
-      for (const kind of row.on ? ID_KINDS : (['own'] as const)) {
+      // Whoever is refused for who they are is refused whatever they name.
+      const kinds = row.on && isAdmitted(row, caller) ? ID_KINDS : (['own'] as const);
+      for (const kind of kinds) {
         const expected = expectedStatus(row, caller, kind);
         const check = (surface: string, status: number, wanted: number) => {
           if (status !== wanted) unexpected.push(`${surface}, ${caller}, ${kind}: ${status} instead of ${wanted}`);

@@ -232,10 +232,24 @@ async function addThemes(em: EntityManager) {
     { id: 2, platform_id: 2, name: 'Compass' },
   ]);
   await em.insertMany(ThemeVersion, [
-    { id: 1, theme_id: 1, version: '1.0.0', approval_status: 'approved', theme_status: 'published' },
+    {
+      id: 1,
+      theme_id: 1,
+      version: '1.0.0',
+      approval_status: 'approved',
+      theme_status: 'published',
+      published_at: new Date(),
+    },
     { id: 2, theme_id: 1, version: '1.1.0', approval_status: 'pending', theme_status: 'draft' },
     { id: 3, theme_id: 1, version: '1.2.0', approval_status: 'rejected', theme_status: 'draft' },
-    { id: 4, theme_id: 2, version: '2.0.0', approval_status: 'approved', theme_status: 'published' },
+    {
+      id: 4,
+      theme_id: 2,
+      version: '2.0.0',
+      approval_status: 'approved',
+      theme_status: 'published',
+      published_at: new Date(),
+    },
   ]);
 }
 

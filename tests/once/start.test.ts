@@ -10,6 +10,7 @@ import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
 import { type Answer, makeCaller, type TestCaller } from '../harness/caller.ts';
+import { codeAt } from '../harness/codes.ts';
 import {
   type Ended,
   givenCopyOf,
@@ -127,12 +128,14 @@ describe('the demo data', () => {
     expect(answer).toMatchObject({ status: 200, body: { data: user } });
   });
 
-  it('401 for otp@demo.test, who needs a code', async () => {
+  it('401 for otp@demo.test, who needs a code, and 200 with one', async () => {
     const otp = { email: 'otp@demo.test', password: 'demo-password' };
+    const signIn = (more: object) => makeCaller(service.url).post(AUTHENTICATE, { ...otp, ...more });
 
-    const answer = await makeCaller(service.url).post(AUTHENTICATE, otp);
+    const answer = await signIn({});
 
     expect(answer).toMatchObject({ status: 401, body: { message: expect.stringContaining('code is needed') } });
+    expect((await signIn({ code: codeAt(0) })).status).toBe(200);
   });
 
   it('has six users, one of them with a second factor', async () => {
