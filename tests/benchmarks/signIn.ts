@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { makeCaller } from '../harness/caller.ts';
+import { givenDirectory, removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+
+/** What signing in promises, measured on a service of its own: `npm run bench:sign-in`, with `-- embedded` on the embedded database. */
+
+const LIST = '/services/operations/v1/operations/boards/list';
+const AUTHENTICATE = '/v1/authenticate';
+const FLOOD_SECONDS = 10;
+const FLOODING = 8;
+const SAMPLES = 200;
+const right = { email: 'member@demo.test', password: 'demo-password' };
+
+const settings = {
+  JWT_SECRET: randomBytes(32).toString('hex'),
+  RATE_LIMIT_PER_MINUTE: '100000000',
+  TRUST_PROXY: '127.0.0.1',
+  LOG_LEVEL: 'warn',
+};
+
+const remove = process.argv.includes('embedded') ? await useEmbedded() : await useServer();
+try {
+  await runToEnd(['server/cli/main.ts', 'demo'], settings);
+  const { url } = await startService(settings);
+  const member = await signIn(url);
+  const asNobody = makeCaller(url);
+  await measureList(1);
+
+  const idle = await measureList(5);
+  const [flood, busy] = await Promise.all([measureFlood(), measureList(FLOOD_SECONDS)]);
+  console.log(`boards/list while idle: p50 ${idle.p50} ms, p99 ${idle.p99} ms`);
+  console.log(`boards/list in a flood of sign-ins: p50 ${busy.p50} ms, p99 ${busy.p99} ms`);
+  console.log(`sign-ins: ${flood.toFixed(1)} a second, ${FLOODING} at once`);
+
+  const { unknown, wrong } = await measureGuesses();
+  const difference = (Math.abs(unknown - wrong) / Math.min(unknown, wrong)) * 100;
+  console.log(`unknown e-mail: median ${unknown.toFixed(2)} ms; wrong password: median ${wrong.toFixed(2)} ms`);
+  console.log(`they differ by ${difference.toFixed(2)} % over ${SAMPLES} samples each, one after the other`);
+
+  /** Asks for boards at a steady pace, whether or not the answer before has come. */
+  async function measureList(seconds: number) {
+    const times: Promise<number>[] = [];
+    for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
+      times.push(timeOf(() => member.post(LIST), 200));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const sorted = (await Promise.all(times)).sort((one, other) => one - other);
+    return { p50: at(sorted, 0.5).toFixed(1), p99: at(sorted, 0.99).toFixed(1) };
+  }
+
+  async function measureFlood(): Promise<number> {
+    const end = performance.now() + FLOOD_SECONDS * 1000;
+    let count = 0;
+    const keepSigningIn = async () => {
+      while (performance.now() < end) {
+        await timeOf(() => asNobody.post(AUTHENTICATE, right), 200);
+        count++;
+      }
+    };
+    await Promise.all(Array.from({ length: FLOODING }, keepSigningIn));
+    return count / FLOOD_SECONDS;
+  }
+
+  /** Each from an address of its own: nobody is slowed down for guessing. */
+  async function measureGuesses() {
+    const times = { unknown: [] as number[], wrong: [] as number[] };
+    for (let sample = 0; sample < SAMPLES; sample++) {
+      const headers = { 'x-forwarded-for': `10.0.${sample >> 8}.${sample & 255}` };
+      const guess = (email: string) =>
+        timeOf(() => asNobody.post(AUTHENTICATE, { email, password: 'wrong-password' }, headers), 401);
+      times.unknown.push(await guess('nobody@demo.test'));
+      times.wrong.push(await guess(right.email));
+    }
+    const median = (all: number[]) =>
+      at(
+        all.sort((one, other) => one - other),
+        0.5,
+      );
+    return { unknown: median(times.unknown), wrong: median(times.wrong) };
+  }
+} finally {
+  await removeProcesses();
+  await remove();
+}
+
+async function timeOf(call: () => Promise<{ status: number }>, expected: number): Promise<number> {
+  const start = performance.now();
+  const { status } = await call();
+  if (status !== expected) throw new Error(`${status} instead of ${expected}`);
+  return performance.now() - start;
+}
+
+function at(sorted: number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
+}
+
+async function useEmbedded(): Promise<() => Promise<void>> {
+  Object.assign(settings, { DATA_DIR: await givenDirectory() });
+  return async () => {};
+}
+
+async function useServer(): Promise<() => Promise<void>> {
+  const { url } = await findTestServer();
+  if (url === undefined) throw new Error('No PostgreSQL server is in reach: add -- embedded.');
+  const pathname = `/deckhand_bench_${randomBytes(6).toString('hex')}`;
+  Object.assign(settings, { DATABASE_URL: Object.assign(new URL(url), { pathname }).href });
+  await createDatabase(Object.assign(new URL(url), { pathname }).href);
+  return async () => void (await onServer(url, `drop database ${pathname.slice(1)} with (force)`));
+}
