@@ -21,6 +21,10 @@ export const Plan = z
   })
   .meta({ id: 'Plan' });
 
+function hasHundredths(currency: string): boolean {
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits === 2;
+}
+
 /** Puts a line into the catalogue, or changes the one that is there. */
 export const PlanSet = z.object({
   product,
@@ -34,7 +38,8 @@ export const PlanSet = z.object({
     .string()
     .trim()
     .toUpperCase()
-    .regex(/^[A-Z]{3}$/, { error: 'must be the three letters of a currency, such as EUR' })
+    .regex(/^[A-Z]{3}$/, { error: 'must be the three letters of a currency, such as EUR', abort: true })
+    .refine(hasHundredths, { error: 'must be a currency that is divided into hundredths' })
     .default('EUR')
     .meta({ description: 'The currency; EUR when not sent.' }),
   is_active: flag.meta({ description: 'Whether it can be chosen.' }),

@@ -133,10 +133,20 @@ describe('POST /v1/authenticate', () => {
     expect(answer.body).toEqual({ error: true, message: 'The body is not valid JSON.' });
   });
 
+  it('400 for a password that makes the body too large', async () => {
+    const answer = await (await nobody()).post(AUTHENTICATE, {
+      email: 'a@b.test',
+      password: 'x'.repeat(1024 * 1024),
+    });
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: true, message: 'The body is too large: at most 1 MiB.' });
+  });
+
   it('takes a password as it is sent, whatever it holds', async () => {
     const user = await givenUser();
 
-    for (const password of ['a\0b', '\ud800', 'x'.repeat(100_000)]) {
+    for (const password of ['a\0b', '\ud800', 'x'.repeat(1_000_000)]) {
       expect((await (await nobody()).post(AUTHENTICATE, { email: user.email, password })).status).toBe(401);
     }
   });

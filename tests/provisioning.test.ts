@@ -216,6 +216,7 @@ describe('plans and trials', () => {
     [{ price_cents: -1 }, 'price_cents'],
     [{ price_cents: 1.5 }, 'price_cents'],
     [{ currency: 'euro' }, 'currency'],
+    [{ currency: 'JPY' }, 'currency'],
     [{ period: 'week' }, 'period'],
   ])('422 for a plan with %j', async (more, field) => {
     const admin = await asSuperadmin();

@@ -81,7 +81,7 @@ function completeOperation(
   };
 }
 
-const IN_PROJECT: ReadonlySet<string> = new Set(['viewer', 'member', 'owner']);
+const IN_PROJECT: ReadonlySet<string> = new Set(['viewer', 'member', 'owner', 'ownerOrSuperadmin', 'billing']);
 
 const PROJECT_HEADER = {
   name: 'X-Project-Id',
