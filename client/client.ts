@@ -1,40 +1,89 @@
-import { createTRPCClient, httpBatchLink, TRPCClientError } from '@trpc/client';
+import { createTRPCUntypedClient } from '@trpc/client';
+import { httpBatchLink } from '@trpc/client/links/httpBatchLink';
+import { splitLink } from '@trpc/client/links/splitLink';
 import superjson from 'superjson';
-import type { AppRouter } from '../server/routers/app.ts';
+import type { CallOptions } from './calls.ts';
+import { errorOf, readableAnswer } from './errors.ts';
+import { ending, isSignIn, retrying, signingIn } from './links.ts';
+import type { Procedures } from './procedures.ts';
+import { openSession, type SessionOptions } from './session.ts';
 
-export type ClientOptions = {
+export type * from './calls.ts';
+export { DeckhandError, isRefusal, type Refusal, type RefusalData } from './errors.ts';
+export type * from './procedures.ts';
+export type { SessionOptions, SignedIn, SignIn } from './session.ts';
+
+export type ClientOptions = SessionOptions & {
   /** Where the service listens, as in `http://127.0.0.1:3000`. */
   url: string;
-  /** The Bearer token that `auth.authenticate` returned; a function is asked before each request. */
-  token?: string | (() => string | undefined);
   /** The project to act in; without it, the user's default project. */
-  projectId?: number;
+  projectId?: number | undefined;
+  /** How often at most to repeat a call that failed and is safe to repeat; 3 when not given. */
+  retries?: number | undefined;
+  /** Sends the requests, instead of the platform's own `fetch`. */
+  fetch?: typeof fetch | undefined;
 };
 
-export type Client = ReturnType<typeof createClient>;
+export type Client = Procedures;
 
 /** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made together travel together. */
-export function createClient({ url, token, projectId }: ClientOptions) {
-  return createTRPCClient<AppRouter>({
+export function createClient(options: ClientOptions): Client {
+  const { projectId, retries = 3 } = options;
+  const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
+
+  const sender = createTRPCUntypedClient({
     links: [
-      httpBatchLink({
-        url: `${url.replace(/\/+$/, '')}/trpc`,
-        transformer: superjson,
-        methodOverride: 'POST',
-        maxItems: 50,
-        headers: () => {
-          const current = typeof token === 'function' ? token() : token;
-          return {
-            ...(current && { authorization: `Bearer ${current}` }),
-            ...(projectId !== undefined && { 'x-project-id': String(projectId) }),
-          };
-        },
+      ending(),
+      signingIn(session),
+      retrying(retries),
+      splitLink({
+        condition: isSignIn,
+        true: httpBatchLink({ ...requests(options), maxItems: 1 }),
+        false: httpBatchLink({
+          ...requests(options),
+          maxItems: 50,
+          headers: () => {
+            const token = session.token();
+            return {
+              ...(token && { authorization: `Bearer ${token}` }),
+              ...(projectId !== undefined && { 'x-project-id': String(projectId) }),
+            };
+          },
+        }),
       }),
     ],
   });
+
+  const client = procedureAt([], async (path, kind, input, { signal } = {}) => {
+    try {
+      signal?.throwIfAborted();
+      return await sender[kind](path, input, { signal });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw errorOf(error);
+    }
+  }) as Client;
+  return client;
 }
 
-/** Whether a call was refused by the service: `error.data.httpStatus` and, for a 422, `error.data.errors` say why. */
-export function isRefusal(error: unknown): error is TRPCClientError<AppRouter> {
-  return error instanceof TRPCClientError;
+function requests({ url, fetch: send }: ClientOptions) {
+  return {
+    url: `${url.replace(/\/+$/, '')}/trpc`,
+    transformer: superjson,
+    methodOverride: 'POST' as const,
+    fetch: async (address: unknown, request: unknown) =>
+      readableAnswer(await (send ?? fetch)(address as string, request as RequestInit)),
+  };
+}
+
+type Send = (path: string, kind: 'query' | 'mutation', input: unknown, options?: CallOptions) => Promise<unknown>;
+
+/** `client.cards.create.mutate(input)` sends `cards.create`: whatever is asked for is a further part of the path. */
+function procedureAt(path: string[], send: Send): unknown {
+  return new Proxy(() => undefined, {
+    // A client that is awaited, as the result of an async function is, must not pass for a promise.
+    get: (_, name) => (typeof name === 'symbol' || name === 'then' ? undefined : procedureAt([...path, name], send)),
+    apply: (_, __, [input, options]: [unknown, CallOptions?]) =>
+      send(path.slice(0, -1).join('.'), path.at(-1) === 'query' ? 'query' : 'mutation', input, options),
+  });
 }

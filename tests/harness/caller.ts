@@ -14,7 +14,7 @@ export type TestCaller = {
 export function makeCaller(url: string, token?: string, projectId?: number): TestCaller {
   return {
     token,
-    rpc: createClient({ url, token, projectId }),
+    rpc: createClient({ url, token, projectId, retries: 0 }),
     in: (id) => makeCaller(url, token, id),
     post: async (path, body, headers) => {
       const response = await fetch(`${url}/api${path}`, {

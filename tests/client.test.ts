@@ -1,0 +1,166 @@
+import { sql } from 'kysely';
+import { describe, expect, it, vi } from 'vitest';
+import { type ClientOptions, createClient, isRefusal } from '../client/client.ts';
+import { query } from '../server/database/query.ts';
+import { errorOf, givenClient } from './harness/client.ts';
+import { codeAt, givenProtectedUser } from './harness/codes.ts';
+import { givenService, testService } from './harness/service.ts';
+import { givenMember, givenProject, givenToken, givenUser, PASSWORD, type TestUser, testEm } from './harness/world.ts';
+
+describe('a client that signs in', () => {
+  it('does so before its first calls, once', async () => {
+    const { client, called } = await givenSigningIn();
+
+    await Promise.all([client.boards.list.query(), client.tags.list.query({})]);
+    await client.boards.list.query();
+
+    expect(called()).toEqual(['auth.authenticate', 'boards.list,tags.list', 'boards.list']);
+  });
+
+  it('renews an expired token once for all calls that need it, and repeats them', async () => {
+    const { client, called, user } = await givenSigningIn();
+    await client.boards.list.query();
+    await givenExpiredSessions(user);
+
+    const [{ card }] = await Promise.all([client.cards.create.mutate({ title: 'Kept' }), client.boards.list.query()]);
+
+    expect(card.title).toBe('Kept');
+    expect(called().filter((name) => name === 'auth.authenticate')).toHaveLength(2);
+  });
+
+  it('401 if the new token is refused too', async () => {
+    const broken: typeof fetch = (address, request) =>
+      fetch(address, { ...request, headers: { ...(request!.headers as object), authorization: 'Bearer broken' } });
+    const { client, called } = await givenSigningIn({ fetch: broken });
+
+    const error = await errorOf(client.boards.list.query());
+
+    expect(error.status).toBe(401);
+    expect(called()).toEqual(['auth.authenticate', 'boards.list', 'auth.authenticate', 'boards.list']);
+  });
+
+  it('tells of the token, which later clients go on with', async () => {
+    const onSignIn = vi.fn();
+    const first = await givenSigningIn({ onSignIn });
+    await first.client.boards.list.query();
+
+    const [{ token, email }] = onSignIn.mock.lastCall!;
+    const second = await givenSigningIn({ token });
+    await second.client.boards.list.query();
+
+    expect(email).toBe(first.user.email);
+    expect(second.called()).toEqual(['boards.list']);
+  });
+
+  it('401 with a wrong password, without asking for a code', async () => {
+    const code = vi.fn();
+    const { email } = await givenUser();
+    const { client } = await givenSigningIn({ signIn: { email, password: 'wrong', code } });
+
+    const error = await errorOf(client.boards.list.query());
+
+    expect(error).toMatchObject({ status: 401, message: 'The e-mail address or the password is wrong.' });
+    expect(code).not.toHaveBeenCalled();
+  });
+
+  it('asks for the code of a second factor, and not again while the device is remembered', async () => {
+    const user = await givenProtectedUser();
+    await givenMember(user, await givenProject(), 'member');
+    const code = vi.fn(async () => codeAt(0));
+    const { client, called } = await givenSigningIn({ signIn: { email: user.email, password: PASSWORD, code } });
+
+    for (const _ of ['new', 'remembered', 'still remembered']) {
+      await client.boards.list.query();
+      await givenExpiredSessions(user);
+    }
+
+    expect(code).toHaveBeenCalledOnce();
+    expect(called().filter((name) => name === 'auth.authenticate')).toHaveLength(4);
+  });
+
+  it('takes a recovery code', async () => {
+    const { email } = await givenProtectedUser({ recoveryCodes: ['a-code'] });
+    const signIn = { email, password: PASSWORD, code: 'a-code', is_recovery: true };
+    const { client } = await givenSigningIn({ signIn });
+
+    expect(await client.projects.listOwn.query({})).toMatchObject({ projects: [] });
+  });
+
+  it('401 with a wrong code', async () => {
+    const { email } = await givenProtectedUser();
+    const { client } = await givenSigningIn({ signIn: { email, password: PASSWORD, code: () => '000000' } });
+
+    expect(await errorOf(client.boards.list.query())).toMatchObject({
+      status: 401,
+      message: 'The code is wrong, or was used before.',
+    });
+  });
+});
+
+describe('a client with a token alone', () => {
+  it('401, and nothing is repeated', async () => {
+    const { client, called, user } = await givenSigningIn({ signIn: undefined });
+
+    expect((await errorOf(client.boards.list.query())).status).toBe(401);
+    expect(called()).toEqual(['boards.list']);
+
+    const { client: another } = await givenSigningIn({ signIn: undefined, token: await givenToken(user) });
+    expect(await another.boards.list.query()).toEqual({ boards: [] });
+  });
+});
+
+describe('an error', () => {
+  it('has the status, the message and the fields of a 422', async () => {
+    const { client } = await givenSigningIn();
+
+    const error = await errorOf(client.cards.create.mutate({ title: '', group_id: 0 }));
+
+    expect(isRefusal(error)).toBe(true);
+    expect(error).toMatchObject({
+      name: 'DeckhandError',
+      status: 422,
+      message: 'title is required. (and 1 more)',
+      fields: { title: ['title is required.'], group_id: ['group_id must be at least 1.'] },
+    });
+  });
+
+  it('has no fields otherwise', async () => {
+    const { client } = await givenSigningIn();
+
+    expect(await errorOf(client.cards.get.query({ id: 2_147_483_647 }))).toMatchObject({ status: 404, fields: {} });
+  });
+
+  it('has no status when no answer came, and says what to look at', async () => {
+    const error = await errorOf(createClient({ url: 'http://127.0.0.1:2', retries: 0 }).boards.list.query());
+
+    expect(isRefusal(error)).toBe(false);
+    expect(error.status).toBeUndefined();
+    expect(error.message).toMatch(
+      /^No answer came \(fetch failed: connect ECONNREFUSED 127\.0\.0\.1:2\)\. Check the url, and that the service runs\./,
+    );
+  });
+
+  it('429 tells when to try again', async () => {
+    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '1' });
+    const client = createClient({ url, retries: 0 });
+    await errorOf(client.boards.list.query());
+
+    const error = await errorOf(client.boards.list.query());
+
+    expect(error.status).toBe(429);
+    expect(error.retryAfterSeconds).toBeGreaterThanOrEqual(1);
+    expect(error.retryAfterSeconds).toBeLessThanOrEqual(60);
+  });
+});
+
+/** A client of the test service, with a user of its own. */
+async function givenSigningIn(options: Partial<ClientOptions> = {}) {
+  const { url } = await testService();
+  const user = await givenUser({ project: await givenProject() });
+  const signIn = { email: user.email, password: PASSWORD };
+  return { user, ...givenClient({ url, signIn, ...options }) };
+}
+
+async function givenExpiredSessions({ id }: TestUser) {
+  await query(await testEm(), sql`update sessions set expires_at = now() where user_id = ${id}`);
+}

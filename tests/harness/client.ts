@@ -1,0 +1,59 @@
+import superjson from 'superjson';
+import { expect } from 'vitest';
+import { type ClientOptions, createClient, DeckhandError } from '../../client/client.ts';
+
+/** A client that keeps a record of its requests. */
+export function givenClient(options: ClientOptions) {
+  const requests: { path: string; inputs: Record<string, { json: unknown }> }[] = [];
+  const client = createClient({
+    ...options,
+    fetch: (address, request) => {
+      requests.push({ path: new URL(String(address)).pathname, inputs: JSON.parse(String(request!.body)) });
+      return (options.fetch ?? fetch)(address, request);
+    },
+  });
+  return {
+    client,
+    /** The procedures of each request. */
+    called: () => requests.map(({ path }) => path.replace('/trpc/', '')),
+    /** The first input of each request. */
+    sent: () => requests.map(({ inputs }) => inputs[0]?.json),
+  };
+}
+
+export type GivenAnswer = () => Promise<Response>;
+
+/** A client whose requests are answered one after the other as given, without a service. */
+export function givenAnswers(options: Partial<ClientOptions>, ...answers: GivenAnswer[]) {
+  return givenClient({ url: 'http://service.test', ...options, fetch: () => answers.shift()!() });
+}
+
+/** The answer to the calls of one request. */
+export const success =
+  (...results: unknown[]): GivenAnswer =>
+  async () =>
+    Response.json(results.map((result) => ({ result: { data: superjson.serialize(result) } })));
+
+export function refusal(httpStatus: number, more: object = {}, message = 'Refused.'): GivenAnswer {
+  const data = { code: 'REFUSED', httpStatus, ...more };
+  return async () =>
+    Response.json([{ error: superjson.serialize({ message, code: -1, data }) }], { status: httpStatus });
+}
+
+/** What something between client and service answers. */
+export const page =
+  (status: number, headers: Record<string, string> = {}): GivenAnswer =>
+  async () =>
+    new Response('<h1>A page</h1>', { status, headers: { 'content-type': 'text/html', ...headers } });
+
+export const networkFailure: GivenAnswer = () => Promise.reject(new TypeError('fetch failed'));
+
+/** What a call throws, signals aside. */
+export async function errorOf(call: Promise<unknown>): Promise<DeckhandError> {
+  const error = await call.then(
+    () => undefined,
+    (thrown) => thrown,
+  );
+  expect(error).toBeInstanceOf(DeckhandError);
+  return error;
+}

@@ -1,0 +1,208 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Client } from '../../client/client.ts';
+import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+describe('a call that failed', () => {
+  const LIST = (client: Client) => client.boards.list.query();
+  const CREATE = (client: Client) => client.cards.create.mutate({ title: 'Once' });
+
+  it.each([
+    ['no answer', networkFailure],
+    ['502', page(502)],
+    ['503', page(503)],
+    ['504', page(504)],
+    ['429', refusal(429)],
+  ])('is repeated after %s if it is a query, ever later', async (_, failure) => {
+    const { client, pauses } = givenImpatience(failure, failure, failure, success({ boards: [] }));
+
+    expect(await LIST(client)).toEqual({ boards: [] });
+    expect(pauses()).toEqual([250, 500, 1000]);
+  });
+
+  it.each([
+    ['no answer', undefined, networkFailure],
+    ['502', 502, page(502)],
+    ['503', 503, page(503)],
+    ['504', 504, page(504)],
+    ['500', 500, refusal(500)],
+  ])('is not repeated after %s if it is a mutation', async (_, status, failure) => {
+    const { client, called } = givenImpatience(failure);
+
+    expect((await errorOf(CREATE(client))).status).toBe(status);
+    expect(called()).toHaveLength(1);
+  });
+
+  it.each([400, 403, 404, 422, 500])('is not repeated after %i', async (status) => {
+    const { client, called } = givenImpatience(refusal(status));
+
+    expect((await errorOf(LIST(client))).status).toBe(status);
+    expect(called()).toHaveLength(1);
+  });
+
+  it('is repeated after a 429 even if it is a mutation, not before the service said', async () => {
+    const { client, pauses } = givenImpatience(
+      refusal(429, { retryAfterSeconds: 60 }),
+      success({ card: { title: 'Once' } }),
+    );
+
+    expect(await CREATE(client)).toMatchObject({ card: { title: 'Once' } });
+    expect(pauses()).toEqual([60_250]);
+  });
+
+  it('waits for the moment that Retry-After names, where no service answered', async () => {
+    const { client, pauses } = givenImpatience(page(503, { 'retry-after': '7' }), success({ boards: [] }));
+
+    await LIST(client);
+
+    expect(pauses()).toEqual([7250]);
+  });
+
+  it('is thrown at once if it would have to wait for more than a minute', async () => {
+    const { client, called } = givenImpatience(refusal(429, { retryAfterSeconds: 61 }));
+
+    expect(await errorOf(LIST(client))).toMatchObject({ status: 429, retryAfterSeconds: 61 });
+    expect(called()).toHaveLength(1);
+  });
+
+  it('is thrown after three repetitions, or as many as were wished', async () => {
+    const usual = givenImpatience(...Array(9).fill(networkFailure));
+    await errorOf(LIST(usual.client));
+    expect(usual.called()).toHaveLength(4);
+
+    const never = givenAnswers({ retries: 0 }, networkFailure);
+    await errorOf(LIST(never.client));
+    expect(never.called()).toHaveLength(1);
+  });
+});
+
+describe('a signal', () => {
+  it('ends the waiting for another attempt', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { client, called } = givenAnswers({}, refusal(429, { retryAfterSeconds: 30 }));
+    const controller = new AbortController();
+
+    const thrown = client.boards.list.query(undefined, { signal: controller.signal }).catch((error) => error);
+    await vi.advanceTimersByTimeAsync(1000);
+    controller.abort(new Error('Enough.'));
+
+    expect(await thrown).toEqual(new Error('Enough.'));
+    expect(called()).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('ends its own call alone, of those that travel together', async () => {
+    const { promise, resolve } = Promise.withResolvers<Response>();
+    const { client } = givenAnswers({}, () => promise);
+    const controller = new AbortController();
+
+    const ended = client.boards.list.query(undefined, { signal: controller.signal }).catch((error) => error);
+    const other = client.boards.list.query();
+    controller.abort();
+
+    expect(await ended).toMatchObject({ name: 'AbortError' });
+    resolve(await success({ boards: [] }, { boards: [] })());
+    expect(await other).toEqual({ boards: [] });
+  });
+
+  it('that was given before the call keeps it from being sent', async () => {
+    const { client, called } = givenAnswers({});
+
+    const thrown = await client.boards.list.query({}, { signal: AbortSignal.abort() }).catch((error) => error);
+
+    expect(thrown).toMatchObject({ name: 'AbortError' });
+    expect(called()).toEqual([]);
+  });
+});
+
+describe('an answer', () => {
+  it('says so when something else answered', async () => {
+    const { client } = givenAnswers({}, page(200));
+
+    expect(await errorOf(client.boards.list.query())).toMatchObject({
+      status: 200,
+      message: expect.stringMatching(/^The answer, with status 200, is not one of Deckhand's\. Check the url/),
+    });
+  });
+});
+
+describe('a client that signs in', () => {
+  const WANTED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
+  const user = { email: 'a@example.test', password: 'a password' };
+
+  it('sends a code that is a text once, and from then on the token of the remembered device', async () => {
+    const { client, sent } = givenAnswers(
+      { signIn: { ...user, code: 'recovery', is_recovery: true } },
+      success({ token: 'first' }),
+      refusal(401),
+      success({ token: 'second' }),
+      success({ boards: [] }),
+    );
+
+    await client.boards.list.query();
+
+    const [first, , second] = sent();
+    expect(first).toEqual({ ...user, code: 'recovery', is_recovery: true });
+    expect(second).toEqual({ ...user, token: 'first' });
+  });
+
+  it('asks for a code when one is wanted, and again when the device is remembered no more', async () => {
+    const codes = ['111111', '222222'];
+    const { client, sent } = givenAnswers(
+      { signIn: { ...user, code: async () => codes.shift() } },
+      ...[WANTED, success({ token: 'first' }), success({ boards: [] })],
+      ...[refusal(401), success({ token: 'second' }), success({ boards: [] })],
+      ...[refusal(401), WANTED, success({ token: 'third' }), success({ boards: [] })],
+    );
+
+    for (const _ of ['new', 'remembered', 'remembered no more']) await client.boards.list.query();
+
+    expect(sent().filter(Boolean)).toEqual([
+      user,
+      { ...user, code: '111111', is_recovery: false },
+      { ...user, token: 'first' },
+      { ...user, token: 'second' },
+      { ...user, token: 'second', code: '222222', is_recovery: false },
+    ]);
+  });
+
+  it('does not sign in again for a call that was refused before a renewal, but learns of it later', async () => {
+    const { promise: late, resolve } = Promise.withResolvers<Response>();
+    const { client, called } = givenAnswers(
+      { signIn: user, token: 'old' },
+      ...[refusal(401), () => late, success({ token: 'new' }), success({ boards: [] }), success({ card: {} })],
+    );
+
+    const [listed, created] = [client.boards.list.query(), client.cards.create.mutate({ title: 'Kept' })];
+    await listed;
+    resolve(await refusal(401)());
+    await created;
+
+    expect(called()).toEqual(['boards.list', 'cards.create', 'auth.authenticate', 'boards.list', 'cards.create']);
+  });
+
+  it('401 when it is given no code', async () => {
+    const { client, called } = givenAnswers({ signIn: { ...user, code: () => undefined } }, WANTED);
+
+    expect(await errorOf(client.boards.list.query())).toMatchObject({
+      status: 401,
+      message: 'This account is protected by a second factor: a code is needed.',
+    });
+    expect(called()).toEqual(['auth.authenticate']);
+  });
+});
+
+/** The same as `givenAnswers`; but pauses pass at once, and are as long as chance allows. */
+function givenImpatience(...answers: GivenAnswer[]) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync');
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  const setTimer = vi.spyOn(globalThis, 'setTimeout');
+  return {
+    ...givenAnswers({}, ...answers),
+    pauses: () => setTimer.mock.calls.flatMap(([, milliseconds]) => milliseconds || []),
+  };
+}
