@@ -18,6 +18,8 @@ export type Procedure = {
   name: string;
   type: TRPCProcedureType;
   access: Access;
+  /** What it does, in a few words; only where it has a REST path. */
+  summary: string | undefined;
   input: z.ZodType | undefined;
   output: z.ZodType;
   /** Absent where it can be reached over RPC only. */
@@ -31,8 +33,9 @@ export const procedures: Procedure[] = Object.entries(
   appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>,
 ).map(([name, { _def }]) => {
   const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
-  const { rest, command, access = 'anyone' } = _def.meta as Meta;
-  return { name, type: _def.type, access, input: inputs[0], output, rest, command };
+  const { rest, openapi, command, access = 'anyone' } = _def.meta as Meta;
+  const summary = openapi?.summary;
+  return { name, type: _def.type, access, summary, input: inputs[0], output, rest, command };
 });
 
 export const restProcedures = procedures.filter(

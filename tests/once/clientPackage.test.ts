@@ -1,0 +1,188 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Client, ClientOptions } from '../../client/client.ts';
+import { procedures } from '../../server/http/procedures.ts';
+import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
+import { givenService } from '../harness/service.ts';
+import { givenProject, givenUser, PASSWORD } from '../harness/world.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** An empty project into which the package was installed, and a service that it can call. */
+let project: string;
+let service: { url: string; email: string };
+
+beforeAll(async () => {
+  [project, service] = await Promise.all([givenInstalledClient(), givenServiceWithUser()]);
+}, 60_000);
+afterAll(removeProcesses);
+
+describe('the packed client', () => {
+  it('is installed alone', async () => {
+    const installed = await readdir(join(project, 'node_modules'));
+    const contents = await readdir(join(project, 'node_modules/deckhand-client'));
+
+    expect(installed.filter((name) => !name.startsWith('.'))).toEqual(['deckhand-client']);
+    expect(contents.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([]);
+  });
+
+  it.each(['nodenext', 'bundler'])('compiles strictly, its declarations included (%s)', async (moduleResolution) => {
+    const examples = await givenExamples();
+
+    expect(examples.length).toBeGreaterThan(2);
+    expect(await compile(strictly(moduleResolution), 'right.ts', ...examples)).toEqual([]);
+  });
+
+  it('makes compile errors of what the service does not know', async () => {
+    await writeFile(
+      join(project, 'wrong.ts'),
+      `import { createClient } from 'deckhand-client';
+const client = createClient({ url: '' });
+await client.cards.create.mutate({ titel: 'A wrong field' });
+await client.cards.create.mutate({ title: 7 });
+await client.cards.create.mutate({ title: 'A wrong choice', priority: 'highest' });
+await client.cards.conjure.mutate({ title: 'A wrong procedure' });
+await client.cards.create.query({ title: 'A mutation is no query' });
+(await client.boards.list.query()).boards[0]?.colour;
+`,
+    );
+
+    const errors = await compile(strictly('nodenext'), 'wrong.ts');
+
+    expect(errors).toEqual([
+      expect.stringMatching(/^wrong\.ts\(3,.*'titel' does not exist/),
+      expect.stringMatching(/^wrong\.ts\(4,.*Type 'number' is not assignable to type 'string'/),
+      expect.stringMatching(/^wrong\.ts\(5,.*Type '"highest"' is not assignable/),
+      expect.stringMatching(/^wrong\.ts\(6,.*Property 'conjure' does not exist/),
+      expect.stringMatching(/^wrong\.ts\(7,.*Property 'query' does not exist/),
+      expect.stringMatching(/^wrong\.ts\(8,.*Property 'colour' does not exist/),
+    ]);
+  });
+
+  it('has the types of the router, procedure by procedure', async () => {
+    const comparisons = procedures.map(({ name }, index) => {
+      const path = name.replace(/[^.]+\.?/g, (part) => `['${part.replace('.', '')}']`);
+      return `export const same${index}: Same<Procedures${path}, Packed${path}, '${name}'> = '${name}';`;
+    });
+    await writeFile(join(project, 'same.ts'), COMPARE + comparisons.join('\n'));
+
+    const settings = { extends: join(ROOT, 'tsconfig.json'), include: [], compilerOptions: { types: [] } };
+    const differences = await compile(settings, 'same.ts');
+
+    expect(comparisons).not.toEqual([]);
+    expect(differences).toEqual([]);
+  });
+
+  it('calls a running service', async () => {
+    const { stdout } = await run(process.execPath, ['right.ts'], {
+      cwd: project,
+      env: { URL: service.url, EMAIL: service.email, PASSWORD },
+    });
+
+    expect(JSON.parse(stdout)).toEqual({
+      title: 'From a package',
+      year: new Date().getFullYear(),
+      boards: 0,
+      status: 422,
+      fields: { title: ['title is required.'] },
+    });
+  });
+
+  it('needs nothing but what browsers have', async () => {
+    const code = await readFile(join(project, 'node_modules/deckhand-client/client.js'), 'utf8');
+    const browser = { fetch, setTimeout, clearTimeout, AbortController, Headers, Response, URL };
+
+    const { createClient }: { createClient: (options: ClientOptions) => Client } = runInNewContext(
+      code.replace(/^export \{(.*)\};$/m, '({$1})'),
+      browser,
+    );
+    const client = createClient({ url: service.url, signIn: { email: service.email, password: PASSWORD } });
+
+    expect(await client.boards.list.query()).toEqual({ boards: [] });
+  });
+});
+
+const RIGHT = `import { type Card, createClient, isRefusal } from 'deckhand-client';
+
+const { URL: url = '', EMAIL: email = '', PASSWORD: password = '' } = process.env;
+const client = createClient({ url, signIn: { email, password } });
+const { card } = await client.cards.create.mutate({ title: 'From a package', priority: 'high' });
+const { boards } = await client.boards.list.query();
+const same: Card = card;
+try {
+  await client.cards.create.mutate({ title: '' });
+} catch (error) {
+  if (!isRefusal(error)) throw error;
+  const { status, fields } = error;
+  console.log(JSON.stringify({ title: same.title, year: card.created_at.getFullYear(), boards: boards.length, status, fields }));
+}
+
+declare const process: { env: Record<string, string | undefined> };
+`;
+
+const COMPARE = `import type { Procedures as Packed } from 'deckhand-client';
+import type { Procedures } from '${ROOT}/client/procedures.ts';
+
+type Same<One, Other, Name> = Comparable<Parts<One>> extends Comparable<Parts<Other>> ? Name : never;
+type Comparable<T> = <U>() => U extends T ? 1 : 2;
+type Parts<T> = { [Kind in keyof T]: T[Kind] extends (...parts: infer Sent) => Promise<infer Answer>
+  ? [Told<Sent[0 & keyof Sent]>, Told<Answer>] : never };
+/** A choice may be sent as '' for none; the package doesn't tell. */
+type Told<T> = T extends Date ? T : T extends object ? { [Key in keyof T]: Told<T[Key]> } : Exclude<T, ''>;
+
+`;
+
+async function givenInstalledClient(): Promise<string> {
+  const [packed, directory] = await Promise.all([givenDirectory(), givenDirectory()]);
+  const { code, stdout, stderr } = await runToEnd(['client/package/pack.ts', packed]);
+  if (code !== 0) throw new Error(`The client was not packed:\n${stdout}${stderr}`);
+
+  const [tarball] = await readdir(packed);
+  await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(packed, tarball!)], { cwd: directory });
+  await writeFile(join(directory, 'right.ts'), RIGHT);
+  return directory;
+}
+
+/** The examples of the guide, which is the README.md of the package. */
+async function givenExamples(): Promise<string[]> {
+  const guide = await readFile(join(project, 'node_modules/deckhand-client/README.md'), 'utf8');
+  const examples = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code], index) => ({ code, name: `${index}.ts` }));
+  for (const { code, name } of examples) await writeFile(join(project, name), code!);
+  return examples.map(({ name }) => name);
+}
+
+async function givenServiceWithUser() {
+  const { url } = await givenService();
+  const { email } = await givenUser({ project: await givenProject() });
+  return { url, email };
+}
+
+/** The compiler's complaints, a line each. */
+async function compile(settings: object, ...files: string[]): Promise<string[]> {
+  await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ ...settings, files }));
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  // Several checkers would each work out the router's types again.
+  return run(process.execPath, [tsc, '--pretty', 'false', '--checkers', '1'], { cwd: project }).then(
+    () => [],
+    ({ stdout }: { stdout: string }) => stdout.split('\n').filter((line) => /^\S/.test(line)),
+  );
+}
+
+const strictly = (moduleResolution: string) => ({
+  compilerOptions: {
+    target: 'es2022',
+    module: moduleResolution === 'bundler' ? 'esnext' : moduleResolution,
+    moduleResolution,
+    noEmit: true,
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    types: [],
+  },
+});
