@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { COMMANDS } from '../../server/cli/commands.ts';
+import { removeProcesses, type StartedService, startService } from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+
+/** Every command of the documentation is run, in the order in which it stands there, in a copy of the project. */
+
+const ROOT = join(import.meta.dirname, '../..');
+const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
+  name.endsWith('.md'),
+);
+const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8');
+
+/** What can't be run inside of a test, and where it is run instead. */
+const RUN_ELSEWHERE: Record<string, string> = {
+  'npm ci && npm start': 'the service below is started as `npm start` does',
+  'npm ci && npm test': 'this is the test',
+  'npm install ./deckhand-client-0.1.0.tgz': 'the test of the package installs it',
+};
+
+type Block = { language: string; code: string };
+
+function blocksOf(page: string): Block[] {
+  const found = textOf(page).matchAll(/^```(\w+)\n(.*?)^```$/gms);
+  return [...found].map(([, language, code]) => ({ language: language!, code: code! }));
+}
+
+const commandsOf = (page: string) =>
+  blocksOf(page)
+    .filter(({ language, code }) => language === 'sh' && !(code.trim() in RUN_ELSEWHERE))
+    .map(({ code }) => code);
+
+const server = await findTestServer();
+let service: StartedService;
+let copy: string;
+let provisioning: Record<string, string>;
+
+beforeAll(async () => {
+  copy = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
+  for (const part of ['client', 'server', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
+    await cp(join(ROOT, part), join(copy, part), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  service = await startService({ DATA_DIR: join(copy, 'data') });
+  if (server.url) {
+    const pathname = `/deckhand_documentation_${randomBytes(6).toString('hex')}`;
+    provisioning = { DATABASE_URL: Object.assign(new URL(server.url), { pathname }).href };
+    await createDatabase(provisioning.DATABASE_URL!);
+  } else provisioning = { DATA_DIR: join(copy, 'provisioning') };
+});
+afterAll(async () => {
+  await removeProcesses();
+  await rm(copy, { recursive: true });
+  if (server.url) {
+    await onServer(server.url, `drop database ${new URL(provisioning.DATABASE_URL!).pathname.slice(1)} with (force)`);
+  }
+});
+
+/** In one shell for a page, since later commands use what earlier ones have set. */
+async function runInShell(script: string, typed = ''): Promise<{ code: number | null; printed: string }> {
+  const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', onService(script)], {
+    cwd: copy,
+    env: { ...process.env, ...provisioning, npm_config_update_notifier: 'false' },
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
+  child.stdin.end(typed);
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { code, printed };
+}
+
+/** The service of the test listens on a port of its own. */
+const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', service.url);
+
+describe('the documentation', () => {
+  it.each(pages.filter((page) => commandsOf(page).length > 0))('%s has commands that work', async (page) => {
+    const { code, printed } = await runInShell(commandsOf(page).join('\n'), 'a good password\n');
+
+    expect(code, printed).toBe(0);
+    expect(printed).not.toContain('"error":true');
+  });
+
+  it('shows for a refusal what is really answered', async () => {
+    const [refusal] = commandsOf('docs/errors.md');
+    const shown = blocksOf('docs/errors.md').find(({ language }) => language === 'json')!;
+
+    const { printed } = await runInShell(`${refusal}`);
+
+    expect(JSON.parse(printed)).toEqual(JSON.parse(shown.code));
+  });
+
+  it('has a program in the README that runs', async () => {
+    const program = blocksOf('README.md').find(({ language }) => language === 'ts')!;
+    await writeFile(join(copy, 'first.ts'), onService(program.code));
+
+    const { code, printed } = await runInShell('npx node first.ts');
+
+    expect(code, printed).toBe(0);
+    expect(printed).toContain('Launch plan');
+  });
+
+  it.each(pages)('%s names scripts, commands, settings and files that exist', (page) => {
+    const text = textOf(page);
+    const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name!);
+
+    const scripts = named(/npm run ([\w:-]+)/g).filter((name) => !(name in packageJson.scripts));
+    const commands = named(/npm run deckhand -- ([a-z]+(?: [a-z-]+)?)/g).filter((name) => !isCommand(name));
+    const links = named(/\]\((?!https?:)([^)#]+)\)/g).filter((path) => !exists(join(ROOT, page, '..', path)));
+
+    expect({ scripts, commands, links }).toEqual({ scripts: [], commands: [], links: [] });
+  });
+});
+
+const isCommand = (name: string) => COMMANDS.has(name) || COMMANDS.has(name.split(' ', 1)[0]!);
+
+function exists(path: string): boolean {
+  try {
+    return readFileSync(path).length >= 0;
+  } catch {
+    return false;
+  }
+}
