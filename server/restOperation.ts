@@ -4,7 +4,7 @@ import type { OpenApiMeta } from 'trpc-to-openapi';
 export type RestOperation = {
   path: string;
   /** The part of the interface that it belongs to. */
-  area: string;
+  area: Area;
   status: 200 | 201;
   message: string;
   errors: readonly ErrorStatus[];
@@ -14,6 +14,8 @@ export type RestOperation = {
   /** Further fields of the success envelope. */
   envelope: Readonly<Record<string, unknown>>;
 };
+
+export type Area = 'Authentication' | 'Operations' | 'Master templates' | 'Platform' | 'Websites';
 
 export type ErrorStatus = 400 | 401 | 403 | 404 | 422 | 429 | 500;
 
@@ -66,7 +68,7 @@ export function rest(path: `/${string}`, options: Options): RestMeta {
   };
 }
 
-function areaOf(path: string): string {
+function areaOf(path: string): Area {
   if (path.startsWith('/v1/')) return 'Authentication';
   if (path.includes('/admin/')) return 'Master templates';
   if (path.startsWith('/services/platforms/')) return 'Platform';

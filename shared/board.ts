@@ -20,13 +20,13 @@ export const Board = z
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
-  .meta({ id: 'Board' });
+  .meta({ id: 'Board', description: 'A board.' });
 export type Board = z.output<typeof Board>;
 
 export const ListedBoard = Board.extend({
   groups_count: z.int().meta({ description: 'How many groups it has.', example: 3 }),
   cards_count: z.int().meta({ description: 'How many cards lie in its groups.', example: 8 }),
-}).meta({ id: 'ListedBoard' });
+}).meta({ id: 'ListedBoard', description: 'A board, with how much is on it.' });
 
 export const BoardList = z.object({
   tool_key: optionalText().meta({ description: 'Only the boards of this tool.', example: 'seo' }),
@@ -38,7 +38,7 @@ export const FullBoard = Board.extend({
   groups: z
     .array(Group.extend({ cards: z.array(Card).meta({ description: 'Its cards in order.' }) }))
     .meta({ description: 'Its groups in order.' }),
-}).meta({ id: 'FullBoard' });
+}).meta({ id: 'FullBoard', description: 'A board with its groups, and their cards.' });
 
 export const BoardGet = z.object({ id });
 

@@ -34,12 +34,12 @@ export const Card = z
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
-  .meta({ id: 'Card' });
+  .meta({ id: 'Card', description: 'A card.' });
 export type Card = z.output<typeof Card>;
 
 export const CreatedCard = Card.extend({
   card_type: z.enum(CARD_TYPES).meta({ description: 'Whether it is a step of a tour.' }),
-}).meta({ id: 'CreatedCard' });
+}).meta({ id: 'CreatedCard', description: 'The card that was created.' });
 
 export const CardCreate = z.object({
   title: text(255).meta({ description: 'Its title.', example: 'Write the launch post' }),

@@ -16,7 +16,7 @@ export const Comment = z
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
-  .meta({ id: 'Comment' });
+  .meta({ id: 'Comment', description: 'A comment on a card.' });
 export type Comment = z.output<typeof Comment>;
 
 /** A comment that replies to nothing, with all that was replied below it, oldest first. */

@@ -22,7 +22,7 @@ export const Group = z
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
-  .meta({ id: 'Group' });
+  .meta({ id: 'Group', description: 'A group of a board.' });
 export type Group = z.output<typeof Group>;
 
 const look = {

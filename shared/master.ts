@@ -11,7 +11,7 @@ export const MASTER_STATUSES = ['open', 'in_progress', 'closed', 'to_check', 'bl
 export const MasterBoard = Board.extend({
   groups_count: z.int().meta({ description: 'How many groups it has.', example: 2 }),
   cards_count: z.int().meta({ description: 'How many cards lie in its groups.', example: 5 }),
-});
+}).meta({ id: 'MasterBoard', description: 'A master board, with how much is on it.' });
 
 const boardContent = {
   description: optionalText().meta({ description: 'Its description.' }),

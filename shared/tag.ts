@@ -16,7 +16,7 @@ export const Tag = z
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
-  .meta({ id: 'Tag' });
+  .meta({ id: 'Tag', description: 'A tag of a project.' });
 export type Tag = z.output<typeof Tag>;
 
 const look = {

@@ -27,7 +27,7 @@ export const AuthenticatedUser = z
     superadmin_billing: z.boolean().meta({ description: 'Whether the user may handle billing of every platform.' }),
     enable_ai: z.boolean().meta({ description: 'Whether AI features are enabled for the user.' }),
   })
-  .meta({ id: 'AuthenticatedUser' });
+  .meta({ id: 'AuthenticatedUser', description: 'The user who signed in, and their token.' });
 export type AuthenticatedUser = z.output<typeof AuthenticatedUser>;
 
 /** What a member may do in a project, from least to most. */

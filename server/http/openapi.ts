@@ -1,21 +1,27 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import packageJson from '../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
-import type { ErrorBody, ErrorStatus, RestOperation } from '../restOperation.ts';
+import type { Area, ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import { exampleOf, type Schema } from './example.ts';
+import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './openapiErrors.ts';
 import { type Procedure, restProcedures } from './procedures.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
 type Operation = {
   operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  security?: object[];
   parameters?: object[];
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, { description: string; headers?: object; content?: Content }>;
-  [key: string]: unknown;
 };
 export type OpenApiDocument = {
   openapi: string;
+  info: { title: string; version: string; [key: string]: unknown };
+  tags: { name: string; description: string }[];
   paths: Record<string, { post: Operation }>;
   components: { schemas: Record<string, Schema>; [kind: string]: unknown };
   [key: string]: unknown;
@@ -31,11 +37,12 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     version: packageJson.version,
     description: INTRODUCTION,
     baseUrl: `${publicUrl}/api`,
-    tags: [...new Set(restProcedures.map(({ rest }) => rest.area))],
   }) as unknown as OpenApiDocument;
 
+  document.info.license = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
+  const areas = new Set(restProcedures.map(({ rest }) => rest.area));
+  document.tags = [...areas].map((name) => ({ name, description: AREAS[name] }));
   document.components.headers = HEADERS;
-  Object.assign(document.components.schemas, ERROR_SCHEMAS);
   for (const procedure of restProcedures) completeOperation(document, procedure);
   return inStandardWords(document) as OpenApiDocument;
 }
@@ -43,7 +50,18 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
 const INTRODUCTION = `Task boards with master templates for many projects.
 
 Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` and send \`data.token\` as
-\`Authorization: Bearer …\` with every other call. \`X-Project-Id\` chooses the project to act in.`;
+\`Authorization: Bearer …\` with every other call. \`X-Project-Id\` chooses the project to act in.
+
+Fields that are not described here are ignored in requests, and may be added to answers later. A path that is not
+described is answered with 404, another method than POST with 405, both in the shape of \`Error\`.`;
+
+const AREAS: Record<Area, string> = {
+  Authentication: 'Signing in.',
+  Operations: 'Boards, their groups and cards, comments, tags and tours of a project.',
+  'Master templates': 'Templates that superadmins keep and bring to projects.',
+  Platform: 'The subscription of a platform.',
+  Websites: 'Themes and their versions.',
+};
 
 function completeOperation(
   { paths, components: { schemas } }: OpenApiDocument,
@@ -54,6 +72,7 @@ function completeOperation(
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
   operation.operationId = operationId;
+  operation.security ??= [];
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;
@@ -62,12 +81,10 @@ function completeOperation(
     requestBody.content = jsonContent(`${schemaName}Request`, schemas);
   }
 
-  const parameters = rest.query.map((field) => ({
-    name: field,
-    in: 'query',
-    schema: sent?.properties?.[field],
-    required: false,
-  }));
+  const parameters = rest.query.map((field) => {
+    const { description, ...schema } = sent!.properties![field]!;
+    return { name: field, in: 'query', required: false, description, schema };
+  });
   operation.parameters = IN_PROJECT.has(access) ? [...parameters, PROJECT_HEADER] : parameters;
 
   schemas[`${schemaName}Response`] = envelope(responses[200]!.content!['application/json'].schema, rest);
@@ -112,67 +129,28 @@ const jsonContent = (schemaName: string, schemas: Record<string, Schema>): Conte
 /** What every success is wrapped in; an operation that returns nothing sends an empty list. */
 function envelope(data: Schema, rest: RestOperation): Schema {
   const returnsNothing = Object.keys(data).length === 0;
-  return objectOf({
+  return objectOf('A success.', {
     error: { type: 'boolean', const: false, description: 'Whether it failed.' },
     message: { type: 'string', description: 'What happened, for people.', example: rest.message },
-    data: returnsNothing ? EMPTY_LIST : data,
+    data: returnsNothing ? EMPTY_LIST : { description: 'What the operation answers.', ...data },
     ...Object.fromEntries(Object.keys(rest.envelope).map((field) => [field, EMPTY_LIST])),
   });
 }
 
-const EMPTY_LIST = { type: 'array', items: { type: 'string' }, maxItems: 0, example: [], description: 'Always empty.' };
-
-const ERROR = { type: 'boolean', const: true, description: 'Whether it failed.' };
-const MESSAGE = {
-  type: 'string',
-  description: 'What went wrong, for people.',
-  example: 'What went wrong, in a sentence.',
-};
-const FIELD_ERRORS = {
-  type: 'object',
-  description: 'For each field that was refused, why.',
-  additionalProperties: { type: 'array', items: { type: 'string' } },
-  example: { title: ['title is required.'] },
-};
-
-const objectOf = (properties: Record<string, Schema>): Schema => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties),
-});
-
-const ERROR_SCHEMA_NAMES: Record<ErrorBody, string> = {
-  full: 'Error',
-  bare: 'ErrorWithoutData',
-  message: 'ErrorMessage',
-  fields: 'ValidationError',
-};
-const ERROR_SCHEMAS: Record<string, Schema> = {
-  Error: objectOf({ error: ERROR, message: MESSAGE, data: EMPTY_LIST }),
-  ErrorWithoutData: objectOf({ error: ERROR, message: MESSAGE }),
-  ErrorMessage: objectOf({ message: MESSAGE }),
-  ValidationError: objectOf({ message: { ...MESSAGE, example: 'title is required.' }, errors: FIELD_ERRORS }),
-};
-
-const MEANINGS: Record<ErrorStatus, string> = {
-  400: 'The body cannot be read, or a rule forbids the step.',
-  401: 'The token, or what was sent to sign in with, is missing or wrong.',
-  403: 'The caller may not do this, or not here.',
-  404: 'What the operation acts on does not exist, or no longer.',
-  422: 'A field was refused.',
-  429: 'Too many requests: wait for as long as `Retry-After` says.',
-  500: 'A fault on our side.',
-};
-
 function errorResponse(status: ErrorStatus, rest: RestOperation, schemas: Record<string, Schema>) {
+  const { name, schema } = ERROR_SCHEMAS[rest.bodies[status]];
+  schemas[name] = schema;
   return {
     description: MEANINGS[status],
     headers: status === 429 ? headerReferences('Retry-After') : headerReferences(),
-    content: jsonContent(ERROR_SCHEMA_NAMES[rest.bodies[status]], schemas),
+    content: jsonContent(name, schemas),
   };
 }
 
-/** Puts our own marks into the words of the standard: a part sent as text is a string, an example one of `examples`. */
+/**
+ * Puts our own marks into the words of the standard: a part sent as text is a string, an example one of `examples`. That
+ * nothing else is answered holds today, but is no promise: a caller who relied on it would break with every new field.
+ */
 function inStandardWords(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(inStandardWords);
   if (typeof node !== 'object' || node === null) return node;
@@ -183,10 +161,11 @@ function inStandardWords(node: unknown): unknown {
   }
 
   return Object.fromEntries(
-    Object.entries(node).map(([key, value]) => {
-      if (key !== 'example') return [key, inStandardWords(value)];
+    Object.entries(node).flatMap(([key, value]) => {
+      if (key === 'additionalProperties' && value === false) return [];
+      if (key !== 'example') return [[key, inStandardWords(value)]];
       // The content of a body keeps its example; only in schemas the word is an old one.
-      return 'schema' in node ? [key, value] : ['examples', [value]];
+      return 'schema' in node ? [[key, value]] : [['examples', [value]]];
     }),
   );
 }

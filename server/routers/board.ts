@@ -41,7 +41,7 @@ export const boardRouter = router({
       }),
     )
     .input(BoardList.optional())
-    .output(z.object({ boards: z.array(ListedBoard) }))
+    .output(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in their order.' }) }))
     .query(({ ctx, input = {} }) => listBoards(ctx, input)),
 
   create: memberProcedure

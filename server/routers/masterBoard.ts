@@ -39,7 +39,13 @@ export const masterBoardRouter = router({
         description: 'All master boards in their order, with how many groups and cards they hold.',
       }),
     )
-    .output(z.object({ boards: z.array(sentAsText(MasterBoard, 'The JSON text of a master board.')) }))
+    .output(
+      z.object({
+        boards: z
+          .array(sentAsText(MasterBoard, 'The JSON text of a master board.'))
+          .meta({ description: 'The master boards in their order.' }),
+      }),
+    )
     .query(({ ctx }) => listMasterBoards(ctx)),
 
   sync: superadminProcedure

@@ -1,0 +1,55 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import type { Schema } from '../../server/http/example.ts';
+import { openApiDocument } from '../../server/http/openapi.ts';
+
+/** The document that callers get at `/openapi.json`. */
+export const document = openApiDocument();
+
+/** Where a value strays from a schema of the document. Stricter than the standard: see `closed`. */
+export function strayings(schema: Schema, value: unknown): string[] {
+  const validate = compiled.get(schema) ?? compile(schema);
+  if (validate(value)) return [];
+  return validate.errors!.map(
+    ({ instancePath, message, params }) => `${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
+  );
+}
+
+const compiled = new WeakMap<Schema, ValidateFunction>();
+
+function compile(schema: Schema): ValidateFunction {
+  const validate = ajv.compile(closed(schema) as Schema);
+  compiled.set(schema, validate);
+  return validate;
+}
+
+const JSON_TEXT = 'jsonText';
+
+/** The same schema, with nothing let through that it does not name, and with the text that holds JSON read. */
+function closed(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closed);
+  if (typeof node !== 'object' || node === null) return node;
+  const { contentSchema, ...rest } = node as Schema;
+  const parts = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, closed(part)]));
+  return {
+    ...parts,
+    ...(rest.properties && rest.type === 'object' && { additionalProperties: false }),
+    ...(typeof rest.$ref === 'string' && { $ref: `document${rest.$ref}` }),
+    ...(contentSchema !== undefined && { [JSON_TEXT]: closed(contentSchema) }),
+  };
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+(addFormats as unknown as typeof addFormats.default)(ajv);
+ajv.addKeyword({
+  keyword: JSON_TEXT,
+  compile: (schema: Schema) => {
+    const validate = ajv.compile(schema);
+    return function isJsonText(text: string) {
+      const isRight = validate(JSON.parse(text));
+      Object.assign(isJsonText, { errors: validate.errors });
+      return isRight;
+    };
+  },
+});
+ajv.addSchema({ $id: 'document', components: closed(document.components) });
