@@ -10,6 +10,7 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
   test: {
     name,
     include: ['tests/*.test.ts'],
+    setupFiles: ['tests/harness/checkAnswers.ts'],
     globalSetup: name === 'postgresql' ? ['tests/harness/createDatabase.ts'] : [],
     pool: 'threads',
     isolate: false,
@@ -33,7 +34,14 @@ export default defineConfig({
     projects: [
       onDatabase('embedded'),
       ...(server.url ? [onDatabase('postgresql')] : []),
-      { test: { name: 'once', include: ['tests/once/*.test.ts'], testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'once',
+          include: ['tests/once/*.test.ts'],
+          setupFiles: ['tests/harness/checkAnswers.ts'],
+          testTimeout: 60_000,
+        },
+      },
     ],
   },
 });

@@ -1,0 +1,59 @@
+import type { Schema } from '../../server/http/example.ts';
+import { document, strayings } from './document.ts';
+
+export type SentAnswer = { method: string; path: string; response: Response; text: string };
+
+/** Everything in an answer that the document does not say. */
+export function undocumented({ method, path, response, text }: SentAnswer): string[] {
+  const documented = responsesOf(method, path)[response.status];
+  if (!documented) return ['The status is not listed.'];
+  const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
+  return [
+    ...headerStrayings(response.headers, documented.headers),
+    ...(isJson ? strayings(documented.schema, JSON.parse(text)) : ['The body is not JSON by its type.']),
+  ];
+}
+
+type Documented = { headers: Record<string, Schema>; schema: Schema };
+
+const headerSchemas = document.components.headers as Record<string, { schema: Schema }>;
+
+/** What an operation is documented to answer; for any other path or method, what the introduction says. */
+function responsesOf(method: string, path: string): Record<number, Documented> {
+  const operation = document.paths[path]?.post;
+  if (operation && method === 'POST') return documentedIn(path);
+
+  const { 400: refused, 429: limited, 500: fault } = documentedIn(USUAL) as Record<400 | 429 | 500, Documented>;
+  const others = { 429: limited, 500: fault };
+  if (!operation) return { 404: refused, ...others };
+  return { 405: { ...refused, headers: { ...refused.headers, Allow: { const: 'POST' } } }, ...others };
+}
+
+/** An operation with the usual body for each error. */
+const USUAL = '/services/operations/v1/operations/boards/get';
+
+function documentedIn(path: string): Record<string, Documented> {
+  const { responses } = document.paths[path]!.post;
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, { headers = {}, content }]) => {
+      const schemas = Object.keys(headers).map((name) => [name, headerSchemas[name]!.schema]);
+      return [status, { headers: Object.fromEntries(schemas), schema: content!['application/json'].schema }];
+    }),
+  );
+}
+
+function headerStrayings(headers: Headers, documented: Record<string, Schema>): string[] {
+  const wrong = Object.entries(documented).flatMap(([name, schema]) => {
+    const value = headers.get(name);
+    if (value === null) return [`The header ${name} is missing.`];
+    const read = schema.type === 'integer' ? Number(value) : value;
+    return strayings(schema, read).map((straying) => `${name}: ${straying}`);
+  });
+  const known = new Set(Object.keys(documented).map((name) => name.toLowerCase()));
+  const others = [...headers.keys()].filter((name) => !known.has(name) && !OF_HTTP.test(name));
+  return [...wrong, ...others.map((name) => `The header ${name} is not listed.`)];
+}
+
+/** Headers of HTTP itself, and those that only browsers heed. */
+const OF_HTTP =
+  /^(connection|content-(length|security-policy|type)|cross-origin-[a-z]+-policy|date|keep-alive|origin-agent-cluster|referrer-policy|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection))$/;
