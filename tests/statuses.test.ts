@@ -1,0 +1,118 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Procedure, restProcedures } from '../server/http/procedures.ts';
+import type { RestOperation } from '../server/restOperation.ts';
+import type { Answer } from './harness/caller.ts';
+import { document } from './harness/document.ts';
+import { failingAfterIdentification } from './harness/failing.ts';
+import { databaseUrl, givenService, testDatabase } from './harness/service.ts';
+import { type Given, givenStartState, inputFor } from './harness/startStates.ts';
+import { givenWorld, type World } from './harness/world.ts';
+
+/**
+ * Walks the document: every status of every operation is really answered, in the body that the specification has for it.
+ * That the rest of the answer is as documented is checked for every call of every test.
+ */
+
+/** Statuses that the interface lists for an operation, and that it can never answer. */
+const IMPOSSIBLE: Record<string, string> = {
+  'boards.list 404': 'It acts on no single thing: a project without boards has an empty list.',
+  'tour.dismissAll 404': 'It acts on no single thing: a project without tour cards dismisses none.',
+  'tour.dismissAll 422': 'It takes no field that could be refused.',
+  'masterBoards.list 404': 'It acts on no single thing: without master boards the list is empty.',
+  'masterBoards.list 422': 'It takes no field that could be refused.',
+};
+
+type Operation = Procedure & { rest: RestOperation };
+type Call = (operation: Operation, world: World) => Promise<Answer>;
+
+const send = (operation: Operation, { asNobody, asSuperadmin }: World, input: unknown) =>
+  (operation.access === 'anyone' ? asNobody : asSuperadmin).post(operation.rest.path, input);
+
+/** Sends what the operation can act on, or something made of it. */
+const sendGiven = async (operation: Operation, world: World, change: (input: Given) => Given = (input) => input) =>
+  send(operation, world, change(inputFor(operation, await givenStartState(operation, world))));
+
+const success: Call = (operation, world) => sendGiven(operation, world);
+
+/** How each error comes about; where an operation needs another way, its name stands before the status. */
+const ERRORS: Record<string, Call> = {
+  400: (operation, world) => send(operation, world, '{'),
+  401: ({ rest }, world) => world.asNobody.post(rest.path),
+  'auth.authenticate 401': (operation, world) =>
+    sendGiven(operation, world, (input) => ({ ...input, password: 'wrong' })),
+  403: ({ rest }, world) => world.asOwner.in(world.otherProject.id).post(rest.path),
+  404: (operation, world) => sendGiven(operation, world, withUnknownIds),
+  'subscriptions.upgradeTrial 404': async (operation, world) =>
+    world.asOutsider.post(operation.rest.path, inputFor(operation, await givenStartState(operation, world))),
+  422: (operation, world) => send(operation, world, withObjects(inputFor(operation, {}))),
+  429: (operation) => send(operation, limitedWorld, inputFor(operation, {})),
+  500: (operation) => send(operation, failingWorld, inputFor(operation, {})),
+};
+
+/** The same input, with ids in it that nothing has. */
+function withUnknownIds(input: Given): Given {
+  let unknownId = 2_147_483_647;
+  return JSON.parse(
+    JSON.stringify(input, (field, part) => (/^(id|.+_id)$/.test(field) && part !== null ? unknownId-- : part)),
+  );
+}
+
+/** The same input, with an object in every field: none takes one. */
+const withObjects = (input: Given): Given => Object.fromEntries(Object.keys(input).map((field) => [field, {}]));
+
+/** The fields of each error body, as specified; where an operation differs, its name stands before the status. */
+const BODIES: Record<string, string[]> = {
+  400: ['error', 'message', 'data'],
+  401: ['error', 'message'],
+  403: ['error', 'message'],
+  404: ['error', 'message', 'data'],
+  422: ['message', 'errors'],
+  429: ['error', 'message'],
+  500: ['error', 'message', 'data'],
+  'auth.authenticate 400': ['error', 'message'],
+  'auth.authenticate 500': ['error', 'message'],
+  'cards.delete 403': ['error', 'message', 'data'],
+  'groups.update 403': ['error', 'message', 'data'],
+  'subscriptions.upgradeTrial 401': ['message'],
+  'subscriptions.upgradeTrial 403': ['error', 'message', 'data'],
+};
+
+const documented = restProcedures.flatMap((operation) =>
+  Object.keys(document.paths[operation.rest.path]!.post.responses).map((status) => ({
+    operation,
+    status: Number(status),
+    title: `${operation.name} ${status}`,
+  })),
+);
+
+let world: World;
+let limitedWorld: World;
+let failingWorld: World;
+
+// One kind of database is enough: what depends on it here, the other suites try on both.
+describe.skipIf(databaseUrl)('every documented status', () => {
+  beforeAll(async () => {
+    world = await givenWorld();
+    limitedWorld = await givenWorld(await givenService({ RATE_LIMIT_PER_MINUTE: '1' }));
+    for (const caller of [limitedWorld.asNobody, limitedWorld.asSuperadmin]) await caller.post('/spend-the-limit');
+    failingWorld = await givenWorld(
+      await givenService({}, { database: failingAfterIdentification(await testDatabase()) }),
+    );
+  });
+
+  it.each(documented.filter(({ title }) => !(title in IMPOSSIBLE)))('$title', async ({ operation, status, title }) => {
+    const call = status < 400 ? success : (ERRORS[title] ?? ERRORS[status]!);
+
+    const answer = await call(operation, world);
+
+    expect(answer.status).toBe(status);
+    if (status >= 400) expect(Object.keys(answer.body)).toEqual(BODIES[title] ?? BODIES[status]);
+    if (status >= 400) expect(JSON.stringify(answer.body)).not.toMatch(/"error":false|internals/);
+  });
+
+  it('is possible but for those that are named here, which are all documented', () => {
+    const titles = documented.map(({ title }) => title);
+
+    for (const title of Object.keys(IMPOSSIBLE)) expect(titles).toContain(title);
+  });
+});
