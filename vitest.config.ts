@@ -1,9 +1,13 @@
+import { randomInt } from 'node:crypto';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { findTestServer } from './tests/harness/server.ts';
 
 const server = await findTestServer();
 if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL server. ${server.reason}\n`);
+
+const { FAST_CHECK_SEED = String(randomInt(2 ** 31)) } = process.env;
+console.log(`\nInputs by chance: FAST_CHECK_SEED=${FAST_CHECK_SEED} makes the same ones again.\n`);
 
 /** Suites that talk to a database run on every kind of it; files share a worker's modules, and so its one database. */
 const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfiguration => ({
@@ -14,6 +18,7 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
     globalSetup: name === 'postgresql' ? ['tests/harness/createDatabase.ts'] : [],
     pool: 'threads',
     isolate: false,
+    env: { FAST_CHECK_SEED },
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

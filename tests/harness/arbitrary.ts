@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import type { Schema } from '../../server/http/example.ts';
+
+/** Values made from schemas by chance: such as they take, and such as they don't. */
+
+/** A value that the schema takes. */
+export function validValue(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map(validValue));
+  if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => validValue({ ...schema, type })));
+  if (schema.enum) return fc.constantFrom(...schema.enum);
+
+  switch (schema.type) {
+    case 'object':
+      return validObject(schema);
+    case 'array':
+      return fc.array(validValue(schema.items!), { maxLength: 4 });
+    case 'string':
+      return validText(schema);
+    case 'integer':
+      return fc.integer({ min: schema.minimum as number, max: schema.maximum as number });
+    case 'boolean':
+      return fc.boolean();
+    case 'null':
+      return fc.constant(null);
+    default:
+      throw new Error(`No values are known for ${JSON.stringify(schema)}.`);
+  }
+}
+
+function validObject({ properties = {}, required = [] }: Schema): fc.Arbitrary<Record<string, unknown>> {
+  const fields = Object.fromEntries(Object.entries(properties).map(([field, schema]) => [field, validValue(schema)]));
+  return fc.record(fields, { requiredKeys: required, noNullPrototype: true });
+}
+
+/** Any text of the allowed length, counted in code points, but for what can't be stored. */
+function validText({ format, minLength = 0, maxLength = 200 }: Schema): fc.Arbitrary<string> {
+  if (format === 'date-time') return moment;
+  if (format === 'email') return fc.emailAddress();
+  const longest = maxLength as number;
+  const storable = character.filter((one) => one !== '\0');
+  const text = fc.oneof(
+    { weight: 4, arbitrary: fc.string({ unit: storable, maxLength: Math.min(longest, 20) }) },
+    { weight: 1, arbitrary: fc.constantFrom('x', '😀').map((one) => one.repeat(longest)) },
+    { weight: 1, arbitrary: fc.constant(' <p onclick="x()">a &amp; <b>b</p> ') },
+  );
+  return text.filter((value) => value.trim().length >= (minLength as number) && [...value].length <= longest);
+}
+
+const character = fc.string({ unit: 'binary', minLength: 1, maxLength: 1 });
+
+const moment = fc
+  .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true })
+  .chain((date) => fc.constantFrom(date.toISOString(), date.toISOString().slice(0, 10)));
+
+/** Something else in one place of an input; `value` undefined takes it away. */
+export type Change = { path: string[]; value: unknown };
+
+/** A change of an input that its schema does not take, or hardly takes. */
+export function wrongChange(schema: Schema): fc.Arbitrary<Change> {
+  const changes = placesIn(schema, []).map(({ path, schema }) => wrongValue(schema).map((value) => ({ path, value })));
+  return fc.oneof(
+    ...changes,
+    wrongValue({}).map((value) => ({ path: ['a_field_that_nobody_knows'], value })),
+  );
+}
+
+/** The input with the change made to it; where it has no such place, as it was. */
+export function changed(input: unknown, { path: [field, ...deeper], value }: Change): unknown {
+  if (field === undefined) return value;
+  if (typeof input !== 'object' || input === null) return input;
+  const { [field]: old, ...others } = input as Record<string, unknown>;
+  const part = changed(old, { path: deeper, value });
+  const fields = part === undefined ? others : { ...others, [field]: part };
+  return Array.isArray(input) ? Object.values(fields) : fields;
+}
+
+function placesIn(schema: Schema, path: string[]): { path: string[]; schema: Schema }[] {
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([field, part]) => placesIn(part, [...path, field]));
+  const elements = schema.items ? placesIn(schema.items, [...path, '0']) : [];
+  return [...(path.length > 0 ? [{ path, schema }] : []), ...fields, ...elements];
+}
+
+function wrongValue(schema: Schema): fc.Arbitrary<unknown> {
+  const { maxLength, maximum, minimum, maxItems, items, format, enum: choices } = schema.anyOf?.[0] ?? schema;
+  const beyond = [
+    ...(maxLength !== undefined ? ['😀'.repeat((maxLength as number) + 1), 'x'.repeat((maxLength as number) + 1)] : []),
+    ...(maximum !== undefined ? [(maximum as number) + 1, (minimum as number) - 1, 1e21, 0.5, '5', '5 '] : []),
+    ...(maxItems !== undefined ? [Array((maxItems as number) + 1).fill({}), Array(60).fill({}), [[]], [null]] : []),
+    ...(items
+      ? [
+          [
+            { id: 1, position: 1 },
+            { id: 1, position: 2 },
+          ],
+        ]
+      : []),
+    ...(format !== undefined ? ['2026-02-30', '2026-01-31T24:00:00Z', '2026-01-31T10:00:00', 'a@b', 'infinity'] : []),
+    ...(choices !== undefined ? ['nonsense', String(choices[0]).toUpperCase(), ` ${choices[0]} `] : []),
+  ];
+  return fc.constantFrom(undefined, ...beyond, ...beyond, ...ANYWHERE_WRONG);
+}
+
+const ANYWHERE_WRONG = [
+  null,
+  true,
+  5,
+  -1,
+  0,
+  1.5,
+  1e300,
+  '',
+  ' \t\n',
+  'x',
+  'a\0b',
+  '\ud800',
+  'x\udc00',
+  [],
+  [['x']],
+  {},
+];
