@@ -2,6 +2,7 @@ import { SENT_AS_TEXT } from '../../shared/fields.ts';
 
 /** As much of JSON Schema as our schemas use. */
 export type Schema = {
+  description?: string;
   $ref?: string;
   type?: string | string[];
   properties?: Record<string, Schema>;

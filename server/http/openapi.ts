@@ -8,13 +8,13 @@ import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './openapiErrors.t
 import { type Procedure, restProcedures } from './procedures.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
-type Operation = {
+export type Operation = {
   operationId: string;
   summary: string;
   description: string;
   tags: string[];
   security?: object[];
-  parameters?: object[];
+  parameters?: { name: string; in: string; description?: string; [key: string]: unknown }[];
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, { description: string; headers?: object; content?: Content }>;
 };

@@ -1,0 +1,93 @@
+import type { OpenApiDocument, Operation } from './openapi.ts';
+
+/**
+ * The document as a collection of requests in Postman's format 2.1, which Bruno, Insomnia and Hoppscotch read too: a folder
+ * for each area, an example body for each request. Sign in once, and the others carry the token.
+ */
+export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection {
+  const operations = Object.entries(paths).map(([path, { post }]) => ({ path, ...post }));
+  return {
+    info: {
+      name: `${info.title} ${info.version}`,
+      description: info.description,
+      schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
+    },
+    variable: [
+      { key: 'baseUrl', value: 'http://127.0.0.1:3000/api' },
+      { key: 'token', value: '' },
+    ],
+    auth: { type: 'bearer', bearer: [{ key: 'token', value: '{{token}}', type: 'string' }] },
+    item: tags.map(({ name, description }) => ({
+      name,
+      description,
+      item: operations.filter((operation) => operation.tags.includes(name)).map(toItem),
+    })),
+  };
+}
+
+export type Collection = {
+  info: object;
+  variable: { key: string; value: string }[];
+  auth: object;
+  item: { name: string; description: string; item: Item[] }[];
+};
+
+type Item = {
+  name: string;
+  request: {
+    method: string;
+    auth?: object;
+    description: string;
+    header: Field[];
+    url: { raw: string; host: string[]; path: string[]; query: Field[] };
+    body?: { mode: string; raw: string; options: object };
+  };
+  response: object[];
+  event?: object[];
+};
+
+type Field = { key: string; value: string; description?: string; disabled?: boolean };
+
+function toItem({ path, ...operation }: Operation & { path: string }): Item {
+  const example = operation.requestBody?.content['application/json'].example;
+  const isPublic = operation.security?.length === 0;
+  return {
+    name: operation.summary,
+    request: {
+      method: 'POST',
+      ...(isPublic && { auth: { type: 'noauth' } }),
+      description: operation.description,
+      header: [{ key: 'Accept', value: 'application/json' }, ...unusedFields(operation, 'header')],
+      url: {
+        raw: `{{baseUrl}}${path}`,
+        host: ['{{baseUrl}}'],
+        path: path.slice(1).split('/'),
+        query: unusedFields(operation, 'query'),
+      },
+      ...(example !== undefined && {
+        body: { mode: 'raw', raw: JSON.stringify(example, null, 2), options: { raw: { language: 'json' } } },
+      }),
+    },
+    response: Object.entries(operation.responses).map(([status, { description, content }]) => ({
+      name: `${status} ${description}`,
+      code: Number(status),
+      header: [{ key: 'Content-Type', value: 'application/json' }],
+      body: JSON.stringify(content!['application/json'].example, null, 2),
+    })),
+    ...(isPublic && { event: [KEEP_TOKEN] }),
+  };
+}
+
+/** What may be sent besides the body: there to be switched on. */
+const unusedFields = ({ parameters = [] }: Operation, place: 'header' | 'query'): Field[] =>
+  parameters
+    .filter((parameter) => parameter.in === place)
+    .map(({ name, description }) => ({ key: name, value: '', description, disabled: true }));
+
+const KEEP_TOKEN = {
+  listen: 'test',
+  script: {
+    type: 'text/javascript',
+    exec: ["if (pm.response.code === 200) pm.collectionVariables.set('token', pm.response.json().data.token);"],
+  },
+};
