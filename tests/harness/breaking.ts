@@ -1,0 +1,88 @@
+import type { Schema } from '../../server/http/example.ts';
+import type { OpenApiDocument, Operation } from '../../server/http/openapi.ts';
+import { narrowings, type Resolve } from './narrowing.ts';
+
+/** Everything that callers of the released document may rely on, and that the current one takes away: a line for each. */
+export function breakingChanges(released: OpenApiDocument, current: OpenApiDocument): string[] {
+  return Object.entries(released.paths).flatMap(([path, { post: before }]) => {
+    const after = current.paths[path]?.post;
+    if (!after) return [`${path} is gone`];
+    const resolvers = { before: resolverOf(released), after: resolverOf(current) };
+    return operationChanges(before, after, resolvers).map((change) => `${path} ${change}`);
+  });
+}
+
+type Resolvers = { before: Resolve; after: Resolve };
+
+const resolverOf =
+  ({ components }: OpenApiDocument): Resolve =>
+  (schema) =>
+    schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)!]!;
+
+function operationChanges(before: Operation, after: Operation, resolvers: Resolvers): string[] {
+  const isOpen = ({ security }: Operation) => security?.length === 0;
+  return [
+    ...(before.operationId === after.operationId ? [] : [`is called ${after.operationId}, not ${before.operationId}`]),
+    ...(isOpen(before) && !isOpen(after) ? ['needs a token now'] : []),
+    ...parameterChanges(before, after, resolvers),
+    ...requestChanges(before, after, resolvers),
+    ...Object.keys(before.responses).flatMap((status) => responseChanges(status, before, after, resolvers)),
+  ];
+}
+
+function parameterChanges(before: Operation, after: Operation, resolvers: Resolvers): string[] {
+  const { parameters: old = [] } = before;
+  const { parameters: now = [] } = after;
+  const isSame = (one: (typeof old)[0]) => (other: (typeof old)[0]) => one.name === other.name && one.in === other.in;
+  const added = now.filter((parameter) => parameter.required && !old.some(isSame(parameter)));
+  return [
+    ...added.map(({ name }) => `parameter ${name} is required now`),
+    ...old.flatMap((parameter) => {
+      const kept = now.find(isSame(parameter));
+      if (!kept) return [`parameter ${parameter.name} is gone`];
+      const becameRequired = kept.required && !parameter.required;
+      return [
+        ...(becameRequired ? [`parameter ${parameter.name} is required now`] : []),
+        ...taken(parameter.schema as Schema, kept.schema as Schema, `parameter ${parameter.name}`, resolvers),
+      ];
+    }),
+  ];
+}
+
+const NOTHING: Schema = { type: 'object' };
+
+function requestChanges({ requestBody: before }: Operation, { requestBody: after }: Operation, resolvers: Resolvers) {
+  if (before && !after) return ['request is gone'];
+  const schemaOf = (body: typeof before) => body?.content['application/json'].schema ?? NOTHING;
+  return [
+    ...(after?.required && !before?.required ? ['request is required now'] : []),
+    ...taken(schemaOf(before), schemaOf(after), 'request', resolvers),
+  ];
+}
+
+function responseChanges(status: string, before: Operation, after: Operation, resolvers: Resolvers): string[] {
+  const old = before.responses[status]!;
+  const now = after.responses[status];
+  if (!now) return [`${status} is gone`];
+  const lostHeaders = Object.keys(old.headers ?? {}).filter((name) => !(name in (now.headers ?? {})));
+  const schemas = [old, now].map(({ content }) => content?.['application/json'].schema ?? NOTHING) as [Schema, Schema];
+  return [...lostHeaders.map((name) => `${status} header ${name} is gone`), ...answered(...schemas, status, resolvers)];
+}
+
+/** What was taken in a request must be taken still: the old must fit into the new. */
+const taken = (before: Schema, after: Schema, place: string, resolvers: Resolvers) =>
+  narrowings({ schema: before, resolve: resolvers.before }, { schema: after, resolve: resolvers.after }, place, {
+    absent: undefined,
+    uncertain: 'is required now',
+    unknown: 'is gone',
+    outside: (value) => `no longer takes ${value}`,
+  });
+
+/** What is answered must be what was promised: the new must fit into the old. */
+const answered = (before: Schema, after: Schema, place: string, resolvers: Resolvers) =>
+  narrowings({ schema: after, resolve: resolvers.after }, { schema: before, resolve: resolvers.before }, place, {
+    absent: 'is gone',
+    uncertain: 'is not always there any more',
+    unknown: undefined,
+    outside: (value) => `may be ${value} now`,
+  });

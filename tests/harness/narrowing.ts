@@ -1,0 +1,114 @@
+import type { Schema } from '../../server/http/example.ts';
+
+export type Resolve = (schema: Schema) => Schema;
+
+/** A schema, and where what it refers to is found. */
+export type Located = { schema: Schema; resolve: Resolve };
+
+/** What to say, where there is something to say. */
+export type Words = {
+  /** Of a field that the wide schema knows, and the narrow one doesn't. */
+  absent: string | undefined;
+  /** Of a field that the wide schema demands, and that the narrow one may lack. */
+  uncertain: string;
+  /** Of a field that only the narrow schema knows. */
+  unknown: string | undefined;
+  /** Of a value that only the narrow schema has. */
+  outside: (value: string) => string;
+};
+
+/** Why not every value of the one schema is a value of the other: a line for each reason, none if it is. */
+export function narrowings(narrow: Located, wide: Located, place: string, words: Words): string[] {
+  const allowed = alternatives(wide);
+  return alternatives(narrow).flatMap((kind) => {
+    const fitting = allowed.filter(({ schema }) => isOfType(kind.schema, schema));
+    if (fitting.length === 0) return [`${place} ${words.outside(`${kind.schema.type}`)}`];
+    const reasons = fitting.map((candidate) => reasonsAgainst(kind, candidate, place, words));
+    return reasons.toSorted((one, other) => one.length - other.length)[0]!;
+  });
+}
+
+/** The schemas of one type each that a schema is the choice of. */
+function alternatives({ schema, resolve }: Located): Located[] {
+  const resolved = resolve(schema);
+  if (resolved.anyOf) return resolved.anyOf.flatMap((part) => alternatives({ schema: part, resolve }));
+  if (!Array.isArray(resolved.type)) return [{ schema: resolved, resolve }];
+  return resolved.type.map((type) => ({ schema: { ...resolved, type }, resolve }));
+}
+
+const isOfType = (narrow: Schema, wide: Schema) =>
+  wide.type === undefined || narrow.type === wide.type || (narrow.type === 'integer' && wide.type === 'number');
+
+function reasonsAgainst(narrow: Located, wide: Located, place: string, words: Words): string[] {
+  return [
+    ...valueReasons(narrow.schema, wide.schema, place, words),
+    ...limitReasons(narrow.schema, wide.schema, place, words),
+    ...fieldReasons(narrow, wide, place, words),
+    ...partReasons(narrow, wide, place, words),
+  ];
+}
+
+const valuesOf = ({ enum: choices, const: only }: Schema) => choices ?? (only === undefined ? undefined : [only]);
+
+function valueReasons(narrow: Schema, wide: Schema, place: string, words: Words): string[] {
+  const allowed = valuesOf(wide);
+  if (!allowed) return [];
+  const values = valuesOf(narrow);
+  if (!values) return [`${place} ${words.outside(`anything but ${allowed.join(', ')}`)}`];
+  return values.filter((value) => !allowed.includes(value)).map((value) => `${place} ${words.outside(String(value))}`);
+}
+
+function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words): string[] {
+  const limits = (schema: Schema, names: string[]) => names.map((name) => [name, schema[name]] as [string, number?]);
+  const upper = limits(wide, ['maximum', 'maxLength', 'maxItems']).filter(
+    ([name, limit]) => limit !== undefined && !((narrow[name] as number) <= limit),
+  );
+  const lower = limits(wide, ['minimum', 'minLength', 'minItems']).filter(
+    ([name, limit]) => limit !== undefined && !(((narrow[name] as number) ?? LEAST[name]) >= limit),
+  );
+  const kinds = ['format', 'pattern', 'contentMediaType'].filter(
+    (name) => wide[name] !== undefined && wide[name] !== ONLY_SHOWN && narrow[name] !== wide[name],
+  );
+  return [
+    ...[...upper, ...lower].map(([name, limit]) => `${place} ${words.outside(`beyond ${name} ${limit}`)}`),
+    ...kinds.map((name) => `${place} ${words.outside(`other than ${name} ${wide[name]}`)}`),
+  ];
+}
+
+/** A format that says how to show a field, and nothing of what may be in it. */
+const ONLY_SHOWN = 'password';
+
+/** What a lower limit is where none is said. */
+const LEAST: Record<string, number> = { minLength: 0, minItems: 0 };
+
+function fieldReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
+  const { properties: fields = {}, required: certain = [] } = narrow.schema;
+  const { properties: known = {}, required = [] } = wide.schema;
+  const say = (field: string, reason: string | undefined) => (reason ? [`${place}.${field} ${reason}`] : []);
+  const lacking = Object.keys(known).flatMap((field) => {
+    const isUncertain = required.includes(field) && !certain.includes(field);
+    const absent = field in fields ? undefined : words.absent;
+    return say(field, absent ?? (isUncertain ? words.uncertain : undefined));
+  });
+  const present = Object.entries(fields).flatMap(([field, schema]) => {
+    const counterpart = known[field];
+    if (!counterpart) return say(field, words.unknown);
+    return narrowings({ ...narrow, schema }, { ...wide, schema: counterpart }, `${place}.${field}`, words);
+  });
+  return [...lacking, ...present];
+}
+
+/** Of elements, of fields by any name, and of text that holds JSON. */
+function partReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
+  return PARTS.flatMap(([name, mark]) => {
+    const [part, whole] = [narrow.schema[name], wide.schema[name]] as [Schema | undefined, Schema | undefined];
+    if (!whole) return [];
+    if (!part) return [`${place}${mark} ${words.outside('anything')}`];
+    return narrowings({ ...narrow, schema: part }, { ...wide, schema: whole }, `${place}${mark}`, words);
+  });
+}
+const PARTS = [
+  ['items', '[]'],
+  ['additionalProperties', '.*'],
+  ['contentSchema', ' (text)'],
+] as const;
