@@ -40,7 +40,7 @@ export const FullBoard = Board.extend({
     .meta({ description: 'Its groups in order.' }),
 }).meta({ id: 'FullBoard', description: 'A board with its groups, and their cards.' });
 
-export const BoardGet = z.object({ id });
+export const BoardGet = z.object({ id: id.meta({ description: 'The board.', example: 2 }) });
 
 const content = {
   description: optionalText().meta({ description: 'Its description.' }),

@@ -44,17 +44,19 @@ export const CreatedCard = Card.extend({
 export const CardCreate = z.object({
   title: text(255).meta({ description: 'Its title.', example: 'Write the launch post' }),
   description: optionalText().meta({ description: 'Its description.' }),
-  group_id: id.nullish().meta({ description: 'The group to put it in, at the end; without one, outside any group.' }),
+  group_id: id
+    .nullish()
+    .meta({ description: 'The group to put it in, at the end; without one, outside any group.', example: 7 }),
   status: optionalText(50).meta({ description: 'Where the work stands; `open` when not sent.', example: 'open' }),
-  owner_id: id.nullish().meta({ description: 'The member of the project who is in charge.' }),
-  tag_id: id.nullish().meta({ description: 'A tag of the project.' }),
+  owner_id: id.nullish().meta({ description: 'The member of the project who is in charge.', example: 3 }),
+  tag_id: id.nullish().meta({ description: 'A tag of the project.', example: 1 }),
   due_date: optionalMoment.meta({ description: 'When it is due: a date-time with offset, or a date (midnight UTC).' }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'How pressing it is; `normal` when not sent.' }),
 });
 export type CardCreate = z.output<typeof CardCreate>;
 
 export const CardGet = z.object({ id });
-export const CardDelete = z.object({ id });
+export const CardDelete = z.object({ id: id.meta({ description: 'The card.', example: 23 }) });
 
 /** What is absent stays; null clears description, owner, tag and due date, and leaves the rest. */
 export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).extend({

@@ -25,7 +25,7 @@ export const CommentThread = Comment.extend({
 }).meta({ id: 'CommentThread' });
 
 export const CommentCreate = z.object({
-  card_id: id.meta({ description: 'The card to comment on.' }),
+  card_id: id.meta({ description: 'The card to comment on.', example: 16 }),
   comment: text().meta({ description: 'The text.', example: 'A first draft is ready.' }),
   parent_comment_id: id.nullish().meta({ description: 'The comment of the same card to reply to.', example: null }),
 });

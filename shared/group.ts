@@ -43,7 +43,7 @@ export type GroupCreate = z.output<typeof GroupCreate>;
 
 /** What is absent stays; null clears description, type, color and icon, and leaves the rest. */
 export const GroupUpdate = z.object({
-  id,
+  id: id.meta({ description: 'The group.', example: 7 }),
   title: optionalText(255).meta({ description: 'Its title.', example: 'To do' }),
   ...look,
 });
@@ -52,6 +52,12 @@ export type GroupUpdate = z.output<typeof GroupUpdate>;
 export const GroupDelete = z.object({ id });
 
 export const GroupReorder = z.object({
-  groups: placements.meta({ description: 'The groups, all of one board, and their new places.' }),
+  groups: placements.meta({
+    description: 'The groups, all of one board, and their new places.',
+    example: [
+      { id: 7, position: 2 },
+      { id: 8, position: 1 },
+    ],
+  }),
 });
 export type GroupReorder = z.output<typeof GroupReorder>;

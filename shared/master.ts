@@ -61,11 +61,17 @@ export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
 
 export const MasterGroupReorder = z.object({
   board_id: id.meta({ description: 'The master board that the groups are on.' }),
-  groups: placements.meta({ description: 'The groups, and their new places.' }),
+  groups: placements.meta({
+    description: 'The groups, and their new places.',
+    example: [
+      { id: 1, position: 2 },
+      { id: 2, position: 1 },
+    ],
+  }),
 });
 export type MasterGroupReorder = z.output<typeof MasterGroupReorder>;
 
-export const MasterGroupDelete = z.object({ id });
+export const MasterGroupDelete = z.object({ id: id.meta({ description: 'The master group.', example: 2 }) });
 
 const cardContent = {
   description: optionalText().meta({

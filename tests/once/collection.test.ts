@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fillWithDemoData } from '../../server/database/demo.ts';
+import type { Collection } from '../../server/http/collection.ts';
+import { document } from '../harness/document.ts';
+import { givenDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
+import { testDatabase, testService } from '../harness/service.ts';
+
+type Request = Collection['item'][number]['item'][number]['request'];
+
+let collection: Collection;
+beforeAll(async () => {
+  const file = join(await givenDirectory(), 'made/collection.json');
+  const ended = await runToEnd(['server/cli/collection.ts', file]);
+  expect(ended).toMatchObject({ code: 0, stdout: `Wrote ${file}\n`, stderr: '' });
+  collection = JSON.parse(await readFile(file, 'utf8'));
+});
+afterAll(removeProcesses);
+
+/** Sends a request the way that Postman does. */
+async function send({ method, auth, header, url, body }: Request, collectionAuth: object, variables: object) {
+  const filled = JSON.parse(
+    Object.entries(variables).reduce(
+      (text, [name, value]) => text.replaceAll(`{{${name}}}`, value),
+      JSON.stringify({ raw: url.raw, auth: auth ?? collectionAuth }),
+    ),
+  );
+  const response = await fetch(filled.raw, {
+    method,
+    headers: {
+      ...Object.fromEntries(header.filter(({ disabled }) => !disabled).map(({ key, value }) => [key, value])),
+      ...(filled.auth.type === 'bearer' && { authorization: `Bearer ${filled.auth.bearer[0].value}` }),
+      ...(body && { 'content-type': 'application/json' }),
+    },
+    body: body?.raw,
+  });
+  return { status: response.status, ...((await response.json()) as { message: string }) };
+}
+
+/** What deletes comes last, the whole after its parts. */
+const isDeleting = ({ url }: Request) => url.raw.endsWith('/delete');
+
+describe('the collection', () => {
+  it('has a folder for each area, and a request for each operation, with an answer for each status', () => {
+    const { item: folders } = collection;
+
+    expect(folders.map(({ name }) => name)).toEqual(document.tags.map(({ name }) => name));
+    const items = folders.flatMap(({ item }) => item);
+    for (const [path, { post }] of Object.entries(document.paths)) {
+      const item = items.find(({ request }) => request.url.raw === `{{baseUrl}}${path}`);
+      expect(item, path).toMatchObject({ name: post.summary });
+      expect(item!.response.length).toBe(Object.keys(post.responses).length);
+    }
+  });
+
+  it('has examples that work as they are, on the demo data', async () => {
+    const { item: folders, auth } = collection;
+    await fillWithDemoData(await testDatabase());
+    const { url } = await testService();
+    const { token } = await signIn(url, 'admin@demo.test');
+
+    const requests = folders.flatMap(({ item }) => item.map(({ request }) => request));
+    const sorted = [...requests.filter((one) => !isDeleting(one)), ...requests.filter(isDeleting).reverse()];
+    for (const request of sorted) {
+      const { status, message } = await send(request, auth, { baseUrl: `${url}/api`, token });
+      expect([200, 201], `${request.url.raw} ${status} ${message}`).toContain(status);
+    }
+  });
+});
