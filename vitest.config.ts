@@ -45,6 +45,7 @@ export default defineConfig({
           include: ['tests/once/*.test.ts'],
           setupFiles: ['tests/harness/checkAnswers.ts'],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
     ],
