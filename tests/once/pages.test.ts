@@ -64,6 +64,29 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(problems).toEqual([]);
   });
 
+  it('the API page lists every operation, and an operation is tried with a pasted token', async () => {
+    const { asMember } = await givenWorld();
+    const { url } = await testService();
+    const { page, problems } = await givenPage();
+
+    await page.goto(`${url}/docs`);
+    await page.locator('.opblock').first().waitFor();
+    expect(await page.locator('.opblock').count()).toBe(22);
+    await page.locator('.auth-wrapper .authorize').click();
+    await page.locator('.auth-container input').fill(asMember.token!);
+    await page.locator('.auth-container .authorize').click();
+    await page.locator('.auth-container .btn-done').click();
+    const operation = page.locator('.opblock', { hasText: '/operations/tags/create' });
+    await operation.locator('.opblock-summary-control').click();
+    await operation.locator('.execute').click();
+    const answer = operation.locator('.live-responses-table .response');
+    await answer.waitFor();
+
+    expect(await answer.locator('.response-col_status').innerText()).toContain('201');
+    expect(await answer.innerText()).toContain('Tag created.');
+    expect(problems).toEqual([]);
+  });
+
   it('no page is wider than a phone', async () => {
     const { page } = await givenPage();
     const { url } = await testService();
