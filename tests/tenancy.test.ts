@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TemplateRun } from '../server/entities/templateRun.ts';
 import { procedures } from '../server/http/procedures.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
-import { testService } from './harness/service.ts';
+import { databaseUrl, testService } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
@@ -331,7 +331,9 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
           if (status !== wanted) unexpected.push(`${surface}, ${caller}, ${kind}: ${status} instead of ${wanted}`);
         };
         const input = async () => row.input?.(await (expected < 400 ? makeId(kind, author) : sharedId(kind)), world);
-        if (rest) check('REST', await overRest(await callerFor(caller), rest.path, await input()), expected);
+        // The surfaces are the same on both kinds of database: one of them is enough for the second.
+        if (rest && !databaseUrl)
+          check('REST', await overRest(await callerFor(caller), rest.path, await input()), expected);
         const overRpcExpected = expected === 201 ? 200 : expected;
         check('RPC', await overRpc(await callerFor(caller), name, type, await input()), overRpcExpected);
       }

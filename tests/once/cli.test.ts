@@ -1,29 +1,37 @@
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerTo } from '../../server/cli/answer.ts';
 import { procedures } from '../../server/http/procedures.ts';
-import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
+import { removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 const server = await findTestServer();
 
+/** What reads no settings opens no database. */
+const untouched = () => {
+  throw new Error('The settings were read.');
+};
+
 afterAll(removeProcesses);
 
-describe.concurrent('npm run deckhand', () => {
-  it('--help tells of every command', async () => {
-    const ended = await run(['--help']);
+describe('npm run deckhand', () => {
+  it('--help tells of every command, and of those of a noun', async () => {
+    const { exitCode, printed } = await answerTo(['--help'], untouched);
 
-    expect(ended).toEqual({ ...done, stdout: expect.stringMatching(/^Usage: .*\n {2}migrate .*\n {2}demo /s) });
-    for (const { command } of procedures) if (command) expect(ended.stdout).toContain(command);
+    expect(exitCode).toBe(0);
+    expect(printed).toMatch(/^Usage: .*\n {2}migrate .*\n {2}demo /s);
+    for (const { command } of procedures) if (command) expect(printed).toContain(command);
+    expect(await answerTo([], untouched)).toEqual({ exitCode: 0, printed });
+    expect((await answerTo(['users'], untouched)).printed).toMatch(/users create .*users list /s);
   });
 
   it('COMMAND --help tells of its options', async () => {
-    const { stdout } = await run(['users', 'create', '--help']);
+    const { printed } = await answerTo(['users', 'create', '--help'], untouched);
 
-    expect(stdout).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
-    expect(stdout).toMatch(/--\[no-\]superadmin +Let them/);
-    expect(stdout).toMatch(/--password +Their password\. Always asked for/);
-    expect((await run(['members', 'set', '--help'])).stdout).toContain('--role viewer|member|owner');
+    expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
+    expect(printed).toMatch(/--\[no-\]superadmin +Let them/);
+    expect(printed).toMatch(/--password +Their password\. Always asked for/);
+    expect((await answerTo(['members', 'set', '--help'], untouched)).printed).toContain('--role viewer|member|owner');
   });
 
   it.each([
@@ -35,17 +43,15 @@ describe.concurrent('npm run deckhand', () => {
     [['users', 'create', '--name', 'x'], '--email is missing.'],
     [['users', 'create', '--password', 'secret'], "Unexpected argument 'secret'"],
   ])('2 for %j, and touches nothing', async (words, message) => {
-    const DATA_DIR = await givenDirectory();
+    const { exitCode, complaint } = await answerTo(words, untouched);
 
-    const ended = await run(words, { DATA_DIR });
-
-    expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(message) });
-    expect(ended.stderr).toMatch(/\nSee npm run deckhand -- (\w+ \w+ |demo )?--help\n$/);
-    expect(await readdir(DATA_DIR)).toEqual([]);
+    expect(exitCode).toBe(2);
+    expect(complaint).toContain(message);
+    expect(complaint).toMatch(/\nSee npm run deckhand -- (\w+ \w+ |demo )?--help$/);
   });
 
   it('1 for a setting with a wrong value, in one line', async () => {
-    const ended = await run(['migrate'], { LOG_LEVEL: 'loud' });
+    const ended = await runToEnd(['server/cli/main.ts', 'migrate'], { LOG_LEVEL: 'loud' });
 
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^LOG_LEVEL: .+\n$/) });
   });
@@ -55,45 +61,47 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
   const DATABASE_URL = Object.assign(new URL(server.url ?? 'postgresql://none/'), {
     pathname: `/deckhand_cli_${randomBytes(6).toString('hex')}`,
   }).href;
-  const onDatabase = (words: string[], typed?: string) => run(words, { DATABASE_URL }, typed);
+  const command = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL }));
   beforeAll(() => createDatabase(DATABASE_URL));
   afterAll(() => onServer(server.url!, `drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`));
 
   it('makes the tables, the first superadmin, and says what is wrong on the way', async () => {
     const create = (email: string, typed: string) =>
-      onDatabase(['users', 'create', '--name', 'First', '--email', email, '--superadmin', '--json'], typed);
+      runToEnd(
+        ['server/cli/main.ts', 'users', 'create', '--name', 'First', '--email', email, '--superadmin', '--json'],
+        { DATABASE_URL },
+        async ({ stdin }) => void stdin!.end(typed),
+      );
 
-    const tooEarly = await create('first@example.test', 'a good password\n');
-    await onDatabase(['migrate']);
+    expect(await command('users', 'list')).toEqual({
+      exitCode: 1,
+      complaint: 'The tables are not there yet: npm run deckhand -- migrate makes them.',
+    });
+    expect((await command('migrate')).printed).toMatch(/^Applied: /);
     const created = await create('first@example.test', 'a good password\n');
-    const [again, short, listed, unknown] = await Promise.all([
-      create('FIRST@example.test', 'a good password\n'),
-      onDatabase(['users', 'create', '--name', 'x', '--email', 'x'], 'short\n'),
-      onDatabase(['users', 'list']),
-      onDatabase(['users', 'sign-out', '--id', '99']),
-    ]);
-
-    expect(tooEarly).toMatchObject({ code: 1, stdout: '' });
     expect(created).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(created.stdout)).toMatchObject({
       user: { id: 1, email: 'first@example.test', superadmin: true },
     });
-    expect(again).toMatchObject({ code: 2, stdout: '' });
-    expect(JSON.parse(again.stderr)).toMatchObject({
-      error: { status: 422, errors: { email: ['email belongs to another user.'] } },
+    const refused = await create('FIRST', 'short\n');
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(JSON.parse(refused.stderr).error.errors).toEqual({
+      email: ['email must be an e-mail address.'],
+      password: ['password must be at least 8 characters.'],
     });
-    expect(short).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(
-        /^email must be an e-mail address\.\npassword must be at least 8 characters\.\nSee npm run deckhand/,
-      ),
+
+    expect((await command('users', 'list')).printed).toMatch(/^id +name .*\n1 +First +first@example\.test /);
+    expect(await command('users', 'sign-out', '--id', '99')).toEqual({
+      exitCode: 1,
+      complaint: 'There is no such user.',
     });
-    expect(listed.stdout).toMatch(/^id +name .*\n1 +First +first@example\.test /);
-    expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: 'There is no such user.\n' });
+    expect(await command('users', 'sign-out', '--id', '1')).toEqual({ exitCode: 0, printed: 'Done.' });
+    expect(await command('members', 'set', '--user-id', '1', '--project-id', '7', '--role', 'boss')).toMatchObject({
+      exitCode: 2,
+      complaint: expect.stringMatching(/^role must be one of viewer, member, owner\.\nSee /),
+    });
+    expect((await command('users', 'update', '--id', '1', '--no-superadmin', '--language', 'de')).printed).toMatch(
+      /\nlanguage +de\nsuperadmin +no\n/,
+    );
   });
 });
-
-const done = { code: 0, signal: null, stderr: '' };
-
-const run = (words: string[], settings?: Record<string, string>, typed = '') =>
-  runToEnd(['server/cli/main.ts', ...words], settings, async ({ stdin }) => void stdin!.end(typed));

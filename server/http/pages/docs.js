@@ -1,3 +1,8 @@
+const darkness = matchMedia('(prefers-color-scheme: dark)');
+const followDarkness = () => document.documentElement.classList.toggle('dark-mode', darkness.matches);
+darkness.addEventListener('change', followDarkness);
+followDarkness();
+
 SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#api',

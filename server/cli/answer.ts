@@ -1,0 +1,75 @@
+import { readSettings } from '../env.ts';
+import { describe } from '../errors.ts';
+import { isStartFailure } from '../startFailure.ts';
+import { COMMANDS, type Command } from './commands.ts';
+import { commandHelp, overallHelp } from './help.ts';
+import { parseOptions } from './options.ts';
+import { asTable } from './table.ts';
+
+/** What the command line says, and with which code it ends: 0 done, 1 refused or failed, 2 called in a wrong way. */
+export type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
+
+type ReadEnvironment = () => NodeJS.ProcessEnv;
+
+export async function answerTo(words: string[], environment: ReadEnvironment): Promise<CommandAnswer> {
+  const [first = 'help', second] = words;
+  if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS));
+  const ofNoun = new Map([...COMMANDS].filter(([name]) => name.startsWith(`${first} `)));
+  if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(overallHelp(ofNoun));
+
+  const name = [`${first} ${second}`, first].find((name) => COMMANDS.has(name));
+  const command = name === undefined ? undefined : COMMANDS.get(name);
+  if (!name || !command) return misused(`There is no command ${first}${second?.match(/^\w/) ? ` ${second}` : ''}.`);
+  if (words.includes('--help')) return done(commandHelp(name, command));
+
+  const isJson = words.includes('--json');
+  try {
+    const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
+    const input = await parseOptions(command.input, options);
+    const result = await run(command, input, environment);
+    return done(isJson ? JSON.stringify(result ?? {}, null, 2) : (command.tell ?? asTable)(result));
+  } catch (error) {
+    return failed(error, name, isJson);
+  }
+}
+
+async function run(command: Command, input: unknown, environment: ReadEnvironment): Promise<unknown> {
+  // No token is signed here: whoever may use the database needs no secret for that.
+  const settings = readSettings({ JWT_SECRET: 'x'.repeat(32), ...environment() });
+  const { connect } = await import('../database/connect.ts');
+  const database = await connect(settings);
+  try {
+    return await command.run(database, settings, input);
+  } finally {
+    await database.close();
+  }
+}
+
+const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed });
+
+function misused(message: string, name?: string): CommandAnswer {
+  return { exitCode: 2, complaint: `${message}\nSee npm run deckhand -- ${name ? `${name} ` : ''}--help` };
+}
+
+function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
+  if (isStartFailure(error)) return { exitCode: 1, complaint: error.message };
+  if (isUnknownOption(error)) return misused(error.message, name);
+
+  const { status, message, errors } = describe(error);
+  const exitCode = status === 422 ? 2 : 1;
+  if (isJson) return { exitCode, complaint: JSON.stringify({ error: { status, message, errors } }, null, 2) };
+  if (errors) return misused(Object.values(errors).flat().join('\n'), name);
+  return { exitCode, complaint: status === 500 ? faultOf(error) : message };
+}
+
+/** Node's own complaint about options. */
+function isUnknownOption(error: unknown): error is Error {
+  return String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
+}
+
+/** Whoever runs the command runs the service: nothing is kept from them. */
+function faultOf(error: unknown): unknown {
+  const { cause = error } = error as { cause?: unknown };
+  const isWithoutTables = (cause as { code?: string }).code === '42P01';
+  return isWithoutTables ? 'The tables are not there yet: npm run deckhand -- migrate makes them.' : cause;
+}
