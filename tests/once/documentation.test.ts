@@ -64,6 +64,13 @@ afterAll(async () => {
   }
 });
 
+/** What a page says to change in the project. */
+const changesOf = (page: string) =>
+  blocksOf(page)
+    .filter(({ language }) => language === 'diff')
+    .map(({ code }) => code)
+    .join('');
+
 /** In one shell for a page, since later commands use what earlier ones have set. */
 async function runInShell(script: string, typed = ''): Promise<{ code: number | null; printed: string }> {
   const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', onService(script)], {
@@ -82,6 +89,7 @@ const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', ser
 
 describe('the documentation', () => {
   it.each(pages.filter((page) => commandsOf(page).length > 0))('%s has commands that work', async (page) => {
+    if (changesOf(page)) expect(await runInShell('git apply -', changesOf(page))).toEqual({ code: 0, printed: '' });
     const { code, printed } = await runInShell(commandsOf(page).join('\n'), 'a good password\n');
 
     expect(code, printed).toBe(0);
