@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import { procedures } from '../../server/http/procedures.ts';
+import { hasBrowser, openBrowser } from '../harness/browser.ts';
 import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { givenService } from '../harness/service.ts';
 import { givenProject, givenUser, PASSWORD } from '../harness/world.ts';
@@ -104,6 +105,25 @@ await client.cards.create.query({ title: 'A mutation is no query' });
     const client = createClient({ url: service.url, signIn: { email: service.email, password: PASSWORD } });
 
     expect(await client.boards.list.query()).toEqual({ boards: [] });
+  });
+
+  it.skipIf(!hasBrowser)('signs in and calls from a page', async () => {
+    const browser = await openBrowser();
+    const page = await browser.newPage();
+    const { url, email } = service;
+    const path = join(project, 'node_modules/deckhand-client/client.js');
+    await page.route(`${url}/client.js`, (route) => route.fulfill({ path, contentType: 'text/javascript' }));
+    await page.goto(url);
+
+    const title = await page.evaluate(
+      `import('/client.js').then(async ({ createClient }) => {
+        const client = createClient({ url: location.origin, signIn: ${JSON.stringify({ email, password: PASSWORD })} });
+        return (await client.cards.create.mutate({ title: 'From a page' })).card.title;
+      })`,
+    );
+    await browser.close();
+
+    expect(title).toBe('From a page');
   });
 });
 
