@@ -9,7 +9,7 @@ export function makeStripe(
   { secretKey, webhookSecret }: StripeKeys,
   connection: Stripe.StripeConfig = {},
 ): PaymentProvider {
-  const stripe = new Stripe(secretKey, { timeout: 10_000, maxNetworkRetries: 2, telemetry: false, ...connection });
+  const stripe = new Stripe(secretKey, { timeout: 8_000, maxNetworkRetries: 1, telemetry: false, ...connection });
   return {
     name: 'stripe',
     open: async (order) => {
