@@ -55,7 +55,7 @@ export const Session = defineEntity({
     expires_at: moment(),
     revoked_at: moment().nullable(),
   },
-  indexes: [{ properties: ['user_id'], where: 'revoked_at is null' }, { properties: ['expires_at'] }],
+  indexes: [{ properties: ['user_id'] }],
 });
 
 export const Member = defineEntity({

@@ -14,6 +14,9 @@ export class Migration20261115041535 extends Migration {
 
     this.addSql(`alter table "sessions" drop column "has_second_factor";`);
     this.addSql(`alter table "sessions" add "second_factor_at" timestamptz(3) null;`);
+    this.addSql(`drop index "sessions_expires_at_index";`);
+    this.addSql(`drop index "sessions_user_id_index";`);
+    this.addSql(`create index "sessions_user_id_index" on "sessions" ("user_id");`);
 
     this.addSql(
       `alter table "checkouts" add "reference" uuid not null default gen_random_uuid(), add "price_cents" int not null, add "currency" varchar(3) not null;`,
@@ -25,6 +28,9 @@ export class Migration20261115041535 extends Migration {
     this.addSql(`alter table "checkouts" drop constraint "checkouts_reference_unique";`);
     this.addSql(`alter table "checkouts" drop column "reference", drop column "price_cents", drop column "currency";`);
 
+    this.addSql(`drop index "sessions_user_id_index";`);
+    this.addSql(`create index "sessions_expires_at_index" on "sessions" ("expires_at");`);
+    this.addSql(`create index "sessions_user_id_index" on "sessions" ("user_id") where revoked_at is null;`);
     this.addSql(`alter table "sessions" drop column "second_factor_at";`);
     this.addSql(`alter table "sessions" add "has_second_factor" boolean not null default false;`);
 
