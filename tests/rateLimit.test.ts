@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
@@ -122,7 +123,8 @@ describe('the rate limit', () => {
   });
 });
 
-const redis = process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379';
+/** With names of its own: other runs count users with the same ids. */
+const redis = `${process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379'}?keyPrefix=deckhand-test-${randomUUID()}:`;
 const hasRedis = await import('ioredis').then(async ({ Redis }) => {
   const client = new Redis(redis, { lazyConnect: true, retryStrategy: null });
   client.on('error', () => undefined);
@@ -133,6 +135,38 @@ const hasRedis = await import('ioredis').then(async ({ Redis }) => {
     },
     () => false,
   );
+});
+
+describe('guessing', () => {
+  const BLOCKED = { status: 429, body: { message: 'Too many failed attempts. Try again later.' } };
+  const givenGuess = async (settings: Record<string, string>, email: string) => {
+    const { url } = await givenService(settings);
+    return () => makeCaller(url).post(AUTHENTICATE, { email, password: 'wrong' });
+  };
+
+  it('is counted in the process while Redis is out of reach', async () => {
+    const guess = await givenGuess({ REDIS_URL: 'redis://127.0.0.1:1' }, 'nobody@example.test');
+
+    for (let failed = 0; failed < 10; failed++) expect((await guess()).status).toBe(401);
+
+    expect(await guess()).toMatchObject(BLOCKED);
+  });
+
+  it.skipIf(!hasRedis)('is counted for all nodes together in Redis (skipped where none is in reach)', async () => {
+    const { email } = await givenUser();
+    const [here, there] = [
+      await givenGuess({ REDIS_URL: redis }, email),
+      await givenGuess({ REDIS_URL: redis }, email),
+    ];
+
+    for (let failed = 0; failed < 5; failed++) {
+      expect((await here()).status).toBe(401);
+      expect((await there()).status).toBe(401);
+    }
+
+    expect(await here()).toMatchObject(BLOCKED);
+    expect(await there()).toMatchObject(BLOCKED);
+  });
 });
 
 describe.skipIf(!hasRedis)('the rate limit in Redis (skipped where none is in reach)', () => {
