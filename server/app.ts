@@ -37,8 +37,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     if (isStopping()) reply.header('Connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
-    const { surface } = request.routeOptions.config;
-    const called = surface ? { surface, operation: operationOf(request) } : { path: request.url };
+    const { config, url = request.url } = request.routeOptions;
+    const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
     const outcome = { status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime), user: request.caller?.id };
     request.log.info({ ...called, ...outcome }, 'answered');
   });

@@ -251,6 +251,16 @@ describe('the test checkout', () => {
     ]).toContainEqual(statuses);
   });
 
+  it('is not named in the log: whoever knows its reference may pay', async () => {
+    const { logged } = await testService();
+    const { page, checkout_url } = await givenCheckout();
+
+    await page();
+
+    expect(logged).toContainEqual(expect.objectContaining({ path: '/checkout/:reference', status: 200 }));
+    expect(JSON.stringify(logged)).not.toContain(checkout_url.split('/').at(-1));
+  });
+
   it('404 for what is no checkout, and leaves no way for markup', async () => {
     const { url } = await testService();
     for (const path of ['x', '5f364aca-a792-4f75-8861-b325bd5212ed', '%3Cscript%3E', "'--"]) {
