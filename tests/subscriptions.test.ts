@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import type { PaymentProvider } from '../server/payments/provider.ts';
+import { testCheckout } from '../server/payments/testCheckout.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { givenService, testService } from './harness/service.ts';
 import { givenProduct, givenToken, givenTrial, givenUser, givenWorld, stored, testEm } from './harness/world.ts';
@@ -53,6 +54,28 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(answer.body.data).toEqual({ checkout_url: expect.any(String), session_id: null, subscription_id: id });
     expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid', paid_at: expect.any(String) });
     expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
+  });
+
+  it('gives up checkouts that are open when a plan that costs nothing is activated', async () => {
+    const closed: string[] = [];
+    const payments: PaymentProvider = { ...testCheckout, close: async (session) => void closed.push(session) };
+    const { project, asOwner, asSuperadmin } = await givenWorld(await givenService({}, { payments }));
+    const { id, product } = await givenTrial(project);
+    const month = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+    const year = (await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }))).body.data;
+    await asSuperadmin.rpc.plans.set.mutate({ product, plan: 'pro', period: 'year', price_cents: 0 });
+
+    const { body } = await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }));
+    const pay = await fetch(`${month.checkout_url}/pay`, { method: 'POST' });
+
+    expect(body.data).toMatchObject({ session_id: null, subscription_id: id });
+    expect(await pay.text()).toContain('Nothing was paid');
+    expect(closed.toSorted()).toEqual([month.session_id, year.session_id].toSorted());
+    expect((await checkoutsOf(id)).map(({ status, price_cents }) => [status, price_cents])).toEqual([
+      ['cancelled', 1900],
+      ['cancelled', 19_000],
+      ['paid', 0],
+    ]);
   });
 
   it('answers the same checkout again, and another for another choice', async () => {

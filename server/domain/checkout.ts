@@ -60,15 +60,16 @@ export async function addCheckout(em: EntityManager, order: CheckoutOrder): Prom
   return checkout!;
 }
 
-/** For a plan that costs nothing; its page says that it is active. */
+/** For a plan that costs nothing; its page says that it is active. Nobody should pay for another one any more. */
 export async function payWithoutProvider(
   em: EntityManager,
   order: CheckoutOrder,
   publicUrl: string,
-): Promise<CheckoutRow> {
-  const checkout = (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order));
+): Promise<{ checkout: CheckoutRow; superseded: Superseded[] }> {
+  const superseded = await giveUpOpenCheckouts(em, order);
+  const checkout = await addCheckout(em, order);
   await markPaid(em, checkout, null);
-  return { ...checkout, checkout_url: pageOf(checkout, publicUrl) };
+  return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, superseded };
 }
 
 /**
@@ -154,14 +155,27 @@ export async function settleCheckout(
 
     const isFirst = await markPaid(em, checkout, session_id);
     if (!isFirst) log.warn({ checkout: checkout.id }, 'A subscription was paid for twice: give one payment back.');
-    return query(
-      em,
-      sql<{ session_id: string | null }>`
-        update checkouts set status = 'cancelled', updated_at = now()
-        where subscription_id = ${checkout.subscription_id} and status = 'open' returning session_id`,
-    );
+    return giveUpOpenCheckouts(em, checkout);
   });
+  await closeAtProvider({ payments, log }, superseded);
+}
 
+/** What the provider calls a checkout that was given up; null if it does not know of it. */
+type Superseded = Pick<CheckoutRow, 'session_id'>;
+
+const giveUpOpenCheckouts = (em: EntityManager, { subscription_id }: Pick<CheckoutRow, 'subscription_id'>) =>
+  query(
+    em,
+    sql<Superseded>`
+      update checkouts set status = 'cancelled', updated_at = now()
+      where subscription_id = ${subscription_id} and status = 'open' returning session_id`,
+  );
+
+/** Outside any transaction. What can't be closed is told to whoever runs the service. */
+export async function closeAtProvider(
+  { payments, log }: Pick<Context, 'payments' | 'log'>,
+  superseded: Superseded[],
+): Promise<void> {
   for (const { session_id } of superseded) {
     if (session_id === null) continue;
     await payments.close(session_id).catch((error) => log.warn(error, 'A checkout could not be closed.'));

@@ -11,7 +11,7 @@ import type { Context } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { addCheckout, type CheckoutRow, findOpenCheckout, openAtProvider, payWithoutProvider } from './checkout.ts';
+import { addCheckout, closeAtProvider, findOpenCheckout, openAtProvider, payWithoutProvider } from './checkout.ts';
 import { readCursor, toPage } from './page.ts';
 import { choosePlan } from './plan.ts';
 
@@ -26,15 +26,16 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   const { em, caller, payments } = context;
   const plan = await choosePlan(em, choice);
 
-  const checkout = await transact(em, async (em): Promise<CheckoutRow> => {
+  const { checkout, superseded } = await transact(em, async (em) => {
     const subscription = await lockSubscription(em, caller.project.platform_id, choice.product);
     if (!subscription) throw notFound('There is no subscription for this product.');
     if (subscription.status === 'paid') throw badRequest('This subscription is paid already.');
 
     const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider: payments.name };
     if (plan.price_cents === 0) return payWithoutProvider(em, order, context.publicUrl);
-    return (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order));
+    return { checkout: (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order)), superseded: [] };
   });
+  await closeAtProvider(context, superseded);
 
   const { session_id, checkout_url } =
     checkout.checkout_url === null ? await openAtProvider(context, checkout) : checkout;
