@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { assignments } from '../server/domain/row.ts';
 import type { PaymentProvider } from '../server/payments/provider.ts';
 import { testCheckout } from '../server/payments/testCheckout.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
@@ -219,6 +220,50 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(await stored('subscriptions', id)).toEqual(before);
     provider.isDown = false;
     expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(200);
+  });
+
+  it('400 if another checkout is paid while this one is opened, and nobody can pay this one', async () => {
+    const closed: string[] = [];
+    let meanwhile = async () => {};
+    const payments: PaymentProvider = {
+      ...testCheckout,
+      open: async (order) => {
+        await meanwhile();
+        return testCheckout.open(order);
+      },
+      close: async (session) => void closed.push(session),
+    };
+    const { project, asOwner } = await givenWorld(await givenService({}, { payments }));
+    const { id, product } = await givenTrial(project);
+    const { checkout_url } = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+    meanwhile = async () => void (await fetch(`${checkout_url}/pay`, { method: 'POST' }));
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }));
+
+    expect(answer.status).toBe(400);
+    expect(answer.body).toEqual({ error: true, message: 'This subscription is paid already.', data: [] });
+    const [paid, late] = await checkoutsOf(id);
+    expect([paid!.status, late!.status]).toEqual(['paid', 'cancelled']);
+    expect(closed).toEqual([late!.session_id]);
+  });
+
+  it('500 on a node that the provider fails leaves the checkout that another node opened', async () => {
+    const payments: PaymentProvider = {
+      ...testCheckout,
+      open: async ({ reference }) => {
+        const opened = { session_id: `test_${reference}`, checkout_url: 'https://pay.test/1' };
+        await query(await testEm(), sql`update checkouts set ${assignments(opened)} where reference = ${reference}`);
+        throw new Error('Another request with the same key is under way.');
+      },
+    };
+    const { project, asOwner } = await givenWorld(await givenService({}, { payments }));
+    const { product } = await givenTrial(project);
+
+    const failed = await asOwner.post(UPGRADE, choiceOf(product));
+    const { body } = await asOwner.post(UPGRADE, choiceOf(product));
+
+    expect(failed.status).toBe(500);
+    expect(body.data).toMatchObject({ checkout_url: 'https://pay.test/1' });
   });
 });
 

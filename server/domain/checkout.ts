@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type EntityManager, query, transact } from '../database/query.ts';
+import { badRequest } from '../errors.ts';
 import type { OpenedCheckout, Order, Settlement } from '../payments/provider.ts';
 import type { PlanRow } from './plan.ts';
 
@@ -86,7 +87,7 @@ export function openAtProvider(context: Context, checkout: CheckoutRow): Promise
 }
 const opening = new Map<string, Promise<OpenedCheckout>>();
 
-async function askProvider({ em, payments, publicUrl }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+async function askProvider({ em, payments, publicUrl, log }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
   const { id, reference, price_cents, currency } = checkout;
   const [plan] = await query(
     em,
@@ -103,15 +104,27 @@ async function askProvider({ em, payments, publicUrl }: Context, checkout: Check
         update checkouts set session_id = ${opened.session_id}, checkout_url = ${opened.checkout_url}, updated_at = now()
         where id = ${id}`,
     );
-    return opened;
+    if (!(await isPaid(em, checkout))) return opened;
+    // Whoever paid for another one meanwhile could not close this one: it had no name yet.
+    await closeAtProvider({ payments, log }, [opened]);
+    throw paidAlready();
   } catch (error) {
-    // The provider may remember a failure by its reference: the next call is to begin with a new one.
+    // The provider may remember a failure by its reference: the next call is to begin with a new one, unless another node got this one open.
     await query(
       em,
-      sql`update checkouts set status = 'cancelled', updated_at = now() where id = ${id} and status = 'open'`,
+      sql`
+        update checkouts set status = 'cancelled', updated_at = now()
+        where id = ${id} and status = 'open' and checkout_url is null`,
     );
     throw error;
   }
+}
+
+export const paidAlready = () => badRequest('This subscription is paid already.');
+
+async function isPaid(em: EntityManager, { subscription_id }: CheckoutRow): Promise<boolean> {
+  const paid = await query(em, sql`select from subscriptions where id = ${subscription_id} and status = 'paid'`);
+  return paid.length > 0;
 }
 
 const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;

@@ -9,9 +9,16 @@ import type {
 } from '../../shared/subscription.ts';
 import type { Context } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
-import { badRequest, invalid, notFound } from '../errors.ts';
+import { invalid, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { addCheckout, closeAtProvider, findOpenCheckout, openAtProvider, payWithoutProvider } from './checkout.ts';
+import {
+  addCheckout,
+  closeAtProvider,
+  findOpenCheckout,
+  openAtProvider,
+  paidAlready,
+  payWithoutProvider,
+} from './checkout.ts';
 import { readCursor, toPage } from './page.ts';
 import { choosePlan } from './plan.ts';
 
@@ -29,7 +36,7 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   const { checkout, superseded } = await transact(em, async (em) => {
     const subscription = await lockSubscription(em, caller.project.platform_id, choice.product);
     if (!subscription) throw notFound('There is no subscription for this product.');
-    if (subscription.status === 'paid') throw badRequest('This subscription is paid already.');
+    if (subscription.status === 'paid') throw paidAlready();
 
     const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider: payments.name };
     if (plan.price_cents === 0) return payWithoutProvider(em, order, context.publicUrl);
@@ -59,7 +66,7 @@ export async function setTrial({ em }: Provisioning, { platform_id, product, day
   const [trial] = await orRefuse(set, {
     subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
-  if (!trial) throw badRequest('This subscription is paid already.');
+  if (!trial) throw paidAlready();
   const [subscription] = await query(em, sql<SubscriptionRow>`${SUBSCRIPTION} where s.id = ${trial.id}`);
   return { subscription: subscription! };
 }
