@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser } from './harness/codes.ts';
-import { testService } from './harness/service.ts';
+import { givenService, testService } from './harness/service.ts';
 import { givenProject, givenToken, givenUser, PASSWORD, stored, type TestUser } from './harness/world.ts';
 
 /** In the middle of a time step: no test depends on when it runs. */
@@ -17,6 +17,16 @@ const asUser = async (user: TestUser): Promise<TestCaller> =>
 
 const signIn = async ({ email }: TestUser, more: object = {}) =>
   makeCaller((await testService()).url).post('/v1/authenticate', { email, password: PASSWORD, ...more });
+
+/** The same while something else happens during the check of the password. */
+const asUserWhile = async (user: TestUser, happens: () => Promise<unknown>): Promise<TestCaller> => {
+  let asked = 0;
+  const mustBeAllowed = async () => {
+    if (++asked === 2) await happens();
+  };
+  const { url } = await givenService({}, { guessing: { mustBeAllowed, countFailure: async () => {} } });
+  return makeCaller(url, await givenToken(user));
+};
 
 const isSignedIn = (caller: TestCaller) =>
   caller.rpc.account.whoAmI.query().then(
@@ -161,6 +171,19 @@ describe('the second factor', () => {
     });
     expect(await refusalOf(account.dropSecondFactor.mutate(proof))).toMatchObject({ status: 400 });
     expect(await refusalOf(account.renewRecoveryCodes.mutate(proof))).toMatchObject({ status: 400 });
+  });
+
+  it('400 if one is enabled while another is asked for: nobody takes its place', async () => {
+    const user = await givenUser();
+    const own = (await asUser(user)).rpc.account;
+    const { secret } = await own.startSecondFactor.mutate({ password: PASSWORD });
+    const { rpc } = await asUserWhile(user, () => own.confirmSecondFactor.mutate({ code: codeAt(0, secret) }));
+
+    expect(await refusalOf(rpc.account.startSecondFactor.mutate({ password: PASSWORD }))).toMatchObject({
+      status: 400,
+    });
+
+    expect(await stored('users', user.id)).toMatchObject({ totp_secret: secret, totp_pending_secret: null });
   });
 
   it('is dropped with password and code, and the password alone signs in again', async () => {

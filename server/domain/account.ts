@@ -70,11 +70,15 @@ export async function changePassword(context: SignedInContext, { password, new_p
 
 /** Offers a secret for an authenticator app. Nothing changes until a code confirms that the app has it. */
 export async function startSecondFactor(context: SignedInContext, { password }: SecondFactorStart) {
-  const { id, email, totp_secret } = await proveIdentity(context, password);
-  if (totp_secret !== null) throw badRequest('A second factor is enabled already: drop it first.');
+  const { id, email } = await proveIdentity(context, password);
 
   const secret = makeSecret();
-  await query(context.em, sql`update users set totp_pending_secret = ${secret} where id = ${id}`);
+  // Asked again by the statement: another enrolment may have been confirmed while the password was checked.
+  const offered = await query(
+    context.em,
+    sql`update users set totp_pending_secret = ${secret} where id = ${id} and totp_secret is null returning id`,
+  );
+  if (offered.length === 0) throw badRequest('A second factor is enabled already: drop it first.');
   return { secret, ...(await describeSecret(secret, email)) };
 }
 
@@ -94,7 +98,7 @@ export async function confirmSecondFactor({ em, caller }: SignedInContext, { cod
       em,
       sql`
         update users set totp_secret = totp_pending_secret, totp_pending_secret = null, totp_last_step = ${step}, updated_at = now()
-        where id = ${caller.id} and totp_pending_secret = ${secret} returning id`,
+        where id = ${caller.id} and totp_secret is null and totp_pending_secret = ${secret} returning id`,
     );
     if (enabled.length === 0) throw badRequest('Another second factor was offered meanwhile: start again.');
     await forgetDevices(em, caller.id);
