@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser } from './harness/codes.ts';
 import { givenService, testService } from './harness/service.ts';
-import { givenProject, givenToken, givenUser, PASSWORD, stored, type TestUser } from './harness/world.ts';
+import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser } from './harness/world.ts';
 
 /** In the middle of a time step: no test depends on when it runs. */
 beforeEach(() => {
@@ -115,6 +115,20 @@ describe('account.changePassword', () => {
     });
 
     expect((await refusalOf(change)).errors).toMatchObject({ new_password: expect.arrayContaining([message]) });
+  });
+
+  it('401 for a user who is deactivated meanwhile, and nothing changes', async () => {
+    const user = await givenUser();
+    const { asSuperadmin } = await givenWorld();
+    const { rpc } = await asUserWhile(user, () =>
+      asSuperadmin.rpc.users.update.mutate({ id: user.id, is_active: false }),
+    );
+    const { password_hash } = await stored('users', user.id);
+
+    const change = rpc.account.changePassword.mutate({ password: PASSWORD, new_password: 'another one' });
+
+    expect(await refusalOf(change)).toMatchObject({ status: 401 });
+    expect(await stored('users', user.id)).toMatchObject({ password_hash, is_active: false });
   });
 
   it('counts wrong passwords as guesses: a stolen token is no way to find the password', async () => {

@@ -6,7 +6,7 @@ import type {
   SecondFactorStart,
 } from '../../shared/account.ts';
 import { type EntityManager, query, transact } from '../database/query.ts';
-import { badRequest, invalid } from '../errors.ts';
+import { badRequest, invalid, unauthorized } from '../errors.ts';
 import { hashPassword } from '../security/passwords.ts';
 import {
   describeSecret,
@@ -64,7 +64,8 @@ export async function changePassword(context: SignedInContext, { password, new_p
       { id, password_hash: newHash },
       own?.second_factor_at ?? null,
     );
-    return { token: session!.token };
+    if (!session) throw unauthorized('This account was deactivated.');
+    return { token: session.token };
   });
 }
 
