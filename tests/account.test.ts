@@ -236,4 +236,16 @@ describe('the second factor', () => {
     expect((await signIn(user, { code: 'a-code', is_recovery: true })).status).toBe(401);
     expect((await signIn(user, { code: recovery_codes[0], is_recovery: true })).status).toBe(200);
   });
+
+  it('has the recovery codes of one renewal alone, when several are made at once', async () => {
+    const recoveryCodes = Array.from({ length: 8 }, (_, number) => `code-${number}`);
+    const user = await givenProtectedUser({ recoveryCodes });
+    const { account } = (await asUser(user)).rpc;
+    const renew = (code: string) =>
+      account.renewRecoveryCodes.mutate({ password: PASSWORD, code, is_recovery: true }).catch(() => undefined);
+
+    await Promise.all(recoveryCodes.map(renew));
+
+    expect((await account.whoAmI.query()).account.recovery_codes_left).toBe(8);
+  });
 });

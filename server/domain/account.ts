@@ -116,8 +116,18 @@ export async function dropSecondFactor(context: SignedInContext, proof: SecondFa
 /** Makes new recovery codes; those from before work no more. */
 export async function renewRecoveryCodes(context: SignedInContext, proof: SecondFactorProof) {
   await proveSecondFactor(context, proof);
-  return transact(context.em, (em) => replaceRecoveryCodes(em, context.caller.id));
+  return transact(context.em, async (em) => {
+    // One after the other, so that the codes of only one of them are left.
+    const enabled = await query(
+      em,
+      sql`select from users where id = ${context.caller.id} and totp_secret is not null for update`,
+    );
+    if (enabled.length === 0) throw noSecondFactor();
+    return replaceRecoveryCodes(em, context.caller.id);
+  });
 }
+
+const noSecondFactor = () => badRequest('No second factor is enabled.');
 
 type Credentials = { id: number; email: string; password_hash: string; totp_secret: string | null };
 
@@ -133,7 +143,7 @@ async function proveIdentity(context: SignedInContext, password: string): Promis
 
 async function proveSecondFactor(context: SignedInContext, { password, ...code }: SecondFactorProof): Promise<void> {
   const user = await proveIdentity(context, password);
-  if (user.totp_secret === null) throw badRequest('No second factor is enabled.');
+  if (user.totp_secret === null) throw noSecondFactor();
   if (!(await isRightCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
 }
 
