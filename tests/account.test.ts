@@ -174,6 +174,18 @@ describe('the second factor', () => {
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
   });
 
+  it('429 after 10 wrong codes: a stolen token does not confirm by guessing', async () => {
+    const user = await givenUser();
+    const { account } = (await asUser(user)).rpc;
+    const { secret } = await account.startSecondFactor.mutate({ password: PASSWORD });
+    const confirm = (code: string) => refusalOf(account.confirmSecondFactor.mutate({ code }));
+
+    for (let failed = 0; failed < 10; failed++) expect((await confirm('wrong')).status).toBe(422);
+
+    expect((await confirm(codeAt(0, secret))).status).toBe(429);
+    expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
+  });
+
   it('400 when none was offered, when one is on already, when there is none to drop', async () => {
     const { account } = (await asUser(await givenUser())).rpc;
     const { account: protectedAccount } = (await asUser(await givenProtectedUser())).rpc;

@@ -84,15 +84,22 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
 }
 
 /** Enables the second factor; the recovery codes are shown this once. */
-export async function confirmSecondFactor({ em, caller }: SignedInContext, { code }: SecondFactorConfirm) {
+export async function confirmSecondFactor(context: SignedInContext, { code }: SecondFactorConfirm) {
+  const { em, caller, guessing, address } = context;
   const [user] = await query(
     em,
-    sql<{ secret: string | null }>`select totp_pending_secret as secret from users where id = ${caller.id}`,
+    sql<{ email: string; secret: string | null }>`
+      select email, totp_pending_secret as secret from users where id = ${caller.id}`,
   );
-  const secret = user?.secret;
+  const { email, secret } = user!;
   if (!secret) throw badRequest('No second factor was offered: start with startSecondFactor.');
+  // A stolen token must not be enough to enable what the user has given up.
+  await guessing.mustBeAllowed({ email, address });
   const step = stepOfCode(secret, code);
-  if (step === undefined) throw invalid({ code: 'is wrong: check the clock of the device' });
+  if (step === undefined) {
+    await guessing.countFailure({ email, address });
+    throw invalid({ code: 'is wrong: check the clock of the device' });
+  }
 
   return transact(em, async (em) => {
     const enabled = await query(
