@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { describe, notFound } from './errors.ts';
+import { asBadRequest } from './http/body.ts';
 import { checkoutPage } from './http/checkoutPage.ts';
 import { health } from './http/health.ts';
+import { sendRetryAfter } from './http/identify.ts';
 import { metrics } from './http/metrics.ts';
 import { pages } from './http/pages.ts';
 import { operationOf } from './http/procedures.ts';
@@ -43,8 +45,9 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     request.log.info({ ...called, ...outcome }, 'answered');
   });
   app.setErrorHandler((error, request, reply) => {
-    const { status, message } = describe(error);
+    const { status, message, retryAfterSeconds } = describe(asBadRequest(error));
     if (status === 500) request.log.error(error);
+    sendRetryAfter(reply, retryAfterSeconds);
     return reply.code(status).send({ error: true, message, data: [] });
   });
   app.setNotFoundHandler(() => {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { givenFakeStripe } from './harness/fakeStripe.ts';
-import { givenService, testService } from './harness/service.ts';
+import { givenService, testDatabase, testService } from './harness/service.ts';
 import { givenTrial, givenWorld, stored, testEm } from './harness/world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
@@ -10,7 +10,9 @@ const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
 /** A service that is paid through Stripe, with a trial and its open checkout. */
 async function givenStripe() {
   const stripe = await givenFakeStripe();
-  const service = await givenService({ PUBLIC_URL: 'https://boards.test' }, { payments: stripe.provider });
+  const database = { ...(await testDatabase()) };
+  const others = { payments: stripe.provider, database };
+  const service = { ...(await givenService({ PUBLIC_URL: 'https://boards.test' }, others)), database };
   const { project, asOwner } = await givenWorld({ ...service });
   const { id, product } = await givenTrial(project);
   const upgrade = (period = 'month') => asOwner.post(UPGRADE, { product, plan: 'pro', period });
@@ -135,6 +137,31 @@ describe('POST /webhooks/stripe', () => {
       expect(await answer.json()).toEqual({ error: true, message: expect.any(String), data: [] });
     }
     expect(await subscription()).toMatchObject({ status: 'trial' });
+  });
+
+  it('400 for a body that is too large or of no readable type: no fault of ours', async () => {
+    const { service } = await givenStripe();
+    const post = (body: string, type: string) =>
+      fetch(`${service.url}/webhooks/stripe`, { method: 'POST', headers: { 'content-type': type }, body });
+
+    expect((await post('x'.repeat(1024 * 1024 + 1), 'application/json')).status).toBe(400);
+    expect((await post('{}', 'nonsense')).status).toBe(400);
+    expect(service.logged.filter(({ level }) => level === 50)).toEqual([]);
+  });
+
+  it('429 with Retry-After while others hold the subscription for too long', async () => {
+    const { stripe, service, upgrade, notify, sessionOf } = await givenStripe();
+    await upgrade();
+    const notification = stripe.notification(COMPLETED, await sessionOf());
+    const { database } = service;
+    database.fork = () => {
+      throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+    };
+
+    const answer = await notify(notification);
+
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('retry-after')).toBe('1');
   });
 
   it('waits for the money of what is completed and unpaid', async () => {
