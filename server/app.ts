@@ -39,7 +39,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     if (isStopping()) reply.header('Connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
-    const { config, url = request.url } = request.routeOptions;
+    // Without its query: whoever calls in a wrong way may have put a password there.
+    const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
     const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
     const outcome = { status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime), user: request.caller?.id };
     request.log.info({ ...called, ...outcome }, 'answered');

@@ -58,6 +58,21 @@ describe('every answer under /api and /trpc', () => {
       user: world.users.viewer.id,
     });
   });
+
+  it('leaves what stands in its address out of the log', async () => {
+    const { url, logged } = await testService();
+    const before = logged.length;
+
+    for (const path of ['/trpc/auth.authenticate?input=hush', '/api/v1/authenticate?password=hush', '/?hush']) {
+      await fetch(url + path);
+    }
+
+    const lines = () => logged.slice(before);
+    await expect
+      .poll(() => lines().map(({ path }) => path))
+      .toEqual(['/trpc/auth.authenticate', '/api/v1/authenticate', '/']);
+    expect(JSON.stringify(lines())).not.toContain('hush');
+  });
 });
 
 describe('REST paths', () => {
