@@ -162,6 +162,17 @@ describe('members', () => {
     expect((await refusalOf(admin.members.remove.mutate(choice))).status).toBe(404);
   });
 
+  it('404 for who is none, and their default project stays', async () => {
+    const admin = await asSuperadmin();
+    const project = await givenProject();
+    const user = await givenUser({ superadmin_billing: true, default_project_id: project.id });
+
+    const removal = admin.members.remove.mutate({ project_id: project.id, user_id: user.id });
+
+    expect((await refusalOf(removal)).status).toBe(404);
+    expect(await stored('users', user.id)).toMatchObject({ default_project_id: project.id });
+  });
+
   it('422 for a project or a user that is unknown', async () => {
     const admin = await asSuperadmin();
     const [project, user] = [await givenProject(), await givenUser()];

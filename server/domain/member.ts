@@ -35,7 +35,8 @@ export async function removeMember({ em }: Provisioning, { project_id, user_id }
       with removed as (
         delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id
       ), homeless as (
-        update users set default_project_id = null where id = ${user_id} and default_project_id = ${project_id} and not superadmin
+        update users u set default_project_id = null from removed
+        where u.id = removed.user_id and u.default_project_id = ${project_id} and not u.superadmin
       )
       select from removed`,
   );
