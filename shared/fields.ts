@@ -42,7 +42,9 @@ export const newPassword = z
   .refine((value) => countCodePoints(value) >= SHORTEST_PASSWORD, {
     error: `must be at least ${SHORTEST_PASSWORD} characters`,
   })
-  .refine((value) => value.length <= LONGEST_PASSWORD, { error: `must be at most ${LONGEST_PASSWORD} characters` })
+  .refine((value) => countCodePoints(value) <= LONGEST_PASSWORD, {
+    error: `must be at most ${LONGEST_PASSWORD} characters`,
+  })
   .meta({ format: 'password', minLength: SHORTEST_PASSWORD, maxLength: LONGEST_PASSWORD });
 
 /** An e-mail address; the case of its letters makes no difference. */

@@ -79,6 +79,16 @@ describe('users', () => {
     expect((await create({ email: `${'x'.repeat(320)}@example.test` })).status).toBe(422);
   });
 
+  it('have a password of at most 1000 characters, whichever they are', async () => {
+    const admin = await asSuperadmin();
+    const { id } = await givenUser();
+
+    await admin.users.update.mutate({ id, password: '🔑'.repeat(1000) });
+    const refusal = await refusalOf(admin.users.update.mutate({ id, password: 'x'.repeat(1001) }));
+
+    expect(refusal.errors).toEqual({ password: ['password must be at most 1000 characters.'] });
+  });
+
   it('are changed in what was sent alone', async () => {
     const admin = await asSuperadmin();
     const project = await givenProject();
