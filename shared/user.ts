@@ -73,7 +73,7 @@ export type UserCreate = z.output<typeof UserCreate>;
 export const UserUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Their name.' }),
-  email: email.nullish().meta({ description: 'Their e-mail address.' }),
+  email: optionalText().pipe(email.nullish()).meta({ description: 'Their e-mail address.' }),
   password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.' }),
   is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
   ...rights,

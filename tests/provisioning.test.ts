@@ -101,6 +101,16 @@ describe('users', () => {
     expect(cleared).toMatchObject({ language: null, email: user.email, default_project_id: project.id });
   });
 
+  it('keep an address in whose place nothing is sent', async () => {
+    const admin = await asSuperadmin();
+    const { id, email } = await givenUser();
+
+    expect((await admin.users.update.mutate({ id, email: ' ' })).user.email).toBe(email);
+    expect(await refusalOf(admin.users.update.mutate({ id, email: 'nobody' }))).toMatchObject({
+      errors: { email: ['email must be an e-mail address.'] },
+    });
+  });
+
   it('are out at once when they are deactivated, demoted or given another password', async () => {
     const admin = await asSuperadmin();
     const { url } = await testService();
