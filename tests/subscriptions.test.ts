@@ -329,6 +329,16 @@ describe('the test checkout', () => {
     expect(JSON.stringify(logged)).not.toContain(checkout_url.split('/').at(-1));
   });
 
+  it('is paid, or another for the same subscription is, when both are at once', async () => {
+    const { asOwner, id, product, press } = await givenCheckout();
+    const year = (await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }))).body.data;
+    const pressYear = () => fetch(`${year.checkout_url}/pay`, { method: 'POST' });
+
+    await Promise.all([press('pay'), pressYear(), press('pay'), pressYear()]);
+
+    expect((await checkoutsOf(id)).map(({ status }) => status).toSorted()).toEqual(['cancelled', 'paid']);
+  });
+
   it('404 for what is no checkout, and leaves no way for markup', async () => {
     const { url } = await testService();
     for (const path of ['x', '5f364aca-a792-4f75-8861-b325bd5212ed', '%3Cscript%3E', "'--"]) {

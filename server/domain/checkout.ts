@@ -158,6 +158,8 @@ export async function settleCheckout(
   const superseded = await transact(em, async (em) => {
     const checkout = await lockCheckout(em, reference);
     if (!checkout || checkout.status === 'paid') return [];
+    // On the test checkout nobody has paid before this: one that was given up meanwhile takes no payment.
+    if (checkout.provider === 'test' && checkout.status !== 'open') return [];
     if (outcome !== 'paid') {
       await query(
         em,
