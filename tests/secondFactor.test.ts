@@ -1,10 +1,12 @@
+import { setTimeout } from 'node:timers/promises';
 import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { query } from '../server/database/query.ts';
+import { type EntityManager, query } from '../server/database/query.ts';
+import { endSessions } from '../server/domain/user.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser } from './harness/codes.ts';
-import { givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
+import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
 import { givenToken, givenUser, PASSWORD, type TestUser, testEm } from './harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
@@ -215,6 +217,19 @@ describe('sessions', () => {
       sql<{ count: number }>`select count(*)::int from sessions where user_id = ${user.id}`,
     );
     expect(kept!.count).toBe(2);
+  });
+
+  it.skipIf(!databaseUrl)('that somebody else just ends are not waited for', async () => {
+    const user = await givenUser();
+    const em = await testEm();
+    await query(em, sql`insert into sessions (user_id, expires_at) values (${user.id}, now() - interval '1 minute')`);
+
+    const answer = await em.transactional(async (em) => {
+      await endSessions(em as EntityManager, user.id);
+      return Promise.race([signIn(user), setTimeout(2000, 'waits')]);
+    });
+
+    expect(answer).toMatchObject({ status: 200 });
   });
 });
 

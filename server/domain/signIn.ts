@@ -125,7 +125,8 @@ async function rememberedSince({ em, tokens }: Context, user: UserRow, token: st
 
 /**
  * Opens a session while the password is still the one that was checked, and removes those of the user that are of no use
- * any more. Tells how many recovery codes are left, too.
+ * any more, but for those that somebody else just changes: the two would wait for each other. Tells how many recovery codes
+ * are left, too.
  */
 export async function openSession(
   { em, tokens }: Pick<Context, 'em' | 'tokens'>,
@@ -136,8 +137,10 @@ export async function openSession(
     em,
     sql<{ id: string; codes_left: number }>`
       with old as (
-        delete from sessions where user_id = ${id} and expires_at < now()
-          and (second_factor_at is null or second_factor_at < now() - make_interval(days => ${REMEMBERED_DAYS}))
+        delete from sessions where id in (
+          select id from sessions where user_id = ${id} and expires_at < now()
+            and (second_factor_at is null or second_factor_at < now() - make_interval(days => ${REMEMBERED_DAYS}))
+          for update skip locked)
       ), holder as (
         select id from users where id = ${id} and is_active and password_hash = ${password_hash} for share
       )
