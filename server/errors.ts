@@ -37,6 +37,8 @@ export function describe(thrown: unknown): Failure {
 
   if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return describeInvalidInput(error.cause);
   if (error?.cause instanceof SyntaxError) return describe(badRequest('The body is not valid JSON.'));
+  // Of the protocol's own reading of an input; its text tells of our code.
+  if (error?.code === 'BAD_REQUEST' && error.cause) return describe(badRequest('The input could not be read.'));
   if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return describe(badRequest(JSON_WANTED));
   if (isOverload(error?.cause ?? thrown))
     return describe(tooManyRequests('The service is busy. Try again shortly.', 1));

@@ -244,6 +244,14 @@ describe('the RPC surface', () => {
     ['broken JSON', 'cards.create', '{', 400, 'The body is not valid JSON.'],
     ['an input that is no object', 'cards.create', { json: [1] }, 400, 'The input must be an object.'],
     ['no input', 'cards.create', {}, 400, 'The input must be an object.'],
+    ['null', 'cards.create', 'null', 400, 'The input could not be read.'],
+    [
+      'a type that nobody knows',
+      'cards.create',
+      { json: { title: 'x' }, meta: { values: { title: [['class', 'x']] } } },
+      400,
+      'The input could not be read.',
+    ],
     [
       'a body nested too deeply',
       'cards.create',
