@@ -40,8 +40,8 @@ export const PlanSet = z.object({
     .toUpperCase()
     .regex(/^[A-Z]{3}$/, { error: 'must be the three letters of a currency, such as EUR', abort: true })
     .refine(hasHundredths, { error: 'must be a currency that is divided into hundredths' })
-    .default('EUR')
-    .meta({ description: 'The currency; EUR when not sent.' }),
+    .nullish()
+    .meta({ description: 'The currency; when not sent it stays, and is EUR at first.' }),
   is_active: flag.meta({ description: 'Whether it can be chosen.' }),
 });
 export type PlanSet = z.output<typeof PlanSet>;

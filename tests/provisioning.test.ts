@@ -234,12 +234,12 @@ describe('plans and trials', () => {
     const admin = await asSuperadmin();
     const line = { product: randomUUID(), plan: 'pro', period: 'year' as const };
 
-    const { plan } = await admin.plans.set.mutate({ ...line, price_cents: 100 });
+    const { plan } = await admin.plans.set.mutate({ ...line, price_cents: 100, currency: 'USD' });
     const { plan: withdrawn } = await admin.plans.set.mutate({ ...line, price_cents: 200, is_active: false });
     const { plan: repriced } = await admin.plans.set.mutate({ ...line, price_cents: 300 });
 
     expect(withdrawn).toMatchObject({ id: plan.id, price_cents: 200, is_active: false });
-    expect(repriced).toMatchObject({ id: plan.id, price_cents: 300, is_active: false });
+    expect(repriced).toMatchObject({ id: plan.id, price_cents: 300, currency: 'USD', is_active: false });
     expect((await admin.plans.list.query({ product: line.product })).plans).toHaveLength(1);
   });
 

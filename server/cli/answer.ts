@@ -35,7 +35,7 @@ export async function answerTo(words: string[], environment: ReadEnvironment): P
 
 async function run(command: Command, input: unknown, environment: ReadEnvironment): Promise<unknown> {
   // No token is signed here: whoever may use the database needs no secret for that.
-  const settings = readSettings({ JWT_SECRET: 'x'.repeat(32), ...environment() });
+  const settings = readSettings({ ...environment(), JWT_SECRET: 'x'.repeat(32) });
   const { connect } = await import('../database/connect.ts');
   const database = await connect(settings);
   try {
@@ -47,19 +47,27 @@ async function run(command: Command, input: unknown, environment: ReadEnvironmen
 
 const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed });
 
-function misused(message: string, name?: string): CommandAnswer {
-  return { exitCode: 2, complaint: `${message}\nSee npm run deckhand -- ${name ? `${name} ` : ''}--help` };
-}
+const misused = (message: string, name?: string): CommandAnswer => ({
+  exitCode: 2,
+  complaint: `${message}\nSee npm run deckhand -- ${name ? `${name} ` : ''}--help`,
+});
 
 function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
-  if (isStartFailure(error)) return { exitCode: 1, complaint: error.message };
-  if (isUnknownOption(error)) return misused(error.message, name);
+  const { exitCode, message, ...details } = failureOf(error);
+  if (isJson)
+    return { exitCode, complaint: JSON.stringify({ error: { message: String(message), ...details } }, null, 2) };
+  return exitCode === 2 ? misused(String(message), name) : { exitCode, complaint: message };
+}
+
+type CommandFailure = { exitCode: 1 | 2; message: unknown; status?: number; errors?: object | undefined };
+
+function failureOf(error: unknown): CommandFailure {
+  if (isStartFailure(error)) return { exitCode: 1, message: error.message };
+  if (isUnknownOption(error)) return { exitCode: 2, message: error.message };
 
   const { status, message, errors } = describe(error);
-  const exitCode = status === 422 ? 2 : 1;
-  if (isJson) return { exitCode, complaint: JSON.stringify({ error: { status, message, errors } }, null, 2) };
-  if (errors) return misused(Object.values(errors).flat().join('\n'), name);
-  return { exitCode, complaint: status === 500 ? faultOf(error) : message };
+  if (errors) return { exitCode: 2, status, message: Object.values(errors).flat().join('\n'), errors };
+  return { exitCode: 1, status, message: status === 500 ? faultOf(error) : message };
 }
 
 /** Node's own complaint about options. */

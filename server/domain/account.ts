@@ -42,7 +42,7 @@ export async function signOutEverywhere({ em, caller }: SignedInContext): Promis
 
 /** Changes the password. All tokens end with the old one, since any of them may be in wrong hands; the answer has a new one. */
 export async function changePassword(context: SignedInContext, { password, new_password }: PasswordChange) {
-  const { id, password_hash } = await proveIdentity(context, password);
+  const { id, password_hash, totp_secret } = await proveIdentity(context, password);
   const newHash = await hashPassword(new_password);
 
   return transact(context.em, async (em) => {
@@ -61,7 +61,7 @@ export async function changePassword(context: SignedInContext, { password, new_p
     await endSessions(em, id);
     const session = await openSession(
       { em, tokens: context.tokens },
-      { id, password_hash: newHash },
+      { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
     if (!session) throw unauthorized('This account was deactivated.');

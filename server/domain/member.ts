@@ -36,7 +36,7 @@ export async function removeMember({ em }: Provisioning, { project_id, user_id }
         delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id
       ), homeless as (
         update users u set default_project_id = null from removed
-        where u.id = removed.user_id and u.default_project_id = ${project_id} and not u.superadmin
+        where u.id = removed.user_id and u.default_project_id = ${project_id} and not (u.superadmin or u.superadmin_billing)
       )
       select from removed`,
   );

@@ -18,8 +18,8 @@ export async function setPlan(
     em,
     sql<PlanRow>`
       insert into plans (product, plan, period, price_cents, currency, is_active)
-      values (${product}, ${plan}, ${period}, ${price_cents}, ${currency}, ${is_active ?? true})
-      on conflict (product, plan, period) do update set price_cents = excluded.price_cents, currency = excluded.currency,
+      values (${product}, ${plan}, ${period}, ${price_cents}, ${currency ?? 'EUR'}, ${is_active ?? true})
+      on conflict (product, plan, period) do update set price_cents = excluded.price_cents, currency = coalesce(${currency ?? null}::text, plans.currency),
         is_active = coalesce(${is_active ?? null}::boolean, plans.is_active), updated_at = now()
       returning *`,
   );

@@ -124,13 +124,13 @@ async function rememberedSince({ em, tokens }: Context, user: UserRow, token: st
 }
 
 /**
- * Opens a session while the password is still the one that was checked, and removes those of the user that are of no use
+ * Opens a session while password and second factor are still those that were checked, and removes those of the user that are of no use
  * any more, but for those that somebody else just changes: the two would wait for each other. Tells how many recovery codes
  * are left, too.
  */
 export async function openSession(
   { em, tokens }: Pick<Context, 'em' | 'tokens'>,
-  { id, password_hash }: Pick<UserRow, 'id' | 'password_hash'>,
+  { id, password_hash, totp_secret }: Pick<UserRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: Moment | null,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   const [session] = await query(
@@ -142,7 +142,9 @@ export async function openSession(
             and (second_factor_at is null or second_factor_at < now() - make_interval(days => ${REMEMBERED_DAYS}))
           for update skip locked)
       ), holder as (
-        select id from users where id = ${id} and is_active and password_hash = ${password_hash} for share
+        select id from users
+        where id = ${id} and is_active and password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
+        for share
       )
       insert into sessions (user_id, second_factor_at, expires_at)
       select id, ${secondFactorAt}::timestamptz, now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder

@@ -52,8 +52,10 @@ describe('npm run deckhand', () => {
 
   it('1 for a setting with a wrong value, in one line', async () => {
     const ended = await runToEnd(['server/cli/main.ts', 'migrate'], { LOG_LEVEL: 'loud' });
+    const { complaint } = await answerTo(['migrate', '--json'], () => ({ LOG_LEVEL: 'loud' }));
 
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^LOG_LEVEL: .+\n$/) });
+    expect(JSON.parse(String(complaint))).toEqual({ error: { message: ended.stderr.trimEnd() } });
   });
 });
 
@@ -61,7 +63,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
   const DATABASE_URL = Object.assign(new URL(server.url ?? 'postgresql://none/'), {
     pathname: `/deckhand_cli_${randomBytes(6).toString('hex')}`,
   }).href;
-  const command = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL }));
+  const command = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL, JWT_SECRET: '' }));
   beforeAll(() => createDatabase(DATABASE_URL));
   afterAll(() => onServer(server.url!, `drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`));
 
