@@ -3,11 +3,12 @@ import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type EntityManager, query } from '../server/database/query.ts';
+import { openSession } from '../server/domain/signIn.ts';
 import { endSessions } from '../server/domain/user.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser } from './harness/codes.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
-import { givenToken, givenUser, PASSWORD, type TestUser, testEm } from './harness/world.ts';
+import { givenToken, givenUser, PASSWORD, stored, type TestUser, testEm } from './harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
 const NEEDED = { error: true, message: 'This account is protected by a second factor: a code is needed.' };
@@ -196,6 +197,18 @@ describe('a remembered device', () => {
 });
 
 describe('sessions', () => {
+  it('are not opened where the second factor or the password changed after they were checked', async () => {
+    const user = await givenProtectedUser();
+    const em = await testEm();
+    const { id, password_hash, totp_secret } = await stored('users', user.id);
+    const open = (checked: object) => openSession({ em, tokens }, { id, password_hash, totp_secret, ...checked }, null);
+
+    expect(await open({ totp_secret: null })).toBeUndefined();
+    expect(await open({ totp_secret: 'ANOTHERSECRETXYZ' })).toBeUndefined();
+    expect(await open({ password_hash: 'another' })).toBeUndefined();
+    expect(await open({})).toMatchObject({ token: expect.any(String) });
+  });
+
   it('that are of no use any more are removed with the next sign-in', async () => {
     const user = await givenUser();
     const em = await testEm();

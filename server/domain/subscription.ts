@@ -11,16 +11,10 @@ import type { Context } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
-import {
-  addCheckout,
-  closeAtProvider,
-  findOpenCheckout,
-  openAtProvider,
-  paidAlready,
-  payWithoutProvider,
-} from './checkout.ts';
+import { addCheckout, findOpenCheckout, openAtProvider, paidAlready, payWithoutProvider } from './checkout.ts';
 import { readCursor, toPage } from './page.ts';
 import { choosePlan } from './plan.ts';
+import { closeAtProvider } from './settlement.ts';
 
 type SubscriptionRow = z.input<typeof Subscription>;
 type Provisioning = Pick<Context, 'em'>;

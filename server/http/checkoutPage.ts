@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type CheckoutView, settleCheckout, viewCheckout } from '../domain/checkout.ts';
+import { type CheckoutView, viewCheckout } from '../domain/checkout.ts';
+import { settleCheckout } from '../domain/settlement.ts';
 import type { Services } from '../services.ts';
 import { isReference } from './webhook.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { settleCheckout } from '../domain/checkout.ts';
+import { settleCheckout } from '../domain/settlement.ts';
 import { badRequest } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { LARGEST_BODY_BYTES } from './body.ts';
