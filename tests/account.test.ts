@@ -1,16 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
-import { codeAt, givenProtectedUser } from './harness/codes.ts';
+import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
 import { givenService, testService } from './harness/service.ts';
 import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser } from './harness/world.ts';
 
-/** In the middle of a time step: no test depends on when it runs. */
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / 30_000) * 30_000 + 15_000 });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+holdTimeStep();
 
 const asUser = async (user: TestUser): Promise<TestCaller> =>
   makeCaller((await testService()).url, await givenToken(user));

@@ -1,11 +1,11 @@
 import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type EntityManager, query } from '../server/database/query.ts';
 import { openSession } from '../server/domain/signIn.ts';
 import { endSessions } from '../server/domain/user.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
-import { codeAt, givenProtectedUser } from './harness/codes.ts';
+import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
 import { givenToken, givenUser, PASSWORD, stored, type TestUser, testEm } from './harness/world.ts';
 
@@ -13,14 +13,7 @@ const AUTHENTICATE = '/v1/authenticate';
 const NEEDED = { error: true, message: 'This account is protected by a second factor: a code is needed.' };
 const WRONG = { error: true, message: 'The code is wrong, or was used before.' };
 
-/** In the middle of a time step: no test depends on when it runs. */
-beforeEach(() => {
-  const step = 30_000;
-  vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / step) * step + step / 2 });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+holdTimeStep();
 
 async function signIn({ email }: TestUser, more: object = {}): Promise<Answer> {
   return makeCaller((await testService()).url).post(AUTHENTICATE, { email, password: PASSWORD, ...more });

@@ -64,7 +64,7 @@ export async function changePassword(context: SignedInContext, { password, new_p
       { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
-    if (!session) throw unauthorized('This account was deactivated.');
+    if (!session) throw unauthorized('This account was changed meanwhile: sign in again.');
     return { token: session.token };
   });
 }

@@ -1,4 +1,5 @@
 import { createGuardrails, generateSync } from 'otplib';
+import { afterEach, beforeEach, vi } from 'vitest';
 import { RecoveryCode } from '../../server/entities/user.ts';
 import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
 import { givenUser, type TestUser, testEm } from './world.ts';
@@ -12,6 +13,17 @@ export const codeAt = (steps: number, secret = SECRET) =>
     epoch: Math.floor(Date.now() / 1000) + steps * 30,
     guardrails: createGuardrails({ MIN_SECRET_BYTES: 10 }),
   });
+
+/** Lets a suite run in the middle of a time step: no test depends on when it runs. */
+export function holdTimeStep(): void {
+  beforeEach(() => {
+    const step = 30_000;
+    vi.useFakeTimers({ toFake: ['Date'], now: Math.floor(Date.now() / step) * step + step / 2 });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+}
 
 /** A user with a second factor and recovery codes. */
 export async function givenProtectedUser({ recoveryCodes = ['a-code', 'b-code', 'c-code'] } = {}): Promise<TestUser> {
