@@ -7,6 +7,7 @@ import { checkoutPage } from './http/checkoutPage.ts';
 import { health } from './http/health.ts';
 import { sendRetryAfter } from './http/identify.ts';
 import { metrics } from './http/metrics.ts';
+import { allowOrigins } from './http/origins.ts';
 import { pages } from './http/pages.ts';
 import { operationOf } from './http/procedures.ts';
 import { restFacade } from './http/rest.ts';
@@ -17,12 +18,14 @@ import type { Services } from './services.ts';
 export type AppOptions = Services & {
   logger: FastifyBaseLogger;
   trustProxy: boolean | string[];
+  /** Whose pages may call the service from a browser, besides its own. */
+  allowedOrigins: readonly string[];
   isStopping: () => boolean;
 };
 
 /** Builds the service; nothing listens yet. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { logger, trustProxy, publicUrl, isStopping, database } = options;
+  const { logger, trustProxy, allowedOrigins, publicUrl, isStopping, database } = options;
   const app = fastify({
     loggerInstance: logger,
     // One line for each call, written below, instead of Fastify's two.
@@ -55,6 +58,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     throw notFound('There is no such path.');
   });
 
+  allowOrigins(app, allowedOrigins);
   await app.register(helmet, {
     // Served without TLS; whoever puts TLS in front says so there.
     strictTransportSecurity: false,

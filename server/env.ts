@@ -40,6 +40,11 @@ function isPlainAddress(value: string): boolean {
   return URL.parse(value)?.username === '' && !/[?#]/.test(value);
 }
 
+/** As browsers send it: no path, no slash at the end. */
+function isOrigin(value: string): boolean {
+  return /^https?:/.test(value) && URL.parse(value)?.origin === value;
+}
+
 const wholeNumber = (least: number, most: number) =>
   z
     .string()
@@ -90,6 +95,13 @@ const Settings = z
       .transform((value) => value.replace(/\/+$/, ''))
       .optional(),
     TRUST_PROXY: trustedProxies.default(false),
+    ALLOWED_ORIGINS: z
+      .string()
+      .transform((value) => value.split(',').map((origin) => origin.trim()))
+      .refine((origins) => origins.every(isOrigin), {
+        error: 'must be origins such as https://app.example.com, with commas between',
+      })
+      .default([]),
     LOG_LEVEL: z
       .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
         error: 'must be one of fatal, error, warn, info, debug, trace, silent',

@@ -45,6 +45,7 @@ async function serve(
     ...services,
     logger,
     trustProxy: settings.TRUST_PROXY,
+    allowedOrigins: settings.ALLOWED_ORIGINS,
     isStopping: () => isStopping,
   });
 

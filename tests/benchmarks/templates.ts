@@ -137,7 +137,7 @@ async function measureSync(database: Database, projects: number, { isListing = t
   const logger = pino({ level: 'silent' });
   const settings = readSettings({ RATE_LIMIT_PER_MINUTE: '100000000', JWT_SECRET: SECRET });
   const services = await openServices(settings, database, SECRET, logger);
-  const app = await buildApp({ ...services, logger, trustProxy: false, isStopping: () => false });
+  const app = await buildApp({ ...services, logger, trustProxy: false, allowedOrigins: [], isStopping: () => false });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const [session] = await query(database.fork(), sql<{ id: string }>`select id from sessions`);
   const client = createClient({ url, token: services.tokens.sign({ userId: 1, sessionId: session!.id }) });

@@ -17,5 +17,5 @@ async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Respons
   const found = undocumented({ method, path: pathname.slice('/api'.length), response, text });
   if (found.length > 0)
     throw new Error(`${method} ${pathname} answers ${response.status} against the document:\n${found.join('\n')}`);
-  return new Response(text, response);
+  return new Response(text || null, response);
 }

@@ -59,6 +59,7 @@ export async function givenService(
     ...others,
     logger,
     trustProxy: settings.TRUST_PROXY,
+    allowedOrigins: settings.ALLOWED_ORIGINS,
     isStopping: () => false,
   });
   return { url: await app.listen({ host: '127.0.0.1', port: 0 }), app, logged };

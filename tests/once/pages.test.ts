@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hasBrowser, openBrowser } from '../harness/browser.ts';
-import { testService } from '../harness/service.ts';
+import { givenService, testService } from '../harness/service.ts';
 import { givenTrial, givenWorld, stored } from '../harness/world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
@@ -85,6 +88,30 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(await answer.locator('.response-col_status').innerText()).toContain('201');
     expect(await answer.innerText()).toContain('Tag created.');
     expect(problems).toEqual([]);
+  });
+
+  it('a page of an allowed origin calls the service, and one of another does not', async () => {
+    const elsewhere = createServer((_, response) => response.end('<h1>Elsewhere</h1>')).listen(0, '127.0.0.1');
+    await once(elsewhere, 'listening');
+    const origin = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
+    const { asMember } = await givenWorld();
+    const { url: allowing } = await givenService({ ALLOWED_ORIGINS: origin });
+    const { url: closed } = await givenService();
+    const { page } = await givenPage();
+    await page.goto(origin);
+    const listFrom = (url: string) =>
+      page.evaluate(
+        ([address, token]) =>
+          fetch(address!, { method: 'POST', headers: { authorization: `Bearer ${token}` } }).then(
+            ({ status, headers }) => [status, headers.has('x-ratelimit-remaining')],
+            () => 'kept out',
+          ),
+        [`${url}/api/services/operations/v1/operations/boards/list`, asMember.token!],
+      );
+
+    expect(await listFrom(allowing)).toEqual([200, true]);
+    expect(await listFrom(closed)).toBe('kept out');
+    elsewhere.close();
   });
 
   it('no page is wider than a phone', async () => {

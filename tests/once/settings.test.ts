@@ -14,6 +14,7 @@ const DEFAULTS = {
   TOKEN_LIFETIME_HOURS: 12,
   RATE_LIMIT_PER_MINUTE: 600,
   TRUST_PROXY: false,
+  ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
 };
 
@@ -32,6 +33,7 @@ const EVERY_SETTING = {
   STRIPE_WEBHOOK_SECRET: 'whsec_1',
   PUBLIC_URL: 'https://api.example.com',
   TRUST_PROXY: 'on',
+  ALLOWED_ORIGINS: 'https://app.example.com, http://localhost:5173',
   LOG_LEVEL: 'debug',
 };
 
@@ -49,6 +51,7 @@ describe('settings', () => {
       TOKEN_LIFETIME_HOURS: 720,
       RATE_LIMIT_PER_MINUTE: 1000,
       TRUST_PROXY: true,
+      ALLOWED_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
     });
   });
 
@@ -97,6 +100,10 @@ describe('settings', () => {
     ['PUBLIC_URL', 'https://api.example.com/#a'],
     ['PUBLIC_URL', 'https://hunter2@api.example.com'],
     ['TRUST_PROXY', '0.0.0.0/0'],
+    ['ALLOWED_ORIGINS', '*'],
+    ['ALLOWED_ORIGINS', 'https://app.example.com/'],
+    ['ALLOWED_ORIGINS', 'app.example.com'],
+    ['ALLOWED_ORIGINS', 'null'],
     ['TRUST_PROXY', '::/0'],
     ['TRUST_PROXY', 'perhaps'],
     ['LOG_LEVEL', 'loud'],

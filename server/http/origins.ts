@@ -1,0 +1,31 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+
+/** Lets pages of these origins call the service; browsers keep all others from it. */
+export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+  if (origins.length === 0) return;
+  app.addHook('onRequest', async ({ headers: { origin } }, reply) => {
+    reply.header('Vary', 'Origin');
+    if (origin !== undefined && origins.includes(origin)) {
+      reply.headers({ [ALLOWED]: origin, 'Access-Control-Expose-Headers': READABLE });
+    }
+  });
+}
+
+const ALLOWED = 'Access-Control-Allow-Origin';
+const READABLE = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, Retry-After';
+
+/** Whether a browser asks beforehand what a page of an allowed origin may send. */
+export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
+  return method === 'OPTIONS' && 'access-control-request-method' in headers && reply.hasHeader(ALLOWED);
+}
+
+export function answerPreflight(reply: FastifyReply): FastifyReply {
+  return reply
+    .code(204)
+    .headers({
+      'Access-Control-Allow-Methods': 'POST',
+      'Access-Control-Allow-Headers': 'Authorization, Content-Type, X-Project-Id, X-Request-Id',
+      'Access-Control-Max-Age': 600,
+    })
+    .send();
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { givenService, testService } from './harness/service.ts';
+
+const LIST = '/api/services/operations/v1/operations/boards/list';
+const OURS = 'https://app.example.test';
+
+const givenOrigins = async () => (await givenService({ ALLOWED_ORIGINS: `${OURS}, http://localhost:5173` })).url;
+
+/** What a browser asks before a page of this origin may call. */
+const preflight = (url: string, origin: string, path = LIST) =>
+  fetch(url + path, {
+    method: 'OPTIONS',
+    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' },
+  });
+
+describe('a page of another origin', () => {
+  it.each([LIST, '/trpc/boards.list'])('may call %s where it is named', async (path) => {
+    const url = await givenOrigins();
+
+    const asked = await preflight(url, OURS, path);
+    const headers = { origin: OURS, 'content-type': 'application/json' };
+    const called = await fetch(url + path, { method: 'POST', headers, body: '{}' });
+
+    expect(asked.status).toBe(204);
+    expect(Object.fromEntries(asked.headers)).toMatchObject({
+      'access-control-allow-origin': OURS,
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'Authorization, Content-Type, X-Project-Id, X-Request-Id',
+      'x-ratelimit-limit': '1000000',
+      vary: 'Origin',
+    });
+    expect(called.status).toBe(401);
+    expect(called.headers.get('access-control-allow-origin')).toBe(OURS);
+    expect(called.headers.get('access-control-expose-headers')).toContain('Retry-After');
+  });
+
+  it('is kept out where it is not named, and where nobody is', async () => {
+    for (const [url, origin] of [
+      [await givenOrigins(), 'https://evil.example.test'],
+      [await givenOrigins(), `${OURS}.evil.test`],
+      [await givenOrigins(), 'null'],
+      [(await testService()).url, OURS],
+    ] as const) {
+      const asked = await preflight(url, origin);
+      expect(asked.status).toBe(405);
+      expect(asked.headers.get('access-control-allow-origin')).toBeNull();
+    }
+  });
+});
