@@ -68,16 +68,21 @@ function millisecondsBefore(retry: number, { retryAfterSeconds = 0 }: DeckhandEr
   return (retryAfterSeconds + backOffSeconds) * 1000;
 }
 
-/** A tRPC link, written as a function that sends a call on, as often as it likes. What `send` throws is a `DeckhandError`. */
+/**
+ * A tRPC link, written as a function that sends a call on, as often as it likes. What `send` throws is a `DeckhandError`; or
+ * the reason of the signal, if the call was ended before.
+ */
 function linkOf<Result>(handle: (call: Operation, send: () => Promise<Result>) => Promise<Result>): Link {
   return () =>
     ({ op, next }) =>
       observable((observer) => {
-        const send = () =>
-          observableToPromise(next(op)).then(
+        const send = async () => {
+          op.signal?.throwIfAborted();
+          return observableToPromise(next(op)).then(
             (result) => result as Result,
             (thrown) => Promise.reject(errorOf(thrown)),
           );
+        };
         handle(op, send).then(
           (result) => {
             observer.next(result as never);

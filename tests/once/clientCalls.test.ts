@@ -2,6 +2,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Client } from '../../client/client.ts';
 import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
 
+const USER = { email: 'a@example.test', password: 'a password' };
+
 afterEach(() => {
   vi.restoreAllMocks();
   vi.useRealTimers();
@@ -117,6 +119,21 @@ describe('a signal', () => {
     expect(thrown).toMatchObject({ name: 'AbortError' });
     expect(called()).toEqual([]);
   });
+
+  it('that was given while the client signs in keeps the call from being sent with others', async () => {
+    const { promise: signedIn, resolve } = Promise.withResolvers<Response>();
+    const { client, called } = givenAnswers({ signIn: USER }, () => signedIn, success({ card: { title: 'Kept' } }));
+    const controller = new AbortController();
+
+    const ended = client.cards.create.mutate({ title: 'Ended' }, { signal: controller.signal }).catch((error) => error);
+    const other = client.cards.create.mutate({ title: 'Kept' });
+    controller.abort();
+    expect(await ended).toMatchObject({ name: 'AbortError' });
+    resolve(await success({ token: 'a token' })());
+
+    expect(await other).toMatchObject({ card: { title: 'Kept' } });
+    expect(called()).toEqual(['auth.authenticate', 'cards.create']);
+  });
 });
 
 describe('an answer', () => {
@@ -132,11 +149,10 @@ describe('an answer', () => {
 
 describe('a client that signs in', () => {
   const WANTED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
-  const user = { email: 'a@example.test', password: 'a password' };
 
   it('sends a code that is a text once, and from then on the token of the remembered device', async () => {
     const { client, sent } = givenAnswers(
-      { signIn: { ...user, code: 'recovery', is_recovery: true } },
+      { signIn: { ...USER, code: 'recovery', is_recovery: true } },
       success({ token: 'first' }),
       refusal(401),
       success({ token: 'second' }),
@@ -146,14 +162,14 @@ describe('a client that signs in', () => {
     await client.boards.list.query();
 
     const [first, , second] = sent();
-    expect(first).toEqual({ ...user, code: 'recovery', is_recovery: true });
-    expect(second).toEqual({ ...user, token: 'first' });
+    expect(first).toEqual({ ...USER, code: 'recovery', is_recovery: true });
+    expect(second).toEqual({ ...USER, token: 'first' });
   });
 
   it('asks for a code when one is wanted, and again when the device is remembered no more', async () => {
     const codes = ['111111', '222222'];
     const { client, sent } = givenAnswers(
-      { signIn: { ...user, code: async () => codes.shift() } },
+      { signIn: { ...USER, code: async () => codes.shift() } },
       ...[WANTED, success({ token: 'first' }), success({ boards: [] })],
       ...[refusal(401), success({ token: 'second' }), success({ boards: [] })],
       ...[refusal(401), WANTED, success({ token: 'third' }), success({ boards: [] })],
@@ -162,18 +178,18 @@ describe('a client that signs in', () => {
     for (const _ of ['new', 'remembered', 'remembered no more']) await client.boards.list.query();
 
     expect(sent().filter(Boolean)).toEqual([
-      user,
-      { ...user, code: '111111', is_recovery: false },
-      { ...user, token: 'first' },
-      { ...user, token: 'second' },
-      { ...user, token: 'second', code: '222222', is_recovery: false },
+      USER,
+      { ...USER, code: '111111', is_recovery: false },
+      { ...USER, token: 'first' },
+      { ...USER, token: 'second' },
+      { ...USER, token: 'second', code: '222222', is_recovery: false },
     ]);
   });
 
   it('does not sign in again for a call that was refused before a renewal, but learns of it later', async () => {
     const { promise: late, resolve } = Promise.withResolvers<Response>();
     const { client, called } = givenAnswers(
-      { signIn: user, token: 'old' },
+      { signIn: USER, token: 'old' },
       ...[refusal(401), () => late, success({ token: 'new' }), success({ boards: [] }), success({ card: {} })],
     );
 
@@ -186,7 +202,7 @@ describe('a client that signs in', () => {
   });
 
   it('401 when it is given no code', async () => {
-    const { client, called } = givenAnswers({ signIn: { ...user, code: () => undefined } }, WANTED);
+    const { client, called } = givenAnswers({ signIn: { ...USER, code: () => undefined } }, WANTED);
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 401,
