@@ -4,7 +4,7 @@ import { splitLink } from '@trpc/client/links/splitLink';
 import superjson from 'superjson';
 import type { CallOptions } from './calls.ts';
 import { errorOf, readableAnswer } from './errors.ts';
-import { ending, isSignIn, retrying, signingIn } from './links.ts';
+import { ending, isSignIn, retrying, signingIn, withOwnSignal } from './links.ts';
 import type { Procedures } from './procedures.ts';
 import { openSession, type SessionOptions } from './session.ts';
 
@@ -57,7 +57,7 @@ export function createClient(options: ClientOptions): Client {
   const client = procedureAt([], async (path, kind, input, { signal } = {}) => {
     try {
       signal?.throwIfAborted();
-      return await sender[kind](path, input, { signal });
+      return await withOwnSignal(signal, (own) => sender[kind](path, input, { signal: own }));
     } catch (error) {
       signal?.throwIfAborted();
       throw errorOf(error);

@@ -95,6 +95,22 @@ function linkOf<Result>(handle: (call: Operation, send: () => Promise<Result>) =
 
 type Signal = Operation['signal'];
 
+/** Gives a call a signal of its own, that goes with it: what listens to the caller's would stay, and that may serve for many. */
+export async function withOwnSignal<Result>(
+  signal: AbortSignal | undefined,
+  send: (own: AbortSignal | undefined) => Promise<Result>,
+): Promise<Result> {
+  if (!signal) return send(signal);
+  const controller = new AbortController();
+  const end = () => controller.abort(signal.reason);
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await send(controller.signal);
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+}
+
 async function pause(milliseconds: number, signal: Signal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const passed = new Promise<void>((resolve) => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Client } from '../../client/client.ts';
 import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
@@ -133,6 +134,16 @@ describe('a signal', () => {
 
     expect(await other).toMatchObject({ card: { title: 'Kept' } });
     expect(called()).toEqual(['auth.authenticate', 'cards.create']);
+  });
+
+  it('that serves for many calls keeps nothing of those that are over', async () => {
+    const { client } = givenAnswers({ retries: 0 }, success({ boards: [] }), refusal(500));
+    const { signal } = new AbortController();
+
+    await client.boards.list.query({}, { signal });
+    await errorOf(client.boards.list.query({}, { signal }));
+
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
