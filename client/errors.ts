@@ -51,6 +51,11 @@ export function errorOf(thrown: unknown): DeckhandError {
   );
 }
 
+/** For what a function threw that the caller gave: neither the service nor the network is to blame. */
+export function errorOfOwn(name: string, thrown: unknown): DeckhandError {
+  return new DeckhandError(`${name} threw an error: ${reasonOf(thrown)}`, { cause: thrown });
+}
+
 /** Lets an answer pass that can be the service's own: a proxy that has lost the service sends a page of its own. */
 export function readableAnswer(response: Response): Response {
   if (!response.headers.get('content-type')?.includes('json')) throw notFromService(response);

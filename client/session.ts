@@ -1,4 +1,4 @@
-import { isRefusal } from './errors.ts';
+import { errorOfOwn, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
 export type SessionOptions = {
@@ -6,8 +6,8 @@ export type SessionOptions = {
   token?: string | (() => string | undefined) | undefined;
   /** Lets the client sign in by itself: before its first call, and again when its token has expired. */
   signIn?: SignIn | undefined;
-  /** Told of each sign-in by `signIn`. Its token, given as `token` next time, spares the user the second factor. */
-  onSignIn?: ((user: SignedIn) => void) | undefined;
+  /** Told of each sign-in by `signIn`, and waited for. Its token, given as `token` next time, spares the user the second factor. */
+  onSignIn?: ((user: SignedIn) => void | Promise<void>) | undefined;
 };
 
 export type SignIn = {
@@ -32,7 +32,7 @@ export type Session = {
 
 export function openSession({ token, signIn, onSignIn }: SessionOptions, authenticate: Authenticate): Session {
   let renewed: string | undefined;
-  const current = () => renewed ?? (typeof token === 'function' ? token() : token);
+  const current = () => renewed ?? (typeof token === 'function' ? given(token) : token);
   if (!signIn) return { token: current, renew: undefined };
 
   const { email, password, code, is_recovery = false } = signIn;
@@ -43,9 +43,9 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
     try {
       await signInWith(isUnused ? code : undefined);
     } catch (error) {
-      const given = typeof code === 'function' && isCodeWanted(error) && (await code());
-      if (!given) throw error;
-      await signInWith(given);
+      const asked = typeof code === 'function' && isCodeWanted(error) && (await askedFor('signIn.code', code));
+      if (!asked) throw error;
+      await signInWith(asked);
     }
   }
 
@@ -59,7 +59,7 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
       ...(code && { code, is_recovery }),
     });
     renewed = user.token;
-    onSignIn?.(user);
+    await askedFor('onSignIn', () => onSignIn?.(user));
   }
 
   return {
@@ -71,6 +71,22 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
       return underWay;
     },
   };
+}
+
+function given(token: () => string | undefined): string | undefined {
+  try {
+    return token();
+  } catch (error) {
+    throw errorOfOwn('token', error);
+  }
+}
+
+async function askedFor<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw errorOfOwn(name, error);
+  }
 }
 
 /** The status is that of a wrong password too; only the text tells them apart. */

@@ -1,9 +1,10 @@
 import { getEventListeners } from 'node:events';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Client } from '../../client/client.ts';
+import type { Client, ClientOptions } from '../../client/client.ts';
 import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
 
 const USER = { email: 'a@example.test', password: 'a password' };
+const WANTED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -159,8 +160,6 @@ describe('an answer', () => {
 });
 
 describe('a client that signs in', () => {
-  const WANTED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
-
   it('sends a code that is a text once, and from then on the token of the remembered device', async () => {
     const { client, sent } = givenAnswers(
       { signIn: { ...USER, code: 'recovery', is_recovery: true } },
@@ -220,6 +219,29 @@ describe('a client that signs in', () => {
       message: 'This account is protected by a second factor: a code is needed.',
     });
     expect(called()).toEqual(['auth.authenticate']);
+  });
+});
+
+describe('what a function of the caller throws', () => {
+  const fail = () => {
+    throw new Error('Cancelled.');
+  };
+  const later = async () => fail();
+
+  it.each<[string, Partial<ClientOptions>, ...GivenAnswer[]]>([
+    ['token', { token: fail }],
+    ['token', { token: fail, signIn: USER }],
+    ['signIn.code', { signIn: { ...USER, code: fail } }, WANTED],
+    ['signIn.code', { signIn: { ...USER, code: later } }, WANTED],
+    ['onSignIn', { signIn: USER, onSignIn: fail }, success({ token: 'a token' })],
+    ['onSignIn', { signIn: USER, onSignIn: later }, success({ token: 'a token' })],
+  ])('is told as what %s threw', async (name, options, ...answers) => {
+    const { client } = givenAnswers({ retries: 0, ...options }, ...answers);
+
+    const error = await errorOf(client.boards.list.query());
+
+    expect(error).toMatchObject({ status: undefined, message: `${name} threw an error: Cancelled.` });
+    expect(error.cause).toEqual(new Error('Cancelled.'));
   });
 });
 
