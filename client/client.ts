@@ -81,9 +81,11 @@ type Send = (path: string, kind: 'query' | 'mutation', input: unknown, options?:
 /** `client.cards.create.mutate(input)` sends `cards.create`: whatever is asked for is a further part of the path. */
 function procedureAt(path: string[], send: Send): unknown {
   return new Proxy(() => undefined, {
-    // A client that is awaited, as the result of an async function is, must not pass for a promise.
-    get: (_, name) => (typeof name === 'symbol' || name === 'then' ? undefined : procedureAt([...path, name], send)),
+    get: (_, name) => (typeof name === 'symbol' || NO_PARTS.has(name) ? undefined : procedureAt([...path, name], send)),
     apply: (_, __, [input, options]: [unknown, CallOptions?]) =>
       send(path.slice(0, -1).join('.'), path.at(-1) === 'query' ? 'query' : 'mutation', input, options),
   });
 }
+
+/** What JavaScript looks for by itself, in what is awaited or printed as JSON: a client has neither. */
+const NO_PARTS = new Set(['then', 'toJSON']);

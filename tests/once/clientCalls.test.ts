@@ -159,6 +159,15 @@ describe('an answer', () => {
   });
 });
 
+describe('a client', () => {
+  it('that is printed as JSON calls nothing', () => {
+    const { client, called } = givenAnswers({}, networkFailure);
+
+    expect(JSON.stringify({ client })).toBe('{}');
+    expect(called()).toEqual([]);
+  });
+});
+
 describe('a client that signs in', () => {
   it('sends a code that is a text once, and from then on the token of the remembered device', async () => {
     const { client, sent } = givenAnswers(
