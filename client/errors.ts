@@ -59,7 +59,13 @@ export function errorOfOwn(name: string, thrown: unknown): DeckhandError {
 /** Lets an answer pass that can be the service's own: a proxy that has lost the service sends a page of its own. */
 export function readableAnswer(response: Response): Response {
   if (!response.headers.get('content-type')?.includes('json')) throw notFromService(response);
-  return response;
+  const read = response.json.bind(response);
+  const json = () =>
+    read().catch((error: Error) => {
+      // Anything else says that it broke off on its way.
+      throw error.name === 'SyntaxError' ? notFromService(response, error) : error;
+    });
+  return Object.assign(response, { json });
 }
 
 function notFromService(response: Answer, cause?: unknown): DeckhandError {

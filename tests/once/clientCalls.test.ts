@@ -157,6 +157,27 @@ describe('an answer', () => {
       message: expect.stringMatching(/^The answer, with status 200, is not one of Deckhand's\. Check the url/),
     });
   });
+
+  it.each([
+    ['no JSON, whatever its type says', 'Forbidden'],
+    ['empty', ''],
+  ])('has its status where its body is %s', async (_, body) => {
+    const headers = { 'content-type': 'application/json' };
+    const { client } = givenAnswers({}, async () => new Response(body, { status: 403, headers }));
+
+    expect(await errorOf(client.boards.list.query())).toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/^The answer, with status 403, is not one of Deckhand's\. Check the url/),
+    });
+  });
+
+  it('that breaks off is none, and a query is repeated', async () => {
+    const body = new ReadableStream({ start: (stream) => stream.error(new TypeError('terminated')) });
+    const headers = { 'content-type': 'application/json' };
+    const { client } = givenImpatience(async () => new Response(body, { headers }), success({ boards: [] }));
+
+    expect(await client.boards.list.query()).toEqual({ boards: [] });
+  });
 });
 
 describe('a client', () => {
