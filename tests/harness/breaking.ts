@@ -4,11 +4,28 @@ import { narrowings, type Resolve } from './narrowing.ts';
 
 /** Everything that callers of the released document may rely on, and that the current one takes away: a line for each. */
 export function breakingChanges(released: OpenApiDocument, current: OpenApiDocument): string[] {
-  return Object.entries(released.paths).flatMap(([path, { post: before }]) => {
+  const resolvers = { before: resolverOf(released), after: resolverOf(current) };
+  const operations = Object.entries(released.paths).flatMap(([path, { post: before }]) => {
     const after = current.paths[path]?.post;
     if (!after) return [`${path} is gone`];
-    const resolvers = { before: resolverOf(released), after: resolverOf(current) };
     return operationChanges(before, after, resolvers).map((change) => `${path} ${change}`);
+  });
+  return [...addressChanges(released, current), ...headerChanges(released, current, resolvers), ...operations];
+}
+
+function addressChanges(released: OpenApiDocument, current: OpenApiDocument): string[] {
+  const addresses = ({ servers = [] }: OpenApiDocument) => (servers as { url: string }[]).map(({ url }) => url);
+  const lost = addresses(released).filter((url) => !addresses(current).includes(url));
+  return lost.map((url) => `the address ${url} is gone`);
+}
+
+/** What a header may hold; whether an answer has it still is told with the answer. */
+function headerChanges(released: OpenApiDocument, current: OpenApiDocument, resolvers: Resolvers): string[] {
+  const schemasOf = ({ components: { headers = {} } }: OpenApiDocument) =>
+    headers as Record<string, { schema: Schema } | undefined>;
+  return Object.entries(schemasOf(released)).flatMap(([name, before]) => {
+    const after = schemasOf(current)[name];
+    return before && after ? answered(before.schema, after.schema, `header ${name}`, resolvers) : [];
   });
 }
 

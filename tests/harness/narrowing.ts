@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '../../server/http/example.ts';
 
 export type Resolve = (schema: Schema) => Schema;
@@ -31,7 +32,8 @@ export function narrowings(narrow: Located, wide: Located, place: string, words:
 /** The schemas of one type each that a schema is the choice of. */
 function alternatives({ schema, resolve }: Located): Located[] {
   const resolved = resolve(schema);
-  if (resolved.anyOf) return resolved.anyOf.flatMap((part) => alternatives({ schema: part, resolve }));
+  const parts = resolved.anyOf ?? (resolved.oneOf as Schema[] | undefined);
+  if (parts) return parts.flatMap((part) => alternatives({ schema: part, resolve }));
   if (!Array.isArray(resolved.type)) return [{ schema: resolved, resolve }];
   return resolved.type.map((type) => ({ schema: { ...resolved, type }, resolve }));
 }
@@ -66,14 +68,24 @@ function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words)
   const lower = limits(wide, ['minimum', 'minLength', 'minItems']).filter(
     ([name, limit]) => limit !== undefined && !(((narrow[name] as number) ?? LEAST[name]) >= limit),
   );
-  const kinds = ['format', 'pattern', 'contentMediaType'].filter(
-    (name) => wide[name] !== undefined && wide[name] !== ONLY_SHOWN && narrow[name] !== wide[name],
+  const kinds = Object.keys(wide).filter(
+    (name) => !UNDERSTOOD.has(name) && wide[name] !== ONLY_SHOWN && !isDeepStrictEqual(narrow[name], wide[name]),
   );
   return [
     ...[...upper, ...lower].map(([name, limit]) => `${place} ${words.outside(`beyond ${name} ${limit}`)}`),
-    ...kinds.map((name) => `${place} ${words.outside(`other than ${name} ${wide[name]}`)}`),
+    ...kinds.map((name) => `${place} ${words.outside(`other than ${name} ${shown(wide[name])}`)}`),
   ];
 }
+
+const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** The words whose meaning is compared, and those that only describe. Any other has to be the same. */
+const UNDERSTOOD = new Set(
+  (
+    '$ref type anyOf oneOf enum const properties required items additionalProperties contentSchema ' +
+    'maximum maxLength maxItems minimum minLength minItems title description default deprecated example examples'
+  ).split(' '),
+);
 
 /** A format that says how to show a field, and nothing of what may be in it. */
 const ONLY_SHOWN = 'password';
@@ -101,9 +113,9 @@ function fieldReasons(narrow: Located, wide: Located, place: string, words: Word
 /** Of elements, of fields by any name, and of text that holds JSON. */
 function partReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
   return PARTS.flatMap(([name, mark]) => {
-    const [part, whole] = [narrow.schema[name], wide.schema[name]] as [Schema | undefined, Schema | undefined];
-    if (!whole) return [];
-    if (!part) return [`${place}${mark} ${words.outside('anything')}`];
+    const [part, whole] = [narrow.schema[name], wide.schema[name]] as (Schema | false | undefined)[];
+    if (whole === undefined || part === false) return [];
+    if (!part || !whole) return [`${place}${mark} ${words.outside('anything')}`];
     return narrowings({ ...narrow, schema: part }, { ...wide, schema: whole }, `${place}${mark}`, words);
   });
 }

@@ -53,6 +53,23 @@ describe('of an operation, the comparison', () => {
     expect(changesBetween(before, after)).toEqual([`/a ${line}`]);
   });
 
+  it('names another address', () => {
+    const at = (...urls: string[]) => ({ ...documentWith({}), servers: urls.map((url) => ({ url })) });
+
+    expect(breakingChanges(at('/api'), at('/v2'))).toEqual(['the address /api is gone']);
+    expect(breakingChanges(at('/api'), at('/api', '/v2'))).toEqual([]);
+  });
+
+  it('names a header that may be something else', () => {
+    const sent = (schema: Schema) => {
+      const document = documentWith({});
+      return { ...document, components: { ...document.components, headers: { 'X-Request-Id': { schema } } } };
+    };
+
+    expect(breakingChanges(sent(number), sent(text))).toEqual(['header X-Request-Id may be string now']);
+    expect(breakingChanges(sent({ type: ['integer', 'string'] }), sent(text))).toEqual([]);
+  });
+
   it('names a lost path', () => {
     expect(breakingChanges(documentWith({}), { ...documentWith({}), paths: {} })).toEqual(['/a is gone']);
   });
@@ -98,6 +115,24 @@ describe('of a request, the comparison', () => {
     ['.field no longer takes beyond maxItems 8', optional(listOf(text, 9)), optional(listOf(text, 8))],
     ['.field no longer takes other than format email', optional(text), optional({ ...text, format: 'email' })],
     ['.field no longer takes other than pattern ^a', optional(text), optional({ ...text, pattern: '^a' })],
+    [
+      '.field no longer takes other than exclusiveMinimum 0',
+      optional(number),
+      optional({ ...number, exclusiveMinimum: 0 }),
+    ],
+    ['.field no longer takes other than multipleOf 5', optional(number), optional({ ...number, multipleOf: 5 })],
+    [
+      '.field no longer takes other than uniqueItems true',
+      optional(listOf(text)),
+      optional({ ...listOf(text), uniqueItems: true }),
+    ],
+    [
+      '.field no longer takes other than allOf [{"maxLength":5}]',
+      optional(text),
+      optional({ allOf: [{ maxLength: 5 }] }),
+    ],
+    ['.field no longer takes null', optional({ oneOf: [text, { type: 'null' }] }), optional({ oneOf: [text] })],
+    ['.* no longer takes anything', optional(text), { ...optional(text), additionalProperties: false }],
     ['.field[] no longer takes string', optional(listOf(text)), optional(listOf(number))],
     ['.field[].field is required now', optional(listOf(optional(text))), optional(listOf(required(text)))],
   ])('names: request%s', (line, before, after) => {
@@ -108,6 +143,8 @@ describe('of a request, the comparison', () => {
     ['a field to leave out', empty, optional(text)],
     ['a field that need not be sent', required(text), optional(text)],
     ['null', optional(text), optional({ anyOf: [text, { type: 'null' }] })],
+    ['another example', optional({ ...text, examples: ['a'] }), optional({ ...text, examples: ['b'], title: 'c' })],
+    ['fields by any name', { ...empty, additionalProperties: false }, empty],
     ['a further type', optional(text), optional({ type: ['string', 'integer'] })],
     ['a further choice', optional(choice('a')), optional(choice('a', 'b'))],
     ['a higher limit', optional(component('Short')), optional(component('Long'))],
