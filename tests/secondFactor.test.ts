@@ -145,6 +145,22 @@ describe('a remembered device', () => {
     expect([again.status, oncemore.status]).toEqual([200, 200]);
   });
 
+  it('is remembered for 30 days from the code on, however often it signs in', async () => {
+    const user = await givenProtectedUser();
+    const passDays = async (days: number) =>
+      query(
+        await testEm(),
+        sql`update sessions set second_factor_at = second_factor_at - make_interval(days => ${days}) where user_id = ${user.id}`,
+      );
+    const first = await rememberedToken(user);
+
+    await passDays(29);
+    const { token } = (await signIn(user, { token: first })).body.data;
+    await passDays(1);
+
+    expect(await signIn(user, { token })).toMatchObject({ status: 401, body: NEEDED });
+  });
+
   it('is remembered after its token has expired', async () => {
     const user = await givenProtectedUser();
     const token = await rememberedToken(user);
