@@ -301,13 +301,13 @@ describe('POST …/master-cards/create', () => {
     const { asSuperadmin, groups } = await givenTemplate();
     const description =
       '<p onclick="x()">Hi <a href="javascript:alert(1)">there</a> <a href="https://example.com" target="_top">link</a></p>' +
-      '<script>alert(1)</script><style>p{}</style><img src="x" onerror="y()"><img src="data:text/html,x"><iframe src="https://example.com"></iframe><svg><script>1</script></svg>';
+      '<script>alert(1)</script><style>p{}</style><img src="x" onerror="y()"><img src="data:text/html,x"><iframe src="https://example.com"></iframe><svg><script>1</script></svg><a href="//example.com">any scheme</a>';
 
     const answer = await asSuperadmin.post(CREATE, { group_id: groups[0], title: 'x', description });
 
     expect(answer.status).toBe(201);
     expect(answer.body.data.card.description).toBe(
-      '<p>Hi <a>there</a> <a href="https://example.com">link</a></p><img src="x" /><img />',
+      '<p>Hi <a>there</a> <a href="https://example.com">link</a></p><img src="x" /><img /><a>any scheme</a>',
     );
   });
 
