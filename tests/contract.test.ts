@@ -118,6 +118,15 @@ describe('REST paths', () => {
 describe('REST bodies', () => {
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
+  it('takes a body of 1 MiB', async () => {
+    const around = '{"title": "x", "description": ""}';
+    const description = 'd'.repeat(1024 * 1024 - around.length);
+
+    const answer = await world.asMember.post(CREATE, around.replace('""', `"${description}"`));
+
+    expect(answer.status).toBe(201);
+  });
+
   it.each([
     ['broken JSON', '{"title": "x"', 'The body is not valid JSON.'],
     ['no JSON at all', 'title=x', 'The body is not valid JSON.'],
