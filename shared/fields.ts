@@ -47,13 +47,20 @@ export const newPassword = z
   })
   .meta({ format: 'password', minLength: SHORTEST_PASSWORD, maxLength: LONGEST_PASSWORD });
 
+const LONGEST_EMAIL = 320;
+
 /** An e-mail address; the case of its letters makes no difference. */
 export const email = z
   .string()
   .trim()
   .min(1)
-  .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
-  .pipe(z.email().max(320));
+  .meta({
+    format: 'email',
+    maxLength: LONGEST_EMAIL,
+    description: 'The e-mail address of the account.',
+    example: 'member@demo.test',
+  })
+  .pipe(z.email().max(LONGEST_EMAIL));
 
 const MOST_PLACED = 1000;
 

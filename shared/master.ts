@@ -73,8 +73,11 @@ export type MasterGroupReorder = z.output<typeof MasterGroupReorder>;
 
 export const MasterGroupDelete = z.object({ id: id.meta({ description: 'The master group.', example: 2 }) });
 
+/** More than any person writes would cost seconds to sanitise. */
+const LONGEST_HTML = 100_000;
+
 const cardContent = {
-  description: optionalText().meta({
+  description: optionalText(LONGEST_HTML).meta({
     description: 'Its description; HTML in it is sanitised.',
     example: '<p>Look around.</p>',
   }),

@@ -1,12 +1,10 @@
 import sanitize from 'sanitize-html';
 
-/** Larger or deeper HTML than any person writes would cost seconds to read. */
-const LONGEST_HTML = 100_000;
+/** Deeper HTML than any person writes would cost seconds to read. */
 const DEEPEST_HTML = 100;
 
 /** Why the HTML can't be taken, or `undefined` if it can: checked before anything parses it. */
 export function refuseHtml(html: string): string | undefined {
-  if (html.length > LONGEST_HTML) return `must be at most ${LONGEST_HTML} characters`;
   if (depthOf(html) > DEEPEST_HTML) return `must not nest deeper than ${DEEPEST_HTML} elements`;
   return undefined;
 }
