@@ -91,7 +91,11 @@ async function mustRefuseTheSame(procedure: Procedure, statuses: number[], calls
   const before = await now();
   await Promise.all(
     calls.map(async ({ caller, input }) => {
-      const [rest, rpc] = await Promise.all([overRest(caller, procedure, input), overRpc(caller, procedure, input)]);
+      // One by one, since many large inputs would be too large for one request.
+      const [rest, rpc] = await Promise.all([
+        overRest(caller, procedure, input),
+        overRpc(caller.alone(), procedure, input),
+      ]);
       expect({ input, outcome: rest }).toEqual({ input, outcome: rpc });
       expect(statuses, JSON.stringify({ input, rest })).toContain(rest.status);
     }),

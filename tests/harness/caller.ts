@@ -9,6 +9,8 @@ export type TestCaller = {
   rpc: Client;
   /** The same caller, acting in another project. */
   in: (projectId: number) => TestCaller;
+  /** The same caller again: what it calls does not travel with what others call. */
+  alone: () => TestCaller;
 };
 
 export function makeCaller(url: string, token?: string, projectId?: number): TestCaller {
@@ -16,6 +18,7 @@ export function makeCaller(url: string, token?: string, projectId?: number): Tes
     token,
     rpc: createClient({ url, token, projectId, retries: 0 }),
     in: (id) => makeCaller(url, token, id),
+    alone: () => makeCaller(url, token, projectId),
     post: async (path, body, headers) => {
       const response = await fetch(`${url}/api${path}`, {
         method: 'POST',
