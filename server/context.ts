@@ -24,3 +24,6 @@ export type Context = {
   callsAllowed: number;
   retryAfterSeconds: number;
 };
+
+/** What is enough for those functions of the domain that the command line calls as well. */
+export type Provisioning = Pick<Context, 'em'>;

@@ -130,6 +130,9 @@ async function isPaid(em: EntityManager, { subscription_id }: CheckoutRow): Prom
 
 const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
 
+/** Whether it can name a checkout of ours. */
+export const isReference = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
 export type CheckoutView = Pick<
   CheckoutRow,
   'reference' | 'provider' | 'checkout_url' | 'status' | 'price_cents' | 'currency'

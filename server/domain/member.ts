@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { Member, MemberChoice, MemberList, MemberSet } from '../../shared/member.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { orRefuse, query } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 
 type MemberRow = z.input<typeof Member>;
-type Provisioning = Pick<Context, 'em'>;
 
 /** Makes a user a member of a project, or gives them another role there. */
 export async function setMember({ em }: Provisioning, { project_id, user_id, role }: MemberSet) {

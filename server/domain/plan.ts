@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { Plan, PlanList, PlanSet, TrialUpgrade } from '../../shared/subscription.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { type EntityManager, query } from '../database/query.ts';
 import { invalid } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 
 export type PlanRow = z.input<typeof Plan>;
-type Provisioning = Pick<Context, 'em'>;
 
 /** Puts a line into the catalogue, or changes the one that is there. Checkouts that are open keep their price. */
 export async function setPlan(

@@ -2,13 +2,12 @@ import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { Page } from '../../shared/paging.ts';
 import type { Platform, PlatformCreate, PlatformUpdate } from '../../shared/platform.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { query } from '../database/query.ts';
 import { notFound } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 
 type PlatformRow = z.input<typeof Platform>;
-type Provisioning = Pick<Context, 'em'>;
 
 export async function createPlatform({ em }: Provisioning, { name }: PlatformCreate) {
   const [platform] = await query(em, sql<PlatformRow>`insert into platforms (name) values (${name}) returning *`);

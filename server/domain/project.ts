@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { Page } from '../../shared/paging.ts';
 import type { OwnProject, Project, ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
@@ -11,7 +11,6 @@ import { readCursor, toPage } from './page.ts';
 import { assignments, unlessNull } from './row.ts';
 
 type ProjectRow = z.input<typeof Project>;
-type Provisioning = Pick<Context, 'em'>;
 
 /** The active projects that the caller belongs to. */
 export async function listOwnProjects({ em, caller }: SignedInContext, { cursor, limit }: Page) {

@@ -124,9 +124,9 @@ async function rememberedSince({ em, tokens }: Context, user: UserRow, token: st
 }
 
 /**
- * Opens a session while password and second factor are still those that were checked, and removes those of the user that are of no use
- * any more, but for those that somebody else just changes: the two would wait for each other. Tells how many recovery codes
- * are left, too.
+ * Opens a session while password and second factor are still those that were checked, and removes those of the user that
+ * are of no use any more, but for those that somebody else just changes: the two would wait for each other. Tells how many
+ * recovery codes are left, too.
  */
 export async function openSession(
   { em, tokens }: Pick<Context, 'em' | 'tokens'>,

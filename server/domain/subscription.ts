@@ -7,7 +7,7 @@ import type {
   TrialSet,
   TrialUpgrade,
 } from '../../shared/subscription.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
@@ -17,7 +17,6 @@ import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
 type SubscriptionRow = z.input<typeof Subscription>;
-type Provisioning = Pick<Context, 'em'>;
 
 /**
  * Opens the checkout that makes a trial, active or expired, a paid subscription. While one for the same choice is open, it

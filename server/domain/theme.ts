@@ -10,7 +10,7 @@ import type {
   VersionList,
   VersionSubmit,
 } from '../../shared/theme.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
@@ -20,7 +20,7 @@ import { assignments } from './row.ts';
 type ThemeRow = z.input<typeof Theme>;
 type VersionRow = z.input<typeof ThemeVersion>;
 
-export async function createTheme({ em }: Pick<Context, 'em'>, { platform_id, name }: ThemeCreate) {
+export async function createTheme({ em }: Provisioning, { platform_id, name }: ThemeCreate) {
   const inserted = query(
     em,
     sql<ThemeRow>`insert into themes (platform_id, name) values (${platform_id}, ${name}) returning *`,

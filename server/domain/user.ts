@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { User, UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
-import type { Context } from '../context.ts';
+import type { Provisioning } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { hashPassword } from '../security/passwords.ts';
@@ -9,7 +9,6 @@ import { readCursor, toPage } from './page.ts';
 import { assignments, unlessNull } from './row.ts';
 
 export type UserRow = z.input<typeof User>;
-type Provisioning = Pick<Context, 'em'>;
 
 /** What superadmins see of a user `u`. */
 export const USER_COLUMNS = sql`u.id, u.name, u.email, u.language, u.superadmin, u.superadmin_billing, u.enable_ai, u.is_active,

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type CheckoutView, viewCheckout } from '../domain/checkout.ts';
+import { type CheckoutView, isReference, viewCheckout } from '../domain/checkout.ts';
 import { settleCheckout } from '../domain/settlement.ts';
 import type { Services } from '../services.ts';
-import { isReference } from './webhook.ts';
 
 /** The page of a checkout: it shows what is paid for, and is where people come back to. On the test checkout it also takes the "payment". */
 export async function checkoutPage(scope: FastifyInstance, { database, payments }: Services): Promise<void> {

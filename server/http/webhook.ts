@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { isReference } from '../domain/checkout.ts';
 import { settleCheckout } from '../domain/settlement.ts';
 import { badRequest } from '../errors.ts';
 import type { Services } from '../services.ts';
@@ -19,12 +20,10 @@ export async function paymentWebhook(scope: FastifyInstance, { database, payment
     const signature = headers['stripe-signature'];
     if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw badRequest('The notification is not signed.');
     const settlement = readNotification(body, signature);
+    // Another reference is of somebody else who uses the same account at the provider.
     if (settlement && isReference(settlement.reference)) {
       await settleCheckout({ em: database.fork(), payments, log }, settlement);
     }
     return { received: true };
   });
 }
-
-/** What is not one of our references is of somebody else who uses the same account at the provider. */
-export const isReference = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

@@ -24,7 +24,7 @@ export function stepOfCode(secret: string, code: string): number | undefined {
 /** Secrets that came from elsewhere may have the 80 bits that were once usual. */
 const SHORT_SECRETS_TOO = createGuardrails({ MIN_SECRET_BYTES: 10 });
 
-export const HOW_MANY_RECOVERY_CODES = 8;
+const HOW_MANY_RECOVERY_CODES = 8;
 
 export const makeRecoveryCodes = () => Array.from({ length: HOW_MANY_RECOVERY_CODES }, makeRecoveryCode);
 
