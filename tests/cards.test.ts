@@ -122,6 +122,15 @@ describe('POST …/cards/create', () => {
     expect(answer.body.data.card).toMatchObject({ position: 2147483647, sort_order: 2147483647 });
   });
 
+  it('is overdue once the moment has passed, and not before', async () => {
+    const dueIn = async (seconds: number) => {
+      const due_date = new Date(Date.now() + seconds * 1000).toISOString();
+      return (await world.asMember.post(CREATE, { title: 'Due', due_date })).body.data.card.is_overdue;
+    };
+
+    expect([await dueIn(-30), await dueIn(30)]).toEqual([true, false]);
+  });
+
   it('is not overdue when it is closed', async () => {
     const answer = await world.asMember.post(CREATE, {
       title: 'Late, but done',

@@ -70,6 +70,20 @@ describe('a checkout at Stripe', () => {
     expect(stripe.sessions).toHaveLength(1);
   });
 
+  it('is taken up again, and not opened twice, where the process ended before it was told the answer', async () => {
+    const { stripe, id, upgrade } = await givenStripe();
+    const first = await upgrade();
+    await query(
+      await testEm(),
+      sql`update checkouts set session_id = null, checkout_url = null where subscription_id = ${id}`,
+    );
+
+    const again = await upgrade();
+
+    expect(again.body).toEqual(first.body);
+    expect(stripe.sessions).toHaveLength(1);
+  });
+
   it('500 while Stripe is down, nothing changes, and the next call begins anew', async () => {
     const { stripe, upgrade, subscription } = await givenStripe();
     const before = await subscription();

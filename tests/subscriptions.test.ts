@@ -102,6 +102,20 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(await checkoutsOf(id)).toHaveLength(1);
   });
 
+  it('keeps a checkout open for 23 hours', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    await asOwner.post(UPGRADE, choiceOf(product));
+
+    const [checkout] = await query(
+      await testEm(),
+      sql<{ hours: number }>`
+        select extract(epoch from expires_at - created_at)::int / 3600 as hours from checkouts where subscription_id = ${id}`,
+    );
+
+    expect(checkout).toEqual({ hours: 23 });
+  });
+
   it('opens a new checkout when the old one has run out', async () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);

@@ -28,6 +28,14 @@ describe('POST …/tags/create', () => {
     });
   });
 
+  it('201 behind the last that is still there', async () => {
+    const { project, asMember } = await givenWorld();
+    await givenTag(project, { position: 3 });
+    await givenTag(project, { position: 9, deleted_at: new Date() });
+
+    expect((await asMember.post(CREATE, { name: 'x' })).body.data.tag.position).toBe(4);
+  });
+
   it('201 at the place that was sent, zero and below included', async () => {
     const { asMember } = await givenWorld();
 
