@@ -4,7 +4,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional
 COPY server server
 COPY shared shared
-RUN mkdir /data && chown node /data
+RUN mkdir -m 700 /data && chown node /data
 USER node
 ENV HOST=0.0.0.0 DATA_DIR=/data
 EXPOSE 3000

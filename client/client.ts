@@ -66,10 +66,19 @@ export function createClient(options: ClientOptions): Client {
   return client;
 }
 
+/** The service reads plain JSON: that the same object stands in two places need not be told, since it is sent twice. */
+const transformer = {
+  serialize: (input: unknown) => {
+    const { json, meta: { referentialEqualities, ...meta } = {} } = superjson.serialize(input);
+    return { json, ...(meta.values && { meta }) };
+  },
+  deserialize: (answer: Parameters<typeof superjson.deserialize>[0]) => superjson.deserialize(answer),
+};
+
 function requests({ url, fetch: send }: ClientOptions) {
   return {
     url: `${url.replace(/\/+$/, '')}/trpc`,
-    transformer: superjson,
+    transformer,
     methodOverride: 'POST' as const,
     fetch: async (address: unknown, request: unknown) =>
       readableAnswer(await (send ?? fetch)(address as string, request as RequestInit)),

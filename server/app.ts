@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { Settings } from './env.ts';
 import { describe, notFound } from './errors.ts';
+import { ownAddress } from './host.ts';
 import { asBadRequest } from './http/body.ts';
 import { checkoutPage } from './http/checkoutPage.ts';
+import { limitConnections } from './http/connections.ts';
+import { drainable } from './http/drain.ts';
 import { health } from './http/health.ts';
 import { sendRetryAfter } from './http/identify.ts';
+import { logFailure } from './http/logFailure.ts';
+import { malformedRequests } from './http/malformed.ts';
 import { metrics } from './http/metrics.ts';
 import { allowOrigins } from './http/origins.ts';
 import { pages } from './http/pages.ts';
@@ -15,31 +22,52 @@ import { rpcSurface } from './http/rpc.ts';
 import { paymentWebhook } from './http/webhook.ts';
 import type { Services } from './services.ts';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The address that the service listens on. */
+    ownOrigin: string;
+  }
+}
+
 export type AppOptions = Services & {
   logger: FastifyBaseLogger;
-  trustProxy: boolean | string[];
+  trustProxy: Settings['TRUST_PROXY'];
   /** Whose pages may call the service from a browser, besides its own. */
   allowedOrigins: readonly string[];
-  isStopping: () => boolean;
 };
 
 /** Builds the service; nothing listens yet. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { logger, trustProxy, allowedOrigins, publicUrl, isStopping, database } = options;
+  const { logger, trustProxy, allowedOrigins, metricsAccess, isStopping, database } = options;
+  const malformed = malformedRequests(options);
   const app = fastify({
     loggerInstance: logger,
     // One line for each call, written below, instead of Fastify's two.
     logController: new LogController({ disableRequestLogging: true }),
-    trustProxy,
+    trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy,
     requestIdHeader: false,
     genReqId: ({ headers }) => nameOf(headers['x-request-id']) ?? randomUUID(),
     requestTimeout: 30_000,
+    clientErrorHandler: malformed.onClientError,
+    // Checked by ourselves: Node's own refusal has another body, and no headers.
+    http: { requireHostHeader: false },
+    // While it stops, requests on kept connections are still served.
+    return503OnClosing: false,
+    // Longer than any URL that fits into the headers: Fastify's own refusal has another body, and no headers.
+    routerOptions: { maxParamLength: 100_000 },
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
   });
 
+  // Node refuses an unknown `Expect` with an empty 417; here it makes no difference.
+  app.server.on('checkExpectation', app.routing);
+  limitConnections(app, { isBehindProxy: trustProxy !== false });
+  malformed.attachTo(app);
+  drainable(app);
+  rememberOrigin(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('X-Request-Id', request.id);
-    if (isStopping()) reply.header('Connection', 'close');
+    // Node drops what follows the request on its connection, so the caller must use another one.
+    if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
     // Without its query: whoever calls in a wrong way may have put a password there.
@@ -50,7 +78,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   });
   app.setErrorHandler((error, request, reply) => {
     const { status, message, retryAfterSeconds } = describe(asBadRequest(error));
-    if (status === 500) request.log.error(error);
+    logFailure(request.log, error, { status });
     sendRetryAfter(reply, retryAfterSeconds);
     return reply.code(status).send({ error: true, message, data: [] });
   });
@@ -64,14 +92,23 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     strictTransportSecurity: false,
     contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
   });
-  await metrics(app);
+  await metrics(app, metricsAccess);
   await health(app, { database, isStopping });
-  await pages(app, { publicUrl });
+  await app.register(pages, options);
   await app.register(checkoutPage, { prefix: '/checkout', ...options });
   await app.register(paymentWebhook, { prefix: '/webhooks', ...options });
   await app.register(restFacade, { prefix: '/api', ...options });
   await app.register(rpcSurface, { prefix: '/trpc', ...options });
   return app;
+}
+
+/** Kept from the start on: while the service stops, Fastify no longer knows its own address. */
+function rememberOrigin(app: FastifyInstance) {
+  app.decorate('ownOrigin', '');
+  app.addHook('onListen', async () => {
+    const { address, port } = app.server.address() as AddressInfo;
+    app.ownOrigin = ownAddress(address, port);
+  });
 }
 
 /** A name that the caller gave to the request is kept, if it is harmless in a log. */

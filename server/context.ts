@@ -1,8 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { EntityManager } from './database/query.ts';
 import type { Caller } from './domain/caller.ts';
+import type { AnswerRoom } from './limits/answerRoom.ts';
+import type { FairQueue } from './limits/fairQueue.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import type { Guessing } from './security/guessing.ts';
+import type { SecretBox } from './security/secretBox.ts';
 import type { Tokens } from './security/tokens.ts';
 
 /** What a procedure is given: the database, the tools that it needs, and who is calling. */
@@ -13,11 +16,19 @@ export type Context = {
   log: FastifyBaseLogger;
   tokens: Tokens;
   guessing: Guessing;
-  payments: PaymentProvider;
+  secretBox: SecretBox;
+  /** Absent where payments are not set up. */
+  payments: PaymentProvider | undefined;
   /** Where people reach the service. */
   publicUrl: string;
-  /** Where the call comes from. */
+  /** Where the call comes from: an IP address in its one spelling, or what else there is to say. */
   address: string;
+  /** Users take turns in it, so that none of them can fill the pool of connections. */
+  queue: FairQueue;
+  /** For the answers of a batch, which are kept until the last one is there; absent where a call travels alone. */
+  answerRoom: AnswerRoom | undefined;
+  /** Whether the node is about to end: long work stops between two steps. */
+  isStopping: () => boolean;
   /** Absent while there is no genuine token. */
   caller: Caller | undefined;
   /** How many calls of this request the rate limit still allows. */
@@ -26,4 +37,4 @@ export type Context = {
 };
 
 /** What is enough for those functions of the domain that the command line calls as well. */
-export type Provisioning = Pick<Context, 'em'>;
+export type Provisioning = Pick<Context, 'em' | 'address'>;

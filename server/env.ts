@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isWildcard } from './host.ts';
 import { startFailure } from './startFailure.ts';
 
 /** Every setting of the service, parsed once, from the environment. */
@@ -58,13 +59,15 @@ export const SHORTEST_SECRET = 32;
 
 const signingSecret = z.string().min(SHORTEST_SECRET, { error: `must be at least ${SHORTEST_SECRET} characters long` });
 
-/** Off, on, or the addresses of the proxies. */
+/** Off, how many proxies there are, or their addresses. Never just "on": that would believe what the caller wrote. */
 const trustedProxies = z.string().transform((value, context) => {
   if (/^(off|false|no|0)$/i.test(value)) return false;
-  if (/^(on|true|yes)$/i.test(value)) return true;
+  if (/^[1-9]$/.test(value)) return Number(value);
   const addresses = value.split(',').map((address) => address.trim());
   if (addresses.every((address) => ADDRESS.safeParse(address).success)) return addresses;
-  context.addIssue('must be off, on, or the addresses of the proxies with commas between');
+  context.addIssue(
+    'must be off, how many proxies there are (1 to 9), or their addresses or networks with commas between',
+  );
   return z.NEVER;
 });
 const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).refine((address) => !address.endsWith('/0'));
@@ -79,6 +82,10 @@ const Settings = z
       .optional(),
     DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
     DATA_DIR: notBlank.default('./data'),
+    DEMO_DATA: z
+      .enum(['on', 'off'], { error: 'must be on or off' })
+      .transform((value) => value === 'on')
+      .optional(),
     JWT_SECRET: signingSecret.optional(),
     JWT_PREVIOUS_SECRETS: z
       .string()
@@ -88,11 +95,22 @@ const Settings = z
     TOKEN_LIFETIME_HOURS: wholeNumber(1, 720).default(12),
     RATE_LIMIT_PER_MINUTE: wholeNumber(1, 100_000_000).default(600),
     REDIS_URL: url(/^rediss?$/, 'redis://host:6379').optional(),
-    STRIPE_SECRET_KEY: z.string().startsWith('sk_', { error: 'must start with sk_' }).optional(),
+    STRIPE_SECRET_KEY: z
+      .string()
+      .regex(/^[sr]k_/, { error: 'must start with sk_ or rk_' })
+      .optional(),
     STRIPE_WEBHOOK_SECRET: z.string().startsWith('whsec_', { error: 'must start with whsec_' }).optional(),
+    TEST_CHECKOUT: z
+      .enum(['on', 'off'], { error: 'must be on or off' })
+      .transform((value) => value === 'on')
+      .optional(),
     PUBLIC_URL: url(/^https?$/, 'https://api.example.com')
       .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
       .transform((value) => value.replace(/\/+$/, ''))
+      .optional(),
+    METRICS_TOKEN: z
+      .string()
+      .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
       .optional(),
     TRUST_PROXY: trustedProxies.default(false),
     ALLOWED_ORIGINS: z
@@ -102,6 +120,7 @@ const Settings = z
         error: 'must be origins such as https://app.example.com, with commas between',
       })
       .default([]),
+    STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
     LOG_LEVEL: z
       .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
         error: 'must be one of fatal, error, warn, info, debug, trace, silent',
@@ -115,4 +134,16 @@ const Settings = z
   .refine((settings) => (settings.STRIPE_SECRET_KEY === undefined) === (settings.STRIPE_WEBHOOK_SECRET === undefined), {
     path: ['STRIPE_WEBHOOK_SECRET'],
     error: 'must be set together with STRIPE_SECRET_KEY',
+  })
+  .refine((settings) => !settings.TEST_CHECKOUT || settings.STRIPE_SECRET_KEY === undefined, {
+    path: ['TEST_CHECKOUT'],
+    error: 'must not be on together with STRIPE_SECRET_KEY: nobody would have to pay',
+  })
+  .refine(({ HOST, PUBLIC_URL, STRIPE_SECRET_KEY }) => PUBLIC_URL || !STRIPE_SECRET_KEY || !isWildcard(HOST), {
+    path: ['PUBLIC_URL'],
+    error: 'must be set when HOST is a wildcard, or people could not come back from the payment',
+  })
+  .refine(({ DATABASE_URL, DEMO_DATA }) => !(DATABASE_URL && DEMO_DATA), {
+    path: ['DEMO_DATA'],
+    error: 'is for the embedded database only; npm run deckhand -- demo fills the one of DATABASE_URL',
   });

@@ -40,20 +40,22 @@ export function describe(thrown: unknown): Failure {
   // Of the protocol's own reading of an input; its text tells of our code.
   if (error?.code === 'BAD_REQUEST' && error.cause) return describe(badRequest('The input could not be read.'));
   if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return describe(badRequest(JSON_WANTED));
+  if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, message: NOTHING_SAVED };
   if (isOverload(error?.cause ?? thrown))
     return describe(tooManyRequests('The service is busy. Try again shortly.', 1));
-  if (!error || error.code === 'INTERNAL_SERVER_ERROR') {
-    return {
-      code: 'INTERNAL_SERVER_ERROR',
-      status: 500,
-      message: 'Something went wrong on our side. Try again later.',
-    };
-  }
+  if (!error || error.code === 'INTERNAL_SERVER_ERROR') return FAULT;
 
   const details = (error.cause as { details?: Details } | undefined)?.details;
   const message = details?.errors ? overview(details.errors) : error.message;
   return { code: error.code, status: getHTTPStatusCodeFromError(error), message, ...details };
 }
+
+const FAULT: Failure = {
+  code: 'INTERNAL_SERVER_ERROR',
+  status: 500,
+  message: 'Something went wrong on our side. Try again later.',
+};
+const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the service is full. Reading works.';
 
 type Details = { errors?: FieldErrors; retryAfterSeconds?: number };
 
@@ -82,11 +84,18 @@ function overview(errors: FieldErrors): string {
   return others.length === 0 ? `${first}` : `${first} (and ${others.length} more)`;
 }
 
-/** No connection to the database in time, none left on its side, or a row that others held for too long. */
-function isOverload(cause: unknown): boolean {
+const DISK_FULL = new Set(['53100']);
+
+/** Whether an error, or what caused it, has one of these codes of PostgreSQL. */
+function hasCode(cause: unknown, codes: ReadonlySet<string>): boolean {
   if (!(cause instanceof Error)) return false;
-  const { code } = cause as { code?: string };
-  return OVERLOAD_CODES.has(code ?? '') || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);
+  return codes.has((cause as { code?: string }).code ?? '') || hasCode(cause.cause, codes);
+}
+
+/** No connection to the database in time, none left on its side, or a row that others held for too long. */
+export function isOverload(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  return hasCode(cause, OVERLOAD_CODES) || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);
 }
 const OVERLOAD_CODES = new Set(['53300', '55P03']);
 const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';

@@ -1,10 +1,61 @@
+import { writeSync } from 'node:fs';
 import { pino } from 'pino';
 import type { Settings } from './env.ts';
 
 /** JSON lines for machines; for a person at a terminal, something that can be read. */
 export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>) {
   const options = { level: LOG_LEVEL, base: undefined };
-  if (!process.stdout.isTTY) return pino(options);
+  if (!process.stdout.isTTY) return pino(options, makeOutput());
   const { default: pretty } = await import('pino-pretty');
   return pino(options, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss', singleLine: true }));
+}
+
+const MOST_WAITING_BYTES = 1024 * 1024;
+const RETRY_MILLISECONDS = 100;
+
+/**
+ * Standard output, which may be on a full disk or be read by nobody. Lines that can't be written wait, up to a limit, and
+ * requests go on: pino's own destination tries again without an end, in the only thread.
+ */
+export function makeOutput(write: (text: Buffer) => number = (text) => writeSync(process.stdout.fd, text)) {
+  const waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let lost = 0;
+  let retry: NodeJS.Timeout | undefined;
+  process.once('exit', writeWaiting);
+
+  return {
+    write: (line: string) => {
+      if (waitingBytes > MOST_WAITING_BYTES) lost++;
+      else add(line);
+      if (!retry) writeWaiting();
+    },
+  };
+
+  function add(line: string) {
+    const text = Buffer.from(line);
+    waiting.push(text);
+    waitingBytes += text.length;
+  }
+
+  function writeWaiting() {
+    retry = undefined;
+    try {
+      while (waiting.length > 0) {
+        const [first] = waiting;
+        const written = write(first!);
+        waitingBytes -= written;
+        if (written < first!.length) waiting[0] = first!.subarray(written);
+        else waiting.shift();
+        if (waiting.length === 0 && lost > 0) reportLost();
+      }
+    } catch {
+      retry = setTimeout(writeWaiting, RETRY_MILLISECONDS).unref();
+    }
+  }
+
+  function reportLost() {
+    add(`{"level":40,"time":${Date.now()},"msg":"${lost} lines of this log could not be written."}\n`);
+    lost = 0;
+  }
 }

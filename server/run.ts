@@ -2,15 +2,27 @@ import { environment, readSettings } from './env.ts';
 import type { RunningService } from './start.ts';
 import { isStartFailure } from './startFailure.ts';
 
+/** How long a start may go on after a signal: what it waits for, as another node that migrates, can take minutes. */
+const LONGEST_START_MILLISECONDS = 10_000;
+
 let service: RunningService | undefined;
 let stoppingSince: number | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+// Whoever read the output may be gone: no reason to end.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
   const settings = readSettings(environment());
   // Loaded only when the settings are right: a wrong one is told at once.
   const [{ start }, { makeLogger }] = await Promise.all([import('./start.ts'), import('./log.ts')]);
-  service = await start(settings, await makeLogger(settings));
+  const log = await makeLogger(settings);
+  process.on('unhandledRejection', (reason) => log.error(reason, 'A rejected promise was not handled.'));
+  process.on('uncaughtException', (error) => {
+    log.fatal(error, 'An error outside any request: this process stops.');
+    process.exitCode = 1;
+    stop();
+  });
+  service = await start(settings, log);
   if (stoppingSince === undefined) greet(service);
   else await endService();
 } catch (error) {
@@ -27,11 +39,17 @@ function stop() {
   stoppingSince = performance.now();
   console.log('\nStopping…');
   if (service) void endService();
+  else setTimeout(() => process.exit(), LONGEST_START_MILLISECONDS).unref();
 }
 
 async function endService() {
-  await service!.stop();
-  process.exit(0);
+  try {
+    await service!.stop();
+    process.exit();
+  } catch (error) {
+    console.error('Deckhand did not stop in order.', error);
+    process.exit(1);
+  }
 }
 
 function greet({ url, demoUser }: RunningService) {
@@ -46,6 +64,6 @@ Sign in to the demo data:
   curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser.email}", "password": "${demoUser.password}"}'
 
 The data is kept in an embedded PostgreSQL. It is for trying out and for small teams: it survives a crash of the
-process, not a power failure. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);
+process, but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);
   }
 }

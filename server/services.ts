@@ -1,11 +1,17 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from './database/connect.ts';
 import type { Settings } from './env.ts';
+import { tooManyRequests } from './errors.ts';
+import { isLoopback } from './host.ts';
 import { openCounters } from './http/counters.ts';
+import type { MetricsAccess } from './http/metrics.ts';
 import { makeRateLimit, type RateLimit } from './http/rateLimit.ts';
+import { type FairQueue, makeFairQueue } from './limits/fairQueue.ts';
+import { makeUnsentAnswers, type UnsentAnswers } from './limits/unsentAnswers.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import { testCheckout } from './payments/testCheckout.ts';
 import { type Guessing, makeGuessing } from './security/guessing.ts';
+import { makeSecretBox, type SecretBox } from './security/secretBox.ts';
 import { makeTokens, type Tokens } from './security/tokens.ts';
 
 /** What all requests of a node share. */
@@ -14,9 +20,18 @@ export type Services = {
   tokens: Tokens;
   rateLimit: RateLimit;
   guessing: Guessing;
-  payments: PaymentProvider;
+  /** For finding callers, apart from what they call: a call that waits for a lock must not keep others from being found. */
+  callerQueue: FairQueue;
+  queue: FairQueue;
+  unsentAnswers: UnsentAnswers;
+  secretBox: SecretBox;
+  /** Absent where payments are not set up. */
+  payments: PaymentProvider | undefined;
   /** The address that people reach the service by, where it is not the one that it listens on. */
   publicUrl: string | undefined;
+  metricsAccess: MetricsAccess;
+  /** Whether the node is about to end: it is not ready any more, and long work stops between two steps. */
+  isStopping: () => boolean;
 };
 
 /** Makes them as the settings say; `close` leaves the database open. */
@@ -25,21 +40,58 @@ export async function openServices(
   database: Database,
   secret: string,
   log: FastifyBaseLogger,
-): Promise<Services & { close: () => void }> {
+  /** Second factors may still be encrypted with it. */
+  keptSecret?: string,
+): Promise<Services & { beginToStop: () => void; close: () => void }> {
+  let isStopping = false;
   const counters = await openCounters(settings.REDIS_URL, log);
+  const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
   return {
     database,
-    tokens: makeTokens([secret, ...settings.JWT_PREVIOUS_SECRETS], settings.TOKEN_LIFETIME_HOURS * 60 * 60),
+    tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     guessing: makeGuessing(counters.make),
+    secretBox: makeSecretBox(keptSecret === undefined ? secrets : [...secrets, keptSecret]),
+    callerQueue: makeCallerQueue(settings),
+    queue: makeQueue(settings),
+    unsentAnswers: makeUnsentAnswers(),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
+    metricsAccess: {
+      token: settings.METRICS_TOKEN,
+      isOpen: !settings.METRICS_TOKEN && database.isEmbedded && isLoopback(settings.HOST),
+    },
+    isStopping: () => isStopping,
+    beginToStop: () => {
+      isStopping = true;
+    },
     close: counters.close,
   };
 }
 
-async function choosePayments({ STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET }: Settings): Promise<PaymentProvider> {
-  if (STRIPE_SECRET_KEY === undefined || STRIPE_WEBHOOK_SECRET === undefined) return testCheckout;
+/** Two connections are left for those who are still to be found, for signing in and for health. */
+const makeQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(Math.max(2, DATABASE_POOL_SIZE - 2));
+
+const makeCallerQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(DATABASE_POOL_SIZE);
+
+/** One key gets half of what runs at once, and keys take turns. */
+const fairQueueOf = (running: number) =>
+  makeFairQueue({
+    running,
+    runningPerKey: Math.ceil(running / 2),
+    waiting: 1000,
+    waitingPerKey: 200,
+    // With the waits for a connection and for its first answer, 5 seconds in all while the database is silent.
+    longestWaitMilliseconds: 1000,
+    refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1),
+  });
+
+async function choosePayments(settings: Settings): Promise<PaymentProvider | undefined> {
+  const { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, TEST_CHECKOUT, DATABASE_URL } = settings;
+  if (STRIPE_SECRET_KEY === undefined || STRIPE_WEBHOOK_SECRET === undefined) {
+    // Forgotten keys must not give plans away: on a server database the test checkout is asked for.
+    return (TEST_CHECKOUT ?? DATABASE_URL === undefined) ? testCheckout : undefined;
+  }
   const { makeStripe } = await import('./payments/stripe.ts');
   return makeStripe({ secretKey: STRIPE_SECRET_KEY, webhookSecret: STRIPE_WEBHOOK_SECRET });
 }

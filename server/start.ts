@@ -1,19 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { connect, type Database } from './database/connect.ts';
-import { DEMO_USER, fillWithDemoData } from './database/demo.ts';
+import { closeInTime, connect, type Database } from './database/connect.ts';
+import { addFirstUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
+import { resealSecondFactors } from './domain/reseal.ts';
+import { interruptAllRuns } from './domain/template.ts';
 import { type Settings, SHORTEST_SECRET } from './env.ts';
+import { isWildcard, ownAddress } from './host.ts';
+import { PAYMENTS_NOT_SET_UP } from './payments/provider.ts';
 import { openServices } from './services.ts';
 import { startFailure } from './startFailure.ts';
+
+const LONGEST_DRAIN_MILLISECONDS = 10_000;
+/** A connection that hangs must not keep the process from ending. */
+const LONGEST_CLOSE_MILLISECONDS = 3_000;
 
 type BuildApp = typeof import('./app.ts').buildApp;
 
 export type RunningService = {
   url: string;
-  /** Who can sign in at once, on the embedded database. */
+  /** Who can sign in at once, where there is demo data. */
   demoUser: { email: string; password: string } | undefined;
   stop: () => Promise<void>;
 };
@@ -23,11 +33,13 @@ export async function start(settings: Settings, logger: FastifyBaseLogger): Prom
   // The service is loaded while the database opens.
   const [database, { buildApp }] = await Promise.all([connect(settings), import('./app.ts')]);
   try {
-    await migrate(database);
-    if (database.isEmbedded) await fillWithDemoData(database);
-    return await serve(settings, database, logger, buildApp);
+    await migrate(database, () => logger.warn('Another node is migrating: this one waits, 10 minutes at most.'));
+    if (database.isEmbedded) await interruptAllRuns(database.fork());
+    const added = database.isEmbedded ? await addFirstUsers(database, settings, console.log) : undefined;
+    const running = await serve(settings, database, logger, buildApp);
+    return { ...running, demoUser: added?.demoUser };
   } catch (error) {
-    await database.close();
+    await closeInTime(database);
     throw error;
   }
 }
@@ -37,33 +49,46 @@ async function serve(
   database: Database,
   logger: FastifyBaseLogger,
   buildApp: BuildApp,
-): Promise<RunningService> {
+): Promise<Omit<RunningService, 'demoUser'>> {
   const secret = settings.JWT_SECRET ?? (await keptSecret(settings.DATA_DIR));
-  const services = await openServices(settings, database, secret, logger);
-  let isStopping = false;
+  const kept = database.isEmbedded ? await readKeptSecret(settings.DATA_DIR) : undefined;
+  const services = await openServices(settings, database, secret, logger, kept);
+  if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
+  const { secretBox, isStopping } = services;
+  const resealing = resealSecondFactors({ em: database.fork(), secretBox, log: logger }, isStopping).catch((error) =>
+    logger.error(error, 'Second factors were not encrypted anew: the next start tries again.'),
+  );
+  // Many of them go on while requests are served already.
+  await Promise.race([resealing, pause(2000, undefined, { ref: false })]);
   const app = await buildApp({
     ...services,
     logger,
     trustProxy: settings.TRUST_PROXY,
     allowedOrigins: settings.ALLOWED_ORIGINS,
-    isStopping: () => isStopping,
   });
 
   return {
     url: await listen(app, settings),
-    demoUser: database.isEmbedded ? DEMO_USER : undefined,
     stop: async () => {
-      isStopping = true;
-      await drain(app);
+      services.beginToStop();
+      // Not ready any more: balancers get the time to notice before connections are closed.
+      await pause(settings.STOP_PAUSE_SECONDS * 1000);
+      await app.drain(LONGEST_DRAIN_MILLISECONDS);
       services.close();
-      await database.close();
+      const closed = resealing.then(() => database.close());
+      await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };
 }
 
-async function listen(app: FastifyInstance, { HOST, PORT }: Settings): Promise<string> {
+async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings): Promise<string> {
   try {
-    return await app.listen({ host: HOST, port: PORT });
+    await app.listen({ host: HOST, port: PORT });
+    const url = ownAddress(HOST, (app.server.address() as AddressInfo).port);
+    if (isWildcard(HOST) && !PUBLIC_URL) {
+      app.log.warn(`PUBLIC_URL is not set: checkout addresses begin with ${url}, which works on this machine only.`);
+    }
+    return url;
   } catch (error) {
     await app.close();
     const { code, message } = error as NodeJS.ErrnoException;
@@ -78,22 +103,18 @@ async function listen(app: FastifyInstance, { HOST, PORT }: Settings): Promise<s
   }
 }
 
-const LONGEST_DRAIN_MILLISECONDS = 10_000;
+const KEPT_SECRET = 'jwt-secret';
 
-/** Lets requests in flight end, but not for ever; connections that are merely kept alive are closed as they become idle. */
-async function drain(app: FastifyInstance): Promise<void> {
-  const idle = setInterval(() => app.server.closeIdleConnections(), 50);
-  const limit = setTimeout(() => app.server.closeAllConnections(), LONGEST_DRAIN_MILLISECONDS);
-  await app.close();
-  clearInterval(idle);
-  clearTimeout(limit);
+async function readKeptSecret(directory: string): Promise<string | undefined> {
+  const kept = await readFile(join(directory, KEPT_SECRET), 'utf8').catch(() => '');
+  return kept.length >= SHORTEST_SECRET ? kept : undefined;
 }
 
 /** The signing secret of the embedded default: made once, kept beside the data. */
 async function keptSecret(directory: string): Promise<string> {
-  const path = join(directory, 'jwt-secret');
-  const kept = await readFile(path, 'utf8').catch(() => '');
-  if (kept.length >= SHORTEST_SECRET) return kept;
+  const path = join(directory, KEPT_SECRET);
+  const kept = await readKeptSecret(directory);
+  if (kept !== undefined) return kept;
 
   const made = randomBytes(48).toString('base64url');
   try {

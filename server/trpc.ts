@@ -1,11 +1,11 @@
 import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import superjson from 'superjson';
 import type { Role } from '../shared/user.ts';
 import type { Context } from './context.ts';
 import { type Access, admit, type Caller, type ProjectCaller } from './domain/caller.ts';
 import { describe, type FieldErrors, tooManyRequests } from './errors.ts';
 import type { RestMeta } from './restOperation.ts';
+import { mustBeReadable, transformer } from './rpcInput.ts';
 
 export type Meta = Partial<RestMeta> & {
   access?: Access;
@@ -17,7 +17,7 @@ const t = initTRPC
   .context<Context>()
   .meta<Meta>()
   .create({
-    transformer: superjson,
+    transformer,
     isDev: false,
     errorFormatter: ({ shape, error }) => {
       const { code, status, message, errors, retryAfterSeconds } = describe(error);
@@ -45,7 +45,7 @@ const limited = t.procedure.use(({ ctx, batchIndex, next }) => {
 });
 
 /** The ladder: each step says who may call, and what is then known about the caller. */
-export const anyoneProcedure = limited.meta({ access: 'anyone' });
+export const anyoneProcedure = admitting<Caller | undefined>('anyone');
 export const signedInProcedure = admitting<Caller>('signedIn');
 export const viewerProcedure = inProject('viewer');
 export const memberProcedure = inProject('member');
@@ -53,10 +53,19 @@ export const ownerOrSuperadminProcedure = admitting<Caller>('ownerOrSuperadmin')
 export const billingProcedure = admitting<ProjectCaller>('billing');
 export const superadminProcedure = admitting<Caller>('superadmin');
 
-function admitting<Admitted extends Caller>(access: Access) {
-  return limited.meta({ access }).use(({ ctx, next }) => {
+function admitting<Admitted extends Caller | undefined>(access: Access) {
+  return limited.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
     admit(ctx.caller, access);
-    return next({ ctx: { ...ctx, caller: ctx.caller as Admitted } });
+    mustBeReadable(await getRawInput());
+    const proceed = async () => {
+      ctx.answerRoom?.mustBeLeft();
+      const result = await next({ ctx: { ...ctx, caller: ctx.caller as Admitted } });
+      if (result.ok) ctx.answerRoom?.take(result.data);
+      return result;
+    };
+    // Signing in has a queue of its own, for passwords.
+    if (!ctx.caller || access === 'anyone') return proceed();
+    return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000 });
   });
 }
 

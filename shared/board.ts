@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Card } from './card.ts';
-import { id, optionalText, placements, position, text, timestamp } from './fields.ts';
+import { id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
 import { Group } from './group.ts';
 
 export const Board = z
@@ -11,8 +11,11 @@ export const Board = z
     master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
-    title: z.string().meta({ description: 'Its title.', example: 'Launch plan' }),
-    description: z.string().nullable().meta({ description: 'Its description.' }),
+    title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Launch plan' }),
+    description: z
+      .string()
+      .nullable()
+      .meta({ description: `Its description; ${PLAIN_TEXT}.` }),
     tool_key: z.string().nullable().meta({ description: 'The tool that it belongs to.', example: 'seo' }),
     position,
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
@@ -43,16 +46,23 @@ export const FullBoard = Board.extend({
 export const BoardGet = z.object({ id: id.meta({ description: 'The board.', example: 2 }) });
 
 const content = {
-  description: optionalText().meta({ description: 'Its description.' }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   tool_key: optionalText(100).meta({ description: 'The tool that it belongs to.', example: 'seo' }),
   position: position.nullish().meta({ description: 'Its place; behind the others when not sent.' }),
 };
 
-export const BoardCreate = z.object({ title: text(255).meta({ description: 'Its title.' }), ...content });
+export const BoardCreate = z.object({
+  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  ...content,
+});
 export type BoardCreate = z.output<typeof BoardCreate>;
 
 /** What is absent stays; null clears description and tool_key, and leaves the rest. */
-export const BoardUpdate = z.object({ id, title: optionalText(255).meta({ description: 'Its title.' }), ...content });
+export const BoardUpdate = z.object({
+  id,
+  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  ...content,
+});
 export type BoardUpdate = z.output<typeof BoardUpdate>;
 
 export const BoardDelete = z.object({ id });

@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { flag, id, optionalChoice, optionalMoment, optionalText, position, text, timestamp } from './fields.ts';
+import {
+  flag,
+  HTML,
+  id,
+  optionalChoice,
+  optionalMoment,
+  optionalText,
+  PLAIN_TEXT,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 
 export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
@@ -15,17 +26,23 @@ export const Card = z
     owner_id: id.nullable().meta({ description: 'The member of the project who is in charge.' }),
     tag_id: id.nullable().meta({ description: 'Its tag.' }),
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
-    sort_order: position.meta({ description: 'Its place within the project.' }),
-    position: position.meta({ description: 'Its place within the group.' }),
+    sort_order: position.meta({ description: 'Its place within the project; equal ones are ordered by id.' }),
+    position: position.meta({ description: 'Its place within the group; equal ones are ordered by id.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
     is_overdue: z.boolean().meta({ description: 'Whether it was due before now and is not closed.' }),
     unique_identifier: z.string().meta({ description: 'A name for it that stays the same; made when none is given.' }),
     evaluation_check: z.string().nullable().meta({ description: 'The check that decides whether it is done.' }),
     tour_key: z.string().nullable().meta({ description: 'The tour that it is a step of.' }),
-    short_description: z.string().nullable().meta({ description: 'A short description.' }),
-    title: z.string().meta({ description: 'Its title.', example: 'Write the launch post' }),
-    description: z.string().nullable().meta({ description: 'Its description.' }),
+    short_description: z
+      .string()
+      .nullable()
+      .meta({ description: `A short description; ${PLAIN_TEXT}.` }),
+    title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
+    description: z
+      .string()
+      .nullable()
+      .meta({ description: `Its description; ${HTML}.` }),
     status: z.string().meta({ description: 'Where the work stands.', example: 'open' }),
     priority: z.enum(PRIORITIES).meta({ description: 'How pressing it is.', example: 'normal' }),
     due_date: timestamp.nullable().meta({ description: 'When it is due.' }),
@@ -42,8 +59,8 @@ export const CreatedCard = Card.extend({
 }).meta({ id: 'CreatedCard', description: 'The card that was created.' });
 
 export const CardCreate = z.object({
-  title: text(255).meta({ description: 'Its title.', example: 'Write the launch post' }),
-  description: optionalText().meta({ description: 'Its description.' }),
+  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
+  description: optionalText().meta({ description: `Its description; ${HTML}.` }),
   group_id: id
     .nullish()
     .meta({ description: 'The group to put it in, at the end; without one, outside any group.', example: 7 }),
@@ -62,7 +79,7 @@ export const CardDelete = z.object({ id: id.meta({ description: 'The card.', exa
 export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).extend({
   id,
   title: optionalText(255).meta({ description: 'Its title.' }),
-  short_description: optionalText().meta({ description: 'A short description.' }),
+  short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
   is_active: flag.meta({ description: 'Whether it is in use.' }),
 });
 export type CardUpdate = z.output<typeof CardUpdate>;
@@ -92,7 +109,10 @@ export const CardList = Page.extend({
   status: optionalText(50).meta({ description: 'Only those with this status.' }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'Only those with this priority.' }),
   is_overdue: flag.meta({ description: 'Only those that are overdue, or only those that are not.' }),
-  text: optionalText(255).meta({ description: 'Only those with this text in title or description, in any case.' }),
+  text: optionalText(255).meta({
+    description:
+      'Only those with this text in title or descriptions, in any case. With fewer than three letters or digits in a row, a page may be short, or empty, and still have a next one.',
+  }),
 });
 export type CardList = z.output<typeof CardList>;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, text, timestamp } from './fields.ts';
+import { id, PLAIN_TEXT, text, timestamp } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 
 export const Comment = z
@@ -9,7 +9,7 @@ export const Comment = z
     card_id: id.meta({ description: 'The card that it is about.' }),
     user_id: id.meta({ description: 'The user who wrote it.' }),
     parent_comment_id: id.nullable().meta({ description: 'The comment that it replies to.', example: null }),
-    comment: z.string().meta({ description: 'Its text.', example: 'A first draft is ready.' }),
+    comment: z.string().meta({ description: `Its text; ${PLAIN_TEXT}.`, example: 'A first draft is ready.' }),
     is_read: z.boolean().meta({ description: 'Whether it was marked as read.' }),
     read_at: timestamp.nullable().meta({ description: 'When it was marked as read.', example: null }),
     created_at: timestamp.meta({ description: 'When it was written.' }),
@@ -19,14 +19,20 @@ export const Comment = z
   .meta({ id: 'Comment', description: 'A comment on a card.' });
 export type Comment = z.output<typeof Comment>;
 
-/** A comment that replies to nothing, with all that was replied below it, oldest first. */
+/** A comment that replies to nothing, with what was replied below it, oldest first. */
 export const CommentThread = Comment.extend({
-  replies: z.array(Comment).meta({ description: 'All that was replied below it, oldest first.' }),
+  replies: z
+    .array(Comment)
+    .meta({ description: 'The first 100 that were replied below it, oldest first; fewer where they are long.' }),
+  replies_count: z.int().meta({ description: 'How many were replied below it in all.' }),
+  replies_next_cursor: nextCursor.meta({
+    description: '`cursor` of comments.listReplies for the others; null if none.',
+  }),
 }).meta({ id: 'CommentThread' });
 
 export const CommentCreate = z.object({
   card_id: id.meta({ description: 'The card to comment on.', example: 16 }),
-  comment: text().meta({ description: 'The text.', example: 'A first draft is ready.' }),
+  comment: text().meta({ description: `The text; ${PLAIN_TEXT}.`, example: 'A first draft is ready.' }),
   parent_comment_id: id.nullish().meta({ description: 'The comment of the same card to reply to.', example: null }),
 });
 export type CommentCreate = z.output<typeof CommentCreate>;
@@ -35,6 +41,11 @@ export const CommentList = Page.extend({ card_id: id.meta({ description: 'The ca
 export type CommentList = z.output<typeof CommentList>;
 
 export const CommentPage = z.object({ threads: z.array(CommentThread), next_cursor: nextCursor });
+
+export const ReplyList = Page.extend({ id: id.meta({ description: 'The comment.' }) });
+export type ReplyList = z.output<typeof ReplyList>;
+
+export const ReplyPage = z.object({ replies: z.array(Comment), next_cursor: nextCursor });
 
 export const CommentMarkRead = z.object({ id });
 export const CommentDelete = z.object({ id });

@@ -5,17 +5,27 @@ import { z } from 'zod';
 
 export const id = z.int32().min(1).meta({ description: 'Identifies it; counted from 1.', example: 1 });
 
-export const position = z.int32().meta({ description: 'Its place in the order, lowest first.', example: 1 });
+export const position = z
+  .int32()
+  .meta({ description: 'Its place in the order, lowest first; equal ones are ordered by id.', example: 1 });
 
 /** True or false; null and absent leave it as it is. */
 export const flag = z.boolean().nullish();
 
+/** Of every text for which nothing shorter is said. */
+export const LONGEST_TEXT = 65_536;
+
 /** Required text: trimmed, not empty. */
-export const text = (maxLength?: number) => limited(z.string().trim().min(1), maxLength);
+export const text = (maxLength = LONGEST_TEXT) => limited(z.string().trim().min(1), maxLength);
 
 /** Text that may be left out; an empty one is null. */
-export const optionalText = (maxLength?: number) =>
+export const optionalText = (maxLength = LONGEST_TEXT) =>
   limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
+
+/** What the document says of texts that pages show. */
+export const PLAIN_TEXT = 'plain text: escape it when you show it';
+export const HTML =
+  'may hold HTML, and is stored sanitised; `<`, `>` and `&` that stand for themselves are stored escaped';
 
 /** One of a few words, or nothing; an empty text is null. */
 export const optionalChoice = <Choice extends string>(choices: readonly Choice[]) => {
@@ -29,40 +39,31 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
   return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish();
 };
 
-/** Text taken as it is sent: secrets are not trimmed. */
-export const secret = z.string().min(1).meta({ format: 'password' });
-
 const SHORTEST_PASSWORD = 8;
 const LONGEST_PASSWORD = 1000;
 
+/** Text taken as it is sent, not trimmed: tokens, codes, cursors. */
+export const asSent = (maxLength: number) => atMost(z.string(), maxLength);
+
+/** A password or code that is checked. */
+export const secret = asSent(LONGEST_PASSWORD).min(1).meta({ format: 'password' });
+
 /** A password that is set, not checked. */
-export const newPassword = z
-  .string()
-  .min(1)
+export const newPassword = secret
   .refine((value) => countCodePoints(value) >= SHORTEST_PASSWORD, {
     error: `must be at least ${SHORTEST_PASSWORD} characters`,
   })
-  .refine((value) => countCodePoints(value) <= LONGEST_PASSWORD, {
-    error: `must be at most ${LONGEST_PASSWORD} characters`,
-  })
-  .meta({ format: 'password', minLength: SHORTEST_PASSWORD, maxLength: LONGEST_PASSWORD });
+  .meta({ minLength: SHORTEST_PASSWORD });
 
 const LONGEST_EMAIL = 320;
 
 /** An e-mail address; the case of its letters makes no difference. */
-export const email = z
-  .string()
-  .trim()
-  .min(1)
-  .meta({
-    format: 'email',
-    maxLength: LONGEST_EMAIL,
-    description: 'The e-mail address of the account.',
-    example: 'member@demo.test',
-  })
-  .pipe(z.email().max(LONGEST_EMAIL));
+export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)
+  .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
+  .pipe(z.email());
 
-const MOST_PLACED = 1000;
+/** How many rows one reorder takes, and so how many there may be in one place. */
+export const MOST_PLACED = 1000;
 
 const Placements = z
   .array(z.object({ id, position }))
@@ -101,6 +102,8 @@ function fromDatabase(moment: string): Date {
   return new Date(moment.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
 }
 
+const LONGEST_MOMENT = 64;
+
 /** A moment in a request: an RFC 3339 date-time with offset, or a date, which is midnight UTC. An empty text is null. */
 export const optionalMoment = z
   .string()
@@ -108,7 +111,7 @@ export const optionalMoment = z
   .refine((value) => value === '' || parseMoment(value) !== undefined, {
     error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z',
   })
-  .meta({ format: 'date-time', example: '2026-01-31T09:30:00Z' })
+  .meta({ format: 'date-time', maxLength: LONGEST_MOMENT, example: '2026-01-31T09:30:00Z' })
   .transform((value) => parseMoment(value) ?? null)
   .nullish();
 
@@ -117,12 +120,20 @@ export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: stri
   schema.meta({ [SENT_AS_TEXT]: holds });
 export const SENT_AS_TEXT = 'x-sent-as-text';
 
-function limited(schema: z.ZodString, maxLength?: number) {
-  const storable = schema.refine(isStorable, { error: 'must not hold U+0000 or half of a surrogate pair' });
-  if (maxLength === undefined) return storable;
-  return storable
-    .refine((value) => countCodePoints(value) <= maxLength, { error: `must be at most ${maxLength} characters` })
-    .meta({ maxLength });
+function limited(schema: z.ZodString, maxLength: number) {
+  return atMost(schema, maxLength).refine(isStorable, { error: 'must not hold U+0000 or half of a surrogate pair' });
+}
+
+/** Refuses a text that is too long, before anything else reads it. */
+function atMost(schema: z.ZodString, maxLength: number) {
+  const error = `must be at most ${maxLength} characters`;
+  return schema.refine((value) => hasAtMost(value, maxLength), { error, abort: true }).meta({ maxLength });
+}
+
+/** A code point has one or two UTF-16 units: most texts need no counting. */
+function hasAtMost(value: string, maxLength: number) {
+  if (value.length <= maxLength) return true;
+  return value.length <= 2 * maxLength && countCodePoints(value) <= maxLength;
 }
 
 /** PostgreSQL refuses U+0000, and a lone surrogate would be stored as another character. */
@@ -145,6 +156,7 @@ const FIRST_MOMENT = Date.parse('0001-01-01T00:00:00Z');
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z');
 
 function parseMoment(value: string): Date | undefined {
+  if (value.length > LONGEST_MOMENT) return undefined;
   const day = MOMENT.exec(value)?.[1];
   if (!day || !z.iso.date().safeParse(day).success) return undefined;
   const moment = new Date(value.toUpperCase());

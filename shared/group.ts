@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, id, optionalText, placements, position, text, timestamp } from './fields.ts';
+import { flag, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
 
 export const Group = z
   .object({
@@ -13,8 +13,11 @@ export const Group = z
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_collapsed: z.boolean().meta({ description: 'Whether it is shown folded.' }),
     is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
-    title: z.string().meta({ description: 'Its title.', example: 'To do' }),
-    description: z.string().nullable().meta({ description: 'Its description.' }),
+    title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
+    description: z
+      .string()
+      .nullable()
+      .meta({ description: `Its description; ${PLAIN_TEXT}.` }),
     type: z.string().nullable().meta({ description: 'Its type.' }),
     color: z.string().nullable().meta({ description: 'Its color.', example: '#0b6e99' }),
     icon: z.string().nullable().meta({ description: 'The name of its icon.' }),
@@ -26,7 +29,7 @@ export const Group = z
 export type Group = z.output<typeof Group>;
 
 const look = {
-  description: optionalText().meta({ description: 'Its description.' }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   type: optionalText(50).meta({ description: 'Its type.' }),
   color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
   icon: optionalText(100).meta({ description: 'The name of its icon.' }),
@@ -36,7 +39,7 @@ const look = {
 
 export const GroupCreate = z.object({
   board_id: id.meta({ description: 'The board to put it on.' }),
-  title: text(255).meta({ description: 'Its title.', example: 'To do' }),
+  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
   ...look,
 });
 export type GroupCreate = z.output<typeof GroupCreate>;
@@ -44,7 +47,7 @@ export type GroupCreate = z.output<typeof GroupCreate>;
 /** What is absent stays; null clears description, type, color and icon, and leaves the rest. */
 export const GroupUpdate = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
-  title: optionalText(255).meta({ description: 'Its title.', example: 'To do' }),
+  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
   ...look,
 });
 export type GroupUpdate = z.output<typeof GroupUpdate>;

@@ -1,7 +1,18 @@
 import { z } from 'zod';
 import { Board } from './board.ts';
 import { Card, PRIORITIES } from './card.ts';
-import { flag, id, optionalChoice, optionalText, placements, position, text, timestamp } from './fields.ts';
+import {
+  flag,
+  HTML,
+  id,
+  optionalChoice,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 
 /** Master boards, groups and cards: templates that are brought to projects. */
@@ -14,18 +25,21 @@ export const MasterBoard = Board.extend({
 }).meta({ id: 'MasterBoard', description: 'A master board, with how much is on it.' });
 
 const boardContent = {
-  description: optionalText().meta({ description: 'Its description.' }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   tool_key: optionalText(100).meta({ description: 'Only projects with this tool get it; without one, all do.' }),
   position: position.nullish().meta({ description: 'Its place; behind the others when not sent.' }),
 };
 
-export const MasterBoardCreate = z.object({ title: text(255).meta({ description: 'Its title.' }), ...boardContent });
+export const MasterBoardCreate = z.object({
+  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  ...boardContent,
+});
 export type MasterBoardCreate = z.output<typeof MasterBoardCreate>;
 
 /** What is absent stays; null clears description and tool_key, and leaves the rest. */
 export const MasterBoardUpdate = z.object({
   id,
-  title: optionalText(255).meta({ description: 'Its title.' }),
+  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...boardContent,
 });
 export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
@@ -46,16 +60,16 @@ export const SyncResult = z.object({
 
 export const MasterGroupCreate = z.object({
   board_id: id.meta({ description: 'The master board to put it on.' }),
-  title: text(255).meta({ description: 'Its title.', example: 'Get started' }),
-  description: optionalText().meta({ description: 'Its description.' }),
+  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
 });
 export type MasterGroupCreate = z.output<typeof MasterGroupCreate>;
 
 /** What is absent stays; null clears the description, and leaves the title. */
 export const MasterGroupUpdate = z.object({
   id,
-  title: optionalText(255).meta({ description: 'Its title.', example: 'Get started' }),
-  description: optionalText().meta({ description: 'Its description.' }),
+  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
 });
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
 
@@ -73,12 +87,9 @@ export type MasterGroupReorder = z.output<typeof MasterGroupReorder>;
 
 export const MasterGroupDelete = z.object({ id: id.meta({ description: 'The master group.', example: 2 }) });
 
-/** More than any person writes would cost seconds to sanitise. */
-const LONGEST_HTML = 100_000;
-
 const cardContent = {
-  description: optionalText(LONGEST_HTML).meta({
-    description: 'Its description; HTML in it is sanitised.',
+  description: optionalText().meta({
+    description: `Its description; ${HTML}.`,
     example: '<p>Look around.</p>',
   }),
   unique_identifier: optionalText(100).meta({
@@ -86,7 +97,7 @@ const cardContent = {
   }),
   evaluation_check: optionalText(100).meta({ description: 'The check that decides whether it is done.' }),
   tour_key: optionalText(100).meta({ description: 'The tour that it is a step of.' }),
-  short_description: optionalText().meta({ description: 'A short description.' }),
+  short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
   status: optionalChoice(MASTER_STATUSES).meta({
     description: 'The status that copies start with; `open` when not sent.',
   }),
@@ -98,7 +109,7 @@ const cardContent = {
 
 export const MasterCardCreate = z.object({
   group_id: id.meta({ description: 'The master group to put it in, at the end.' }),
-  title: text(255).meta({ description: 'Its title.', example: 'Look around' }),
+  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Look around' }),
   ...cardContent,
   push_to_projects: flag.meta({ description: 'Whether to bring it to all projects at once.' }),
 });
@@ -107,7 +118,7 @@ export type MasterCardCreate = z.output<typeof MasterCardCreate>;
 /** What is absent stays; null clears the texts that can be empty, and leaves the rest. */
 export const MasterCardUpdate = z.object({
   id,
-  title: optionalText(255).meta({ description: 'Its title.' }),
+  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...cardContent,
 });
 export type MasterCardUpdate = z.output<typeof MasterCardUpdate>;
@@ -168,7 +179,13 @@ export const TemplateRun = z.object({
   user_id: id.nullable().meta({ description: 'The superadmin who did it.' }),
   user_name: z.string().nullable().meta({ description: 'The name of that superadmin.' }),
   started_at: timestamp.meta({ description: 'When it began.' }),
-  finished_at: timestamp.nullable().meta({ description: 'When it ended; null while it runs, or if it was cut off.' }),
+  finished_at: timestamp
+    .nullable()
+    .meta({ description: 'When it ended; null while it runs, or if it was interrupted.' }),
+  interrupted_at: timestamp.nullable().meta({
+    description:
+      'When it made its last progress before it failed, or its node was gone; null while it runs, or if it ended.',
+  }),
   projects_with_access: z.int().meta({ description: 'How many projects had access.' }),
   projects_skipped: z.int().meta({ description: 'How many projects had none.' }),
   projects_changed: z.int().meta({ description: 'How many projects changed.' }),

@@ -4,6 +4,8 @@ import { nextCursor, Page } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;
 
+export const SUBSCRIPTION_STATUSES = ['trial', 'paid', 'past_due', 'ended'] as const;
+
 const period = z.enum(PERIODS).meta({ description: 'How long a payment lasts.', example: 'month' });
 const product = text(100).meta({ description: 'The product that is subscribed to.', example: 'websites' });
 const plan = text(100).meta({ description: 'One of the plans of the product.', example: 'pro' });
@@ -40,6 +42,7 @@ export const PlanSet = z.object({
     .toUpperCase()
     .regex(/^[A-Z]{3}$/, { error: 'must be the three letters of a currency, such as EUR', abort: true })
     .refine(hasHundredths, { error: 'must be a currency that is divided into hundredths' })
+    .meta({ maxLength: 3 })
     .nullish()
     .meta({ description: 'The currency; when not sent it stays, and is EUR at first.' }),
   is_active: flag.meta({ description: 'Whether it can be chosen.' }),
@@ -58,7 +61,10 @@ export const Subscription = z
     id,
     platform_id: id.meta({ description: 'The platform.' }),
     product: z.string().meta({ description: 'The product.' }),
-    status: z.enum(['trial', 'paid']).meta({ description: 'Whether it is on trial, active or expired, or paid.' }),
+    status: z.enum(SUBSCRIPTION_STATUSES).meta({
+      description:
+        'On trial, active or expired; paid; past due while a payment failed or is disputed; ended when it was cancelled or the money was given back.',
+    }),
     trial_ends_at: timestamp.meta({ description: 'When the trial ends, or ended.' }),
     plan: z.string().nullable().meta({ description: 'The plan that was paid for.' }),
     period: period.nullable(),

@@ -1,15 +1,14 @@
 import { z } from 'zod';
-import { email, flag, id, newPassword, optionalText, secret, text, timestamp } from './fields.ts';
+import { asSent, email, flag, id, newPassword, optionalText, secret, text, timestamp } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 
 export const Authenticate = z.object({
   email,
   password: secret.meta({ description: 'The password, taken as sent.', example: 'demo-password' }),
-  token: z
-    .string()
+  token: asSent(4096)
     .nullish()
     .meta({ description: 'A token of an earlier sign-in with a second factor: a remembered device needs no code.' }),
-  code: z.string().nullish().meta({ description: 'The code of the second factor, or a recovery code.' }),
+  code: asSent(100).nullish().meta({ description: 'The code of the second factor, or a recovery code.' }),
   is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code.' }),
 });
 export type Authenticate = z.output<typeof Authenticate>;
@@ -73,7 +72,7 @@ export type UserCreate = z.output<typeof UserCreate>;
 export const UserUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Their name.' }),
-  email: optionalText().pipe(email.nullish()).meta({ description: 'Their e-mail address.' }),
+  email: optionalText(320).pipe(email.nullish()).meta({ description: 'Their e-mail address.' }),
   password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.' }),
   is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
   ...rights,

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { makeSecretBox } from '../server/security/secretBox.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
-import { givenService, testService } from './harness/service.ts';
+import { givenService, TEST_SECRET, testService } from './harness/service.ts';
 import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser } from './harness/world.ts';
 
 holdTimeStep();
@@ -102,6 +103,7 @@ describe('account.changePassword', () => {
     ['🔒🔒🔒🔒', 'new_password must be at least 8 characters.'],
     ['x'.repeat(1001), 'new_password must be at most 1000 characters.'],
     ['', 'new_password is required.'],
+    ['Trustno1', 'new_password is one of the most common passwords: choose one that nobody would guess.'],
   ])('422 for %j as the new one', async (new_password, message) => {
     const change = (await asUser(await givenUser())).rpc.account.changePassword.mutate({
       password: PASSWORD,
@@ -109,6 +111,19 @@ describe('account.changePassword', () => {
     });
 
     expect((await refusalOf(change)).errors).toMatchObject({ new_password: expect.arrayContaining([message]) });
+  });
+
+  it('422 for the own e-mail address as the new one', async () => {
+    const user = await givenUser();
+    const change = (new_password: string) => async () =>
+      refusalOf((await asUser(user)).rpc.account.changePassword.mutate({ password: PASSWORD, new_password }));
+
+    for (const attempt of [change(user.email), change(user.email.split('@')[0]!)]) {
+      expect((await attempt()).errors).toEqual({
+        new_password: ['new_password must not be the e-mail address or the name.'],
+      });
+    }
+    expect((await signIn(user)).status).toBe(200);
   });
 
   it('401 for a user who is deactivated meanwhile, and nothing changes', async () => {
@@ -168,13 +183,13 @@ describe('the second factor', () => {
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
   });
 
-  it('429 after 10 wrong codes: a stolen token does not confirm by guessing', async () => {
+  it('429 after 5 wrong codes: a stolen token does not confirm by guessing', async () => {
     const user = await givenUser();
     const { account } = (await asUser(user)).rpc;
     const { secret } = await account.startSecondFactor.mutate({ password: PASSWORD });
     const confirm = (code: string) => refusalOf(account.confirmSecondFactor.mutate({ code }));
 
-    for (let failed = 0; failed < 10; failed++) expect((await confirm('wrong')).status).toBe(422);
+    for (let failed = 0; failed < 5; failed++) expect((await confirm('wrong')).status).toBe(422);
 
     expect((await confirm(codeAt(0, secret))).status).toBe(429);
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
@@ -203,7 +218,8 @@ describe('the second factor', () => {
       status: 400,
     });
 
-    expect(await stored('users', user.id)).toMatchObject({ totp_secret: secret, totp_pending_secret: null });
+    expect(await stored('users', user.id)).toMatchObject({ totp_pending_secret: null });
+    expect(makeSecretBox([TEST_SECRET]).open((await stored('users', user.id)).totp_secret, user.id)).toBe(secret);
   });
 
   it('is dropped with password and code, and the password alone signs in again', async () => {
@@ -218,6 +234,36 @@ describe('the second factor', () => {
     await drop(codeAt(0));
 
     expect((await signIn(user)).body.data).toMatchObject({ needs_code__regeneration: false, warn_message: '' });
+  });
+
+  it('429 after 5 wrong codes, here and at the sign-in: a stolen token and the password are not enough', async () => {
+    const user = await givenProtectedUser();
+    const { account } = (await asUser(user)).rpc;
+    const renew = (code: string, more: object = {}) =>
+      refusalOf(account.renewRecoveryCodes.mutate({ password: PASSWORD, code, ...more }));
+    const drop = (code: string) => refusalOf(account.dropSecondFactor.mutate({ password: PASSWORD, code }));
+
+    for (const attempt of [renew, drop, renew, drop]) expect((await attempt('000000')).status).toBe(422);
+    expect((await signIn(user, { code: '000000' })).status).toBe(401);
+
+    expect(await renew(codeAt(0))).toMatchObject({ status: 429 });
+    expect(await drop(codeAt(0))).toMatchObject({ status: 429 });
+    expect((await signIn(user, { code: codeAt(0) })).status).toBe(429);
+    await account.dropSecondFactor.mutate({ password: PASSWORD, code: 'a-code', is_recovery: true });
+    expect(await stored('users', user.id)).toMatchObject({ totp_secret: null, totp_failures: 0 });
+  });
+
+  it('429 still after the own password was changed: it is no way round the wait', async () => {
+    const user = await givenProtectedUser();
+    const { account } = (await asUser(user)).rpc;
+    const wrong = { password: PASSWORD, code: '000000' };
+    for (let failed = 0; failed < 5; failed++) await refusalOf(account.dropSecondFactor.mutate(wrong));
+
+    const { token } = await account.changePassword.mutate({ password: PASSWORD, new_password: 'another one' });
+
+    const { rpc } = makeCaller((await testService()).url, token);
+    const drop = rpc.account.dropSecondFactor.mutate({ password: 'another one', code: codeAt(0) });
+    expect(await refusalOf(drop)).toMatchObject({ status: 429 });
   });
 
   it('forgets devices when it is set up anew', async () => {

@@ -43,6 +43,20 @@ describe('POST /v1/authenticate', () => {
     );
   });
 
+  it.each(['/api/v1/authenticate', '/trpc/auth.authenticate'])('is kept by no cache: %s', async (path) => {
+    const { email } = await givenUser();
+    const sent = { email, password: PASSWORD };
+
+    const { status, headers } = await fetch((await testService()).url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(path.startsWith('/api') ? sent : { json: sent }),
+    });
+
+    expect(status).toBe(200);
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+
   it('answers over RPC with the bare user', async () => {
     const user = await givenUser();
 
@@ -146,15 +160,31 @@ describe('POST /v1/authenticate', () => {
   it('takes a password as it is sent, whatever it holds', async () => {
     const user = await givenUser();
 
-    for (const password of ['a\0b', '\ud800', 'x'.repeat(1_000_000)]) {
+    for (const password of ['a\0b', '\ud800', 'x'.repeat(1000)]) {
       expect((await (await nobody()).post(AUTHENTICATE, { email: user.email, password })).status).toBe(401);
     }
+  });
+
+  it('422 for a password, a token or a code that is longer than any', async () => {
+    const { email } = await givenUser();
+    const sent = { email, password: 'x'.repeat(1001), token: 'x'.repeat(4097), code: 'x'.repeat(101) };
+
+    expect(await (await nobody()).post(AUTHENTICATE, sent)).toMatchObject({
+      status: 422,
+      body: {
+        errors: {
+          password: ['password must be at most 1000 characters.'],
+          token: ['token must be at most 4096 characters.'],
+          code: ['code must be at most 100 characters.'],
+        },
+      },
+    });
   });
 
   // The database has no part in it: on one of them is enough.
   it.skipIf(databaseUrl)('429 when too many passwords wait to be checked, and later it works again', async () => {
     const asNobody = await nobody();
-    const user = await givenUser({ password_hash: await hashPassword(PASSWORD) });
+    const user = await givenUser({ password_hash: await hashPassword(PASSWORD, 'a test') });
     const attempt = () => asNobody.post(AUTHENTICATE, { email: user.email, password: PASSWORD });
 
     const answers = await Promise.all(Array.from({ length: 70 }, attempt));

@@ -1,4 +1,6 @@
+import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
 import { refusalOf } from './harness/caller.ts';
 import { countStatements } from './harness/service.ts';
 import {
@@ -12,6 +14,7 @@ import {
   givenUser,
   givenWorld,
   stored,
+  testEm,
   type World,
 } from './harness/world.ts';
 
@@ -94,6 +97,51 @@ describe('POST …/cards/create', () => {
       is_master: false,
       position: 1,
     });
+  });
+
+  it('stores the description as HTML without what could do harm, and the other texts as sent', async () => {
+    const description = 'a < b <script>alert(1)</script><p onclick="x()">Hi</p><a href="javascript:x()">there</a>';
+
+    const { body } = await world.asMember.post(CREATE, { title: '<b>', status: 'a & b', description });
+    const { card } = await world.asMember.rpc.cards.update.mutate({
+      id: body.data.card.id,
+      short_description: '<script>',
+      description: `${description}<img src=x onerror=y>`,
+    });
+
+    expect(body.data.card).toMatchObject({
+      title: '<b>',
+      status: 'a & b',
+      description: 'a &lt; b <p>Hi</p><a>there</a>',
+    });
+    expect(card).toMatchObject({
+      short_description: '<script>',
+      description: 'a &lt; b <p>Hi</p><a>there</a><img src="x" />',
+    });
+  });
+
+  it('stores null for a description of which nothing is left', async () => {
+    const { body } = await world.asMember.post(CREATE, { title: 'x', description: ' <script>x</script> ' });
+
+    expect(body.data.card.description).toBeNull();
+  });
+
+  it('422 for a description that nests too deeply or is full of tags, created or changed', async () => {
+    const { asMember, project } = world;
+    const id = await givenCard(project);
+    const refusals = [
+      ['<b>'.repeat(101), 'description must not nest deeper than 100 elements.'],
+      ['<br>'.repeat(3001), 'description must not hold more than 3000 of the characters < and &.'],
+    ] as const;
+
+    for (const [description, message] of refusals) {
+      const created = await asMember.post(CREATE, { title: 'x', description });
+      expect(created).toMatchObject({ status: 422, body: { errors: { description: [message] } } });
+      expect(await refusalOf(asMember.rpc.cards.update.mutate({ id, description }))).toMatchObject({
+        status: 422,
+        message,
+      });
+    }
   });
 
   it('puts cards at the end of their group, and of the project', async () => {
@@ -467,6 +515,68 @@ describe('cards over RPC', () => {
     expect(await listed({ text: 'e_n' })).toEqual([grouped]);
     expect(await listed({ text: '\\' })).toEqual([]);
     expect(await listed({ group_id: null, text: '' })).toHaveLength(5);
+  });
+
+  it('are searched in title and descriptions, copies of master cards too, and nowhere else', async () => {
+    const { asViewer, project, otherProject } = await givenWorld();
+    const { card: master_card_id } = await givenMasterBoard();
+    const text = { short_description: 'Blue Whale', description: '<p>Ωmega</p>' };
+    const own = await givenCard(project, { title: 'Own', sort_order: 1, ...text });
+    const copy = await givenCard(project, { title: 'Copy', sort_order: 2, master_card_id, ...text });
+    await givenCard(project, { title: 'Gone', deleted_at: new Date(), ...text });
+    await givenCard(otherProject, text);
+    const listed = async (text: string) => (await asViewer.rpc.cards.list.query({ text })).cards.map(({ id }) => id);
+
+    for (const found of ['blue', 'e w', 'LE <P>ωME', 'ga', 'Ω', '>']) expect(await listed(found)).toEqual([own, copy]);
+    expect(await listed('own blue')).toEqual([own]);
+    expect(await listed('blue copy')).toEqual([]);
+  });
+
+  it('are searched beyond the first thousand, each once and in order, with every page size', async () => {
+    const { asViewer, project } = await givenWorld();
+    const matching = [2, 3, 999, 1000, 1001, 1900];
+    await query(
+      await testEm(),
+      sql`
+        insert into cards (project_id, platform_id, title, sort_order)
+        select ${project.id}, ${project.platform_id}, case when n = any(${matching}::int[]) then 'A needle' else 'Hay' end, n
+        from generate_series(1, 2000) as n`,
+    );
+
+    for (const limit of [1, 2, 4, 6, 50]) {
+      const found: number[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: { cards: { sort_order: number }[]; next_cursor: string | null } =
+          await asViewer.rpc.cards.list.query({ text: 'needle', limit, cursor });
+        found.push(...page.cards.map(({ sort_order }) => sort_order));
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+      expect(found, `pages of ${limit}`).toEqual(matching);
+    }
+  });
+
+  it('are searched for a text that no index serves some thousands at a time', async () => {
+    const { asViewer, project } = await givenWorld();
+    await query(
+      await testEm(),
+      sql`
+        insert into cards (project_id, platform_id, title, sort_order)
+        select ${project.id}, ${project.platform_id}, case when n in (3, 10500) then 'zq' else 'x' end, n
+        from generate_series(1, 11000) as n`,
+    );
+
+    const pages: number[][] = [];
+    let cursor: string | null = null;
+    do {
+      const page: { cards: { sort_order: number }[]; next_cursor: string | null } = await asViewer.rpc.cards.list.query(
+        { text: 'ZQ', cursor },
+      );
+      pages.push(page.cards.map(({ sort_order }) => sort_order));
+      cursor = page.next_cursor;
+    } while (cursor !== null);
+
+    expect(pages).toEqual([[3], [], [10500]]);
   });
 
   it('are listed page by page, each once, also where places are equal', async () => {

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect as connectSocket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { restProcedures } from '../server/http/procedures.ts';
 import { document } from './harness/document.ts';
@@ -39,6 +42,7 @@ describe('every answer under /api and /trpc', () => {
         expect(headers.get('x-ratelimit-limit'), `${method} ${path}`).toBe('1000000');
         expect(headers.get('x-ratelimit-remaining'), `${method} ${path}`).toMatch(/^\d+$/);
         expect(headers.get('x-request-id'), `${method} ${path}`).toMatch(/^[0-9a-f-]{36}$/);
+        expect(headers.get('cache-control'), `${method} ${path}`).toBe('no-store');
       }
     }
   });
@@ -119,10 +123,10 @@ describe('REST bodies', () => {
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
   it('takes a body of 1 MiB', async () => {
-    const around = '{"title": "x", "description": ""}';
-    const description = 'd'.repeat(1024 * 1024 - around.length);
+    const around = '{"title": "x", "ignored": ""}';
+    const ignored = 'd'.repeat(1024 * 1024 - around.length);
 
-    const answer = await world.asMember.post(CREATE, around.replace('""', `"${description}"`));
+    const answer = await world.asMember.post(CREATE, around.replace('""', `"${ignored}"`));
 
     expect(answer.status).toBe(201);
   });
@@ -135,6 +139,11 @@ describe('REST bodies', () => {
     ['a text', '"title"', 'The body must be a JSON object.'],
     ['a number', '5', 'The body must be a JSON object.'],
     ['65 levels', `{"title": "x", "more": ${nested(64)}}`, 'The body is nested too deeply: at most 64 levels.'],
+    [
+      '30,001 fields',
+      `{${Array.from({ length: 30_001 }, (_, field) => `"f${field}":0`).join()}}`,
+      'The body has too many fields: at most 30000.',
+    ],
     ['half a million levels', nested(500_000), 'The body is nested too deeply: at most 64 levels.'],
     [
       'more than 1 MiB',
@@ -228,6 +237,28 @@ describe('REST bodies', () => {
   });
 });
 
+it('answers a request that expects what nobody knows like any other', async () => {
+  const [response] = (await once(
+    request(`${url}/api${LIST}`, { method: 'POST', headers: { expect: 'a miracle' } }).end(),
+    'response',
+  )) as [IncomingMessage];
+
+  expect(response.statusCode).toBe(401);
+  expect(response.headers).toHaveProperty('x-ratelimit-limit');
+});
+
+it('closes the connection after a request for another protocol: what follows on it would get no answer', async () => {
+  const { hostname, port } = new URL(url);
+  const socket = connectSocket(Number(port), hostname);
+  const upgrade = `POST /api${LIST} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\n`;
+
+  socket.write(upgrade);
+  const answer = await text(socket);
+
+  expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+  expect(answer).toMatch(/^connection: close\r$/im);
+});
+
 describe('the RPC surface', () => {
   const call = async (path: string, body: unknown, more: RequestInit = {}) => {
     const response = await fetch(`${url}/trpc/${path}`, {
@@ -249,17 +280,23 @@ describe('the RPC surface', () => {
     expect(await response.json()).toMatchObject({ error: { json: { data: { httpStatus: 405 } } } });
   });
 
+  it('404 for a POST to no procedure at all', async () => {
+    const response = await fetch(`${url}/trpc`, { method: 'POST' });
+
+    expect(response.status).toBe(404);
+    expect(response.headers.get('allow')).toBeNull();
+  });
+
   it.each([
     ['broken JSON', 'cards.create', '{', 400, 'The body is not valid JSON.'],
     ['an input that is no object', 'cards.create', { json: [1] }, 400, 'The input must be an object.'],
     ['no input', 'cards.create', {}, 400, 'The input must be an object.'],
-    ['null', 'cards.create', 'null', 400, 'The input could not be read.'],
     [
-      'a type that nobody knows',
+      'null',
       'cards.create',
-      { json: { title: 'x' }, meta: { values: { title: [['class', 'x']] } } },
+      'null',
       400,
-      'The input could not be read.',
+      'The input could not be read: it must be an object with "json" and, if needed, "meta". Send plain JSON.',
     ],
     [
       'a body nested too deeply',
@@ -302,6 +339,25 @@ describe('the RPC surface', () => {
     expect((await call(`${Array(50).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(200);
   });
 
+  it('400 as JSON for a batch of queries and mutations, which is refused as a whole', async () => {
+    const answer = await call('boards.list,cards.create?batch=1', {});
+
+    expect(answer).toMatchObject({ status: 400, body: { error: { json: { data: { httpStatus: 400 } } } } });
+    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
+  });
+
+  it.each(['trpc-accept', 'accept'])(
+    'streams no answer, whatever %s asks for: its status would always be 200',
+    async (name) => {
+      const headers = { 'content-type': 'application/json', [name]: 'application/jsonl' };
+
+      const answer = await call('boards.list,boards.list?batch=1', {}, { headers });
+
+      expect(answer.status).toBe(401);
+      expect(answer.body).toHaveLength(2);
+    },
+  );
+
   it('answers a batch call by call', async () => {
     const answer = await call('cards.create,cards.create?batch=1', {
       0: { json: { title: 'Fine' } },
@@ -317,15 +373,21 @@ describe('the RPC surface', () => {
 });
 
 describe('beside the surfaces', () => {
+  it('404 for a checkout with a name of any length', async () => {
+    const response = await fetch(`${url}/checkout/${'%25'.repeat(4000)}`);
+
+    expect(response.status).toBe(404);
+    expect(response.headers.get('x-request-id')).not.toBeNull();
+  });
+
   it('serves the very document that answers are checked against', async () => {
     expect(await (await fetch(`${url}/openapi.json`)).json()).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
-  it('serves health, metrics, the document and the pages', async () => {
+  it('serves health, the document and the pages', async () => {
     const expected: Record<string, RegExp> = {
       '/health/live': /"live"/,
       '/health/ready': /"ready"/,
-      '/metrics': /deckhand_request_duration_seconds_bucket\{.*operation="boards\.list"/,
       '/openapi.json': /"openapi":"3\.1/,
       '/': /Deckhand/,
       '/docs': /swagger-ui-bundle\.js/,

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
-import { query } from '../server/database/query.ts';
+import { type EntityManager, query } from '../server/database/query.ts';
 import { readSettings } from '../server/env.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
+import { givenProxyTo } from './harness/proxy.ts';
 import { onServer } from './harness/server.ts';
 import { databaseUrl, givenService, TEST_SECRET, testDatabase } from './harness/service.ts';
-import { givenProject, givenToken, givenUser } from './harness/world.ts';
+import { givenCard, givenProject, givenToken, givenUser } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -54,7 +55,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
 
   it('429 with Retry-After when no connection is free in time, and then it works again', async () => {
     const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
-    const { caller } = await givenCallerOn(database);
+    const { caller, logged } = await givenCallerOn(database);
     const holds = Array.from({ length: 2 }, () =>
       database.fork().transactional((em) => query(em, sql`select pg_sleep(4)`)),
     );
@@ -64,7 +65,85 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     expect(busy.status).toBe(429);
     expect(busy.body).toEqual({ error: true, message: 'The service is busy. Try again shortly.' });
     expect(busy.headers.get('retry-after')).toBe('1');
+    expect(logged.find(({ level }) => level === 40)).toMatchObject({
+      reqId: busy.headers.get('x-request-id'),
+      msg: 'The database is busy: no connection, or a locked row, in time.',
+      err: { message: expect.stringContaining('timeout exceeded') },
+    });
     await Promise.all(holds);
+    expect((await caller.post(LIST)).status).toBe(200);
+    await database.close();
+  });
+
+  it('serves others while all that one user may run at once waits for a lock', async () => {
+    const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
+    const service = await givenService({ DATABASE_POOL_SIZE: '2' }, { database });
+    const project = await givenProject();
+    const [greedy, other] = [await givenUser({ project }), await givenUser({ project })];
+    const card = await givenCard(project);
+    const holder = await givenDatabase();
+    const [locked, unlock] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const held = holder.fork().transactional(async (em) => {
+      await query(em, sql`select from cards where id = ${card} for update`);
+      locked.resolve();
+      await unlock.promise;
+    });
+    await locked.promise;
+
+    const { rpc } = makeCaller(service.url, await givenToken(greedy));
+    const batch = Promise.all(Array.from({ length: 20 }, () => rpc.cards.update.mutate({ id: card, title: 'Mine' })));
+    const caller = makeCaller(service.url, await givenToken(other));
+    for (let call = 0; call < 5; call++) expect((await caller.post(LIST)).status).toBe(200);
+    unlock.resolve();
+
+    expect((await batch).map(({ card: { title } }) => title)).toEqual(Array(20).fill('Mine'));
+    await held;
+    await Promise.all([database.close(), holder.close()]);
+  });
+
+  it('500 while the database is silent, and works again as soon as it answers', async () => {
+    const proxy = await givenProxyTo(databaseUrl!);
+    const database = await givenDatabase({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '3' });
+    const { caller, url } = await givenCallerOn(database);
+    expect((await Promise.all([caller.post(LIST), caller.post(LIST)])).map(({ status }) => status)).toEqual([200, 200]);
+
+    proxy.silence();
+    const silent = await Promise.all([
+      caller.post(LIST),
+      caller.post(CREATE, { title: 'Never' }),
+      makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' }),
+    ]);
+    const withoutConnection = await caller.post(LIST);
+    const ready = await fetch(`${url}/health/ready`);
+    proxy.restore();
+
+    expect(silent.map(({ status }) => status)).toEqual([500, 500, 500]);
+    expect(silent[0]!.body).toEqual({ error: true, message: FAULT, data: [] });
+    expect(withoutConnection.status).toBe(500);
+    expect(ready.status).toBe(503);
+    expect((await caller.post(LIST)).status).toBe(200);
+    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+    await database.close();
+    proxy.close();
+  });
+
+  it('goes on after connections were lost in the midst of as many transactions as there are connections', async () => {
+    const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
+    const { caller } = await givenCallerOn(database);
+    const pids: number[] = [];
+    const transactions = Array.from({ length: 2 }, () =>
+      database.fork().transactional(async (em) => {
+        const [backend] = await query(em as EntityManager, sql<{ pid: number }>`select pg_backend_pid() as pid`);
+        pids.push(backend!.pid);
+        await query(em as EntityManager, sql`select pg_sleep(30)`);
+      }),
+    );
+    const ended = Promise.allSettled(transactions);
+    await expect.poll(() => pids.length).toBe(2);
+
+    await onServer(databaseUrl!, `select pg_terminate_backend(pid) from unnest(array[${pids}]) as pid`);
+
+    expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect((await caller.post(LIST)).status).toBe(200);
     await database.close();
   });

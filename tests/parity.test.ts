@@ -4,11 +4,11 @@ import { z } from 'zod';
 import type { Access } from '../server/domain/caller.ts';
 import { type Procedure, procedures, restProcedures } from '../server/http/procedures.ts';
 import { SENT_AS_TEXT } from '../shared/fields.ts';
-import { changed, validValue, wrongChange } from './harness/arbitrary.ts';
+import { changed, inputSchemaOf, validValue, wrongChange } from './harness/arbitrary.ts';
 import type { TestCaller } from './harness/caller.ts';
 import { nameRows, now, type Written, withNames, writtenSince } from './harness/effect.ts';
 import { databaseUrl } from './harness/service.ts';
-import { type Given, givenStartState, inputSchemaOf, staleStartStates, withGiven } from './harness/startStates.ts';
+import { type Given, givenStartState, staleStartStates, withGiven } from './harness/startStates.ts';
 import { givenWorld, type World } from './harness/world.ts';
 
 /**

@@ -89,6 +89,28 @@ describe('users', () => {
     expect(refusal.errors).toEqual({ password: ['password must be at most 1000 characters.'] });
   });
 
+  it('422 for a password that is common, or their own e-mail address or name, and nothing changes', async () => {
+    const admin = await asSuperadmin();
+    const { id, email } = await givenUser();
+    const create = (more: object) =>
+      refusalOf(admin.users.create.mutate({ name: 'x', email: someAddress(), password: PASSWORD, ...more }));
+    const update = (more: object) => refusalOf(admin.users.update.mutate({ id, name: 'Another name', ...more }));
+    const COMMON = ['password is one of the most common passwords: choose one that nobody would guess.'];
+    const OWN = ['password must not be the e-mail address or the name.'];
+    const before = await stored('users', id);
+
+    expect(await create({ password: 'Password1' })).toMatchObject({ status: 422, errors: { password: COMMON } });
+    expect(await create({ email: 'somebody@example.test', password: 'somebody' })).toMatchObject({
+      errors: { password: OWN },
+    });
+    expect(await update({ password: 'iloveyou' })).toMatchObject({ status: 422, errors: { password: COMMON } });
+    for (const password of [email, email.split('@')[0]!, 'another name']) {
+      expect(await update({ password })).toMatchObject({ status: 422, errors: { password: OWN } });
+    }
+
+    expect(await stored('users', id)).toEqual(before);
+  });
+
   it('are changed in what was sent alone', async () => {
     const admin = await asSuperadmin();
     const project = await givenProject();

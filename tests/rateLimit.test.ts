@@ -103,6 +103,45 @@ describe('the rate limit', () => {
     expect(fresh.headers.get('x-ratelimit-remaining')).toBe('1');
   });
 
+  it('keeps the budget of a user whose revoked token is sent in parallel batches', async () => {
+    const { url, user, caller } = await givenCaller(100);
+    await query(await testEm(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
+    const batch = () =>
+      fetch(`${url}/trpc/${Array(50).fill('boards.list').join()}?batch=1`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${caller.token}` },
+        body: '{}',
+      });
+
+    const answers = await Promise.all(Array.from({ length: 8 }, batch));
+
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([401, 401, ...Array(6).fill(429)]);
+    const fresh = await makeCaller(url, await givenToken(user)).post(LIST);
+    expect(fresh.headers.get('x-ratelimit-remaining')).toBe('99');
+  });
+
+  it('believes the proxies alone, not what the caller wrote before them', async () => {
+    const behindTwo = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1', TRUST_PROXY: '2' })).url);
+    const from = (addresses: string) => behindTwo.post(LIST, undefined, { 'x-forwarded-for': addresses });
+
+    expect((await from('6.6.6.6, 10.0.0.1, 192.168.0.1')).status).toBe(401);
+    expect((await from('7.7.7.7, 10.0.0.1, 192.168.0.1')).status).toBe(429);
+    expect((await from('10.0.0.2, 192.168.0.1')).status).toBe(401);
+  });
+
+  it('counts every spelling of an address as one, and what is no address as the proxy', async () => {
+    const behind = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1', TRUST_PROXY: '1' })).url);
+    const from = async (address: string) => (await behind.post(LIST, undefined, { 'x-forwarded-for': address })).status;
+
+    expect(await from('2001:db8:0:1::1')).toBe(401);
+    for (const same of ['2001:DB8:0:1:0:0:0:1', '2001:0db8:0000:0001::ffff', '[2001:db8:0:1::2]:443'])
+      expect(await from(same)).toBe(429);
+    expect(await from('10.0.0.1:4711')).toBe(401);
+    for (const same of ['10.0.0.1', '::ffff:10.0.0.1', '::FFFF:a00:1']) expect(await from(same)).toBe(429);
+    expect(await from('nonsense')).toBe(401);
+    expect(await from('unknown')).toBe(429);
+  });
+
   it('believes X-Forwarded-For only where a proxy is trusted', async () => {
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const direct = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1' })).url);

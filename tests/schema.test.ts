@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { Migration20261115100300_clean_descriptions as CleanDescriptions } from '../server/database/migrations/Migration20261115100300_clean_descriptions.ts';
 import { query } from '../server/database/query.ts';
 import { testDatabase } from './harness/service.ts';
 import {
@@ -9,6 +10,7 @@ import {
   givenMasterBoard,
   givenProject,
   givenTag,
+  givenTrial,
   givenUser,
   stored,
   testEm,
@@ -24,13 +26,36 @@ const FOREIGN_KEY = '23503';
 const UNIQUE = '23505';
 const CHECK = '23514';
 
+describe('the migration that cleans descriptions', () => {
+  it('sanitises those of cards that were stored as sent, and keeps as text what is too deep', async () => {
+    const { orm } = await testDatabase();
+    const project = await givenProject();
+    const given = (description: string) => givenCard(project, { description });
+    const [plain, harmful, empty, deep] = [
+      await given('plain'),
+      await given('<p onclick="x()">a & b</p>'),
+      await given('<script>x</script>'),
+      await given('<b>'.repeat(101)),
+    ];
+
+    await new CleanDescriptions(orm.em.getDriver() as never, orm.config).up();
+
+    const after = async (id: number) => (await stored('cards', id)).description;
+    expect(await after(plain)).toBe('plain');
+    expect(await after(harmful)).toBe('<p>a &amp; b</p>');
+    expect(await after(empty)).toBeNull();
+    expect(await after(deep)).toBe('&lt;b&gt;'.repeat(101));
+  });
+});
+
 describe('the tables', () => {
-  it('are what the entities say, but for the references that keep tenants apart', async () => {
+  it('are what the entities say, but for the references that keep tenants apart and the index of searches', async () => {
     const { orm } = await testDatabase();
 
     const difference = (await orm.schema.getUpdateSchemaSQL({ wrap: false })).split('\n').filter(Boolean);
 
-    const unknown = difference.filter((statement) => !/drop constraint "\w+_same_tenant_\w+"/.test(statement));
+    const known = /drop constraint "\w+_same_tenant_\w+"|drop index "cards_search_index"/;
+    const unknown = difference.filter((statement) => !known.test(statement));
     expect(unknown).toEqual([]);
   });
 
@@ -83,6 +108,23 @@ describe('the tables', () => {
         sql`${theme} insert into theme_versions (theme_id, version, theme_status) select id, '1', 'published' from theme`,
       ),
     ).toBe(CHECK);
+  });
+
+  it('refuse a trial that has a plan, and a subscription of any other status without one', async () => {
+    const { id } = await givenTrial(await givenProject());
+    const change = (status: string, plan: RawBuilder<unknown>, paidAt: RawBuilder<unknown>) =>
+      refused(
+        sql`update subscriptions set status = ${status}, plan_id = ${plan}, paid_at = ${paidAt} where id = ${id}`,
+      );
+    const [none, plan, now] = [sql`null`, sql`(select min(id) from plans)`, sql`now()`];
+
+    expect(await change('trial', plan, now)).toBe(CHECK);
+    for (const status of ['paid', 'past_due', 'ended']) {
+      expect(await change(status, none, now)).toBe(CHECK);
+      expect(await change(status, plan, none)).toBe(CHECK);
+      expect(await change(status, plan, now)).toBe('accepted');
+    }
+    expect(await change('gone', plan, now)).toBe(CHECK);
   });
 
   it('free the cards of a member who leaves', async () => {

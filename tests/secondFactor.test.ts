@@ -7,7 +7,7 @@ import { endSessions } from '../server/domain/user.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
-import { givenToken, givenUser, PASSWORD, stored, type TestUser, testEm } from './harness/world.ts';
+import { givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser, testEm } from './harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
 const NEEDED = { error: true, message: 'This account is protected by a second factor: a code is needed.' };
@@ -49,7 +49,7 @@ describe('a code', () => {
     expect(answer.body).toEqual(NEEDED);
   });
 
-  it.each(['000000', '12345', '1234567', 'abcdef', ' 123456', '١٢٣٤٥٦', '\0', 'x'.repeat(100_000)])(
+  it.each(['000000', '12345', '1234567', 'abcdef', ' 123456', '١٢٣٤٥٦', '\0', 'x'.repeat(100)])(
     '401 for %j',
     async (code) => {
       const answer = await signIn(await givenProtectedUser(), { code });
@@ -282,14 +282,15 @@ describe('guessing', () => {
     expect((await attempt()).body).toEqual(BLOCKED);
   });
 
-  it('counts wrong codes, and not that none was sent', async () => {
+  it('counts wrong recovery codes, and not that none was sent', async () => {
     const { url } = await givenService();
     const user = await givenProtectedUser();
     const attempt = (more: object) =>
       makeCaller(url).post(AUTHENTICATE, { email: user.email, password: PASSWORD, ...more });
 
     for (let asked = 0; asked < 11; asked++) expect((await attempt({})).status).toBe(401);
-    for (let failed = 0; failed < 10; failed++) expect((await attempt({ code: '000000' })).status).toBe(401);
+    for (let failed = 0; failed < 10; failed++)
+      expect((await attempt({ code: 'wrong', is_recovery: true })).status).toBe(401);
 
     expect((await attempt({ code: codeAt(0) })).body).toEqual(BLOCKED);
   });
@@ -304,5 +305,175 @@ describe('guessing', () => {
 
     expect(countOf(answers, 401)).toBeLessThanOrEqual(12);
     expect(countOf(answers, 401) + countOf(answers, 429)).toBe(30);
+  });
+});
+
+describe('guessing codes with the right password', () => {
+  const WAIT = { error: true, message: 'Too many wrong codes. Wait, or use a recovery code.' };
+  const HOURS = 60 * 60;
+
+  /** Each attempt comes from another network, by way of one of two nodes. */
+  const givenAttempts = async (user: TestUser) => {
+    const nodes = [await givenService({ TRUST_PROXY: '127.0.0.1' }), await givenService({ TRUST_PROXY: '127.0.0.1' })];
+    let count = 0;
+    return (more: object = {}) => {
+      const from = { 'x-forwarded-for': `10.0.${count >> 8}.${count & 255}` };
+      const { url } = nodes[count++ % 2]!;
+      return makeCaller(url).post(AUTHENTICATE, { email: user.email, password: PASSWORD, ...more }, from);
+    };
+  };
+  const endWait = async ({ id }: TestUser) =>
+    query(await testEm(), sql`update users set totp_blocked_until = now() where id = ${id}`);
+  const waitOf = (answer: Answer) => Number(answer.headers.get('retry-after'));
+
+  it('429 after 5 wrong codes from anywhere; a right one waits too, and stays good', async () => {
+    const user = await givenProtectedUser();
+    const attempt = await givenAttempts(user);
+
+    for (let failed = 0; failed < 5; failed++) expect((await attempt({ code: '000000' })).body).toEqual(WRONG);
+    const refused = await attempt({ code: codeAt(0) });
+
+    expect(refused.status).toBe(429);
+    expect(refused.body).toEqual(WAIT);
+    expect(waitOf(refused)).toBeGreaterThan(30);
+    expect(waitOf(refused)).toBeLessThanOrEqual(60);
+    await endWait(user);
+    expect((await attempt({ code: codeAt(0) })).status).toBe(200);
+  });
+
+  it('waits twice as long after each further one, up to 6 hours', async () => {
+    const user = await givenProtectedUser();
+    const attempt = await givenAttempts(user);
+    for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
+
+    for (const seconds of [60, 120, 240, 480, 960, 1920, 3840, 7680, 15_360, 6 * HOURS, 6 * HOURS]) {
+      const wait = waitOf(await attempt({ code: '000000' }));
+      expect(wait).toBeLessThanOrEqual(seconds);
+      expect(wait).toBeGreaterThan(seconds - 30);
+      await endWait(user);
+      expect((await attempt({ code: '000000' })).status).toBe(401);
+    }
+  });
+
+  it('is over after a right code', async () => {
+    const user = await givenProtectedUser();
+    const attempt = await givenAttempts(user);
+
+    for (let failed = 0; failed < 4; failed++) expect((await attempt({ code: '000000' })).status).toBe(401);
+    expect((await attempt({ code: codeAt(0) })).status).toBe(200);
+
+    expect(await stored('users', user.id)).toMatchObject({ totp_failures: 0, totp_blocked_until: null });
+    for (let failed = 0; failed < 5; failed++) expect((await attempt({ code: '000000' })).status).toBe(401);
+    expect((await attempt({ code: codeAt(1) })).status).toBe(429);
+  });
+
+  it('is not helped by trying many at once', async () => {
+    const user = await givenProtectedUser();
+    const attempt = await givenAttempts(user);
+
+    const answers = await Promise.all(Array.from({ length: 50 }, () => attempt({ code: '000000' })));
+
+    expect(countOf(answers, 401)).toBe(5);
+    expect(countOf(answers, 429)).toBe(45);
+    expect(await stored('users', user.id)).toMatchObject({ totp_failures: 5 });
+  });
+
+  it('is not waited for on a remembered device, nor with a recovery code, which ends the wait', async () => {
+    const user = await givenProtectedUser();
+    const attempt = await givenAttempts(user);
+    const { token } = (await attempt({ code: codeAt(-1) })).body.data;
+    for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
+
+    expect((await attempt({ token })).status).toBe(200);
+    expect((await attempt({ code: codeAt(0) })).status).toBe(429);
+    expect((await attempt({ code: 'wrong', is_recovery: true })).body).toEqual(WRONG);
+    expect((await attempt({ code: 'a-code', is_recovery: true })).status).toBe(200);
+    expect((await attempt({ code: codeAt(0) })).status).toBe(200);
+  });
+
+  it('can be neither caused nor noticed without the password', async () => {
+    const user = await givenProtectedUser();
+    const attempt = await givenAttempts(user);
+    const withoutPassword = { password: 'wrong', code: '000000' };
+
+    for (let failed = 0; failed < 7; failed++) expect((await attempt(withoutPassword)).status).toBe(401);
+    expect(await stored('users', user.id)).toMatchObject({ totp_failures: 0, totp_blocked_until: null });
+    const before = await attempt(withoutPassword);
+    for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
+
+    expect(await attempt(withoutPassword)).toMatchObject({ status: 401, body: before.body });
+    expect((await attempt({})).body).toEqual(NEEDED);
+  });
+
+  it('is over when a superadmin sets another password: the old one is known to somebody', async () => {
+    const user = await givenProtectedUser();
+    const { asSuperadmin } = await givenWorld();
+    const attempt = await givenAttempts(user);
+    for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
+
+    await asSuperadmin.rpc.users.update.mutate({ id: user.id, name: 'Another name' });
+    expect((await attempt({ code: codeAt(0) })).status).toBe(429);
+    await asSuperadmin.rpc.users.update.mutate({ id: user.id, password: 'of nobody else' });
+
+    expect((await attempt({ code: codeAt(0), password: 'of nobody else' })).status).toBe(200);
+  });
+});
+
+describe('a failed sign-in', () => {
+  const givenAttempts = async (email: string) => {
+    const { url, logged } = await givenService({ TRUST_PROXY: '127.0.0.1' });
+    const attempt = (more: object) =>
+      makeCaller(url).post(
+        AUTHENTICATE,
+        { email, password: PASSWORD, ...more },
+        { 'x-forwarded-for': '2001:DB8:0::7' },
+      );
+    const reasons = () =>
+      logged.filter(({ event }) => event === 'authentication_failed').map(({ reason, level }) => `${level} ${reason}`);
+    return { attempt, logged, reasons };
+  };
+
+  it('is logged with the account, the address and the reason, and nothing secret', async () => {
+    const user = await givenProtectedUser();
+    const { attempt, logged, reasons } = await givenAttempts(user.email);
+
+    await attempt({ password: 'hush hush' });
+    await attempt({ code: 'hushed' });
+    await attempt({ code: 'hush-hush', is_recovery: true });
+    await attempt({ email: 'Nobody@example.test' });
+
+    expect(reasons()).toEqual(['40 wrong password', '40 wrong code', '40 wrong code', '40 unknown account']);
+    const [first, , , last] = logged.filter(({ event }) => event === 'authentication_failed');
+    expect(first).toMatchObject({ account: user.email, address: '2001:db8::7', reqId: expect.any(String) });
+    expect(last).toMatchObject({ account: 'Nobody@example.test', address: '2001:db8::7' });
+    expect(Object.keys(first!).slice(-5)).toEqual(['event', 'reason', 'address', 'account', 'msg']);
+    expect(JSON.stringify(logged)).not.toContain('hush');
+    expect(JSON.stringify(logged)).not.toContain(PASSWORD);
+  });
+
+  it('is logged as blocked while nothing is tried', async () => {
+    const user = await givenProtectedUser();
+    const { attempt, reasons } = await givenAttempts(user.email);
+    for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
+
+    await attempt({ code: codeAt(0) });
+    for (let failed = 0; failed < 5; failed++) await attempt({ password: 'wrong' });
+    await attempt({ password: 'wrong' });
+
+    expect(reasons().slice(5)).toEqual([
+      '40 blocked',
+      ...Array.from({ length: 5 }, () => '40 wrong password'),
+      '40 blocked',
+    ]);
+  });
+
+  it('is no line when only the code was missing, and when it succeeds', async () => {
+    const user = await givenProtectedUser();
+    const { attempt, reasons } = await givenAttempts(user.email);
+
+    expect((await attempt({})).status).toBe(401);
+    expect((await attempt({ code: codeAt(0) })).status).toBe(200);
+
+    expect(reasons()).toEqual([]);
   });
 });

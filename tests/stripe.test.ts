@@ -1,43 +1,10 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { givenFakeStripe } from './harness/fakeStripe.ts';
-import { givenService, testDatabase, testService } from './harness/service.ts';
-import { givenTrial, givenWorld, stored, testEm } from './harness/world.ts';
+import { testService } from './harness/service.ts';
+import { COMPLETED, givenStripe } from './harness/stripeService.ts';
+import { testEm } from './harness/world.ts';
 
-const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
-
-/** A service that is paid through Stripe, with a trial and its open checkout. */
-async function givenStripe() {
-  const stripe = await givenFakeStripe();
-  const database = { ...(await testDatabase()) };
-  const others = { payments: stripe.provider, database };
-  const service = { ...(await givenService({ PUBLIC_URL: 'https://boards.test' }, others)), database };
-  const { project, asOwner } = await givenWorld({ ...service });
-  const { id, product } = await givenTrial(project);
-  const upgrade = (period = 'month') => asOwner.post(UPGRADE, { product, plan: 'pro', period });
-  const notify = ({ body, signature }: { body: string; signature?: string }) =>
-    fetch(`${service.url}/webhooks/stripe`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(signature && { 'stripe-signature': signature }) },
-      body,
-    });
-  const checkout = async () => {
-    const [row] = await query(
-      await testEm(),
-      sql<any>`select * from checkouts where subscription_id = ${id} order by id limit 1`,
-    );
-    return row;
-  };
-  const sessionOf = async (more: object = {}) => {
-    const { reference, session_id } = await checkout();
-    return { id: session_id, client_reference_id: reference, payment_status: 'paid', ...more };
-  };
-  const subscription = () => stored('subscriptions', id);
-  return { stripe, service, id, upgrade, notify, checkout, sessionOf, subscription, asOwner };
-}
-
-const COMPLETED = 'checkout.session.completed';
 const EXPIRED = 'checkout.session.expired';
 
 describe('a checkout at Stripe', () => {
@@ -56,6 +23,9 @@ describe('a checkout at Stripe', () => {
       'line_items[0][price_data][unit_amount]': '19000',
       'line_items[0][price_data][currency]': 'eur',
       'line_items[0][price_data][recurring][interval]': 'year',
+      'metadata[reference]': reference,
+      'subscription_data[metadata][reference]': reference,
+      'adaptive_pricing[enabled]': 'false',
       success_url: `https://boards.test/checkout/${reference}`,
     });
   });
@@ -137,10 +107,11 @@ describe('POST /webhooks/stripe', () => {
     const genuine = stripe.notification(COMPLETED, await sessionOf());
     const hourAgo = Math.floor(Date.now() / 1000) - 3600;
     const refused = [
-      stripe.notification(COMPLETED, await sessionOf(), 'whsec_of_somebody_else'),
-      stripe.notification(COMPLETED, await sessionOf(), undefined, hourAgo),
+      stripe.notification(COMPLETED, await sessionOf(), { secret: 'whsec_of_somebody_else' }),
+      stripe.notification(COMPLETED, await sessionOf(), { timestamp: hourAgo }),
       { ...genuine, body: genuine.body.replace('"payment_status"', ' "payment_status"') },
       { ...genuine, signature: 'nonsense' },
+      { ...genuine, signature: 't=1,v1=' },
       { body: genuine.body },
       { body: '', signature: genuine.signature },
     ];
@@ -217,6 +188,68 @@ describe('POST /webhooks/stripe', () => {
     expect(await checkout()).toMatchObject({ session_id: session.id });
   });
 
+  it.each([
+    ['amount', { amount_total: 100 }, { field: 'price_cents', expected: 1900, received: 100 }],
+    ['amount', { amount_total: null }, { field: 'price_cents', expected: 1900, received: null }],
+    ['currency', { currency: 'huf' }, { field: 'currency', expected: 'EUR', received: 'HUF' }],
+    ['session', { id: 'cs_other' }, { field: 'session_id', expected: expect.any(String), received: 'cs_other' }],
+  ])(
+    '200 for a payment with another %s, which changes nothing and is told in the log: %j',
+    async (_what, more, difference) => {
+      const { stripe, service, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+      await upgrade();
+      const before = [await subscription(), await checkout()];
+
+      const answer = await notify(stripe.notification(COMPLETED, await sessionOf(more)));
+
+      expect([answer.status, await answer.json()]).toEqual([200, { received: true }]);
+      expect([await subscription(), await checkout()]).toEqual(before);
+      expect(service.logged.filter(({ level }) => level === 50)).toEqual([
+        expect.objectContaining({ checkout: before[1].id, differences: [difference] }),
+      ]);
+      await notify(stripe.notification(COMPLETED, await sessionOf()));
+      expect(await subscription()).toMatchObject({ status: 'paid' });
+    },
+  );
+
+  it.each([{ amount_total: 100 }, { currency: 'usd' }])(
+    'takes no payment with %j either before we know the name of the session',
+    async (more) => {
+      const { stripe, id, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+      await upgrade();
+      const session = await sessionOf(more);
+      await query(await testEm(), sql`update checkouts set session_id = null where subscription_id = ${id}`);
+
+      await notify(stripe.notification(COMPLETED, session));
+
+      expect(await subscription()).toMatchObject({ status: 'trial' });
+      expect(await checkout()).toMatchObject({ status: 'open', session_id: null });
+    },
+  );
+
+  it('leaves a checkout open when another session with its reference runs out or fails', async () => {
+    const { stripe, upgrade, notify, sessionOf, checkout } = await givenStripe();
+    await upgrade();
+
+    for (const type of [EXPIRED, 'checkout.session.async_payment_failed']) {
+      expect((await notify(stripe.notification(type, await sessionOf({ id: 'cs_other' })))).status).toBe(200);
+    }
+
+    expect(await checkout()).toMatchObject({ status: 'open' });
+  });
+
+  it('pays a checkout once when another payment of the same amount names its reference', async () => {
+    const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+    await upgrade();
+    await Promise.all([
+      notify(stripe.notification(COMPLETED, await sessionOf())),
+      notify(stripe.notification(COMPLETED, await sessionOf({ id: 'cs_other', subscription: 'sub_other' }))),
+    ]);
+
+    expect(await subscription()).toMatchObject({ status: 'paid' });
+    expect((await checkout()).provider_subscription_id).not.toBe('sub_other');
+  });
+
   it('closes the other checkouts of the subscription', async () => {
     const { stripe, upgrade, notify, sessionOf } = await givenStripe();
     await upgrade('month');
@@ -250,6 +283,7 @@ describe('POST /webhooks/stripe', () => {
     const { stripe, notify } = await givenStripe();
     const others = [
       stripe.notification('invoice.paid', { id: 'in_1' }),
+      stripe.notification('customer.created', { id: 'cus_1' }),
       stripe.notification(COMPLETED, { id: 'cs_1', client_reference_id: null, payment_status: 'paid' }),
       stripe.notification(COMPLETED, { id: 'cs_1', client_reference_id: 'order 5', payment_status: 'paid' }),
       stripe.notification(COMPLETED, {

@@ -5,7 +5,7 @@ import { assignments } from '../server/domain/row.ts';
 import type { PaymentProvider } from '../server/payments/provider.ts';
 import { testCheckout } from '../server/payments/testCheckout.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
-import { givenService, testService } from './harness/service.ts';
+import { databaseUrl, givenService, testService } from './harness/service.ts';
 import { givenProduct, givenToken, givenTrial, givenUser, givenWorld, stored, testEm } from './harness/world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
@@ -278,6 +278,65 @@ describe('POST …/subscriptions/upgrade-trial', () => {
 
     expect(failed.status).toBe(500);
     expect(body.data).toMatchObject({ checkout_url: 'https://pay.test/1' });
+  });
+});
+
+describe('where payments are not set up', () => {
+  const givenNoPayments = async () => {
+    const service = await givenService({ TEST_CHECKOUT: 'off' });
+    const { project, asOwner } = await givenWorld(service);
+    return { ...service, asOwner, ...(await givenTrial(project)) };
+  };
+
+  it('500 with the documented body for a plan that costs something, and nothing changes', async () => {
+    const { asOwner, id, product, logged } = await givenNoPayments();
+    const before = await stored('subscriptions', id);
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product));
+    const overRpc = await refusalOf(asOwner.rpc.subscriptions.upgradeTrial.mutate(choiceOf(product) as any));
+
+    const message = 'Something went wrong on our side. Try again later.';
+    expect(answer.status).toBe(500);
+    expect(answer.body).toEqual({ error: true, message, data: [] });
+    expect(overRpc).toEqual({ status: 500, message });
+    expect(await stored('subscriptions', id)).toEqual(before);
+    expect(await checkoutsOf(id)).toEqual([]);
+    expect(JSON.stringify(logged)).toContain('Payments are not set up');
+  });
+
+  it('200 for a plan that costs nothing', async () => {
+    const { asOwner, id, product } = await givenNoPayments();
+
+    const answer = await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
+
+    expect(answer).toMatchObject({ status: 200, body: { data: { session_id: null, subscription_id: id } } });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid' });
+    expect(await checkoutsOf(id)).toMatchObject([{ status: 'paid', provider: 'none' }]);
+    expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
+  });
+
+  it('404 for the buttons of a test checkout that was opened before, whose page says that it is too late', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const { checkout_url } = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
+    const { url } = await givenNoPayments();
+    const there = url + new URL(checkout_url).pathname;
+
+    const page = await (await fetch(there)).text();
+    const pressed = ['pay', 'cancel'].map((button) => fetch(`${there}/${button}`, { method: 'POST' }));
+
+    expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([404, 404]);
+    expect(page).toContain('Too late');
+    expect(page).not.toContain('<form');
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'trial' });
+    expect(await checkoutsOf(id)).toMatchObject([{ status: 'open' }]);
+  });
+
+  it('is so on a server database when nothing is set, and never on the embedded one', async () => {
+    const { project, asOwner } = await givenWorld(await givenService({ TEST_CHECKOUT: '' }));
+    const { product } = await givenTrial(project);
+
+    expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(databaseUrl ? 500 : 200);
   });
 });
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { refusalOf } from './harness/caller.ts';
-import { databaseUrl } from './harness/service.ts';
+import { interruptAllRuns } from '../server/domain/template.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { databaseUrl, givenService } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
@@ -316,17 +317,17 @@ describe('POST …/master-cards/create', () => {
     const large = await asSuperadmin.post(CREATE, {
       group_id: groups[0],
       title: 'x',
-      description: 'd'.repeat(100_001),
+      description: 'd'.repeat(65_537),
     });
     const deep = await asSuperadmin.post(CREATE, {
       group_id: groups[0],
       title: 'x',
-      description: '<b>'.repeat(20_000),
+      description: '<b>'.repeat(3000),
     });
 
     expect(large).toMatchObject({
       status: 422,
-      body: { errors: { description: ['description must be at most 100000 characters.'] } },
+      body: { errors: { description: ['description must be at most 65536 characters.'] } },
     });
     expect(deep).toMatchObject({
       status: 422,
@@ -667,6 +668,103 @@ describe('the preview, the report and the history', () => {
     expect(await refusalOf(template.asSuperadmin.rpc.templateRuns.report.query({ id: 2147483647 }))).toMatchObject({
       status: 404,
     });
+  });
+});
+
+describe('a run that does not end', () => {
+  const runsOf = async ({ asSuperadmin, board }: Template) =>
+    (await asSuperadmin.rpc.templateRuns.list.query({ board_id: board })).runs;
+
+  /** Does something in the database whenever a run has written down what it did to some projects. */
+  async function whileOutcomesDo(statement: string, work: () => Promise<void>) {
+    const em = await testEm();
+    const name = sql.ref(`test_${randomUUID()}`);
+    await query(
+      em,
+      sql`create function ${name}() returns trigger language plpgsql as ${sql.lit(`begin ${statement}; return null; end`)}`,
+    );
+    await query(
+      em,
+      sql`create trigger ${name} after insert on template_outcomes for each row execute function ${name}()`,
+    );
+    try {
+      await work();
+    } finally {
+      await query(em, sql`drop trigger ${name} on template_outcomes`);
+      await query(em, sql`drop function ${name}()`);
+    }
+  }
+
+  it('is interrupted at once when it fails, and the next one ends', async () => {
+    const template = await givenTemplate();
+
+    await whileOutcomesDo(`raise exception 'A fault'`, async () => {
+      expect((await sync(template)).status).toBe(500);
+    });
+    const afterFailure = await runsOf(template);
+    await sync(template);
+
+    expect(afterFailure).toMatchObject([{ finished_at: null, interrupted_at: expect.any(Date) }]);
+    expect(await runsOf(template)).toMatchObject([
+      { finished_at: expect.any(Date), interrupted_at: null },
+      { finished_at: null, interrupted_at: expect.any(Date) },
+    ]);
+  });
+
+  it('429 on a node that is about to stop, and it is interrupted at once', async () => {
+    const template = await givenTemplate();
+    const { url } = await givenService({}, { isStopping: () => true });
+
+    const stopped = await makeCaller(url, template.asSuperadmin.token).post(`${ADMIN}/master-boards/sync`, {
+      board_id: template.board,
+    });
+
+    expect(stopped.status).toBe(429);
+    expect(stopped.body.message).toBe('The service is about to stop. Run this again: what is done stays.');
+    expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: expect.any(Date) }]);
+  });
+
+  it('is interrupted when it made no progress for three minutes, and no longer when it goes on', async () => {
+    const template = await givenTemplate();
+    const em = await testEm();
+    await query(em, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
+    const progressed = (before: string) =>
+      query(
+        em,
+        sql`update template_runs set progressed_at = now() - ${before}::interval where board_id = ${template.board}`,
+      );
+
+    await progressed('2 minutes');
+    expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: null }]);
+    await progressed('4 minutes');
+    expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: expect.any(Date) }]);
+    await progressed('0 minutes');
+    expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: null }]);
+  });
+
+  it('ends as usual when it was held up for so long that it was marked', async () => {
+    const template = await givenTemplate();
+    const mark = `update template_runs set interrupted_at = now(), progressed_at = now() - interval '1 hour' where id = new.run_id`;
+
+    await whileOutcomesDo(mark, async () => {
+      expect((await sync(template)).status).toBe(200);
+    });
+
+    expect(await runsOf(template)).toMatchObject([{ finished_at: expect.any(Date), interrupted_at: null }]);
+  });
+
+  it('is interrupted when the embedded database is opened again; one that ended is left alone', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const em = await testEm();
+    await query(em, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
+
+    await interruptAllRuns(em);
+
+    expect(await runsOf(template)).toMatchObject([
+      { finished_at: null, interrupted_at: expect.any(Date) },
+      { finished_at: expect.any(Date), interrupted_at: null },
+    ]);
   });
 });
 

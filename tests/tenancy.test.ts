@@ -133,6 +133,7 @@ const rows: Record<string, Row> = {
   'cards.delete': { takes: 'member', on: card, input: (id) => ({ id }) },
   'comments.create': { takes: 'member', on: card, input: (id) => ({ card_id: id, comment: 'x' }), success: 201 },
   'comments.list': { takes: 'viewer', on: card, input: (id) => ({ card_id: id }) },
+  'comments.listReplies': { takes: 'viewer', on: comment, input: (id) => ({ id }) },
   'comments.markRead': { takes: 'member', on: comment, input: (id) => ({ id }) },
   'comments.delete': { takes: 'member', on: comment, input: (id) => ({ id }) },
   'tags.create': { takes: 'member', input: () => ({ name: 'x' }), success: 201 },

@@ -1,13 +1,16 @@
 import { existsSync } from 'node:fs';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
+import type { PgliteConnection } from '@mikro-orm/pglite';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
-import { startFailure } from '../startFailure.ts';
+import { isStartFailure, startFailure } from '../startFailure.ts';
+import { lockDataDirectory } from './dataDirectory.ts';
+import { refuseStartOnFullDisk, refuseWritesOnFullDisk } from './fullDisk.ts';
 import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
-import { type EntityManager, query } from './query.ts';
+import { brief, type EntityManager, query } from './query.ts';
 
 export type Database = {
   orm: MikroORM;
@@ -26,13 +29,36 @@ async function connectToServer(settings: Settings): Promise<Database> {
   const orm = await MikroORM.init(await ormOptions(settings));
   const database = databaseOf(orm, { isEmbedded: false });
   try {
-    await query(database.fork(), sql`select 1`);
+    await expectAnswer(database);
     return database;
   } catch (error) {
-    await orm.close(true);
+    await closeInTime(database);
     const { host, pathname } = new URL(settings.DATABASE_URL!);
-    throw startFailure(`DATABASE_URL: no use of ${pathname.slice(1)} on ${host}: ${reason(error)}.`, error);
+    throw startFailure(
+      `DATABASE_URL: can't use the database ${pathname.slice(1)} on ${host}: ${reason(error)}.`,
+      error,
+    );
   }
+}
+
+/** A server that is busy may need a moment for its first answer. */
+async function expectAnswer({ fork }: Database): Promise<void> {
+  const { isSilence } = await import('./client.ts');
+  const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
+  for (;;) {
+    try {
+      await query(fork(), brief(sql`select 1`));
+      return;
+    } catch (error) {
+      if (!isSilence(error as Error) || performance.now() > latest) throw error;
+    }
+  }
+}
+const LONGEST_SILENCE_MILLISECONDS = 5000;
+
+/** After a failed start: a connection that hangs must not keep the program from ending. */
+export async function closeInTime(database: Database): Promise<void> {
+  await Promise.race([database.close(), sleep(1000, undefined, { ref: false })]);
 }
 
 async function openEmbedded(settings: Settings): Promise<Database> {
@@ -44,9 +70,12 @@ async function openEmbedded(settings: Settings): Promise<Database> {
   try {
     const directory = embeddedDirectory(settings.DATA_DIR);
     await setUnfinishedAside(directory);
+    refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
     const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
     await query(database.fork(), sql`select 1`);
     await writeFile(join(directory, FINISHED), '');
+    const connection = database.orm.em.getDriver().getConnection() as PgliteConnection;
+    refuseWritesOnFullDisk(await connection.getNativeClient(), directory);
     const checkpoints = keepLogShort(database);
     return {
       ...database,
@@ -58,6 +87,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     };
   } catch (error) {
     unlock();
+    if (isStartFailure(error)) throw error;
     throw startFailure(`DATA_DIR: ${resolve(settings.DATA_DIR)} can't be opened: ${reason(error)}.`, error);
   }
 }
@@ -79,29 +109,6 @@ const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Dat
   close: () => orm.close(true),
 });
 
-/**
- * Two processes on one data directory would silently lose each other's writes. The lock is one of the operating system
- * on a file, by way of SQLite: it ends with the process, however that ends, and never has to be cleaned up.
- */
-async function lockDataDirectory(directory: string): Promise<() => void> {
-  const path = resolve(directory);
-  try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
-    const lock = new DatabaseSync(join(path, 'lock'));
-    lock.exec('begin exclusive');
-    return () => lock.close();
-  } catch (error) {
-    const isTaken = (error as { errcode?: number }).errcode === SQLITE_BUSY;
-    throw startFailure(
-      isTaken
-        ? `DATA_DIR: ${path} is in use by another process; stop that one, or choose another directory.`
-        : `DATA_DIR: ${path} can't be written to: ${reason(error)}.`,
-      error,
-    );
-  }
-}
-const SQLITE_BUSY = 5;
-
 /** The embedded database has no checkpointer of its own: without this its log would grow until it is closed. */
 function keepLogShort(database: Database): NodeJS.Timeout {
   const checkpoint = () => query(database.fork(), sql`checkpoint`).catch(() => undefined);
@@ -110,5 +117,7 @@ function keepLogShort(database: Database): NodeJS.Timeout {
 
 function reason(error: unknown): string {
   const { code, message, cause } = error as NodeJS.ErrnoException & { cause?: unknown };
-  return message || code || (cause ? reason(cause) : String(error));
+  if (message || code) return message || code!;
+  // What the embedded database throws may be no Error: a number of the operating system, for example.
+  return cause ? reason(cause) : JSON.stringify(error);
 }

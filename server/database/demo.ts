@@ -15,6 +15,11 @@ import { type EntityManager, query } from './query.ts';
 
 export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
 
+const NAMES = ['Admin', 'Owner', 'Member', 'Viewer', 'Outsider', 'Otp'] as const;
+const emailOf = (name: (typeof NAMES)[number]) => `${name.toLowerCase()}@demo.test`;
+
+export const DEMO_USERS = NAMES.map(emailOf);
+
 /** Fills an empty database with something to look at; whether it did: one that has users is left alone. */
 export async function fillWithDemoData({ fork }: Database): Promise<boolean> {
   return fork().transactional(async (em) => {
@@ -34,11 +39,11 @@ export async function fillWithDemoData({ fork }: Database): Promise<boolean> {
 }
 
 async function addTenants(em: EntityManager) {
-  const password_hash = await hashPassword(DEMO_USER.password);
-  const user = (id: number, name: string, more: object = {}) => ({
+  const password_hash = await hashPassword(DEMO_USER.password, 'demo data');
+  const user = (id: number, name: (typeof NAMES)[number], more: object = {}) => ({
     id,
     name,
-    email: `${name.toLowerCase()}@demo.test`,
+    email: emailOf(name),
     password_hash,
     ...more,
   });

@@ -1,26 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
+import { isStartFailure, startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
-import { query } from './query.ts';
+import { brief, type EntityManager, PATIENT, query } from './query.ts';
 
 /**
- * Brings the tables up to date; all pending migrations, or none. Nodes that start together wait for the first of them.
- * The lock belongs to a transaction of its own, so that it works behind a pooler too; the embedded database has one
- * connection and one process, and needs none.
+ * Brings the tables up to date; all pending migrations, or none. Everything runs on the connection that holds the lock:
+ * nodes that start together on a pooler with few connections must not wait for a second one each.
  */
-export async function migrate({ orm, fork, isEmbedded }: Database): Promise<string[]> {
-  const run = async () => (await orm.migrator.up()).map(({ name }) => name);
-  if (isEmbedded) return run();
+export async function migrate({ orm, fork }: Database, onWait: () => void = () => {}): Promise<string[]> {
+  const migrator = orm.migrator as Migrator;
+  const storage = migrator.getStorage();
+  let current: string | undefined;
+  const remember = ({ name }: { name: string }) => {
+    current = name;
+  };
+  migrator.on('migrating', remember);
 
-  return fork().transactional(async (em) => {
-    await query(
-      em,
-      sql`select set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
-      set_config('idle_in_transaction_session_timeout', '0', true)`,
-    );
-    await query(em, sql`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
-    return run();
-  });
+  try {
+    // The migrator's own table first: it would be made on another connection otherwise.
+    await underLock(fork, onWait, async (em) => {
+      storage.setMasterMigration(em.getTransactionContext());
+      await storage.ensureTable().finally(() => storage.unsetMasterMigration());
+    });
+    await migrator.getExecuted();
+    return await underLock(fork, onWait, async (em) => {
+      const applied = await migrator.up({ transaction: em.getTransactionContext() });
+      return applied.map(({ name }) => name);
+    });
+  } catch (error) {
+    if (isStartFailure(error)) throw error;
+    const reason = [current, (error as Error).message].filter(Boolean).join(': ');
+    throw startFailure(`The tables could not be brought up to date, and none was changed: ${reason}.`, error);
+  } finally {
+    migrator.off('migrating', remember);
+  }
 }
 
 /** Any number that nothing else in the database locks. */
 const MIGRATION_LOCK = 3_735_928_559;
+const LONGEST_WAIT_MILLISECONDS = 10 * 60_000;
+/** About two seconds: nodes that start together wait for each other for less. */
+const ATTEMPTS_BEFORE_TOLD = 20;
+
+/**
+ * Does work in a transaction that holds the lock of the migrations. Whoever finds it taken asks again with a new
+ * transaction: no connection is held while waiting, and a lock of a transaction works behind a pooler.
+ */
+async function underLock<Result>(
+  fork: Database['fork'],
+  onWait: () => void,
+  work: (em: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
+  for (let attempt = 1; performance.now() < latest; attempt++) {
+    await query(fork(), brief(sql`select 1`)).catch((error: Error) => {
+      throw startFailure(`DATABASE_URL: ${error.message}.`, error);
+    });
+    const done = await fork().transactional(async (em) => {
+      const [lock] = await query(
+        em as EntityManager,
+        sql<{
+          isTaken: boolean;
+        }>`${sql.raw(PATIENT)} select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
+          set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+          set_config('idle_in_transaction_session_timeout', '0', true)`,
+      );
+      return lock!.isTaken ? undefined : { result: await work(em as EntityManager) };
+    });
+    if (done) return done.result;
+    if (attempt === ATTEMPTS_BEFORE_TOLD) onWait();
+    await sleep(100);
+  }
+  throw startFailure('DATABASE_URL: another node has been migrating for 10 minutes; see what it waits for.');
+}

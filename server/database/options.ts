@@ -81,7 +81,10 @@ async function preparedCluster(): Promise<() => object> {
 export const IN_MEMORY = 'memory://';
 
 const serverOptions = async ({ DATABASE_URL, DATABASE_POOL_SIZE }: DatabaseSettings): Promise<Partial<Options>> => {
-  const { PostgreSqlDriver } = await import('@mikro-orm/postgresql');
+  const [{ PostgreSqlDriver }, { BoundedClient, replaceLost }] = await Promise.all([
+    import('@mikro-orm/postgresql'),
+    import('./client.ts'),
+  ]);
   return {
     driver: PostgreSqlDriver,
     clientUrl: DATABASE_URL,
@@ -91,8 +94,10 @@ const serverOptions = async ({ DATABASE_URL, DATABASE_POOL_SIZE }: DatabaseSetti
       connectionString: DATABASE_URL,
       application_name: 'deckhand',
       keepAlive: true,
+      Client: BoundedClient,
+      onPoolCreated: replaceLost,
       // The pool would wait for ever by default.
-      connectionTimeoutMillis: 3_000,
+      connectionTimeoutMillis: 2_000,
       statement_timeout: 30_000,
       lock_timeout: 10_000,
       idle_in_transaction_session_timeout: 30_000,

@@ -9,6 +9,14 @@ export async function query<Row>(em: EntityManager, statement: RawBuilder<Row>):
   return rows;
 }
 
+/** Comments in front of a statement that change how long a connection waits for its answer. */
+export const BRIEF = '/* brief */';
+/** Without a limit, until the transaction ends: migrations, and waiting for another node that runs them. */
+export const PATIENT = '/* patient */';
+
+/** A statement whose answer takes milliseconds, or does not come at all: the first one of every request. */
+export const brief = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> => sql`${sql.raw(BRIEF)} ${statement}`;
+
 /** Runs steps that belong together, all or none; a deadlock is tried again, three times at most. */
 export async function transact<Result>(
   em: EntityManager,

@@ -16,8 +16,17 @@ import {
   stepOfCode,
 } from '../security/secondFactor.ts';
 import type { SignedInContext } from '../trpc.ts';
-import { isRightCode, isRightPassword, type Moment, openSession } from './signIn.ts';
-import { endSessions, forgetDevices, removeSecondFactor, USER_COLUMNS, type UserRow } from './user.ts';
+import { countFailure, mustBeAllowed } from './attempt.ts';
+import { claimTry, isRightCode, NO_FAILURES, openSecret } from './code.ts';
+import { isRightPassword, type Moment, openSession } from './signIn.ts';
+import {
+  endSessions,
+  forgetDevices,
+  mustBeGoodPassword,
+  removeSecondFactor,
+  USER_COLUMNS,
+  type UserRow,
+} from './user.ts';
 
 /** Who the caller is. */
 export async function whoAmI({ em, caller }: SignedInContext) {
@@ -42,8 +51,10 @@ export async function signOutEverywhere({ em, caller }: SignedInContext): Promis
 
 /** Changes the password. All tokens end with the old one, since any of them may be in wrong hands; the answer has a new one. */
 export async function changePassword(context: SignedInContext, { password, new_password }: PasswordChange) {
-  const { id, password_hash, totp_secret } = await proveIdentity(context, password);
-  const newHash = await hashPassword(new_password);
+  const user = await proveIdentity(context, password);
+  mustBeGoodPassword('new_password', new_password, user);
+  const { id, password_hash, totp_secret } = user;
+  const newHash = await hashPassword(new_password, context.address);
 
   return transact(context.em, async (em) => {
     const changed = await query(
@@ -77,7 +88,7 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
   // Asked again by the statement: another enrolment may have been confirmed while the password was checked.
   const offered = await query(
     context.em,
-    sql`update users set totp_pending_secret = ${secret} where id = ${id} and totp_secret is null returning id`,
+    sql`update users set totp_pending_secret = ${context.secretBox.seal(secret, id)} where id = ${id} and totp_secret is null returning id`,
   );
   if (offered.length === 0) throw badRequest('A second factor is enabled already: drop it first.');
   return { secret, ...(await describeSecret(secret, email)) };
@@ -85,19 +96,21 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
 
 /** Enables the second factor; the recovery codes are shown this once. */
 export async function confirmSecondFactor(context: SignedInContext, { code }: SecondFactorConfirm) {
-  const { em, caller, guessing, address } = context;
+  const { em, caller } = context;
   const [user] = await query(
     em,
-    sql<{ email: string; secret: string | null }>`
-      select email, totp_pending_secret as secret from users where id = ${caller.id}`,
+    sql<{ email: string; sealed: string | null }>`
+      select email, totp_pending_secret as sealed from users where id = ${caller.id}`,
   );
-  const { email, secret } = user!;
-  if (!secret) throw badRequest('No second factor was offered: start with startSecondFactor.');
+  const { email, sealed } = user!;
+  if (!sealed) throw badRequest('No second factor was offered: start with startSecondFactor.');
   // A stolen token must not be enough to enable what the user has given up.
-  await guessing.mustBeAllowed({ email, address });
+  await mustBeAllowed(context, email);
+  const secret = openSecret(context, caller.id, sealed);
+  await claimTry(context, { id: caller.id, email });
   const step = stepOfCode(secret, code);
   if (step === undefined) {
-    await guessing.countFailure({ email, address });
+    await countFailure(context, email, 'wrong code');
     throw invalid({ code: 'is wrong: check the clock of the device' });
   }
 
@@ -105,8 +118,9 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
     const enabled = await query(
       em,
       sql`
-        update users set totp_secret = totp_pending_secret, totp_pending_secret = null, totp_last_step = ${step}, updated_at = now()
-        where id = ${caller.id} and totp_secret is null and totp_pending_secret = ${secret} returning id`,
+        update users set totp_secret = totp_pending_secret, totp_pending_secret = null, totp_last_step = ${step}, ${NO_FAILURES},
+          updated_at = now()
+        where id = ${caller.id} and totp_secret is null and totp_pending_secret = ${sealed} returning id`,
     );
     if (enabled.length === 0) throw badRequest('Another second factor was offered meanwhile: start again.');
     await forgetDevices(em, caller.id);
@@ -136,12 +150,12 @@ export async function renewRecoveryCodes(context: SignedInContext, proof: Second
 
 const noSecondFactor = () => badRequest('No second factor is enabled.');
 
-type Credentials = { id: number; email: string; password_hash: string; totp_secret: string | null };
+type Credentials = { id: number; name: string; email: string; password_hash: string; totp_secret: string | null };
 
 async function proveIdentity(context: SignedInContext, password: string): Promise<Credentials> {
   const [user] = await query(
     context.em,
-    sql<Credentials>`select id, email, password_hash, totp_secret from users where id = ${context.caller.id}`,
+    sql<Credentials>`select id, name, email, password_hash, totp_secret from users where id = ${context.caller.id}`,
   );
   const isRight = await isRightPassword(context, user!.email, password, user!.password_hash);
   if (!isRight) throw invalid({ password: 'is wrong' });

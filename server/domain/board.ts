@@ -9,8 +9,12 @@ import type {
   FullBoard,
   ListedBoard,
 } from '../../shared/board.ts';
+import { MOST_PLACED } from '../../shared/fields.ts';
 import { behind, query, transact } from '../database/query.ts';
+import { badRequest } from '../errors.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 import type { ProjectContext } from '../trpc.ts';
+import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
 import { DERIVED } from './card.ts';
 import { placeRows } from './place.ts';
 import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
@@ -27,22 +31,25 @@ export const COUNTS = sql`
 export async function listBoards({ em, caller }: ProjectContext, { tool_key }: BoardList) {
   const boards = await query(
     em,
-    sql<z.input<typeof ListedBoard>>`
-      select b.*, ${COUNTS}
-      from boards b
-      where b.project_id = ${caller.project.id} and b.deleted_at is null
-        and (${tool_key ?? null}::text is null or b.tool_key = ${tool_key ?? null})
-      order by b.position, b.id`,
+    wholeAnswer(
+      sql<z.input<typeof ListedBoard>>`
+        select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
+        from boards b
+        where b.project_id = ${caller.project.id} and b.deleted_at is null
+          and (${tool_key ?? null}::text is null or b.tool_key = ${tool_key ?? null})`,
+      ['position', 'id'],
+    ),
   );
+  mustFitAnswer(boards[0], 'The boards are too large for one answer. List those of one tool_key.');
   return { boards };
 }
 
-/** A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL puts it together. */
+/** A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL puts it together, unless it is too large. */
 export async function getBoard({ em, caller }: ProjectContext, { id }: { id: number }) {
   const [board] = await query(
     em,
-    sql<z.input<typeof FullBoard> & { project_id: number }>`
-      select b.*, case when b.project_id = ${caller.project.id} then coalesce((
+    sql<z.input<typeof FullBoard> & { project_id: number; is_too_large: boolean }>`
+      select b.*, size.is_too_large, case when b.project_id = ${caller.project.id} and not size.is_too_large then coalesce((
         select json_agg(g order by g.position, g.id) from (
           select g.*, coalesce((
             select json_agg(c order by c.position, c.id) from (
@@ -52,23 +59,38 @@ export async function getBoard({ em, caller }: ProjectContext, { id }: { id: num
             ) c), '[]') as cards
           from groups g where g.board_id = b.id and g.deleted_at is null
         ) g), '[]') end as groups
-      from boards b where b.id = ${id} and b.project_id is not null and b.deleted_at is null`,
+      from boards b cross join lateral (
+        select coalesce(sum(${bytesOf('groups', 'g')} + (
+          select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and c.deleted_at is null)), 0)
+          > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large
+        from groups g where g.board_id = b.id and g.deleted_at is null
+      ) as size
+      where b.id = ${id} and b.project_id is not null and b.deleted_at is null`,
   );
-  return { board: mustBeFound(caller.project, 'boards', board) };
+  mustBeFound(caller.project, 'boards', board);
+  mustFitAnswer(board, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
+
+  return { board: board! };
 }
 
-/** Creates a board in the project, behind the others unless a place was sent. */
+/**
+ * Creates a board in the project, behind the others unless a place was sent. Those who create at the same moment may end a
+ * few above the limit, which does no harm.
+ */
 export async function createBoard({ em, caller: { id, project } }: ProjectContext, input: BoardCreate) {
   const [board] = await query(
     em,
     sql<BoardRow>`
       insert into boards (project_id, platform_id, title, description, tool_key, created_by, position)
-      values (${project.id}, ${project.platform_id}, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${id},
-        coalesce(${input.position ?? null}::int,
-          ${behind(sql`select max(position) from boards where project_id = ${project.id} and deleted_at is null`)}))
+      select ${project.id}, ${project.platform_id}, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${id},
+        coalesce(${input.position ?? null}::int, ${behind(sql`last`)})
+      from (select count(*) as count, max(position) as last from boards where project_id = ${project.id} and deleted_at is null) as others
+      where count < ${MOST_PLACED}
       returning *`,
   );
-  return { board: board! };
+  if (!board) throw badRequest(`A project has at most ${MOST_PLACED} boards.`);
+
+  return { board };
 }
 
 /** Changes what was sent of a board. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { ROLES, type Role } from '../../shared/user.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { brief, type EntityManager, query } from '../database/query.ts';
 import { forbidden, unauthorized } from '../errors.ts';
 import type { Claims } from '../security/tokens.ts';
 
@@ -33,13 +33,13 @@ export async function findCaller(
 ): Promise<Caller | undefined> {
   const [found] = await query(
     em,
-    sql<FoundCaller>`
+    brief(sql<FoundCaller>`
       select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
       from sessions s
       join users u on u.id = s.user_id and u.is_active
       left join projects p on p.is_active and p.id = coalesce(${chosenProjectId ?? null}::int, ${DEFAULT_PROJECT})
       left join members m on m.project_id = p.id and m.user_id = u.id
-      where s.id = ${sessionId}::uuid and s.user_id = ${userId} and s.revoked_at is null and s.expires_at > now()`,
+      where s.id = ${sessionId}::uuid and s.user_id = ${userId} and s.revoked_at is null and s.expires_at > now()`),
   );
   if (!found) return undefined;
 

@@ -1,21 +1,22 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type { CardCreate, CardList, CardMove, CardSnooze, CardUpdate, CreatedCard } from '../../shared/card.ts';
+import type { CardCreate, CardMove, CardSnooze, CardUpdate, CreatedCard } from '../../shared/card.ts';
 import { behind, type EntityManager, query, transact } from '../database/query.ts';
 import type { ProjectContext } from '../trpc.ts';
 import type { ActingProject } from './caller.ts';
-import { readCursor, toPage } from './page.ts';
+import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
 import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
 
 /** Creates a card at the end of its group and of the project. One statement: what it refers to is checked on the way. */
 export async function createCard({ em, caller }: ProjectContext, input: CardCreate) {
   const { project } = caller;
+  const sent = { ...input, description: await cleanDescription(input.description) };
   const [found] = await query(
     em,
     sql<CardRow & ReferencedProjects>`
       with sent as (
-        select * from jsonb_to_record(${JSON.stringify(input)}::jsonb) as sent (title text, description text,
+        select * from jsonb_to_record(${JSON.stringify(sent)}::jsonb) as sent (title text, description text,
           group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
       ), group_found as (
         select g.project_id from groups g, sent
@@ -64,43 +65,17 @@ export async function getCard({ em, caller }: ProjectContext, { id }: { id: numb
   return { card: mustBeFound(caller.project, 'cards', card) };
 }
 
-/** The cards of the project that fit all that was sent, in their order within the project. */
-export async function listCards({ em, caller: { project } }: ProjectContext, { cursor, limit, ...wanted }: CardList) {
-  const [sort_order, id] = readCursor(cursor, 2) ?? [];
-  const conditions = [
-    sql`c.project_id = ${project.id}`,
-    sql`c.deleted_at is null`,
-    id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
-    wanted.group_id != null && sql`c.group_id = ${wanted.group_id}`,
-    wanted.owner_id != null && sql`c.owner_id = ${wanted.owner_id}`,
-    wanted.tag_id != null && sql`c.tag_id = ${wanted.tag_id}`,
-    wanted.status != null && sql`c.status = ${wanted.status}`,
-    wanted.priority != null && sql`c.priority = ${wanted.priority}`,
-    wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
-    wanted.text != null &&
-      sql`concat_ws(' ', c.title, c.short_description, c.description) ilike ${containing(wanted.text)}`,
-  ].filter((condition) => condition !== false);
-
-  const found = await query(
-    em,
-    sql<ProjectCard>`
-      select c.*, ${DERIVED} from cards c where ${sql.join(conditions, sql` and `)}
-      order by c.sort_order, c.id limit ${limit + 1}`,
-  );
-  const { rows: cards, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id]);
-  return { cards, next_cursor };
-}
-
 /** Changes what was sent of a card. */
 export async function updateCard(
   context: ProjectContext,
   { id, title, status, priority, is_active, ...clearable }: CardUpdate,
 ) {
+  const description = await cleanDescription(clearable.description);
   await findRow(context, 'cards', id);
 
   return transact(context.em, async (em) => {
     await checkReferences(em, context.caller.project, clearable);
-    const changes = { ...clearable, ...unlessNull({ title, status, priority, is_active }) };
+    const changes = { ...clearable, description, ...unlessNull({ title, status, priority, is_active }) };
     await changeRow({ ...context, em }, 'cards', id, changes);
     return getCard({ ...context, em }, { id });
   });
@@ -199,15 +174,12 @@ function mustReferTo(
 }
 
 type CardRow = z.input<typeof CreatedCard>;
-type ProjectCard = CardRow & { project_id: number };
+export type ProjectCard = CardRow & { project_id: number };
 
 /** Of a user who exists, but is no member. */
 const NO_PROJECT = 0;
 
-const IS_OVERDUE = sql`coalesce(c.due_date < now() and c.status <> 'closed', false)`;
+export const IS_OVERDUE = sql`coalesce(c.due_date < now() and c.status <> 'closed', false)`;
 
 /** What a card's answer holds beyond its columns; the card is called `c`. */
 export const DERIVED = sql`${IS_OVERDUE} as is_overdue, case when c.tour_key is null then 'regular' else 'tour' end as card_type`;
-
-/** A pattern for `like` in which the text stands for itself. */
-const containing = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;

@@ -3,21 +3,9 @@ import type { Context } from '../context.ts';
 import { type EntityManager, query } from '../database/query.ts';
 import { badRequest } from '../errors.ts';
 import type { OpenedCheckout, Order } from '../payments/provider.ts';
+import { type CheckoutRow, STANDING, type Standing, type SubscriptionStatus } from './checkoutRow.ts';
 import type { PlanRow } from './plan.ts';
 import { closeAtProvider, giveUpOpenCheckouts, markPaid, type Superseded } from './settlement.ts';
-
-export type CheckoutRow = {
-  id: number;
-  reference: string;
-  subscription_id: number;
-  plan_id: number;
-  provider: 'stripe' | 'test';
-  session_id: string | null;
-  checkout_url: string | null;
-  status: 'open' | 'paid' | 'cancelled' | 'expired';
-  price_cents: number;
-  currency: string;
-};
 
 export type CheckoutOrder = {
   subscription_id: number;
@@ -70,7 +58,7 @@ export async function payWithoutProvider(
 ): Promise<{ checkout: CheckoutRow; superseded: Superseded[] }> {
   const superseded = await giveUpOpenCheckouts(em, order);
   const checkout = await addCheckout(em, order);
-  await markPaid(em, checkout, null);
+  await markPaid(em, checkout);
   return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, superseded };
 }
 
@@ -98,17 +86,18 @@ async function askProvider({ em, payments, publicUrl, log }: Context, checkout: 
   );
   try {
     const order = { ...plan!, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
-    const opened = await payments.open(order);
+    const opened = await payments!.open(order);
     await query(
       em,
       sql`
         update checkouts set session_id = ${opened.session_id}, checkout_url = ${opened.checkout_url}, updated_at = now()
         where id = ${id}`,
     );
-    if (!(await isPaid(em, checkout))) return opened;
+    const refusal = refusalOf(await statusOf(em, checkout));
+    if (!refusal) return opened;
     // Whoever paid for another one meanwhile could not close this one: it had no name yet.
     await closeAtProvider({ payments, log }, [opened]);
-    throw paidAlready();
+    throw refusal;
   } catch (error) {
     // The provider may remember a failure by its reference: the next call is to begin with a new one, unless another node got this one open.
     await query(
@@ -121,23 +110,27 @@ async function askProvider({ em, payments, publicUrl, log }: Context, checkout: 
   }
 }
 
-export const paidAlready = () => badRequest('This subscription is paid already.');
+/** Why nobody can pay for a subscription, if so. One that has ended can be paid for anew. */
+export function refusalOf(status: SubscriptionStatus): Error | undefined {
+  if (status === 'paid') return badRequest('This subscription is paid already.');
+  if (status === 'past_due') {
+    return badRequest('A payment for this subscription is due. Settle that one; a second subscription is not opened.');
+  }
+  return undefined;
+}
 
-async function isPaid(em: EntityManager, { subscription_id }: CheckoutRow): Promise<boolean> {
-  const paid = await query(em, sql`select from subscriptions where id = ${subscription_id} and status = 'paid'`);
-  return paid.length > 0;
+async function statusOf(em: EntityManager, { subscription_id }: CheckoutRow): Promise<SubscriptionStatus> {
+  const [subscription] = await query(
+    em,
+    sql<{ status: SubscriptionStatus }>`select status from subscriptions where id = ${subscription_id}`,
+  );
+  return subscription!.status;
 }
 
 const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
 
-/** Whether it can name a checkout of ours. */
-export const isReference = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-
-export type CheckoutView = Pick<
-  CheckoutRow,
-  'reference' | 'provider' | 'checkout_url' | 'status' | 'price_cents' | 'currency'
-> &
-  Pick<PlanRow, 'product' | 'plan' | 'period'>;
+export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkout_url' | 'price_cents' | 'currency'> &
+  Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | Standing };
 
 /** What the page of a checkout shows. Whoever knows its reference may see it. */
 export async function viewCheckout(em: EntityManager, reference: string): Promise<CheckoutView | undefined> {
@@ -145,7 +138,8 @@ export async function viewCheckout(em: EntityManager, reference: string): Promis
     em,
     sql<CheckoutView>`
       select c.reference, c.provider, c.checkout_url, c.price_cents, c.currency, p.product, p.plan, p.period,
-        case when c.status = 'open' and c.expires_at <= now() then 'expired' else c.status end as status
+        case when c.status = 'open' and c.expires_at <= now() then 'expired'
+          when c.status = 'paid' then ${STANDING} else c.status end as status
       from checkouts c join plans p on p.id = c.plan_id where c.reference = ${reference}::uuid`,
   );
   return checkout;

@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type { Comment, CommentCreate, CommentList, CommentThread } from '../../shared/comment.ts';
+import type { Comment, CommentCreate, CommentList, CommentThread, ReplyList } from '../../shared/comment.ts';
 import { query, transact } from '../database/query.ts';
 import { forbidden, invalid } from '../errors.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { readCursor, toPage } from './page.ts';
+import { bytesOf, cutToAnswer } from './answerSize.ts';
+import { readCursor, toCursor, toPage } from './page.ts';
 import { changeRow, findRow, lockProject, mustBeFound } from './row.ts';
 
 type CommentRow = z.input<typeof Comment>;
@@ -38,16 +40,19 @@ export async function createComment(
   return { comment: found! };
 }
 
-/** The comments of a card as threads, oldest first: each with all that was replied below it. */
+/** How many replies a thread brings along. */
+const FIRST_REPLIES = 100;
+
+/** The comments of a card as threads, oldest first: each with the first that were replied below it. */
 export async function listComments(context: ProjectContext, { card_id, cursor, limit }: CommentList) {
   await findRow(context, 'cards', card_id);
 
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
     context.em,
-    sql<z.input<typeof CommentThread>>`
+    sql<Omit<z.input<typeof CommentThread>, 'replies_next_cursor'> & { found: number }>`
       with recursive root as (
-        select * from comments
+        select id from comments
         where card_id = ${card_id} and parent_comment_id is null and deleted_at is null and id > ${after}
         order by id limit ${limit + 1}
       ), thread (root_id, id) as (
@@ -55,14 +60,53 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
         union all
         select thread.root_id, reply.id from comments reply join thread on reply.parent_comment_id = thread.id
         where reply.deleted_at is null
+      ), numbered as (
+        select root_id, id, row_number() over (partition by root_id order by id <> root_id, id) - 1 as place,
+          count(*) over (partition by root_id) - 1 as replies_count
+        from thread
+      ), sized as (
+        select n.*, sum(${bytesOf('comments', 'c')}) over (order by n.root_id, n.place) - ${bytesOf('comments', 'c')} as bytes_before
+        from numbered n join comments c on c.id = n.id where n.place <= ${FIRST_REPLIES}
+      ), answered as (
+        select * from sized where bytes_before < ${sql.lit(LARGEST_ANSWER_BYTES)}
+      ), replies as (
+        select a.root_id, json_agg(reply order by reply.id) as replies
+        from answered a join comments reply on reply.id = a.id where a.place > 0 group by a.root_id
       )
-      select root.*, coalesce((
-        select json_agg(reply order by reply.id) from thread join comments reply on reply.id = thread.id
-        where thread.root_id = root.id and thread.id <> root.id), '[]') as replies
-      from root order by root.id`,
+      select c.*, a.replies_count::int, coalesce(r.replies, '[]') as replies, (select count(*)::int from root) as found
+      from answered a join comments c on c.id = a.id left join replies r on r.root_id = a.id
+      where a.place = 0 order by c.id`,
   );
-  const { rows: threads, next_cursor } = toPage(found, limit, ({ id }) => [id]);
+  const { rows, next_cursor } = toPage(found, limit, ({ id }) => [id], found[0]?.found);
+  const threads = rows.map((thread) => ({ ...thread, replies_next_cursor: cursorForReplies(thread) }));
   return { threads, next_cursor };
+}
+
+function cursorForReplies({ replies, replies_count }: { replies: { id: number }[]; replies_count: number }) {
+  return replies.length < replies_count ? toCursor([replies.at(-1)?.id ?? 0]) : null;
+}
+
+/** What was replied below a comment, at any depth, oldest first. */
+export async function listReplies(context: ProjectContext, { id, cursor, limit }: ReplyList) {
+  await findRow(context, 'comments', id);
+
+  const [after] = readCursor(cursor, 1) ?? [0];
+  const found = await query(
+    context.em,
+    cutToAnswer(
+      sql<CommentRow>`
+        with recursive thread (id) as (
+          select ${id}::int
+          union all
+          select reply.id from comments reply join thread on reply.parent_comment_id = thread.id where reply.deleted_at is null
+        )
+        select c.*, ${bytesOf('comments', 'c')} as bytes from thread join comments c on c.id = thread.id
+        where c.id <> ${id} and c.id > ${after} order by c.id limit ${limit + 1}`,
+      ['id'],
+    ),
+  );
+  const { rows: replies, next_cursor } = toPage(found, limit, (reply) => [reply.id], found[0]?.found);
+  return { replies, next_cursor };
 }
 
 /** Marks a comment as read; the first time counts. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
+import { MOST_PLACED } from '../../shared/fields.ts';
 import type { Group, GroupCreate, GroupReorder, GroupUpdate } from '../../shared/group.ts';
 import { behind, query, transact } from '../database/query.ts';
 import { badRequest } from '../errors.ts';
@@ -14,23 +15,26 @@ export async function createGroup({ em, caller }: ProjectContext, { board_id, ..
   const { project } = caller;
   const [found] = await query(
     em,
-    sql<GroupRow & { found_in: number }>`
+    sql<(GroupRow | { id: null }) & { found_in: number }>`
       with board as (
         select id, project_id from boards where id = ${board_id} and project_id is not null and deleted_at is null for share
       ), created as (
         insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
         select ${project.id}, ${project.platform_id}, board.id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
           ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
-          coalesce(${input.position ?? null}::int,
-            ${behind(sql`select max(position) from groups where board_id = board.id and deleted_at is null`)})
-        from board where board.project_id = ${project.id}
+          coalesce(${input.position ?? null}::int, ${behind(sql`others.last`)})
+        from board cross join lateral (
+          select count(*) as count, max(position) as last from groups where board_id = board.id and deleted_at is null
+        ) as others
+        where board.project_id = ${project.id} and others.count < ${MOST_PLACED}
         returning *
       )
       select created.*, board.project_id as found_in from board left join created on true`,
   );
   mustBeFound(project, 'boards', found && { project_id: found.found_in });
+  if (found!.id === null) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
 
-  return { group: found! };
+  return { group: found as GroupRow };
 }
 
 /** Changes what was sent of a group. */

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { Board } from '../../shared/board.ts';
+import { MOST_PLACED } from '../../shared/fields.ts';
 import type {
   MasterBoard,
   MasterBoardCreate,
@@ -10,7 +11,9 @@ import type {
   SyncPreview,
 } from '../../shared/master.ts';
 import { behind, type EntityManager, query, transact } from '../database/query.ts';
+import { badRequest } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
+import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
 import { COUNTS } from './board.ts';
 import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
 import { unlessNull } from './row.ts';
@@ -23,10 +26,13 @@ type BoardRow = z.input<typeof Board>;
 export async function listMasterBoards({ em }: SignedInContext) {
   const boards = await query(
     em,
-    sql<z.input<typeof MasterBoard>>`
-      select b.*, ${COUNTS}
-      from boards b where b.is_master and b.deleted_at is null order by b.position, b.id`,
+    wholeAnswer(
+      sql<z.input<typeof MasterBoard>>`
+        select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes from boards b where b.is_master and b.deleted_at is null`,
+      ['position', 'id'],
+    ),
   );
+  mustFitAnswer(boards[0], 'The master boards are too large for one answer. Shorten their descriptions.');
   return { boards };
 }
 
@@ -36,11 +42,15 @@ export async function createMasterBoard({ em, caller }: SignedInContext, input: 
     em,
     sql<BoardRow>`
       insert into boards (is_master, title, description, tool_key, created_by, position)
-      values (true, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${caller.id},
-        coalesce(${input.position ?? null}::int, ${behind(sql`select max(position) from boards where is_master and deleted_at is null`)}))
+      select true, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${caller.id},
+        coalesce(${input.position ?? null}::int, ${behind(sql`last`)})
+      from (select count(*) as count, max(position) as last from boards where is_master and deleted_at is null) as others
+      where count < ${MOST_PLACED}
       returning *`,
   );
-  return { board: board! };
+  if (!board) throw badRequest(`There are at most ${MOST_PLACED} master boards.`);
+
+  return { board };
 }
 
 /** Changes what was sent of a master board; its copies stay as they are. */

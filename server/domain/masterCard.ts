@@ -10,10 +10,10 @@ import type {
   PushPreview,
 } from '../../shared/master.ts';
 import { behind, type EntityManager, query, transact } from '../database/query.ts';
-import { badRequest, invalid } from '../errors.ts';
-import { refuseHtml, sanitizeHtml } from '../security/html.ts';
+import { badRequest } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { DERIVED } from './card.ts';
+import { cleanDescription } from './description.ts';
 import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
 import { unlessNull } from './row.ts';
 import { applyTemplate, applyTemplateWithin, lockTemplate, previewTemplate } from './template.ts';
@@ -24,7 +24,7 @@ type GroupRow = { id: number; board_id: number };
 
 /** Creates a master card at the end of its group and, if asked to, brings it to the projects: both, or neither. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
-  const description = cleanHtml(input.description);
+  const description = await cleanDescription(input.description);
   const { board_id } = await findMaster<GroupRow>(context.em, 'groups', input.group_id);
 
   return transact(context.em, async (em) => {
@@ -53,7 +53,7 @@ export async function updateMasterCard(
   context: SignedInContext,
   { id, title, status, is_active, priority, unique_identifier, ...clearable }: MasterCardUpdate,
 ) {
-  const description = cleanHtml(clearable.description);
+  const description = await cleanDescription(clearable.description);
   await changeMaster(context.em, 'cards', id, {
     ...clearable,
     description,
@@ -134,12 +134,4 @@ async function cardTemplate(em: EntityManager, id: number): Promise<Template> {
       select b.id, b.tool_key from groups g join boards b on b.id = g.board_id where g.id = ${group_id}`,
   );
   return { board_id: board!.id, tool_key: board!.tool_key, cards: 1, card: { id, group_id } };
-}
-
-/** Absent stays absent, and null null. */
-function cleanHtml(description: string | null | undefined): string | null | undefined {
-  if (description == null) return description;
-  const refused = refuseHtml(description);
-  if (refused) throw invalid({ description: refused });
-  return sanitizeHtml(description);
 }

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
+import { MOST_PLACED } from '../../shared/fields.ts';
 import type { Group } from '../../shared/group.ts';
 import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
 import { behind, query, transact } from '../database/query.ts';
-import { invalid } from '../errors.ts';
+import { badRequest, invalid } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
 import { unlessNull } from './row.ts';
@@ -24,11 +25,14 @@ export async function createMasterGroup(
       em,
       sql<GroupRow>`
         insert into groups (is_master, board_id, title, description, created_by, position)
-        values (true, ${board_id}, ${title}, ${description ?? null}, ${caller.id},
-          ${behind(sql`select max(position) from groups where board_id = ${board_id} and deleted_at is null`)})
+        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${behind(sql`last`)}
+        from (select count(*) as count, max(position) as last from groups where board_id = ${board_id} and deleted_at is null) as others
+        where count < ${MOST_PLACED}
         returning *`,
     );
-    return { group: group! };
+    if (!group) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
+
+    return { group };
   });
 }
 

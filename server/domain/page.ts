@@ -11,7 +11,6 @@ export function readCursor(cursor: string | null | undefined, length: number): n
 
 const Cursor = z
   .string()
-  .max(100)
   .transform((text, context) => {
     try {
       return JSON.parse(Buffer.from(text, 'base64url').toString());
@@ -22,13 +21,16 @@ const Cursor = z
   })
   .pipe(z.array(z.int32()));
 
-/** One row more than asked for was looked up: it tells whether there is a next page. */
+/** One row more than asked for was looked up: it tells whether there is a next page. `found` counts rows that were cut off, too. */
 export function toPage<Row>(
   rows: Row[],
   limit: number,
   keyOf: (row: Row) => number[],
+  found = rows.length,
 ): { rows: Row[]; next_cursor: string | null } {
   const page = rows.slice(0, limit);
-  const last = rows.length > limit ? page.at(-1) : undefined;
-  return { rows: page, next_cursor: last ? Buffer.from(JSON.stringify(keyOf(last))).toString('base64url') : null };
+  const last = found > page.length ? page.at(-1) : undefined;
+  return { rows: page, next_cursor: last ? toCursor(keyOf(last)) : null };
 }
+
+export const toCursor = (key: number[]): string => Buffer.from(JSON.stringify(key)).toString('base64url');

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type EntityManager, query, transact } from '../database/query.ts';
-import type { Settlement } from '../payments/provider.ts';
-import type { CheckoutRow } from './checkout.ts';
+import type { Session, Settlement } from '../payments/provider.ts';
+import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout } from './checkoutRow.ts';
+import { followCheckouts, setFlag } from './standing.ts';
 
 /**
  * Carries out how a checkout ended. The same again changes nothing, and neither does the end of one that was paid, in
@@ -10,11 +11,18 @@ import type { CheckoutRow } from './checkout.ts';
  */
 export async function settleCheckout(
   { em, payments, log }: Pick<Context, 'em' | 'payments' | 'log'>,
-  { reference, session_id, outcome }: Settlement,
+  { reference, session, outcome, at }: Settlement,
 ): Promise<void> {
   const superseded = await transact(em, async (em) => {
-    const checkout = await lockCheckout(em, reference);
-    if (!checkout || checkout.status === 'paid') return [];
+    const checkout = await lockCheckout(em, hasReference(reference));
+    if (!checkout) return [];
+    const differences = session ? differencesOf(checkout, session) : [];
+    if (differences.length > 0) {
+      log.error({ checkout: checkout.id, outcome, differences }, 'A payment does not match its checkout: not counted.');
+      return [];
+    }
+
+    if (checkout.status === 'paid') return [];
     // On the test checkout nobody has paid before this: one that was given up meanwhile takes no payment.
     if (checkout.provider === 'test' && checkout.status !== 'open') return [];
     if (outcome !== 'paid') {
@@ -25,11 +33,47 @@ export async function settleCheckout(
       return [];
     }
 
-    const isFirst = await markPaid(em, checkout, session_id);
-    if (!isFirst) log.warn({ checkout: checkout.id }, 'A subscription was paid for twice: give one payment back.');
+    if (session) await startCharging(em, checkout, session, at);
+    await markPaid(em, checkout);
+    if (checkout.subscription_status === 'paid' || checkout.subscription_status === 'past_due') {
+      log.warn({ checkout: checkout.id }, 'A subscription was paid for twice: give one payment back.');
+    }
     return giveUpOpenCheckouts(em, checkout);
   });
   await closeAtProvider({ payments, log }, superseded);
+}
+
+/** Where the process ended before it was told the name of the session, reference, amount and currency decide. */
+function differencesOf(checkout: CheckoutRow, session: Session): object[] {
+  return (['session_id', 'price_cents', 'currency'] as const)
+    .filter((field) => checkout[field] !== session[field] && !(field === 'session_id' && checkout.session_id === null))
+    .map((field) => ({ field, expected: checkout[field], received: session[field] }));
+}
+
+/** Keeps the provider's names, and that the first payment is made. What was heard of an earlier attempt to pay no longer counts. */
+async function startCharging(
+  em: EntityManager,
+  { id, provider_subscription_id: attempt }: LockedCheckout,
+  { session_id, provider_subscription_id }: Session,
+  at: Date,
+): Promise<void> {
+  await query(
+    em,
+    sql`
+      update checkouts set session_id = ${session_id},
+        provider_subscription_id = coalesce(${provider_subscription_id}::text, provider_subscription_id)
+      where id = ${id}`,
+  );
+  if (attempt !== null && provider_subscription_id !== null && attempt !== provider_subscription_id) {
+    await query(
+      em,
+      sql`
+        update checkouts set ended_at = null, is_past_due = false, past_due_changed_at = null, is_disputed = false,
+          disputed_changed_at = null
+        where id = ${id}`,
+    );
+  }
+  await setFlag(em, { id }, 'renewed', at);
 }
 
 /** What the provider calls a checkout that was given up; null if it does not know of it. */
@@ -50,35 +94,11 @@ export async function closeAtProvider(
 ): Promise<void> {
   for (const { session_id } of superseded) {
     if (session_id === null) continue;
-    await payments.close(session_id).catch((error) => log.warn(error, 'A checkout could not be closed.'));
+    await payments?.close(session_id).catch((error) => log.warn(error, 'A checkout could not be closed.'));
   }
 }
 
-/** The subscription first, as whoever opens a checkout does. */
-async function lockCheckout(em: EntityManager, reference: string): Promise<CheckoutRow | undefined> {
-  await query(
-    em,
-    sql`
-      select from subscriptions where id = (select subscription_id from checkouts where reference = ${reference}::uuid)
-      for update`,
-  );
-  const [checkout] = await query(em, sql<CheckoutRow>`select * from checkouts where reference = ${reference}::uuid`);
-  return checkout;
-}
-
-/** Whether it was what made the subscription a paid one. */
-export async function markPaid(em: EntityManager, checkout: CheckoutRow, sessionId: string | null): Promise<boolean> {
-  await query(
-    em,
-    sql`
-      update checkouts set status = 'paid', session_id = coalesce(session_id, ${sessionId}::text), updated_at = now()
-      where id = ${checkout.id}`,
-  );
-  const paid = await query(
-    em,
-    sql`
-      update subscriptions set status = 'paid', plan_id = ${checkout.plan_id}, paid_at = now(), updated_at = now()
-      where id = ${checkout.subscription_id} and status = 'trial' returning id`,
-  );
-  return paid.length > 0;
+export async function markPaid(em: EntityManager, checkout: CheckoutRow): Promise<void> {
+  await query(em, sql`update checkouts set status = 'paid', updated_at = now() where id = ${checkout.id}`);
+  await followCheckouts(em, checkout);
 }

@@ -1,18 +1,19 @@
 import { sql } from 'kysely';
 import type { Authenticate, AuthenticatedUser } from '../../shared/user.ts';
 import type { Context } from '../context.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { brief, query } from '../database/query.ts';
 import { unauthorized } from '../errors.ts';
 import { isPassword } from '../security/passwords.ts';
-import { hashRecoveryCode, stepOfCode } from '../security/secondFactor.ts';
+import { countFailure, mustBeAllowed } from './attempt.ts';
+import { isRightCode } from './code.ts';
 
 /** Signs a user in: checks the password and, where there is one, the second factor, and opens a session, whose token later calls carry. */
 export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
   const [user] = await query(
     context.em,
-    sql<UserRow>`
+    brief(sql<UserRow>`
       select id, name, email, language, superadmin, superadmin_billing, enable_ai, password_hash, totp_secret
-      from users where lower(email) = lower(${sent.email}) and is_active`,
+      from users where lower(email) = lower(${sent.email}) and is_active`),
   );
   const isRight = await isRightPassword(context, sent.email, sent.password, user?.password_hash);
   if (!user || !isRight) throw unauthorized(WRONG);
@@ -40,55 +41,19 @@ export type UserRow = Omit<AuthenticatedUser, 'token' | 'needs_code__regeneratio
   totp_secret: string | null;
 };
 
-/** Checks a password, and counts a wrong one: whoever guesses is slowed down. */
+/** Checks a password, and counts a wrong one. */
 export async function isRightPassword(
-  { guessing, address }: Context,
+  context: Context,
   email: string,
   password: string,
   hash: string | undefined,
 ): Promise<boolean> {
-  const attempt = { email, address };
-  await guessing.mustBeAllowed(attempt);
-  const isRight = await isPassword(password, hash);
+  await mustBeAllowed(context, email);
+  const isRight = await isPassword(password, hash, context.address);
   // Others may have failed while this one waited for its turn.
-  await guessing.mustBeAllowed(attempt);
-  if (!isRight) await guessing.countFailure(attempt);
+  await mustBeAllowed(context, email);
+  if (!isRight) await countFailure(context, email, hash === undefined ? 'unknown account' : 'wrong password');
   return isRight;
-}
-
-type CodeOwner = Pick<UserRow, 'id' | 'email' | 'totp_secret'>;
-
-/** Uses a code up, and counts a wrong one. Each code works once, whoever is first. */
-export async function isRightCode(
-  { em, guessing, address }: Context,
-  user: CodeOwner,
-  { code, is_recovery }: { code: string; is_recovery?: boolean | null },
-): Promise<boolean> {
-  const isRight = is_recovery ? await useRecoveryCode(em, user, code) : await useTotpCode(em, user, code);
-  if (!isRight) await guessing.countFailure({ email: user.email, address });
-  return isRight;
-}
-
-async function useRecoveryCode(em: EntityManager, { id }: CodeOwner, code: string): Promise<boolean> {
-  const used = await query(
-    em,
-    sql`
-      update recovery_codes set used_at = now()
-      where user_id = ${id} and code_hash = ${hashRecoveryCode(code)} and used_at is null returning id`,
-  );
-  return used.length > 0;
-}
-
-async function useTotpCode(em: EntityManager, { id, totp_secret }: CodeOwner, code: string): Promise<boolean> {
-  const step = totp_secret === null ? undefined : stepOfCode(totp_secret, code);
-  if (step === undefined) return false;
-  const used = await query(
-    em,
-    sql`
-      update users set totp_last_step = ${step}
-      where id = ${id} and totp_secret = ${totp_secret} and totp_last_step < ${step} returning id`,
-  );
-  return used.length > 0;
 }
 
 /** In the words of the database, which knows `now` too: its clock alone counts the days. */

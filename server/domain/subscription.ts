@@ -9,9 +9,11 @@ import type {
 } from '../../shared/subscription.ts';
 import type { Provisioning } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
-import { invalid, notFound } from '../errors.ts';
+import { badRequest, invalid, notFound } from '../errors.ts';
+import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { addCheckout, findOpenCheckout, openAtProvider, paidAlready, payWithoutProvider } from './checkout.ts';
+import { addCheckout, findOpenCheckout, openAtProvider, payWithoutProvider, refusalOf } from './checkout.ts';
+import type { SubscriptionStatus } from './checkoutRow.ts';
 import { readCursor, toPage } from './page.ts';
 import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
@@ -19,7 +21,7 @@ import { closeAtProvider } from './settlement.ts';
 type SubscriptionRow = z.input<typeof Subscription>;
 
 /**
- * Opens the checkout that makes a trial, active or expired, a paid subscription. While one for the same choice is open, it
+ * Opens the checkout that makes a trial, active or expired, or a subscription that has ended, a paid one. While one for the same choice is open, it
  * is answered again; a plan that costs nothing is activated at once.
  */
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
@@ -29,10 +31,13 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   const { checkout, superseded } = await transact(em, async (em) => {
     const subscription = await lockSubscription(em, caller.project.platform_id, choice.product);
     if (!subscription) throw notFound('There is no subscription for this product.');
-    if (subscription.status === 'paid') throw paidAlready();
+    const refusal = refusalOf(subscription.status);
+    if (refusal) throw refusal;
 
-    const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider: payments.name };
+    const provider = payments?.name ?? 'none';
+    const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider } as const;
     if (plan.price_cents === 0) return payWithoutProvider(em, order, context.publicUrl);
+    if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
     return { checkout: (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order)), superseded: [] };
   });
   await closeAtProvider(context, superseded);
@@ -42,7 +47,7 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   return { checkout_url: checkout_url!, session_id, subscription_id: checkout.subscription_id };
 }
 
-/** Starts a trial of a platform, or moves its end. */
+/** Starts a trial of a platform, or moves its end; one whose paid subscription has ended gets a new trial. */
 export async function setTrial({ em }: Provisioning, { platform_id, product, days }: TrialSet) {
   const [known] = await query(em, sql`select from plans where product = ${product} limit 1`);
   if (!known) throw invalid({ product: 'names no product: put its plans into the catalogue first' });
@@ -52,14 +57,15 @@ export async function setTrial({ em }: Provisioning, { platform_id, product, day
     sql<{ id: number }>`
       insert into subscriptions (platform_id, product, status, trial_ends_at)
       values (${platform_id}, ${product}, 'trial', now() + make_interval(days => ${days}))
-      on conflict (platform_id, product) do update set trial_ends_at = excluded.trial_ends_at, updated_at = now()
-        where subscriptions.status = 'trial'
+      on conflict (platform_id, product) do update set status = 'trial', plan_id = null, paid_at = null,
+        trial_ends_at = excluded.trial_ends_at, updated_at = now()
+        where subscriptions.status in ('trial', 'ended')
       returning id`,
   );
   const [trial] = await orRefuse(set, {
     subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
-  if (!trial) throw paidAlready();
+  if (!trial) throw badRequest('This subscription is paid already, or a payment for it is due.');
   const [subscription] = await query(em, sql<SubscriptionRow>`${SUBSCRIPTION} where s.id = ${trial.id}`);
   return { subscription: subscription! };
 }
@@ -84,7 +90,7 @@ const SUBSCRIPTION = sql`
 async function lockSubscription(em: EntityManager, platformId: number, product: string) {
   const [subscription] = await query(
     em,
-    sql<{ id: number; status: 'trial' | 'paid' }>`
+    sql<{ id: number; status: SubscriptionStatus }>`
       select id, status from subscriptions where platform_id = ${platformId} and product = ${product} for update`,
   );
   return subscription;

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import type { ProjectOutcome, TemplateRun, TemplateRunList, TemplateRunReport } from '../../shared/master.ts';
 import type { Page } from '../../shared/paging.ts';
 import { type EntityManager, query, transact } from '../database/query.ts';
-import { notFound } from '../errors.ts';
+import { notFound, tooManyRequests } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
 import { copyStatement, previewStatement, type Template } from './templateStatement.ts';
@@ -16,15 +16,25 @@ export type Applied = { projects_with_access: number; projects_skipped: number; 
  * that a run that is cut off leaves no project half done, and others are served in between. What a project has, or has
  * deleted, is left alone. Returns what it did; the history keeps it.
  */
-export async function applyTemplate({ em, caller, isEmbedded }: SignedInContext, template: Template): Promise<Applied> {
+export async function applyTemplate(
+  { em, caller, isEmbedded, isStopping }: SignedInContext,
+  template: Template,
+): Promise<Applied> {
   const run = await beginRun(em, caller.id, template);
-  let after: number | null = 0;
-  while (after !== null) {
-    after = await transact(em, (em) => applyToNextProjects(em, template, run, after!, isEmbedded));
-    // The embedded database works in this very thread: give others the time for a request of theirs.
-    if (isEmbedded) await setTimeout(PAUSE_MILLISECONDS);
+  try {
+    let after: number | null = 0;
+    while (after !== null) {
+      if (isStopping()) throw tooManyRequests('The service is about to stop. Run this again: what is done stays.', 5);
+      after = await transact(em, (em) => applyToNextProjects(em, template, run, after!, isEmbedded));
+      // The embedded database works in this very thread: give others the time for a request of theirs.
+      if (isEmbedded) await setTimeout(PAUSE_MILLISECONDS);
+    }
+    return await finishRun(em, run);
+  } catch (error) {
+    // Where the database is out of reach, the run is told to be interrupted by its lack of progress.
+    await interruptRuns(em, sql`id = ${run}`).catch(() => undefined);
+    throw error;
   }
-  return finishRun(em, run);
 }
 
 /** The same within a transaction that is under way, for a template that is made in it. */
@@ -53,7 +63,8 @@ export async function listTemplateRuns({ em }: SignedInContext, { board_id, curs
   const found = await query(
     em,
     sql<z.input<typeof TemplateRun>>`
-      select r.*, b.title as board_title, c.title as card_title, u.name as user_name
+      select r.id, r.kind, r.board_id, r.card_id, r.user_id, r.started_at, r.finished_at, ${INTERRUPTED_AT} as interrupted_at,
+        r.projects_with_access, r.projects_skipped, r.projects_changed, r.cards_added, r.cards_updated, b.title as board_title, c.title as card_title, u.name as user_name
       from template_runs r join boards b on b.id = r.board_id
       left join cards c on c.id = r.card_id left join users u on u.id = r.user_id
       where (${before}::int is null or r.id < ${before}::int) and (${board_id ?? null}::int is null or r.board_id = ${board_id ?? null}::int)
@@ -108,11 +119,29 @@ async function beginRun(em: EntityManager, userId: number, { board_id, card }: T
   return run!.id;
 }
 
+/**
+ * A run that made no progress for three minutes has lost its node: a step of it takes two at most. One that was merely held
+ * up shows as running again with its next step. The database's clock alone counts.
+ */
+const INTERRUPTED_AT = sql`coalesce(r.interrupted_at,
+  case when r.finished_at is null and r.progressed_at < now() - interval '3 minutes' then r.progressed_at end)`;
+
+/** Marks runs that have not ended as interrupted, at their last progress. */
+async function interruptRuns(em: EntityManager, which: RawBuilder<unknown>): Promise<void> {
+  await query(
+    em,
+    sql`update template_runs set interrupted_at = progressed_at where ${which} and finished_at is null and interrupted_at is null`,
+  );
+}
+
+/** On the embedded database, which one process has to itself: what runs at its start was left by one that is gone. */
+export const interruptAllRuns = (em: EntityManager) => interruptRuns(em, sql`true`);
+
 async function finishRun(em: EntityManager, run: number): Promise<Applied> {
   const [finished] = await query(
     em,
     sql<Applied>`
-      update template_runs r set finished_at = now(), projects_with_access = o.with_access, projects_skipped = o.skipped,
+      update template_runs r set finished_at = now(), interrupted_at = null, projects_with_access = o.with_access, projects_skipped = o.skipped,
         projects_changed = o.changed, cards_added = o.cards_added, cards_updated = o.cards_updated
       from (
         select count(*) filter (where reason is distinct from 'no_access') as with_access,
@@ -143,6 +172,8 @@ async function applyToNextProjects(
   const rowsAtOnce = isEmbedded ? ROWS_AT_ONCE.embedded : ROWS_AT_ONCE.server;
   const projectsAtOnce = Math.max(1, Math.floor(rowsAtOnce / Math.max(1, template.cards)));
 
+  // Before it waits for anything: one lock order prevents deadlocks.
+  await query(em, sql`update template_runs set progressed_at = now(), interrupted_at = null where id = ${run}`);
   await lockTemplate(em, template.board_id);
   const projects = await query(
     em,

@@ -4,7 +4,9 @@ import type { User, UserCreate, UserList, UserUpdate } from '../../shared/user.t
 import type { Provisioning } from '../context.ts';
 import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
+import { refusePassword } from '../security/commonPasswords.ts';
 import { hashPassword } from '../security/passwords.ts';
+import { NO_FAILURES } from './code.ts';
 import { readCursor, toPage } from './page.ts';
 import { assignments, unlessNull } from './row.ts';
 
@@ -21,8 +23,9 @@ const REFUSALS = {
   users_default_project_id_foreign: () => invalid({ default_project_id: 'names no project' }),
 };
 
-export async function createUser({ em }: Provisioning, { password, ...fields }: UserCreate) {
-  const user = { ...unlessNull(fields), password_hash: await hashPassword(password) };
+export async function createUser({ em, address }: Provisioning, { password, ...fields }: UserCreate) {
+  mustBeGoodPassword('password', password, fields);
+  const user = { ...unlessNull(fields), password_hash: await hashPassword(password, address) };
   const inserted = query(
     em,
     sql<UserRow>`
@@ -35,10 +38,10 @@ export async function createUser({ em }: Provisioning, { password, ...fields }: 
 
 /** Changes what was sent of a user. Whoever gets another password, or is deactivated, is signed out everywhere. */
 export async function updateUser(
-  { em }: Provisioning,
+  { em, address }: Provisioning,
   { id, password, language, default_project_id, ...fields }: UserUpdate,
 ) {
-  const password_hash = password == null ? undefined : await hashPassword(password);
+  const password_hash = password == null ? undefined : await hashPassword(password, address);
   const changes = { ...unlessNull(fields), language, default_project_id, password_hash };
 
   return transact(em, async (em) => {
@@ -48,9 +51,18 @@ export async function updateUser(
     );
     const [user] = await orRefuse(updated, REFUSALS);
     if (!user) throw unknownUser();
+    if (password != null) mustBeGoodPassword('password', password, user);
     if (password_hash !== undefined || fields.is_active === false) await endSessions(em, id);
+    // Whoever guessed codes knew the old password.
+    if (password_hash !== undefined) await query(em, sql`update users set ${NO_FAILURES} where id = ${id}`);
     return { user };
   });
+}
+
+/** Refuses what is easily guessed, for the field that it was sent in. */
+export function mustBeGoodPassword(field: string, password: string, user: { email: string; name: string }): void {
+  const reason = refusePassword(password, user);
+  if (reason) throw invalid({ [field]: reason });
 }
 
 /** Users in the order in which they were created. */
@@ -90,7 +102,7 @@ export async function removeSecondFactor(em: EntityManager, userId: number): Pro
   await transact(em, async (em) => {
     await query(
       em,
-      sql`update users set totp_secret = null, totp_pending_secret = null, updated_at = now() where id = ${userId}`,
+      sql`update users set totp_secret = null, totp_pending_secret = null, ${NO_FAILURES}, updated_at = now() where id = ${userId}`,
     );
     await query(em, sql`delete from recovery_codes where user_id = ${userId}`);
     await forgetDevices(em, userId);

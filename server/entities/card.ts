@@ -62,6 +62,7 @@ export const Card = defineEntity({
       where: `group_id is null and ${LIVE}`,
     },
     { name: 'cards_tour_index', properties: ['project_id'], where: `tour_key is not null and ${LIVE}` },
+    { name: 'cards_copies_index', properties: ['project_id'], where: `master_card_id is not null and ${LIVE}` },
     { properties: ['owner_id'], where: 'owner_id is not null' },
     { properties: ['tag_id'], where: 'tag_id is not null' },
   ],

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { PERIODS } from '../../shared/subscription.ts';
+import { PERIODS, SUBSCRIPTION_STATUSES } from '../../shared/subscription.ts';
 import { created, identity, moment, refersTo } from './columns.ts';
 import { Platform } from './platform.ts';
 import { User } from './user.ts';
@@ -22,7 +22,7 @@ export const Plan = defineEntity({
   uniques: [{ properties: ['product', 'plan', 'period'] }],
 });
 
-/** A platform's subscription to a product: a trial until `plan_id` is paid for. */
+/** A platform's subscription to a product: a trial until `plan_id` is paid for, then as its paid checkouts stand. */
 export const Subscription = defineEntity({
   name: 'Subscription',
   tableName: 'subscriptions',
@@ -30,7 +30,7 @@ export const Subscription = defineEntity({
     id: identity(),
     platform_id: () => refersTo(Platform, 'platform_id'),
     product: p.text(),
-    status: p.enum(['trial', 'paid']),
+    status: p.enum([...SUBSCRIPTION_STATUSES]),
     trial_ends_at: moment(),
     plan_id: () => refersTo(Plan, 'plan_id').nullable(),
     paid_at: moment().nullable(),
@@ -39,7 +39,7 @@ export const Subscription = defineEntity({
   checks: [
     {
       name: 'subscriptions_paid_check',
-      expression: `(status = 'paid') = (plan_id is not null) and (status = 'paid') = (paid_at is not null)`,
+      expression: `(status = 'trial') = (plan_id is null) and (status = 'trial') = (paid_at is null)`,
     },
   ],
   indexes: [{ properties: ['plan_id'] }],
@@ -59,10 +59,21 @@ export const Checkout = defineEntity({
     /** As the plan cost when it was opened. */
     price_cents: p.integer(),
     currency: p.string().length(3),
-    provider: p.enum(['stripe', 'test']),
+    /** `none` where payments are not set up: for a plan that costs nothing. */
+    provider: p.enum(['stripe', 'test', 'none']),
     /** The provider's own name for it. */
     session_id: p.text().nullable(),
     checkout_url: p.text().nullable(),
+    /** The provider's own name for the subscription that it charges. */
+    provider_subscription_id: p.text().nullable(),
+    /** The last renewal failed; `…_changed_at` is when, by the provider's clock: older news changes nothing. */
+    is_past_due: p.boolean().default(false),
+    past_due_changed_at: moment().nullable(),
+    /** The bank took a payment back, and it is not decided yet. */
+    is_disputed: p.boolean().default(false),
+    disputed_changed_at: moment().nullable(),
+    /** Cancelled, or the money was given back: for good. */
+    ended_at: moment().nullable(),
     status: p.enum(['open', 'paid', 'cancelled', 'expired']).default('open'),
     expires_at: moment().nullable(),
     ...created(),
@@ -71,6 +82,7 @@ export const Checkout = defineEntity({
   uniques: [
     { name: 'checkouts_one_open', properties: ['subscription_id', 'plan_id'], where: `status = 'open'` },
     { name: 'checkouts_session_unique', properties: ['provider', 'session_id'] },
+    { name: 'checkouts_provider_subscription_unique', properties: ['provider', 'provider_subscription_id'] },
     { properties: ['reference'] },
   ],
 });

@@ -6,7 +6,7 @@ import { identity, moment, refersTo } from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
-/** A sync or push; one without `finished_at` runs, or was cut off. */
+/** A sync or push. One that neither ended nor was marked as interrupted runs while it makes progress. */
 export const TemplateRun = defineEntity({
   name: 'TemplateRun',
   tableName: 'template_runs',
@@ -17,14 +17,19 @@ export const TemplateRun = defineEntity({
     card_id: () => refersTo(Card, 'card_id').nullable(),
     user_id: () => refersTo(User, 'user_id').nullable(),
     started_at: moment().defaultRaw('now()'),
+    progressed_at: moment().defaultRaw('now()'),
     finished_at: moment().nullable(),
+    interrupted_at: moment().nullable(),
     projects_with_access: p.integer().default(0),
     projects_skipped: p.integer().default(0),
     projects_changed: p.integer().default(0),
     cards_added: p.integer().default(0),
     cards_updated: p.integer().default(0),
   },
-  checks: [{ name: 'template_runs_kind_card_check', expression: `(kind = 'push') = (card_id is not null)` }],
+  checks: [
+    { name: 'template_runs_kind_card_check', expression: `(kind = 'push') = (card_id is not null)` },
+    { name: 'template_runs_end_check', expression: 'finished_at is null or interrupted_at is null' },
+  ],
   indexes: [{ properties: ['board_id', 'id'] }, { properties: ['card_id'], where: 'card_id is not null' }],
 });
 

@@ -17,12 +17,15 @@ export const User = defineEntity({
     enable_ai: p.boolean().default(false),
     is_active: p.boolean().default(true),
     default_project_id: () => refersTo(Project, 'default_project_id').nullable().deleteRule('set null'),
-    /** Set while the second factor is enabled. */
+    /** Set while the second factor is enabled; encrypted. */
     totp_secret: p.text().nullable(),
-    /** Offered for enrolment, and not confirmed with a code yet. */
+    /** Offered for enrolment, and not confirmed with a code yet; encrypted. */
     totp_pending_secret: p.text().nullable(),
     /** The time step of the newest code that was used: no code works twice. */
     totp_last_step: p.integer().default(0),
+    /** Wrong codes since the last right one, whoever sent them, and until when no more are tried. */
+    totp_failures: p.integer().default(0),
+    totp_blocked_until: moment().nullable(),
     ...created(),
   },
   uniques: [

@@ -3,6 +3,8 @@ import { badRequest } from '../errors.ts';
 
 export const LARGEST_BODY_BYTES = 1024 * 1024;
 export const DEEPEST_BODY = 64;
+/** Parsing more names, all of them different, would stop the event loop for too long. */
+export const MOST_FIELDS = 30_000;
 
 type Take = (text: string, request: FastifyRequest) => unknown;
 
@@ -28,7 +30,9 @@ function mustBeJsonByType({ headers }: FastifyRequest) {
 const OTHER_TYPE = 'Send the body as Content-Type application/json.';
 
 function decode(body: Buffer, deepest: number): string {
-  if (depthOf(body) > deepest) throw badRequest(`The body is nested too deeply: at most ${DEEPEST_BODY} levels.`);
+  const { depth, fields } = shapeOf(body);
+  if (depth > deepest) throw badRequest(`The body is nested too deeply: at most ${DEEPEST_BODY} levels.`);
+  if (fields > MOST_FIELDS) throw badRequest(`The body has too many fields: at most ${MOST_FIELDS}.`);
   try {
     return UTF_8.decode(body);
   } catch {
@@ -50,27 +54,45 @@ export function asBadRequest(error: unknown): unknown {
   const { code = '' } = error as { code?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return badRequest('The body is too large: at most 1 MiB.');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badRequest(OTHER_TYPE);
+  // Node's word for a caller who has gone before the body was sent: no fault of ours.
+  if ((error as Error).message === 'aborted') return badRequest('The body did not arrive whole.');
   return code.startsWith('FST_ERR_CTP_') ? badRequest('The body could not be read.') : error;
+}
+
+/**
+ * How deep the text nests, and how many fields it has; told before it is parsed, since what walks the parsed value would
+ * overflow the stack.
+ */
+function shapeOf(body: Buffer): { depth: number; fields: number } {
+  let depth = 0;
+  let deepest = 0;
+  let fields = 0;
+  for (let at = 0; at < body.length; at++) {
+    switch (body[at]) {
+      case QUOTE:
+        at = endOfText(body, at);
+        break;
+      case 0x5b: // [
+      case 0x7b: // {
+        depth++;
+        if (depth > deepest) deepest = depth;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        break;
+      case 0x3a: // :
+        fields++;
+    }
+  }
+  return { depth: deepest, fields };
 }
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const OPENING = new Set([0x5b, 0x7b]);
-const CLOSING = new Set([0x5d, 0x7d]);
 
-/** How deep the text nests; told before it is parsed, since what walks the parsed value would overflow the stack. */
-function depthOf(body: Buffer): number {
-  let depth = 0;
-  let deepest = 0;
-  let isInText = false;
-  for (let at = 0; at < body.length; at++) {
-    const byte = body[at]!;
-    if (isInText) {
-      if (byte === BACKSLASH) at++;
-      else if (byte === QUOTE) isInText = false;
-    } else if (byte === QUOTE) isInText = true;
-    else if (OPENING.has(byte)) deepest = Math.max(deepest, ++depth);
-    else if (CLOSING.has(byte)) depth--;
-  }
-  return deepest;
+function endOfText(body: Buffer, begin: number): number {
+  let at = begin + 1;
+  while (at < body.length && body[at] !== QUOTE) at += body[at] === BACKSLASH ? 2 : 1;
+  return at;
 }

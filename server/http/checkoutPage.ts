@@ -1,10 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type CheckoutView, isReference, viewCheckout } from '../domain/checkout.ts';
+import { type CheckoutView, viewCheckout } from '../domain/checkout.ts';
+import { isReference } from '../domain/checkoutRow.ts';
 import { settleCheckout } from '../domain/settlement.ts';
+import { describe } from '../errors.ts';
 import type { Services } from '../services.ts';
+import { sendRetryAfter } from './identify.ts';
+import { logFailure } from './logFailure.ts';
+import { limitAddresses } from './rateLimit.ts';
 
 /** The page of a checkout: it shows what is paid for, and is where people come back to. On the test checkout it also takes the "payment". */
-export async function checkoutPage(scope: FastifyInstance, { database, payments }: Services): Promise<void> {
+export async function checkoutPage(scope: FastifyInstance, { database, payments, rateLimit }: Services): Promise<void> {
+  limitAddresses(scope, rateLimit);
+  scope.setErrorHandler((error, request, reply) => {
+    const { status, message, retryAfterSeconds } = describe(error);
+    logFailure(request.log, error, { status });
+    sendRetryAfter(reply, retryAfterSeconds);
+    return reply
+      .code(status)
+      .type(HTML)
+      .send(layout('Not now', `<p class="lead">${message}</p>`));
+  });
   // Forms without fields: whatever they send says nothing.
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => {
@@ -19,11 +34,14 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments 
 
   scope.get('/:reference', async (request, reply) => {
     const checkout = await find(request);
-    reply.type('text/html; charset=utf-8').header('Cache-Control', 'no-store').header('Referrer-Policy', 'no-referrer');
-    return checkout ? page(checkout) : reply.code(404).send(UNKNOWN);
+    reply.type(HTML).header('Cache-Control', 'no-store').header('Referrer-Policy', 'no-referrer');
+    if (!checkout) return reply.code(404).send(UNKNOWN);
+    // Opened before the test checkout was switched off: nobody can pay there any more.
+    const isLeftOver = checkout.status === 'open' && checkout.provider === 'test' && payments?.name !== 'test';
+    return page(isLeftOver ? { ...checkout, status: 'expired' } : checkout);
   });
 
-  if (payments.name !== 'test') return;
+  if (payments?.name !== 'test') return;
   for (const [button, outcome] of [
     ['pay', 'paid'],
     ['cancel', 'cancelled'],
@@ -32,7 +50,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments 
       const checkout = await find(request);
       if (checkout?.provider === 'test' && checkout.status === 'open') {
         const { reference } = checkout;
-        const settlement = { reference, session_id: null, outcome };
+        const settlement = { reference, outcome, at: new Date() };
         await settleCheckout({ em: database.fork(), payments, log: request.log }, settlement);
       }
       const { reference } = request.params as { reference: string };
@@ -57,6 +75,8 @@ ${actions}`,
   );
 }
 
+const HTML = 'text/html; charset=utf-8';
+
 type State = { title: string; text: string; actions?: string };
 
 const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> = {
@@ -76,6 +96,11 @@ const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> 
     title: price_cents === 0 ? 'Your plan is active' : 'Thank you: it is paid',
     text: price_cents === 0 ? 'There is nothing to pay.' : 'Your subscription is active. You can close this page.',
   }),
+  past_due: () => ({
+    title: 'A payment is due',
+    text: 'A later payment failed or is disputed. Settle it with the payment provider.',
+  }),
+  ended: () => ({ title: 'It has ended', text: 'This subscription has ended. Start the upgrade again when you like.' }),
   cancelled: () => ({ title: 'Cancelled', text: 'Nothing was paid. Start the upgrade again when you like.' }),
   expired: () => ({ title: 'Too late', text: 'This checkout has run out. Start the upgrade again.' }),
 };

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import type { Database } from '../database/connect.ts';
-import { query } from '../database/query.ts';
+import { brief, query } from '../database/query.ts';
 
 /** For balancers and supervisors: `live` while the process answers, `ready` while it can serve requests. */
 export async function health(
@@ -10,10 +10,19 @@ export async function health(
 ) {
   scope.get('/health/live', () => ({ status: 'live' }));
 
+  /** However many ask at once, the database is asked once. */
+  let asking: Promise<unknown> | undefined;
+  const askDatabase = () => {
+    asking ??= query(database.fork(), brief(sql`select 1`)).finally(() => {
+      asking = undefined;
+    });
+    return asking;
+  };
+
   scope.get('/health/ready', async (request, reply) => {
     if (isStopping()) return reply.code(503).send({ status: 'stopping' });
     try {
-      await query(database.fork(), sql`select 1`);
+      await askDatabase();
       return { status: 'ready' };
     } catch (error) {
       request.log.warn(error, 'The database does not answer.');

@@ -4,7 +4,7 @@ import { type Caller, findCaller } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
 import type { Tokens } from '../security/tokens.ts';
 import type { Services } from '../services.ts';
-import { addressKey, type Counted, networkOf, sendLimitHeaders, userKey } from './rateLimit.ts';
+import { addressKey, addressOf, type Counted, sendLimitHeaders, TOO_MANY, userKey } from './rateLimit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,40 +14,60 @@ declare module 'fastify' {
 }
 
 /**
- * The first steps of every request of a surface: count it, find out who is calling. A token that is genuine but no longer
- * stands counts for the address that sent it, so that nobody can use up the budget of the user whom it was taken from.
+ * The first steps of every request of a surface: find out who is calling, and count it for them. A token that is genuine but
+ * no longer stands counts for the address that sent it: nobody can use up the budget of the user whom it was taken from.
  */
 export function identifyCallers(
   scope: FastifyInstance,
-  { database, tokens, rateLimit }: Services,
+  { database, tokens, rateLimit, callerQueue, unsentAnswers }: Services,
   countCalls: (request: FastifyRequest) => number,
 ): void {
   scope.decorateRequest('counted', undefined);
   scope.decorateRequest('caller', undefined);
 
   scope.addHook('onRequest', async (request, reply) => {
+    // Answers are private, and some hold tokens, secrets or recovery codes.
+    reply.header('Cache-Control', 'no-store');
     const calls = countCalls(request);
     const claims = readToken(request, tokens);
-    if (!claims) return countFor(addressKey(request));
+    if (!claims) return admitCounted(await rateLimit.count(addressKey(request), calls));
 
-    await countFor(userKey(claims.userId));
-    request.caller = await findCaller(database.fork(), claims, chosenProject(request));
-    if (request.caller) return;
+    const user = userKey(claims.userId);
+    const exhausted = rateLimit.exhausted(user);
+    if (exhausted) return admitCounted(exhausted);
 
-    await rateLimit.takeBack(userKey(claims.userId), calls);
-    await countFor(addressKey(request));
+    try {
+      request.caller = await callerQueue.run(`session:${claims.sessionId}`, () =>
+        findCaller(database.fork(), claims, chosenProject(request)),
+      );
+    } catch (error) {
+      admitCounted(await rateLimit.count(addressKey(request), calls));
+      throw error;
+    }
+    return admitCounted(await rateLimit.count(callerKey(request), calls));
 
-    async function countFor(key: string) {
-      const counted = await rateLimit.count(key, calls);
+    function admitCounted(counted: Counted) {
       request.counted = counted;
       sendLimitHeaders(reply, counted);
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) {
-        throw tooManyRequests('Too many requests. Try again later.', counted.retryAfterSeconds);
+        throw tooManyRequests(TOO_MANY, counted.retryAfterSeconds);
+      }
+      if (unsentAnswers.isTooMuch(callerKey(request))) {
+        throw tooManyRequests('Too many answers wait to be read. Read them first.', 1);
       }
     }
   });
+
+  scope.addHook('onSend', async (request, reply, payload) => {
+    if (typeof payload !== 'string') return;
+    const { release } = unsentAnswers.add(callerKey(request), payload.length);
+    reply.raw.once('close', release);
+  });
 }
+
+/** Whom a request counts for: its user, else the address that it comes from. */
+const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request.caller.id) : addressKey(request));
 
 /** What a procedure of this request is given. */
 export function contextOf(request: FastifyRequest, { database, publicUrl, ...services }: Services): Context {
@@ -57,9 +77,13 @@ export function contextOf(request: FastifyRequest, { database, publicUrl, ...ser
     log: request.log,
     tokens: services.tokens,
     guessing: services.guessing,
+    secretBox: services.secretBox,
     payments: services.payments,
-    publicUrl: publicUrl ?? request.server.listeningOrigin,
-    address: networkOf(request.ip),
+    publicUrl: publicUrl ?? request.server.ownOrigin,
+    address: addressOf(request),
+    queue: services.queue,
+    answerRoom: undefined,
+    isStopping: services.isStopping,
     caller: request.caller,
     callsAllowed: request.counted?.callsAllowed ?? 0,
     retryAfterSeconds: request.counted?.retryAfterSeconds ?? 0,

@@ -1,9 +1,14 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { forbidden, unauthorized } from '../errors.ts';
 import { operationOf } from './procedures.ts';
 
+/** Who may read the metrics: whoever has the token; without one, anybody while the service is only tried out. */
+export type MetricsAccess = { token: string | undefined; isOpen: boolean };
+
 /** For Prometheus: the process, and how long each operation takes with which outcome. */
-export async function metrics(scope: FastifyInstance): Promise<void> {
+export async function metrics(scope: FastifyInstance, { token, isOpen }: MetricsAccess): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'deckhand_' });
   const durations = new Histogram({
@@ -19,6 +24,18 @@ export async function metrics(scope: FastifyInstance): Promise<void> {
     const labels = { surface, operation: operationOf(request), status: reply.statusCode };
     if (surface) durations.observe(labels, reply.elapsedTime / 1000);
   });
-  scope.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+  scope.get('/metrics', async ({ headers: { authorization = '' } }, reply) => {
+    if (!isOpen && token === undefined) throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.');
+    if (!isOpen && !isSame(authorization.replace(/^Bearer +/i, ''), token!)) {
+      throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.');
+    }
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
   scope.addHook('onClose', async () => registry.clear());
+}
+
+/** In a time that tells nothing of where they differ. */
+function isSame(given: string, wanted: string): boolean {
+  const [one, other] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(one!, other!);
 }

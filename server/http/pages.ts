@@ -1,31 +1,44 @@
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import type { Services } from '../services.ts';
+import { limitAddresses } from './rateLimit.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
 /** The pages for people: a start page, and the API page, whose parts are all served from here. */
-export async function pages(scope: FastifyInstance, { publicUrl }: { publicUrl: string | undefined }): Promise<void> {
-  await scope.register(fastifyStatic, { root: PAGES, prefix: '/pages/', index: false });
-  await scope.register(fastifyStatic, {
-    root: SWAGGER_UI,
-    prefix: '/docs/',
-    decorateReply: false,
-    index: false,
-    allowedPath: (path) => SWAGGER_UI_FILES.has(path),
-  });
+export async function pages(scope: FastifyInstance, { publicUrl, rateLimit }: Services): Promise<void> {
+  limitAddresses(scope, rateLimit);
+  // Only these files: no path of a caller reaches the file system.
+  await scope.register(fastifyStatic, { root: PAGES, serve: false });
+  scope.get('/', (_request, reply) => reply.sendFile('start.html'));
+  scope.get('/docs', (_request, reply) => reply.sendFile('docs.html'));
+  for (const file of ['pages.css', 'start.js', 'docs.js']) {
+    scope.get(`/pages/${file}`, (_request, reply) => reply.sendFile(file));
+  }
+  for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
+    scope.get(`/docs/${file}`, (_request, reply) => reply.sendFile(file, SWAGGER_UI));
+  }
 
-  scope.get('/', (_request, reply) => reply.sendFile('start.html', PAGES));
-  scope.get('/docs', (_request, reply) => reply.sendFile('docs.html', PAGES));
-
-  let document: Promise<object> | undefined;
-  scope.get('/openapi.json', async () => {
-    // Made when first asked for: a start does not wait for it.
-    document ??= import('./openapi.ts').then(({ openApiDocument }) => openApiDocument(publicUrl));
-    return document;
+  let document: ReturnType<typeof writeDocument> | undefined;
+  scope.get('/openapi.json', async (request, reply) => {
+    // Made when first asked for: a start does not wait for it. One that failed is made anew.
+    document ??= writeDocument(publicUrl).catch((error) => {
+      document = undefined;
+      throw error;
+    });
+    const { text, etag } = await document;
+    reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    return reply.type('application/json; charset=utf-8').send(text);
   });
 }
 
-const SWAGGER_UI_FILES = new Set(['/swagger-ui.css', '/swagger-ui-bundle.js', '/favicon-32x32.png']);
+async function writeDocument(publicUrl: string | undefined): Promise<{ text: Buffer; etag: string }> {
+  const { openApiDocument } = await import('./openapi.ts');
+  const text = Buffer.from(JSON.stringify(openApiDocument(publicUrl)));
+  return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` };
+}

@@ -7,6 +7,7 @@ import { appRouter } from '../routers/app.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { contextOf, identifyCallers, sendRetryAfter } from './identify.ts';
+import { logFailure } from './logFailure.ts';
 import { restProcedures } from './procedures.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
@@ -18,7 +19,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
   refuseUnknownRoutes(scope, (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path));
   scope.setErrorHandler((error, request, reply) => {
     const failure = describe(asBadRequest(error));
-    if (failure.status === 500) request.log.error(error);
+    logFailure(request.log, error, failure);
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });
 
@@ -59,9 +60,10 @@ function readInput(request: FastifyRequest, rest: RestOperation, needsBody: bool
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw badRequest('The body must be a JSON object.');
 
+  const fields = body as Record<string, unknown>;
   const query = request.query as Record<string, unknown>;
-  const fromQuery = rest.query.filter((field) => field in query).map((field) => [field, query[field]]);
-  return { ...Object.fromEntries(fromQuery), ...body };
+  for (const field of rest.query) if (field in query && !Object.hasOwn(fields, field)) fields[field] = query[field];
+  return fields;
 }
 
 function sendFailure(reply: FastifyReply, failure: Failure, rest?: RestOperation): FastifyReply {

@@ -1,11 +1,13 @@
 import { getTRPCErrorFromUnknown, getTRPCErrorShape, transformTRPCResponse } from '@trpc/server';
 import { fastifyRequestHandler } from '@trpc/server/adapters/fastify';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { describe } from '../errors.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { describe, tooManyRequests } from '../errors.ts';
+import { makeAnswerRoom } from '../limits/answerRoom.ts';
 import { appRouter } from '../routers/app.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY } from './body.ts';
 import { contextOf, identifyCallers, sendRetryAfter } from './identify.ts';
+import { logFailure } from './logFailure.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
 export const LARGEST_BATCH = 50;
@@ -22,30 +24,49 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
   scope.setErrorHandler((thrown, request, reply) => {
     const error = getTRPCErrorFromUnknown(asBadRequest(thrown));
     const failure = describe(error);
-    if (failure.status === 500) request.log.error(thrown);
+    logFailure(request.log, thrown, failure);
     sendRetryAfter(reply, failure.retryAfterSeconds);
     return reply.code(failure.status).send(errorResponse(error));
   });
 
-  scope.post('/*', { config: { surface: 'rpc' } }, (request, reply) =>
-    fastifyRequestHandler({
+  scope.post('/*', { config: { surface: 'rpc' } }, (request, reply) => {
+    // Both could ask tRPC to stream its answer, which then has status 200 whatever the calls answer.
+    delete request.headers['trpc-accept'];
+    delete request.headers.accept;
+    return fastifyRequestHandler({
       router: appRouter,
       req: request,
-      res: reply,
+      res: asText(reply),
       path: pathOf(request),
       allowMethodOverride: true,
       maxBatchSize: LARGEST_BATCH,
-      createContext: () => contextOf(request, services),
+      createContext: () => ({
+        ...contextOf(request, services),
+        answerRoom: countCalls(request) > 1 ? makeAnswerRoom(batchTooLarge) : undefined,
+      }),
       onError: ({ error }) => {
-        if (describe(error).status === 500) request.log.error(error.cause ?? error);
+        logFailure(request.log, error, describe(error));
       },
       responseMeta: ({ errors }) => {
         for (const error of errors) sendRetryAfter(reply, describe(error).retryAfterSeconds);
-        return {};
+        // tRPC sets no type where it refuses a whole batch.
+        return { headers: { 'content-type': 'application/json' } };
       },
-    }),
-  );
+    });
+  });
 }
+
+/** tRPC answers with a stream; as text it is sent at once, and its size is known. */
+function asText(reply: FastifyReply): FastifyReply {
+  const send = async (response: Response) =>
+    reply
+      .code(response.status)
+      .headers(Object.fromEntries(response.headers))
+      .send(await response.text());
+  return Object.assign(Object.create(reply), { send });
+}
+
+const batchTooLarge = () => tooManyRequests('The answers of this batch are too large. Ask for the rest again.', 1);
 
 const pathOf = (request: FastifyRequest) => (request.params as { '*': string })['*'];
 

@@ -7,7 +7,7 @@ export function refuseUnknownRoutes(scope: FastifyInstance, isKnown: (path: stri
   scope.addHook('onRequest', async (request, reply) => {
     if (!request.is404) return;
     if (isAllowedPreflight(request, reply)) return answerPreflight(reply);
-    if (!isKnown(request.url.split('?', 1)[0]!)) throw notFound('There is no such path.');
+    if (request.method === 'POST' || !isKnown(request.url.split('?', 1)[0]!)) throw notFound('There is no such path.');
     reply.header('Allow', 'POST');
     throw wrongMethod(`${request.method} is not possible here: every operation is a POST.`);
   });

@@ -1,6 +1,7 @@
 import { Stripe } from 'stripe';
 import { badRequest } from '../errors.ts';
-import type { Order, PaymentProvider, Settlement } from './provider.ts';
+import type { Order, PaymentProvider } from './provider.ts';
+import { readEvent } from './stripeEvent.ts';
 
 type StripeKeys = { secretKey: string; webhookSecret: string };
 
@@ -22,23 +23,33 @@ export function makeStripe(
     close: async (sessionId) => {
       await stripe.checkout.sessions.expire(sessionId);
     },
-    readNotification: (body, signature) => {
-      try {
-        return settlementOf(stripe.webhooks.constructEvent(body, signature, webhookSecret));
-      } catch (error) {
-        if (error instanceof Stripe.errors.StripeSignatureVerificationError || error instanceof SyntaxError) {
-          throw badRequest('The signature does not fit the notification.');
-        }
-        throw error;
-      }
+    cancel: async (subscriptionId) => {
+      await stripe.subscriptions.cancel(subscriptionId).catch((error) => {
+        // Of one that is cancelled already.
+        if (error.code !== 'resource_missing') throw error;
+      });
     },
+    readNotification: (body, signature) => readEvent(stripe, verify(stripe, body, signature, webhookSecret)),
   };
 }
 
+function verify(stripe: Stripe, body: Buffer, signature: string, secret: string): Stripe.Event {
+  try {
+    return stripe.webhooks.constructEvent(body, signature, secret);
+  } catch {
+    // Of an empty signature the library throws a plain error: whatever it can't verify is not the provider's.
+    throw badRequest('The signature does not fit the notification.');
+  }
+}
+
 function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
+  const metadata = { reference: order.reference };
   return {
     mode: 'subscription',
     client_reference_id: order.reference,
+    metadata,
+    // Invoices carry it too: what happens to the subscription later can be tied to the checkout.
+    subscription_data: { metadata },
     line_items: [
       {
         quantity: 1,
@@ -50,30 +61,10 @@ function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
         },
       },
     ],
+    // Another currency would not match the checkout.
+    adaptive_pricing: { enabled: false },
     expires_at: order.expiresAtSeconds,
     success_url: order.returnUrl,
     cancel_url: order.returnUrl,
   };
-}
-
-/** What an event says of one of our checkouts; most events say nothing of any. */
-function settlementOf(event: Stripe.Event): Settlement | undefined {
-  switch (event.type) {
-    case 'checkout.session.completed':
-      // A bank transfer, for one, is completed first and paid days later.
-      return event.data.object.payment_status === 'unpaid' ? undefined : settlement(event.data.object, 'paid');
-    case 'checkout.session.async_payment_succeeded':
-      return settlement(event.data.object, 'paid');
-    case 'checkout.session.async_payment_failed':
-      return settlement(event.data.object, 'cancelled');
-    case 'checkout.session.expired':
-      return settlement(event.data.object, 'expired');
-    default:
-      return undefined;
-  }
-}
-
-function settlement(session: Stripe.Checkout.Session, outcome: Settlement['outcome']): Settlement | undefined {
-  const { id, client_reference_id } = session;
-  return client_reference_id === null ? undefined : { reference: client_reference_id, session_id: id, outcome };
 }

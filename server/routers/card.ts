@@ -11,16 +11,8 @@ import {
   CardUpdate,
   CreatedCard,
 } from '../../shared/card.ts';
-import {
-  createCard,
-  deleteCard,
-  dismissTourCards,
-  getCard,
-  listCards,
-  moveCard,
-  snoozeCard,
-  updateCard,
-} from '../domain/card.ts';
+import { createCard, deleteCard, dismissTourCards, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
+import { listCards } from '../domain/cardList.ts';
 import { rest } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 

@@ -6,8 +6,10 @@ import {
   CommentList,
   CommentMarkRead,
   CommentPage,
+  ReplyList,
+  ReplyPage,
 } from '../../shared/comment.ts';
-import { createComment, deleteComment, listComments, markCommentRead } from '../domain/comment.ts';
+import { createComment, deleteComment, listComments, listReplies, markCommentRead } from '../domain/comment.ts';
 import { rest } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
@@ -31,6 +33,11 @@ export const commentRouter = router({
     .input(CommentList)
     .output(CommentPage)
     .query(({ ctx, input }) => listComments(ctx, input)),
+
+  listReplies: viewerProcedure
+    .input(ReplyList)
+    .output(ReplyPage)
+    .query(({ ctx, input }) => listReplies(ctx, input)),
 
   markRead: memberProcedure
     .input(CommentMarkRead)

@@ -23,7 +23,7 @@ export const subscriptionRouter = router({
         message: 'Checkout opened.',
         summary: 'Upgrade a trial',
         description:
-          'Opens the checkout that makes a trial, active or expired, a paid subscription. While one for the same choice is open, it is answered again. A plan that costs nothing is activated at once: `session_id` is null.',
+          'Opens the checkout that makes a trial, active or expired, or a subscription that has ended, a paid one. While one for the same choice is open, it is answered again. A plan that costs nothing is activated at once: `session_id` is null.',
         bodies: { 401: 'message', 403: 'full' },
       }),
     )

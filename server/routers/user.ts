@@ -23,7 +23,7 @@ export const authRouter = router({
         message: 'Signed in.',
         summary: 'Sign in',
         description:
-          'Checks e-mail and password, and the second factor of users who enabled one, and returns the Bearer token of later calls, with what the user may do. After 10 failures in 15 minutes for an account from an address, or 100 from an address, it answers 429.',
+          'Checks e-mail and password, and the second factor of users who enabled one, and returns the Bearer token of later calls, with what the user may do. After 10 failures in 15 minutes for an account from an address, or 100 from an address, it answers 429; so it does for a while after 5 wrong codes for an account.',
         isPublic: true,
         errors: [400, 401, 422, 429, 500],
         bodies: { 400: 'bare', 500: 'bare' },

@@ -1,14 +1,17 @@
 import argon2 from 'argon2';
 import { tooManyRequests } from '../errors.ts';
+import { makeFairQueue } from '../limits/fairQueue.ts';
+import { networkOf } from './address.ts';
 
 /** OWASP's minimum for argon2id. */
 const ARGON2ID = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
-export const hashPassword = (password: string) => inTurn(() => argon2.hash(password, ARGON2ID));
+export const hashPassword = (password: string, address: string) =>
+  inTurn(address, () => argon2.hash(password, ARGON2ID));
 
 /** Whether it is the password; where there is no user to compare with, it takes the same time to say no. */
-export async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
-  const isRight = await inTurn(() => argon2.verify(hash ?? NOBODYS_HASH, password));
+export async function isPassword(password: string, hash: string | undefined, address: string): Promise<boolean> {
+  const isRight = await inTurn(address, () => argon2.verify(hash ?? NOBODYS_HASH, password));
   return hash !== undefined && isRight;
 }
 
@@ -17,31 +20,13 @@ const NOBODYS_HASH =
   '$argon2id$v=19$m=19456,p=1,t=2$2fVALV5Ubx9pZPVqheh6OA$Tqzf3r3mJFQM2chNzOxxqAg6v4pnYrzBKuJWKUUq/dE';
 
 /** Hashes are costly in memory and time: few are made at once, some wait, the rest are told to come back. */
-async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  await enter();
-  try {
-    return await work();
-  } finally {
-    leave();
-  }
-}
+const queue = makeFairQueue({
+  running: 2,
+  runningPerKey: 2,
+  waiting: 50,
+  waitingPerKey: 10,
+  refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2),
+});
 
-const MOST_RUNNING = 2;
-const MOST_WAITING = 50;
-let running = 0;
-const waiting: (() => void)[] = [];
-
-async function enter() {
-  if (running < MOST_RUNNING) {
-    running++;
-    return;
-  }
-  if (waiting.length >= MOST_WAITING) throw tooManyRequests('Too many sign-ins at once. Try again shortly.', 2);
-  await new Promise<void>((admit) => waiting.push(admit));
-}
-
-function leave() {
-  const next = waiting.shift();
-  if (next) next();
-  else running--;
-}
+/** Networks take turns: a flood from one leaves room for the others. Who has a /64 of IPv6 often has a /48. */
+const inTurn = <Result>(address: string, work: () => Promise<Result>) => queue.run(networkOf(address, 48), work);

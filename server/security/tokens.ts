@@ -54,5 +54,5 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
 const Payload = z.object({ sub: z.string().regex(/^\d+$/).transform(Number), jti: z.uuid() });
 
 /** Tells keys apart without telling anything of them. */
-const keyId = (secret: string) =>
+export const keyId = (secret: string) =>
   createHash('sha256').update(`deckhand key id ${secret}`).digest('base64url').slice(0, 12);

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { makeCaller } from '../harness/caller.ts';
-import { givenDirectory, removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
+import { givenBenchDatabase } from './database.ts';
 
 /** What signing in promises, measured on a service of its own: `npm run bench:sign-in`, with `-- embedded` on the embedded database. */
 
@@ -12,14 +11,14 @@ const FLOODING = 8;
 const SAMPLES = 200;
 const right = { email: 'member@demo.test', password: 'demo-password' };
 
+const { settings: database, remove } = await givenBenchDatabase();
 const settings = {
-  JWT_SECRET: randomBytes(32).toString('hex'),
+  ...database,
   RATE_LIMIT_PER_MINUTE: '100000000',
   TRUST_PROXY: '127.0.0.1',
   LOG_LEVEL: 'warn',
 };
 
-const remove = process.argv.includes('embedded') ? await useEmbedded() : await useServer();
 try {
   await runToEnd(['server/cli/main.ts', 'demo'], settings);
   const { url } = await startService(settings);
@@ -97,18 +96,4 @@ async function timeOf(call: () => Promise<{ status: number }>, expected: number)
 
 function at(sorted: number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
-}
-
-async function useEmbedded(): Promise<() => Promise<void>> {
-  Object.assign(settings, { DATA_DIR: await givenDirectory() });
-  return async () => {};
-}
-
-async function useServer(): Promise<() => Promise<void>> {
-  const { url } = await findTestServer();
-  if (url === undefined) throw new Error('No PostgreSQL server is in reach: add -- embedded.');
-  const pathname = `/deckhand_bench_${randomBytes(6).toString('hex')}`;
-  Object.assign(settings, { DATABASE_URL: Object.assign(new URL(url), { pathname }).href });
-  await createDatabase(Object.assign(new URL(url), { pathname }).href);
-  return async () => void (await onServer(url, `drop database ${pathname.slice(1)} with (force)`));
 }

@@ -1,7 +1,12 @@
 import type { Schema } from '../../server/http/example.ts';
 import { document, strayings } from './document.ts';
 
-export type SentAnswer = { method: string; path: string; response: Response; text: string };
+export type SentAnswer = {
+  method: string;
+  path: string;
+  response: Pick<Response, 'status' | 'headers'>;
+  text: string;
+};
 
 /** Everything in an answer that the document does not say. */
 export function undocumented({ method, path, response, text }: SentAnswer): string[] {
@@ -9,9 +14,11 @@ export function undocumented({ method, path, response, text }: SentAnswer): stri
   if (method === 'OPTIONS' && response.status === 204) return [];
   const documented = responsesOf(method, path)[response.status];
   if (!documented) return ['The status is not listed.'];
+  const headers = headerStrayings(response.headers, documented.headers);
+  if (method === 'HEAD') return text === '' ? headers : [...headers, 'A HEAD is answered with a body.'];
   const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
   return [
-    ...headerStrayings(response.headers, documented.headers),
+    ...headers,
     ...(isJson ? strayings(documented.schema, JSON.parse(text)) : ['The body is not JSON by its type.']),
   ];
 }
@@ -58,4 +65,4 @@ function headerStrayings(headers: Headers, documented: Record<string, Schema>): 
 
 /** Headers of HTTP itself, and those that only browsers heed. */
 const OF_HTTP =
-  /^(access-control-[a-z]+-[a-z]+|connection|content-(length|security-policy|type)|cross-origin-[a-z]+-policy|date|keep-alive|origin-agent-cluster|referrer-policy|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection))$/;
+  /^(access-control-[a-z]+-[a-z]+|cache-control|connection|content-(length|security-policy|type)|cross-origin-[a-z]+-policy|date|keep-alive|origin-agent-cluster|referrer-policy|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection))$/;

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
+import { z } from 'zod';
 import type { Schema } from '../../server/http/example.ts';
+import type { Procedure } from '../../server/http/procedures.ts';
 
 /** Values made from schemas by chance: such as they take, and such as they don't. */
+
+/** The schema of what an operation takes. */
+export function inputSchemaOf({ input }: Procedure): Schema {
+  return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : { type: 'object' };
+}
 
 /** A value that the schema takes. */
 export function validValue(schema: Schema): fc.Arbitrary<unknown> {
@@ -33,9 +40,10 @@ function validObject({ properties = {}, required = [] }: Schema): fc.Arbitrary<R
 }
 
 /** Any text of the allowed length, counted in code points, but for what can't be stored. */
-function validText({ format, minLength = 0, maxLength = 200 }: Schema): fc.Arbitrary<string> {
+function validText({ format, pattern, minLength = 0, maxLength = 200 }: Schema): fc.Arbitrary<string> {
   if (format === 'date-time') return moment;
   if (format === 'email') return fc.emailAddress();
+  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern as string));
   const longest = maxLength as number;
   const storable = character.filter((one) => one !== '\0');
   const text = fc.oneof(

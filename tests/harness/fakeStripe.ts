@@ -13,16 +13,27 @@ export type FakeStripe = {
   sessions: { id: string; idempotencyKey: string; sent: URLSearchParams; isExpired: boolean }[];
   /** While true, every request fails as Stripe does when it is down. */
   isDown: boolean;
+  /** Whatever is charged: a subscription, and what its last invoice is. */
+  subscriptions: Map<string, { reference?: string; latestInvoice: string; isCancelled: boolean }>;
+  /** The invoice, and its subscription, that a payment was for. */
+  payments: Map<string, { invoice: string; subscription: string }>;
   /** A notification, signed as Stripe signs it. */
-  notification: (
-    type: string,
-    object: object,
-    secret?: string,
-    timestamp?: number,
-  ) => { body: string; signature: string };
+  notification: (type: string, object: object, more?: NotificationOptions) => { body: string; signature: string };
+};
+
+export type NotificationOptions = {
+  secret?: string;
+  /** When it was signed, and when it happened, in seconds. */
+  timestamp?: number;
+  created?: number;
+  /** Of an account that is connected to ours. */
+  account?: string;
 };
 
 const WEBHOOK_SECRET = 'whsec_for_tests';
+
+/** A moment to count from, in seconds: what matters is the order of what happened. */
+export const NOW = 1_800_000_000;
 
 export async function givenFakeStripe(): Promise<FakeStripe> {
   const byKey = new Map<string, object>();
@@ -42,7 +53,24 @@ export async function givenFakeStripe(): Promise<FakeStripe> {
       if (session) session.isExpired = true;
       return answer(session ? 200 : 404, session ? { id: expiring, status: 'expired' } : { error: {} });
     }
-    if (request.url !== '/v1/checkout/sessions') return answer(404, { error: { message: 'Unknown.' } });
+    const { pathname, searchParams } = new URL(request.url!, 'http://stripe.test');
+    if (pathname === '/v1/invoice_payments') {
+      const payment = fake.payments.get(searchParams.get('payment[payment_intent]') ?? '');
+      const details = payment && { subscription: payment.subscription, metadata: null };
+      const invoice = payment && { id: payment.invoice, object: 'invoice', parent: { subscription_details: details } };
+      return answer(200, { object: 'list', has_more: false, data: invoice ? [{ id: 'inpay_1', invoice }] : [] });
+    }
+    const named = /^\/v1\/subscriptions\/(\w+)$/.exec(pathname)?.[1];
+    if (named) {
+      const subscription = fake.subscriptions.get(named);
+      if (!subscription || (request.method === 'DELETE' && subscription.isCancelled)) {
+        return answer(404, { error: { type: 'invalid_request_error', code: 'resource_missing', message: 'None.' } });
+      }
+      if (request.method === 'DELETE') subscription.isCancelled = true;
+      const { reference, latestInvoice } = subscription;
+      return answer(200, { id: named, object: 'subscription', metadata: { reference }, latest_invoice: latestInvoice });
+    }
+    if (pathname !== '/v1/checkout/sessions') return answer(404, { error: { message: 'Unknown.' } });
 
     const idempotencyKey = String(request.headers['idempotency-key']);
     const id = `cs_test_${randomUUID().replaceAll('-', '')}`;
@@ -61,8 +89,11 @@ export async function givenFakeStripe(): Promise<FakeStripe> {
     provider: makeStripe({ secretKey: 'sk_test_key', webhookSecret: WEBHOOK_SECRET }, connection),
     sessions: [],
     isDown: false,
-    notification: (type, object, secret = WEBHOOK_SECRET, timestamp) => {
-      const body = JSON.stringify({ id: `evt_${randomUUID()}`, object: 'event', type, data: { object } });
+    subscriptions: new Map(),
+    payments: new Map(),
+    notification: (type, object, { secret = WEBHOOK_SECRET, timestamp, created = NOW, account } = {}) => {
+      const event = { id: `evt_${randomUUID()}`, object: 'event', type, created, account, data: { object } };
+      const body = JSON.stringify(event);
       return { body, signature: signer.webhooks.generateTestHeaderString({ payload: body, secret, timestamp }) };
     },
   };

@@ -15,14 +15,19 @@ export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout
 
 export type StartedService = {
   url: string;
+  pid: number;
   /** What it has written to its standard output so far. */
   printed: () => string;
   stop: (signal?: NodeJS.Signals) => Promise<Ended>;
 };
 
 /** Starts the service on a free port, and waits until it says where it listens. */
-export async function startService(settings: Record<string, string>): Promise<StartedService> {
-  const { child, output, ended } = launch(['server/main.ts'], settings);
+export async function startService(
+  settings: Record<string, string>,
+  program: 'node' | 'npm' = 'node',
+): Promise<StartedService> {
+  const { child, output, ended } =
+    program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/main.ts'], settings);
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout!.on('data', () => {
       const address = /^Deckhand listens on (\S+)$/m.exec(output.stdout)?.[1];
@@ -33,6 +38,7 @@ export async function startService(settings: Record<string, string>): Promise<St
 
   return {
     url,
+    pid: child.pid!,
     printed: () => output.stdout,
     stop: (signal = 'SIGINT') => {
       child.kill(signal);
@@ -83,9 +89,13 @@ const workplace = mkdtempSync(join(tmpdir(), 'deckhand-'));
 const running = new Map<ChildProcess, Promise<Ended>>();
 
 function launch([script, ...others]: [string, ...string[]], settings: Record<string, string>) {
-  const child = spawn(process.execPath, [join(ROOT, script), ...others], {
-    // Neither the data of whoever runs the tests, nor their `.env`, is in reach.
-    cwd: workplace,
+  // Neither the data of whoever runs the tests, nor their `.env`, is in reach.
+  return launchWith(process.execPath, [join(ROOT, script), ...others], settings, workplace);
+}
+
+function launchWith(program: string, words: string[], settings: Record<string, string>, cwd: string) {
+  const child = spawn(program, words, {
+    cwd,
     env: { ...inherited(), PORT: '0', ...settings },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

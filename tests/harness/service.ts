@@ -21,7 +21,7 @@ export const tokens = makeTokens([TEST_SECRET], 3600);
 
 const settingsWith = (more: Record<string, string>): Settings =>
   readSettings({
-    ...(databaseUrl ? { DATABASE_URL: databaseUrl } : { DATA_DIR: IN_MEMORY }),
+    ...(databaseUrl ? { DATABASE_URL: databaseUrl, TEST_CHECKOUT: 'on' } : { DATA_DIR: IN_MEMORY }),
     JWT_SECRET: TEST_SECRET,
     RATE_LIMIT_PER_MINUTE: '1000000',
     LOG_LEVEL: 'silent',
@@ -60,7 +60,6 @@ export async function givenService(
     logger,
     trustProxy: settings.TRUST_PROXY,
     allowedOrigins: settings.ALLOWED_ORIGINS,
-    isStopping: () => false,
   });
   return { url: await app.listen({ host: '127.0.0.1', port: 0 }), app, logged };
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import { ProjectTool } from '../../server/entities/platform.ts';
-import { exampleOf, type Schema } from '../../server/http/example.ts';
+import { exampleOf } from '../../server/http/example.ts';
 import { type Procedure, restProcedures } from '../../server/http/procedures.ts';
+import { inputSchemaOf } from './arbitrary.ts';
 import {
   givenBoard,
   givenCard,
@@ -106,11 +106,6 @@ export function givenStartState({ name }: Procedure, world: World): Promise<Give
 /** Operations that are named here, and no longer there. */
 export const staleStartStates = () =>
   Object.keys(startStates).filter((name) => !restProcedures.some((procedure) => procedure.name === name));
-
-/** The schema of what an operation takes. */
-export function inputSchemaOf({ input }: Procedure): Schema {
-  return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : { type: 'object' };
-}
 
 /** An input that the operation takes: what is given, and examples of the rest. */
 export function inputFor(procedure: Procedure, given: Given): Given {

@@ -92,6 +92,11 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
       password: ['password must be at least 8 characters.'],
     });
 
+    const common = await create('second@example.test', 'password1\n');
+    expect(JSON.parse(common.stderr).error.errors).toMatchObject({
+      password: ['password is one of the most common passwords: choose one that nobody would guess.'],
+    });
+
     expect((await command('users', 'list')).printed).toMatch(/^id +name .*\n1 +First +first@example\.test /);
     expect(await command('users', 'sign-out', '--id', '99')).toEqual({
       exitCode: 1,

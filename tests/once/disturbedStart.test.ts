@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { makeCaller } from '../harness/caller.ts';
 import {
   type Ended,
   givenCopyOf,
@@ -37,7 +38,7 @@ describe.concurrent('npm run deckhand', () => {
   const done = { code: 0, signal: null, stderr: '' };
 
   it('migrate makes the tables of a new directory, and demo fills it', () => {
-    const applied = expect.stringMatching(/^Applied: Migration\d+(, Migration\d+)*\n$/);
+    const applied = expect.stringMatching(/^Applied: Migration\w+(, Migration\w+)*\n$/);
     expect(first.migrated).toEqual({ ...done, stdout: applied });
     expect(first.filled).toEqual({ ...done, stdout: 'Filled with the demo data.\n' });
   });
@@ -50,16 +51,18 @@ describe.concurrent('npm run deckhand', () => {
 });
 
 describe.concurrent('a start that was disturbed', () => {
-  it('begins anew where the first one was cut off before the database was there', async () => {
+  it('begins anew where the first one was cut off, and prints how the first superadmin signs in', async () => {
     const DATA_DIR = await givenDirectory();
     await mkdir(join(DATA_DIR, 'database'));
     await writeFile(join(DATA_DIR, 'database', 'PG_VERSION'), '');
 
-    const service = await startService({ DATA_DIR });
+    const service = await startService({ DATA_DIR, DEMO_DATA: 'off' });
 
-    expect((await signIn(service.url)).token).toBeDefined();
+    const [, email, password] = /e-mail +(\S+)\n +password +(\S+)/.exec(service.printed())!;
+    const answer = await makeCaller(service.url).post('/v1/authenticate', { email, password });
+    expect(answer).toMatchObject({ status: 200, body: { data: { superadmin: true, superadmin_billing: true } } });
     expect(await readdir(join(DATA_DIR, 'database.unfinished'))).toEqual(['PG_VERSION']);
-    await service.stop();
+    expect((await service.stop()).stdout).not.toContain('demo');
   });
 
   it('makes a new signing secret where only half of one was written', async () => {
@@ -87,22 +90,30 @@ describe.concurrent('a start that was disturbed', () => {
     expect(ended.stdout).not.toContain('listens');
   });
 
-  const untilLocked = (directory: string) =>
-    vi.waitFor(
-      () => {
-        const lock = new DatabaseSync(join(directory, 'lock'));
-        try {
-          lock.exec('begin exclusive; rollback');
-        } catch {
-          return;
-        } finally {
-          lock.close();
-        }
-        throw new Error('not locked yet');
-      },
-      { timeout: 10_000, interval: 20 },
-    );
+  it('leaves nothing behind when npm is told to stop', async () => {
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const service = await startService({ DATA_DIR }, 'npm');
+
+    await service.stop('SIGTERM');
+
+    await vi.waitUntil(() => !isLocked(DATA_DIR), { timeout: 20_000, interval: 20 });
+    await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
+  });
+
+  const untilLocked = (directory: string) => vi.waitUntil(() => isLocked(directory), { timeout: 40_000, interval: 20 });
 });
+
+function isLocked(directory: string): boolean {
+  const lock = new DatabaseSync(join(directory, 'lock'));
+  try {
+    lock.exec('begin exclusive; rollback');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    lock.close();
+  }
+}
 
 describe.concurrent('a start that is refused', () => {
   it('1 for a second process on a data directory, and the first goes on', async () => {
@@ -146,7 +157,10 @@ describe.concurrent('a start that is refused', () => {
 
     const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
 
-    expect(told(ended)).toEqual([1, expect.stringContaining(`DATABASE_URL: no use of boards on 127.0.0.1:${port}`)]);
+    expect(told(ended)).toEqual([
+      1,
+      expect.stringContaining(`DATABASE_URL: can't use the database boards on 127.0.0.1:${port}`),
+    ]);
     expect(ended.stdout + ended.stderr).not.toContain('hunter2');
   });
 
@@ -158,6 +172,21 @@ describe.concurrent('a start that is refused', () => {
     await close();
 
     expect(told(ended)).toEqual([1, expect.stringContaining('does not support SSL')]);
+  });
+
+  it('1 for a server that lets us in and then stays silent', async () => {
+    const letIn = Buffer.from([...Buffer.from('R'), 0, 0, 0, 8, 0, 0, 0, 0, ...Buffer.from('Z'), 0, 0, 0, 5, 73]);
+    const { port, close } = await givenListener((socket) => socket.once('data', () => socket.write(letIn)));
+    const DATABASE_URL = `postgresql://deckhand@127.0.0.1:${port}/boards`;
+
+    const [ended, command] = await Promise.all([
+      runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET }),
+      runToEnd([COMMAND_LINE, 'users', 'list'], { DATABASE_URL }),
+    ]);
+    void close();
+
+    expect(told(ended)).toEqual([1, expect.stringContaining('the database did not answer in time.')]);
+    expect(told(command)).toEqual([1, expect.stringContaining('the database did not answer in time.')]);
   });
 
   it('1 for a setting with a wrong value', async () => {

@@ -1,6 +1,5 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { describe, expect, it } from 'vitest';
-import { networkOf } from '../../server/http/rateLimit.ts';
 import { makeGuessing } from '../../server/security/guessing.ts';
 
 const givenGuessing = () =>
@@ -20,15 +19,49 @@ describe('guessing', () => {
   });
 });
 
-describe('an address', () => {
+describe('guessing from many networks of one customer', () => {
+  const BLOCKED = { code: 'TOO_MANY_REQUESTS' };
+  const subnet = (at: number) => at.toString(16).padStart(2, '0');
+
   it.each([
-    ['127.0.0.1', '127.0.0.1'],
-    ['::ffff:10.0.0.1', '10.0.0.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-    ['2001:db8::6', '2001:db8:0:0'],
-    ['::1', '0:0:0:0'],
-    ['2001:db8:1:2::', '2001:db8:1:2'],
-  ])('%s counts as %s', (address, network) => {
-    expect(networkOf(address)).toBe(network);
+    [
+      'one account from a /56',
+      20,
+      { addressOf: (at: number) => `2001:db8:1:1${subnet(at)}::1`, email: () => 'a@b.test' },
+    ],
+    [
+      'one account from a /48',
+      40,
+      { addressOf: (at: number) => `2001:db8:1:${subnet(at)}00::1`, email: () => 'a@b.test' },
+    ],
+    [
+      'all accounts from a /56',
+      300,
+      { addressOf: (at: number) => `2001:db8:1:1${subnet(at % 256)}::1`, email: (at: number) => `${at}@b.test` },
+    ],
+    [
+      'all accounts from a /48',
+      1000,
+      { addressOf: (at: number) => `2001:db8:1:${subnet(at % 256)}00::1`, email: (at: number) => `${at}@b.test` },
+    ],
+  ])('%s is stopped after %i failures', async (_, limit, { addressOf, email }) => {
+    const guessing = givenGuessing();
+    const attempt = (at: number) => ({ email: email(at), address: addressOf(at) });
+
+    for (let at = 0; at < limit - 1; at++) await guessing.countFailure(attempt(at));
+    await guessing.mustBeAllowed(attempt(limit));
+    await guessing.countFailure(attempt(limit - 1));
+
+    await expect(guessing.mustBeAllowed(attempt(limit))).rejects.toMatchObject(BLOCKED);
+    await guessing.mustBeAllowed({ ...attempt(limit), address: '2001:db8:2::1' });
+  });
+
+  it('is no matter of IPv4: neighbours have nothing to do with each other', async () => {
+    const guessing = givenGuessing();
+
+    for (let at = 0; at < 1100; at++)
+      await guessing.countFailure({ email: 'a@b.test', address: `10.0.${Math.floor(at / 9)}.1` });
+
+    await guessing.mustBeAllowed({ email: 'a@b.test', address: '10.0.0.1' });
   });
 });

@@ -14,6 +14,7 @@ const DEFAULTS = {
   TOKEN_LIFETIME_HOURS: 12,
   RATE_LIMIT_PER_MINUTE: 600,
   TRUST_PROXY: false,
+  STOP_PAUSE_SECONDS: 0,
   ALLOWED_ORIGINS: [],
   LOG_LEVEL: 'info',
 };
@@ -24,6 +25,7 @@ const EVERY_SETTING = {
   DATABASE_URL,
   DATABASE_POOL_SIZE: '20',
   DATA_DIR: '/var/lib/deckhand',
+  DEMO_DATA: 'off',
   JWT_SECRET: SECRET,
   JWT_PREVIOUS_SECRETS: `${'a'.repeat(32)}, ${'b'.repeat(32)}`,
   TOKEN_LIFETIME_HOURS: '720',
@@ -31,9 +33,12 @@ const EVERY_SETTING = {
   REDIS_URL: 'rediss://127.0.0.1:6380',
   STRIPE_SECRET_KEY: 'sk_test_1',
   STRIPE_WEBHOOK_SECRET: 'whsec_1',
+  TEST_CHECKOUT: 'off',
   PUBLIC_URL: 'https://api.example.com',
-  TRUST_PROXY: 'on',
+  METRICS_TOKEN: 'a-token-for-tests',
+  TRUST_PROXY: '2',
   ALLOWED_ORIGINS: 'https://app.example.com, http://localhost:5173',
+  STOP_PAUSE_SECONDS: '5',
   LOG_LEVEL: 'debug',
 };
 
@@ -47,10 +52,13 @@ describe('settings', () => {
       ...EVERY_SETTING,
       PORT: 8080,
       DATABASE_POOL_SIZE: 20,
+      DEMO_DATA: false,
       JWT_PREVIOUS_SECRETS: ['a'.repeat(32), 'b'.repeat(32)],
       TOKEN_LIFETIME_HOURS: 720,
       RATE_LIMIT_PER_MINUTE: 1000,
-      TRUST_PROXY: true,
+      TRUST_PROXY: 2,
+      STOP_PAUSE_SECONDS: 5,
+      TEST_CHECKOUT: false,
       ALLOWED_ORIGINS: ['https://app.example.com', 'http://localhost:5173'],
     });
   });
@@ -93,7 +101,14 @@ describe('settings', () => {
     ['RATE_LIMIT_PER_MINUTE', 'none'],
     ['REDIS_URL', 'http://:hunter2@127.0.0.1:6379'],
     ['STRIPE_SECRET_KEY', 'hunter2'],
+    ['STRIPE_SECRET_KEY', 'pk_hunter2'],
     ['STRIPE_WEBHOOK_SECRET', 'hunter2'],
+    ['TEST_CHECKOUT', 'perhaps'],
+    ['TEST_CHECKOUT', 'ON'],
+    ['DEMO_DATA', 'yes'],
+    ['DEMO_DATA', 'ON'],
+    ['METRICS_TOKEN', 'hunter2'],
+    ['METRICS_TOKEN', 'hunter2 hunter2 hunter2'],
     ['PUBLIC_URL', 'api.example.com'],
     ['PUBLIC_URL', 'ftp://api.example.com'],
     ['PUBLIC_URL', 'https://api.example.com/?a=1'],
@@ -106,6 +121,7 @@ describe('settings', () => {
     ['ALLOWED_ORIGINS', 'null'],
     ['TRUST_PROXY', '::/0'],
     ['TRUST_PROXY', 'perhaps'],
+    ['STOP_PAUSE_SECONDS', '301'],
     ['LOG_LEVEL', 'loud'],
     ['LOG_LEVEL', 'INFO'],
   ])('stop the start with one line that begins with the name, and tells no secret: %s=%s', (name, value) => {
@@ -137,13 +153,21 @@ describe('DATABASE_URL', () => {
   });
 });
 
+describe('DEMO_DATA', () => {
+  it('is refused as on with DATABASE_URL, which only a command fills', () => {
+    const line = refusalOf({ DATABASE_URL, JWT_SECRET: SECRET, DEMO_DATA: 'on' });
+
+    expect(line).toMatch(/^DEMO_DATA: .*npm run deckhand -- demo.*\.$/);
+  });
+});
+
 describe('TRUST_PROXY', () => {
   it.each(['off', 'OFF', 'false', 'no', '0'])('is off as %s', (value) => {
     expect(readSettings({ TRUST_PROXY: value }).TRUST_PROXY).toBe(false);
   });
 
-  it.each(['on', 'On', 'true', 'yes'])('is on as %s', (value) => {
-    expect(readSettings({ TRUST_PROXY: value }).TRUST_PROXY).toBe(true);
+  it('is how many proxies there are', () => {
+    expect(readSettings({ TRUST_PROXY: '1' }).TRUST_PROXY).toBe(1);
   });
 
   it.each([
@@ -154,8 +178,8 @@ describe('TRUST_PROXY', () => {
     expect(readSettings({ TRUST_PROXY: value }).TRUST_PROXY).toEqual(addresses);
   });
 
-  // A number of hops, or a host's name, would be believed by the wrong people.
-  it.each(['1', '2', 'loopback', 'proxy.example.com', '10.0.0.1,', '10.0.0.256', 'on,10.0.0.1'])(
+  // "on" would believe what the caller wrote, and so would a name that the caller can choose.
+  it.each(['on', 'true', '-1', '10', '1.5', 'loopback', 'proxy.example.com', '10.0.0.1,', '10.0.0.256', 'on,10.0.0.1'])(
     'is refused as %s',
     (value) => {
       expect(refusalOf({ TRUST_PROXY: value })).toMatch(/^TRUST_PROXY: /);
@@ -173,11 +197,38 @@ describe('PUBLIC_URL', () => {
   });
 });
 
+describe('PUBLIC_URL of a service that listens on every address', () => {
+  const stripe = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
+
+  it.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0'])('must be set where Stripe sends people back: %s', (HOST) => {
+    expect(refusalOf({ ...stripe, HOST })).toMatch(/^PUBLIC_URL: must be set when HOST is a wildcard/);
+    expect(readSettings({ ...stripe, HOST, PUBLIC_URL: 'https://api.example.com' }).HOST).toBe(HOST);
+  });
+
+  it('may be missing without Stripe', () => {
+    expect(readSettings({ HOST: '0.0.0.0' }).PUBLIC_URL).toBeUndefined();
+  });
+});
+
 describe('The settings of Stripe', () => {
   const stripe = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 
   it('are taken together', () => {
     expect(readSettings(stripe)).toMatchObject(stripe);
+  });
+
+  it('may have a restricted key', () => {
+    const STRIPE_SECRET_KEY = 'rk_live_1';
+
+    expect(readSettings({ ...stripe, STRIPE_SECRET_KEY }).STRIPE_SECRET_KEY).toBe(STRIPE_SECRET_KEY);
+  });
+
+  it('are refused together with the test checkout, which would let anybody have what Stripe is to be paid for', () => {
+    const line = refusalOf({ ...stripe, TEST_CHECKOUT: 'on' });
+
+    expect(line).toMatch(/^TEST_CHECKOUT: .*STRIPE_SECRET_KEY.*\.$/);
+    expect(line).not.toMatch(/sk_test_1|whsec_1/);
+    expect(readSettings({ ...stripe, TEST_CHECKOUT: 'off' }).TEST_CHECKOUT).toBe(false);
   });
 
   it.each(['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const)('are refused with %s alone', (name) => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
@@ -9,6 +9,7 @@ import { connect, type Database } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
+import { makeSecretBox, type SecretBox } from '../../server/security/secretBox.ts';
 import { type Answer, makeCaller, type TestCaller } from '../harness/caller.ts';
 import { codeAt } from '../harness/codes.ts';
 import {
@@ -63,6 +64,10 @@ describe('the first start', () => {
     expect(first.docs).toBe(200);
   });
 
+  it('warns of nothing: the embedded database has the test checkout', () => {
+    expect(first.ended.stdout).not.toMatch(/"level":[456]0/);
+  });
+
   it('prints a login that can be pasted into a shell, and gives a token', () => {
     expect(first.answer).toMatchObject({ error: false, data: { email: 'member@demo.test' } });
     expect(first.created).toMatchObject({ status: 201 });
@@ -105,9 +110,13 @@ describe.concurrent('a later start', () => {
 describe('the demo data', () => {
   let database: Database;
   let service: TestService;
+  let secretBox: SecretBox;
   beforeAll(async () => {
-    database = await connect(readSettings({ DATA_DIR: await givenCopyOf(first.directory) }));
-    service = await givenService({}, { database });
+    const DATA_DIR = await givenCopyOf(first.directory);
+    const secret = await readFile(join(DATA_DIR, 'jwt-secret'), 'utf8');
+    database = await connect(readSettings({ DATA_DIR }));
+    service = await givenService({ JWT_PREVIOUS_SECRETS: secret }, { database });
+    secretBox = makeSecretBox([secret]);
   }, 30_000);
   afterAll(async () => {
     await service?.app.close();
@@ -139,7 +148,13 @@ describe('the demo data', () => {
   });
 
   it('has six users, one of them with a second factor', async () => {
-    expect(await rows('select id, email, totp_secret from users where is_active order by id')).toEqual([
+    const users = await rows('select id, email, totp_secret from users where is_active order by id');
+    const readable = users.map(({ id, totp_secret, ...user }) => ({
+      id,
+      ...user,
+      totp_secret: totp_secret && secretBox.open(totp_secret, id),
+    }));
+    expect(readable).toEqual([
       { id: 1, email: 'admin@demo.test', totp_secret: null },
       { id: 2, email: 'owner@demo.test', totp_secret: null },
       { id: 3, email: 'member@demo.test', totp_secret: null },
@@ -285,6 +300,10 @@ describe.skipIf(!server.url)('on a PostgreSQL server', () => {
       { code: 0, stdout: expect.not.stringContaining('demo'), stderr: '' },
       { code: 0, stdout: expect.not.stringContaining('demo'), stderr: '' },
     ]);
+    for (const { stdout } of ends) {
+      const warnings = stdout.split('\n').filter((line) => line.includes('Payments are not set up'));
+      expect(warnings).toEqual([expect.stringMatching(/"level":40.*STRIPE_SECRET_KEY.*TEST_CHECKOUT=on/)]);
+    }
     expect(await readRows(settings, sql`select id from users`)).toEqual([]);
     const applied = await readRows(
       settings,

@@ -1,0 +1,95 @@
+import type { EventEmitter } from 'node:events';
+import pg from 'pg';
+import { BRIEF, PATIENT } from './query.ts';
+
+/** Above the server's own `statement_timeout`: only a server that has gone silent takes longer. */
+export const LONGEST_ANSWER_MILLISECONDS = 32_000;
+
+/** For the first statement of a request: a look-up by key that a working server answers in a few milliseconds. */
+export const LONGEST_BRIEF_ANSWER_MILLISECONDS = 2_000;
+
+const NO_ANSWER = 'the database did not answer in time';
+
+/** Whether the server took no connection, or sent no answer, in time: it may be slow, and work a moment later. */
+export const isSilence = ({ message }: Error) => message === NO_ANSWER || message === NO_CONNECTION;
+const NO_CONNECTION = 'Connection terminated due to connection timeout';
+
+/**
+ * A connection that is given up when the server does not answer in time, for example after the network was lost: nothing
+ * would ever end that wait otherwise. What waits on it fails, and the pool replaces it.
+ */
+export class BoundedClient extends pg.Client {
+  private isPatient = false;
+
+  // biome-ignore lint/suspicious/noExplicitAny: the many forms of pg's own `query`
+  override query(...parts: any[]): any {
+    const answer = (super.query as (...parts: unknown[]) => unknown).apply(this, parts);
+    const [statement] = parts;
+    if (typeof statement !== 'string' || !(answer instanceof Promise)) return answer;
+
+    if (statement.startsWith(PATIENT)) this.isPatient = true;
+    if (statement === 'commit' || statement === 'rollback') this.isPatient = false;
+    return this.isPatient ? answer : this.unlessSilent(answer, statement.startsWith(BRIEF));
+  }
+
+  /** Ends the connection at once, without a word to the server. */
+  drop(): void {
+    const { stream } = (this as unknown as { connection: { stream: { destroy: (error: Error) => void } } }).connection;
+    stream.destroy(new Error(NO_ANSWER));
+  }
+
+  private async unlessSilent<Result>(answer: Promise<Result>, isBrief: boolean): Promise<Result> {
+    const limit = isBrief ? LONGEST_BRIEF_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS;
+    const giveUp = () => {
+      this.emit('silent');
+      this.drop();
+    };
+    // One more turn of the event loop: where it was blocked, the answer may have arrived and not been read.
+    let turn: NodeJS.Immediate | undefined;
+    const timer = setTimeout(() => {
+      turn = setImmediate(giveUp);
+    }, limit);
+    try {
+      return await answer;
+    } finally {
+      clearTimeout(timer);
+      clearImmediate(turn);
+    }
+  }
+}
+
+/** What the pool does not do by itself when connections are lost. */
+export function replaceLost(pool: pg.Pool): void {
+  dropIdleAfterSilence(pool);
+  releaseLost(pool);
+}
+
+/** After one connection went silent, the idle ones are dropped too: each would cost a request the same wait. */
+function dropIdleAfterSilence(pool: pg.Pool): void {
+  const idle = new Set<unknown>();
+  const dropIdle = () => {
+    for (const client of idle) (client as BoundedClient).drop();
+  };
+  pool.on('release', (_error, client) => idle.add(client));
+  pool.on('acquire', (client) => idle.delete(client));
+  pool.on('remove', (client) => idle.delete(client));
+  pool.on('connect', (client) => (client as unknown as EventEmitter).on('silent', dropIdle));
+}
+
+/**
+ * Kysely keeps a connection on which `begin`, `commit` or `rollback` fails: each transaction that loses its connection would
+ * cost the pool a place for ever.
+ */
+function releaseLost(pool: pg.Pool): void {
+  const held = new Set<unknown>();
+  pool.on('acquire', (client) => held.add(client));
+  pool.on('release', (_error, client) => held.delete(client));
+  pool.on('connect', (client) => {
+    client.once('end', () => {
+      if (!held.has(client)) return;
+      client.release(true);
+      // Whoever held it may still release it, which pg allows only once.
+      client.release = () => undefined;
+    });
+  });
+}

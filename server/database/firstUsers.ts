@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Settings } from '../env.ts';
+import { isLoopback } from '../host.ts';
+import { hashPassword, isPassword } from '../security/passwords.ts';
+import { startFailure } from '../startFailure.ts';
+import type { Database } from './connect.ts';
+import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
+import { type EntityManager, query } from './query.ts';
+
+export const FIRST_ADMIN = 'admin@deckhand.local';
+
+/**
+ * Sees to it that somebody can sign in to an empty embedded database: the demo users, whose password is public, where only
+ * this machine reaches the service or the operator asks for them; else a superadmin whose password only the operator sees.
+ */
+export async function addFirstUsers(
+  database: Database,
+  { HOST, DEMO_DATA = isLoopback(HOST) }: Settings,
+  print: (text: string) => void,
+): Promise<{ demoUser: typeof DEMO_USER | undefined }> {
+  if (DEMO_DATA) {
+    await fillWithDemoData(database);
+    const [found] = await findDemoUsers(database.fork(), [DEMO_USER.email]);
+    return { demoUser: found && DEMO_USER };
+  }
+
+  await refuseDemoPasswords(database, HOST);
+  await addFirstAdmin(database, print);
+  return { demoUser: undefined };
+}
+
+/** A database that was tried out on loopback before still has the demo users. */
+async function refuseDemoPasswords({ fork }: Database, host: string): Promise<void> {
+  const users = await findDemoUsers(fork(), DEMO_USERS);
+  // They were made with one hash: it is compared once, not six times.
+  for (const [hash, others] of Map.groupBy(users, ({ password_hash }) => password_hash)) {
+    if (!(await isPassword(DEMO_USER.password, hash, 'start'))) continue;
+    const emails = others.map(({ email }) => email).join(', ');
+    throw startFailure(
+      `HOST: on ${host} anybody could sign in as ${emails}, since the demo password is public. Give them other passwords or deactivate them (npm run deckhand -- users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
+    );
+  }
+}
+
+const findDemoUsers = (em: EntityManager, emails: readonly string[]) =>
+  query(
+    em,
+    sql<{ email: string; password_hash: string }>`
+      select email, password_hash from users where is_active and lower(email) in (${sql.join(emails)}) order by id`,
+  );
+
+/** The password is printed before the commit: a start that is cut off leaves nobody whose password was never seen. */
+async function addFirstAdmin({ fork }: Database, print: (text: string) => void): Promise<void> {
+  const password = randomBytes(18).toString('base64url');
+  const password_hash = await hashPassword(password, 'start');
+  await fork().transactional(async (em) => {
+    const [added] = await query(
+      em as EntityManager,
+      sql<{ id: number }>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
+        select 'Admin', ${FIRST_ADMIN}, ${password_hash}, true, true where not exists (select from users) returning id`,
+    );
+    if (added) print(greetingOf(added.id, password));
+  });
+}
+
+const greetingOf = (id: number, password: string) => `
+The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.
+  e-mail    ${FIRST_ADMIN}
+  password  ${password}
+If it is lost, stop the service and set another: npm run deckhand -- users update --id ${id} --password`;

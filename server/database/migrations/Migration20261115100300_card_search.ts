@@ -1,0 +1,33 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/**
+ * An index for searches of text in cards, where the server lets us have pg_trgm and btree_gin; elsewhere a search reads the
+ * cards of the project, as before. Copies of master cards are left out: a sync writes many of them at once, which the index
+ * would make three times as long, and a project has few of them.
+ */
+export class Migration20261115100300_card_search extends Migration {
+  override name = 'Migration20261115100300_card_search';
+
+  override up(): void {
+    // Minutes, where there are many cards.
+    this.addSql(`set local statement_timeout = 0;`);
+    this.addSql(
+      `create index "cards_copies_index" on "cards" ("project_id") where master_card_id is not null and deleted_at is null;`,
+    );
+    this.addSql(`
+      do $$ begin
+        create extension if not exists pg_trgm;
+        create extension if not exists btree_gin;
+        create index cards_search_index on cards using gin (
+          project_id, (title || coalesce(' ' || short_description, '') || coalesce(' ' || description, '')) gin_trgm_ops
+        ) where master_card_id is null and deleted_at is null;
+      exception when insufficient_privilege or feature_not_supported or undefined_file then
+        raise notice 'Searches go without an index: %', sqlerrm;
+      end $$;`);
+  }
+
+  override down(): void {
+    this.addSql(`drop index if exists "cards_search_index";`);
+    this.addSql(`drop index "cards_copies_index";`);
+  }
+}

@@ -1,0 +1,53 @@
+import { type RawBuilder, sql } from 'kysely';
+import { badRequest } from '../errors.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
+
+/**
+ * Holds answers to their limit in SQL, so that what is too much never leaves the database: pg can't read a value of 512 MiB,
+ * and the process would end.
+ */
+
+/** The texts of a row that can be long, and about what its other fields take. */
+const SIZES = {
+  boards: { texts: ['title', 'description'], others: 400 },
+  groups: { texts: ['title', 'description'], others: 400 },
+  cards: { texts: ['title', 'short_description', 'description'], others: 700 },
+  comments: { texts: ['comment'], others: 300 },
+};
+
+/** About how many bytes a row takes in an answer. From lengths alone: a long text is not read for it. */
+export function bytesOf(table: keyof typeof SIZES, alias: string): RawBuilder<number> {
+  const { texts, others } = SIZES[table];
+  const lengths = texts.map((text) => sql`coalesce(octet_length(${sql.ref(`${alias}.${text}`)}), 0)`);
+  return sql`(${sql.lit(others)} + ${sql.join(lengths, sql` + `)})::bigint`;
+}
+
+/**
+ * Ends a page when its rows are more than an answer holds, after one row at least. `rows` have `bytes` and are in the order
+ * of `key`; `found` says how many there were.
+ */
+export function cutToAnswer<Row>(rows: RawBuilder<Row>, key: string[]): RawBuilder<Row & { found: number }> {
+  const order = sql.join(key.map((column) => sql.ref(column)));
+  return sql`
+    select * from (
+      select page.*, count(*) over ()::int as found,
+        sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding) as bytes_before
+      from (${rows}) as page
+    ) as page
+    where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)} order by ${order}`;
+}
+
+/** All rows, or the first alone where they are more than an answer holds: `mustFitAnswer` then refuses. */
+export function wholeAnswer<Row>(rows: RawBuilder<Row>, key: string[]): RawBuilder<Row & { is_too_large: boolean }> {
+  const order = sql.join(key.map((column) => sql.ref(column)));
+  return sql`
+    select * from (
+      select list.*, sum(bytes) over () > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large, row_number() over (order by ${order}) as place
+      from (${rows}) as list
+    ) as list
+    where not is_too_large or place = 1 order by ${order}`;
+}
+
+export function mustFitAnswer(answered: { is_too_large: boolean } | undefined, message: string): void {
+  if (answered?.is_too_large) throw badRequest(message);
+}

@@ -1,0 +1,28 @@
+import type { Context } from '../context.ts';
+
+type AttemptContext = Pick<Context, 'guessing' | 'address' | 'log'>;
+type FailureReason = 'wrong password' | 'unknown account' | 'wrong code' | 'blocked';
+
+/** Refuses whoever has failed too often. */
+export async function mustBeAllowed(context: AttemptContext, email: string): Promise<void> {
+  const { guessing, address } = context;
+  await guessing.mustBeAllowed({ email, address }).catch((error) => {
+    logFailure(context, email, 'blocked');
+    throw error;
+  });
+}
+
+/** Whoever guesses is slowed down. */
+export async function countFailure(context: AttemptContext, email: string, reason: FailureReason): Promise<void> {
+  const { guessing, address } = context;
+  logFailure(context, email, reason);
+  await guessing.countFailure({ email, address });
+}
+
+const LONGEST_EMAIL = 320;
+
+/** For operators who block addresses: what callers chose comes last, and can't look like the rest of the line. */
+export function logFailure({ log, address }: AttemptContext, email: string, reason: FailureReason): void {
+  const account = email.slice(0, LONGEST_EMAIL).replaceAll(/[\p{C}"\\]/gu, '?');
+  log.warn({ event: 'authentication_failed', reason, address, account }, 'authentication failed');
+}

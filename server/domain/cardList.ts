@@ -1,0 +1,102 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { CardList } from '../../shared/card.ts';
+import { query } from '../database/query.ts';
+import type { ProjectContext } from '../trpc.ts';
+import { bytesOf, cutToAnswer } from './answerSize.ts';
+import { DERIVED, IS_OVERDUE, type ProjectCard } from './card.ts';
+import { readCursor, toCursor, toPage } from './page.ts';
+
+/**
+ * The cards of the project that fit all that was sent, in their order within the project. A search for text looks at the
+ * next cards first, which fill the page if the text is common; the index, which finds all cards with a text, is for rare
+ * ones. Text that it does not serve, or any on the embedded database, which has no index, is looked for in the next cards
+ * alone: such a page may be short, and still have a next one.
+ */
+export async function listCards(
+  { em, isEmbedded, caller: { project } }: ProjectContext,
+  { cursor, limit, ...wanted }: CardList,
+) {
+  const [sort_order, id] = readCursor(cursor, 2) ?? [];
+  const conditions = [
+    sql`c.project_id = ${project.id}`,
+    sql`c.deleted_at is null`,
+    id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
+    wanted.group_id != null && sql`c.group_id = ${wanted.group_id}`,
+    wanted.owner_id != null && sql`c.owner_id = ${wanted.owner_id}`,
+    wanted.tag_id != null && sql`c.tag_id = ${wanted.tag_id}`,
+    wanted.status != null && sql`c.status = ${wanted.status}`,
+    wanted.priority != null && sql`c.priority = ${wanted.priority}`,
+    wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
+  ].filter((condition) => condition !== false);
+  const { text } = wanted;
+  const where = (more: RawBuilder<unknown>[] = []) => sql`where ${sql.join([...conditions, ...more], sql` and `)}`;
+  const next = (more: RawBuilder<unknown>[] = []) =>
+    sql`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
+  const answerOf = async (found: RawBuilder<unknown>) =>
+    toCardPage(await query(em, cutToAnswer(found as RawBuilder<ProjectCard>, ['sort_order', 'id'])), limit);
+
+  if (text == null) return answerOf(next());
+  const isIndexed = !isEmbedded && IS_INDEXED.test(text);
+  const lookedAt = sql`
+    looked_at as materialized (
+      select c.id, c.sort_order from (
+        select c.id, c.sort_order, c.bytes, sum(c.bytes) over (${IN_ORDER}) as sum from (
+          select c.id, c.sort_order, ${bytesOf('cards', 'c')} as bytes from cards c ${where()} ${IN_ORDER}
+          limit ${sql.lit(isIndexed ? FIRST_READ : MOST_READ)}) as c
+      ) as c where c.sum - c.bytes < ${sql.lit(MOST_READ_BYTES)}
+    ), last as (select c.sort_order, c.id from looked_at c order by c.sort_order desc, c.id desc limit 1)`;
+  const near = sql`
+    select ${COLUMNS} from cards c where c.id in (select id from looked_at) and ${hasText(text)} ${IN_ORDER} limit ${limit + 1}`;
+  const isBehind = sql`(c.sort_order, c.id) > (select sort_order, id from last)`;
+
+  if (isIndexed) {
+    const isNeeded = sql`(select count(*) from near) <= ${limit}`;
+    return answerOf(sql`
+      with ${lookedAt}, near as materialized (${near})
+      select * from near union all (${next([hasText(text), isBehind, isNeeded])})
+      order by sort_order, id limit ${limit + 1}`);
+  }
+
+  const page = await answerOf(sql`with ${lookedAt} ${near}`);
+  if (page.next_cursor !== null) return page;
+  const [last] = await query(
+    em,
+    sql<ProjectCard>`
+      with ${lookedAt} select sort_order, id from last where exists (select from cards c ${where([isBehind])})`,
+  );
+  return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
+}
+
+const COLUMNS = sql`c.*, ${DERIVED}, ${bytesOf('cards', 'c')} as bytes`;
+const IN_ORDER = sql`order by c.sort_order, c.id`;
+
+function toCardPage(found: (ProjectCard & { found: number })[], limit: number) {
+  const { rows: cards, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id], found[0]?.found);
+  return { cards, next_cursor };
+}
+
+/** The index of searches is one of three letters or digits in a row. */
+const IS_INDEXED = /[\p{L}\p{N}]{3}/u;
+
+/** How many cards a search looks at before it uses the index: about a millisecond for a hundred of them. */
+const FIRST_READ = 1000;
+
+/** How many cards one page of a search without the index looks at. */
+const MOST_READ = 5000;
+
+/** And how many bytes of them: a card may hold a megabyte. */
+const MOST_READ_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Own cards by the index of searches, copies of master cards one by one: they are not in it. In two spellings of the same
+ * text, since PostgreSQL would merge two equal conditions into one, and use neither index.
+ */
+function hasText(text: string): RawBuilder<unknown> {
+  const pattern = containing(text);
+  return sql`(
+    c.master_card_id is null and c.title || coalesce(' ' || c.short_description, '') || coalesce(' ' || c.description, '') ilike ${pattern}
+    or c.master_card_id is not null and concat_ws(' ', c.title, c.short_description, c.description) ilike ${pattern})`;
+}
+
+/** A pattern for `like` in which the text stands for itself. */
+const containing = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;

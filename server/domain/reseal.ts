@@ -1,0 +1,60 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { type EntityManager, query } from '../database/query.ts';
+
+const BATCH = 500;
+
+/**
+ * Encrypts with the present key what is plain, or under a key of an earlier secret. In batches, each one statement that
+ * changes a value only while it is the one that was read: several nodes may do it at once.
+ */
+export async function resealSecondFactors(
+  { em, secretBox, log }: Pick<Context, 'em' | 'secretBox' | 'log'>,
+  isStopping: () => boolean = () => false,
+): Promise<void> {
+  let unreadable = 0;
+  for (const column of ['totp_secret', 'totp_pending_secret'] as const) {
+    for (let last = 0; !isStopping(); ) {
+      const found = await query(
+        em,
+        sql<{ id: number; sealed: string }>`
+          select id, ${sql.ref(column)} as sealed from users
+          where id > ${last} and not starts_with(${sql.ref(column)}, ${secretBox.prefix}) order by id limit ${BATCH}`,
+      );
+      if (found.length === 0) break;
+      last = found.at(-1)!.id;
+
+      const changes = found.flatMap(({ id, sealed }) => {
+        const secret = secretBox.open(sealed, id);
+        return secret === undefined ? [] : [{ id, before: sealed, after: secretBox.seal(secret, id) }];
+      });
+      unreadable += found.length - changes.length;
+      await replaceSealed(em, column, changes);
+    }
+  }
+  if (unreadable > 0) log.error(`${unreadable} second factors can't be read. ${MISSING_SECRET}`);
+}
+
+/** Rows are locked in the order of their ids: one lock order prevents deadlocks. */
+export async function replaceSealed(
+  em: EntityManager,
+  column: string,
+  changes: { id: number; before: string; after: string }[],
+) {
+  await query(
+    em,
+    sql`
+      with changed as (
+        select u.id, change.after
+        from unnest(
+          ${changes.map(({ id }) => id)}::int[], ${changes.map(({ before }) => before)}::text[], ${changes.map(({ after }) => after)}::text[]
+        ) as change (id, before, after)
+        join users u on u.id = change.id and u.${sql.ref(column)} = change.before
+        order by u.id for update of u
+      )
+      update users u set ${sql.ref(column)} = changed.after from changed where u.id = changed.id`,
+  );
+}
+
+export const MISSING_SECRET =
+  'Put the JWT_SECRET that they were encrypted with into JWT_PREVIOUS_SECRETS and restart. Recovery codes still work.';

@@ -1,0 +1,92 @@
+import { sql } from 'kysely';
+import type { Context } from '../context.ts';
+import { type EntityManager, query, transact } from '../database/query.ts';
+import type { SubscriptionNews } from '../payments/provider.ts';
+import { type CheckoutRow, hasReference, lockCheckout, STANDING, type Standing } from './checkoutRow.ts';
+
+/**
+ * Carries out what became of a subscription after its checkout. News may come twice, in any order, and before the checkout
+ * itself is known to be paid: the checkout keeps them, and the subscription follows.
+ */
+export async function changeStanding(
+  { em, payments, log }: Pick<Context, 'em' | 'payments' | 'log'>,
+  { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionNews,
+): Promise<void> {
+  const isOurs = await transact(em, async (em) => {
+    const checkout = await lockCheckout(
+      em,
+      sql`provider = ${payments!.name} and (provider_subscription_id = ${provider_subscription_id}
+        or (provider_subscription_id is null and ${hasReference(reference)}))`,
+    );
+    if (!checkout) return false;
+
+    await query(
+      em,
+      sql`update checkouts set provider_subscription_id = ${provider_subscription_id} where id = ${checkout.id}`,
+    );
+    if (change === 'ended') await end(em, checkout, at);
+    else await setFlag(em, checkout, change, at);
+    const [{ standing } = checkout] = await query(
+      em,
+      sql<{ standing: Standing }>`select ${STANDING} as standing from checkouts where id = ${checkout.id}`,
+    );
+    if (checkout.status === 'paid' && standing !== checkout.standing) {
+      log.info({ subscription: checkout.subscription_id, change, standing }, 'A paid subscription changed.');
+      await followCheckouts(em, checkout);
+    }
+    return true;
+  });
+
+  // Also when the same news come again: the provider may not have been in reach the first time.
+  if (isOurs && isToBeCancelled) await payments!.cancel?.(provider_subscription_id);
+}
+
+const FLAGS = {
+  renewal_failed: { flag: sql.ref('is_past_due'), changedAt: sql.ref('past_due_changed_at'), value: true },
+  renewed: { flag: sql.ref('is_past_due'), changedAt: sql.ref('past_due_changed_at'), value: false },
+  disputed: { flag: sql.ref('is_disputed'), changedAt: sql.ref('disputed_changed_at'), value: true },
+  dispute_won: { flag: sql.ref('is_disputed'), changedAt: sql.ref('disputed_changed_at'), value: false },
+};
+
+/**
+ * Unless newer news are known. The provider's clock counts seconds: of two in one second the good one holds, since an
+ * invoice that is paid can't fail any more, and neither can a dispute that is closed be opened.
+ */
+export async function setFlag(
+  em: EntityManager,
+  { id }: Pick<CheckoutRow, 'id'>,
+  change: keyof typeof FLAGS,
+  at: Date,
+): Promise<void> {
+  const { flag, changedAt, value } = FLAGS[change];
+  await query(
+    em,
+    sql`
+      update checkouts set ${flag} = ${value}, ${changedAt} = ${at}, updated_at = now()
+      where id = ${id} and (${changedAt} is null or ${changedAt} < ${at} or (${changedAt} = ${at} and not ${value}::boolean))`,
+  );
+}
+
+const end = (em: EntityManager, { id }: Pick<CheckoutRow, 'id'>, at: Date) =>
+  query(em, sql`update checkouts set ended_at = ${at}, updated_at = now() where id = ${id} and ended_at is null`);
+
+/** A subscription stands as the best of its paid checkouts; of two that are equal, the one whose plan it has already. */
+export async function followCheckouts(
+  em: EntityManager,
+  { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,
+): Promise<void> {
+  await query(
+    em,
+    sql`
+      update subscriptions set status = best.standing, plan_id = best.plan_id, updated_at = now(),
+        paid_at = case when subscriptions.status in ('paid', 'past_due') then paid_at else now() end
+      from (
+        select c.plan_id, ${STANDING} as standing
+        from checkouts c join subscriptions s on s.id = c.subscription_id
+        where s.id = ${subscription_id} and c.status = 'paid'
+        order by ended_at is not null, is_past_due or is_disputed, c.plan_id = s.plan_id desc nulls last, c.id limit 1
+      ) as best
+      where id = ${subscription_id}
+        and (subscriptions.status, subscriptions.plan_id) is distinct from (best.standing, best.plan_id)`,
+  );
+}

@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { badRequest } from '../errors.ts';
+import { canonicalAddress } from '../security/address.ts';
+import { type Counted, networkKey, type RateLimit, TOO_MANY } from './rateLimit.ts';
+
+type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
+
+/** Answers what is no HTTP request, and so reaches no route, with the usual body and headers. */
+export function malformedRequests({ rateLimit, logger }: Dependencies) {
+  const refuse = async (socket: Socket, message: string, reason: string | undefined): Promise<void> => {
+    const address = canonicalAddress(socket.remoteAddress ?? '') ?? 'unknown';
+    const requestId = randomUUID();
+    const counted = await rateLimit.count(networkKey(address), 1);
+    const isOverLimit = counted.callsAllowed === 0;
+    const body = isOverLimit ? { error: true, message: TOO_MANY } : { error: true, message, data: [] };
+    logger.info({ reqId: requestId, status: isOverLimit ? 429 : 400, address, reason }, 'refused a malformed request');
+    if (socket.writable) socket.end(answer(isOverLimit, body, counted, requestId));
+  };
+
+  return {
+    /** For Fastify's `clientErrorHandler`. */
+    onClientError: (error: NodeJS.ErrnoException, socket: Socket): void => {
+      // Nobody is there any more, or the request has its answer already.
+      if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(socket)) return void socket.destroy();
+      const valid = answerInFrontOf(socket);
+      if (valid) return void valid.once('finish', () => socket.destroySoon());
+      const message = MESSAGES[error.code ?? ''] ?? 'This is not a valid HTTP request.';
+      refuse(socket, message, error.code).catch(() => socket.destroy());
+    },
+
+    attachTo: (app: FastifyInstance): void => {
+      app.server.on('connect', ({ method }: IncomingMessage, socket: Socket) => {
+        refuse(socket, `${method} is not possible here.`, method).catch(() => socket.destroy());
+      });
+      // After the caller was counted, so that the answer has its headers.
+      app.addHook('preParsing', async ({ raw }) => {
+        if (raw.httpVersionMinor > 0 && raw.headers.host === undefined) throw badRequest('The Host header is missing.');
+      });
+    },
+  };
+}
+
+const MESSAGES: Record<string, string> = {
+  HPE_HEADER_OVERFLOW: 'The headers are too large: at most 16 KiB.',
+  HPE_INVALID_METHOD: 'This method is not known.',
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
+};
+
+/** What Node keeps on a connection: the request that it reads, and the answer that it writes. */
+type HttpSocket = Socket & { parser?: { incoming?: IncomingMessage | null }; _httpMessage?: ServerResponse | null };
+
+/** Whether the request that can't be read whole was answered before its end, or is about to be. */
+function isAnswered(socket: HttpSocket): boolean {
+  const { parser, _httpMessage: response } = socket;
+  if (response) return response.headersSent && !response.req.complete;
+  return parser?.incoming?.complete === false;
+}
+
+/** The answer to a valid request that stands before what is malformed: it is sent first. */
+function answerInFrontOf({ _httpMessage: response }: HttpSocket): ServerResponse | undefined {
+  return response?.req.complete ? response : undefined;
+}
+
+function answer(isOverLimit: boolean, body: object, counted: Counted, requestId: string): string {
+  const text = JSON.stringify(body);
+  return [
+    isOverLimit ? 'HTTP/1.1 429 Too Many Requests' : 'HTTP/1.1 400 Bad Request',
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    `X-Request-Id: ${requestId}`,
+    `X-RateLimit-Limit: ${counted.limit}`,
+    `X-RateLimit-Remaining: ${counted.remaining}`,
+    ...(isOverLimit ? [`Retry-After: ${counted.retryAfterSeconds}`] : []),
+    '',
+    text,
+  ].join('\r\n');
+}

@@ -1,0 +1,114 @@
+import type { Stripe } from 'stripe';
+import type { Notice, Settlement, SubscriptionNews } from './provider.ts';
+
+/** What an event says of one of our checkouts, or of the subscription that one began; most events say nothing of any. */
+export async function readEvent(stripe: Stripe, event: Stripe.Event): Promise<Notice | undefined> {
+  // Of an account that is merely connected to ours: its owner decides what stands in it.
+  if (event.account) return undefined;
+  const at = new Date(event.created * 1000);
+
+  switch (event.type) {
+    case 'checkout.session.completed':
+      // A bank transfer, for one, is completed first and paid days later.
+      return event.data.object.payment_status === 'unpaid' ? undefined : settled(event.data.object, 'paid', at);
+    case 'checkout.session.async_payment_succeeded':
+      return settled(event.data.object, 'paid', at);
+    case 'checkout.session.async_payment_failed':
+      return settled(event.data.object, 'cancelled', at);
+    case 'checkout.session.expired':
+      return settled(event.data.object, 'expired', at);
+
+    case 'customer.subscription.deleted':
+      return news(ofSubscription(event.data.object), 'ended', at);
+    case 'invoice.paid':
+      return news(ofInvoice(event.data.object), 'renewed', at);
+    case 'invoice.payment_failed':
+      return news(ofInvoice(event.data.object), 'renewal_failed', at);
+
+    case 'charge.refunded': {
+      if (!event.data.object.refunded) return undefined;
+      const paid = await findPaid(stripe, event.data.object);
+      return paid?.isLatest ? news(paid, 'ended', at, true) : undefined;
+    }
+    case 'charge.dispute.created':
+    case 'charge.dispute.funds_withdrawn':
+      // An inquiry takes no money.
+      if (event.data.object.status.startsWith('warning_')) return undefined;
+      return news(await findPaid(stripe, event.data.object), 'disputed', at);
+    case 'charge.dispute.closed': {
+      const isLost = event.data.object.status === 'lost';
+      return news(await findPaid(stripe, event.data.object), isLost ? 'ended' : 'dispute_won', at, isLost);
+    }
+    default:
+      return undefined;
+  }
+}
+
+function settled(session: Stripe.Checkout.Session, outcome: Settlement['outcome'], at: Date): Notice | undefined {
+  const { id, client_reference_id: reference, amount_total, currency, subscription } = session;
+  if (reference === null) return undefined;
+  return {
+    about: 'checkout',
+    reference,
+    outcome,
+    at,
+    session: {
+      session_id: id,
+      price_cents: amount_total,
+      currency: currency?.toUpperCase() ?? null,
+      provider_subscription_id: idOf(subscription),
+    },
+  };
+}
+
+type Named = Pick<SubscriptionNews, 'provider_subscription_id' | 'reference'>;
+
+function news(
+  named: Named | undefined,
+  change: SubscriptionNews['change'],
+  at: Date,
+  isToBeCancelled = false,
+): Notice | undefined {
+  if (!named) return undefined;
+  const { provider_subscription_id, reference } = named;
+  return { about: 'subscription', provider_subscription_id, reference, change, at, isToBeCancelled };
+}
+
+const ofSubscription = ({ id, metadata }: Stripe.Subscription): Named => ({
+  provider_subscription_id: id,
+  reference: metadata?.reference,
+});
+
+/** In events before the version 2025-03-31 of Stripe's interface it stands in the invoice itself. */
+type OldInvoice = { subscription?: string | null; subscription_details?: { metadata: Stripe.Metadata | null } | null };
+
+function ofInvoice(invoice: Stripe.Invoice & OldInvoice): Named | undefined {
+  const details = invoice.parent?.subscription_details;
+  const id = idOf(details?.subscription ?? invoice.subscription);
+  const metadata = details?.metadata ?? invoice.subscription_details?.metadata;
+  return id === null ? undefined : { provider_subscription_id: id, reference: metadata?.reference };
+}
+
+/** The subscription that a charge was for. A charge names only its payment: Stripe is asked for the invoice. */
+async function findPaid(
+  stripe: Stripe,
+  { payment_intent }: Pick<Stripe.Charge, 'payment_intent'>,
+): Promise<(Named & { isLatest: boolean }) | undefined> {
+  const payment = idOf(payment_intent);
+  if (payment === null) return undefined;
+
+  const { data } = await stripe.invoicePayments.list({
+    payment: { type: 'payment_intent', payment_intent: payment },
+    expand: ['data.invoice'],
+    limit: 1,
+  });
+  const invoice = data[0]?.invoice as Stripe.Invoice | undefined;
+  const named = invoice && ofInvoice(invoice);
+  if (!named) return undefined;
+
+  const subscription = await stripe.subscriptions.retrieve(named.provider_subscription_id);
+  return { ...ofSubscription(subscription), isLatest: idOf(subscription.latest_invoice) === invoice.id };
+}
+
+const idOf = (object: string | { id: string } | null | undefined): string | null =>
+  typeof object === 'object' ? (object?.id ?? null) : (object ?? null);

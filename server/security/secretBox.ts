@@ -1,0 +1,53 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { keyId } from './tokens.ts';
+
+/** Encrypts what has to be read again, for its owner: in another row it can't be opened. */
+export type SecretBox = {
+  seal: (text: string, ownerId: number) => string;
+  /** The text, or `undefined` if no known key opens it for this owner. Text from before there was a box is as it is. */
+  open: (stored: string, ownerId: number) => string | undefined;
+  /** What everything begins with that was sealed with the present key. */
+  prefix: string;
+};
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const VERSION = 'v1';
+
+/** Seals with a key of the first secret and opens with those of all, so that secrets can be exchanged. */
+export function makeSecretBox(secrets: [string, ...string[]]): SecretBox {
+  const keys = new Map(secrets.map((secret) => [keyId(secret), deriveKey(secret)]));
+  const prefix = `${VERSION}.${keyId(secrets[0])}.`;
+  const currentKey = deriveKey(secrets[0]);
+
+  return {
+    prefix,
+    seal: (text, ownerId) => {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, currentKey, nonce).setAAD(ownerOf(ownerId));
+      const sealed = [nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()];
+      return prefix + Buffer.concat(sealed).toString('base64url');
+    },
+    open: (stored, ownerId) => {
+      const [version, id = '', sealed = ''] = stored.split('.');
+      if (version === stored) return stored;
+      const key = keys.get(id);
+      if (version !== VERSION || !key) return undefined;
+      try {
+        const bytes = Buffer.from(sealed, 'base64url');
+        const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+          .setAAD(ownerOf(ownerId))
+          .setAuthTag(bytes.subarray(-TAG_BYTES));
+        return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+/** A key of its own: what signs tokens encrypts nothing. */
+const deriveKey = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', 'deckhand second factor v1', 32));
+
+const ownerOf = (id: number) => Buffer.from(`user ${id}`);

@@ -1,0 +1,130 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
+import { givenBenchDatabase } from './database.ts';
+
+/**
+ * How long one request of at most 1 MiB stops the event loop of the service: `npm run bench:event-loop`, with `-- embedded` on
+ * the embedded database, whose own work stops it too. Another connection
+ * asks for `/health/live` again and again; the longest that it waited, less what it waits while nothing else is done.
+ */
+
+const MIB = 1024 * 1024;
+const ROUNDS = 5;
+
+/** Fills up to 1 MiB with a part, between a beginning and an end. */
+const filled = (begin: string, part: string, end: string) =>
+  begin + part.repeat(Math.floor((MIB - begin.length - end.length) / part.length)) + end;
+const keys = (count: number) => `{${Array.from({ length: count }, (_, number) => `"k${number}":0`).join()}}`;
+const batch = (input: string) => {
+  const each = Math.floor(MIB / (input.length + 20));
+  const calls = Math.min(50, each);
+  return { calls, body: `{${Array.from({ length: calls }, (_, call) => `"${call}":${input}`).join()}}` };
+};
+const description = (part: string) =>
+  JSON.stringify({ title: 'x', description: part.repeat(Math.floor(65_536 / part.length)) });
+
+const CREATE = '/api/services/operations/v1/operations/cards/create';
+const REORDER = '/api/services/operations/v1/operations/groups/reorder';
+const SIGN_IN = '/api/v1/authenticate';
+const html = ['<a ', '<!--', '<p>x</p>', '<img src=x onerror=y>', '&amp;', "<a b='", '<', '>', '<br>', '<table><tr>'];
+
+const REQUESTS: [string, string, string][] = [
+  ['an e-mail address of 1 MiB', SIGN_IN, filled('{"password":"x","email":"', 'a@', '"}')],
+  ['a password of 1 MiB', SIGN_IN, filled('{"email":"a@b.test","password":"', 'x', '"}')],
+  ['an unknown field of arrays', CREATE, filled('{"title":"x","y":[', '[],', '0]}')],
+  ['an unknown field of numbers', CREATE, filled('{"title":"x","y":[', '1,', '0]}')],
+  ['an unknown field of objects', CREATE, filled('{"title":"x","y":[', '{"a":1},', '0]}')],
+  ['90,000 fields', CREATE, keys(90_000)],
+  ['30,000 fields', CREATE, keys(30_000)],
+  ['escapes', CREATE, filled('{"title":"', '\\u0041', '"}')],
+  ['spaces', CREATE, filled('{"title":"x"', ' ', '}')],
+  ['quotes', CREATE, filled('{"title":"x","y":[', '"",', '0]}')],
+  ['a due date of 1 MiB', CREATE, filled('{"title":"x","due_date":"', '2', '"}')],
+  ['places that are none', REORDER, filled('{"groups":[', '0,', '0]}')],
+  ['1,000 places that are none', REORDER, `{"groups":[${Array(1000).fill('{"id":"x","position":[]}').join()}]}`],
+  [
+    'an annotated input',
+    '/trpc/cards.create',
+    filled('{"json":{"title":"x","y":0},"meta":{"values":{"y":["undefined"]', ',"y":["undefined"]', '}}}'),
+  ],
+  [
+    'annotations of 90,000 fields',
+    '/trpc/cards.create',
+    `{"json":${keys(30_000)},"meta":{"values":{${Array.from({ length: 20_000 }, (_, n) => `"k${n}":["undefined"]`).join()}}}}`,
+  ],
+  [
+    'annotations, nested',
+    '/trpc/cards.create',
+    filled('{"json":{"y":[', '{"a":0},', '0]},"meta":{"values":{"y":{"0.a":["undefined"]}}}}'),
+  ],
+  ...html.map((part): [string, string, string] => [`HTML of ${part}`, CREATE, description(part)]),
+  ...html.map((part): [string, string, string] => {
+    const { calls, body } = batch(`{"json":${description(part)}}`);
+    return [`a batch of HTML of ${part}`, `/trpc/${Array(calls).fill('cards.create').join()}?batch=1`, body];
+  }),
+];
+
+const { settings: database, remove } = await givenBenchDatabase();
+const agent = new Agent({ keepAlive: true });
+try {
+  const settings = { ...database, RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'error' };
+  await runToEnd(['server/cli/main.ts', 'demo'], settings);
+  const { url } = await startService(settings);
+  const { token } = await signIn(url);
+  const post = (path: string, body: string) =>
+    send(url + path, 'POST', body, { authorization: `Bearer ${token}`, 'content-type': 'application/json' });
+  const probe = async () => {
+    const begun = performance.now();
+    await send(`${url}/health/live`, 'GET');
+    return performance.now() - begun;
+  };
+  for (let warm = 0; warm < 200; warm++) await probe();
+  for (const [, path, body] of REQUESTS) await post(path, body);
+
+  const idle = await longestWait(() => pause(1000));
+  console.log(`while nothing is done, a probe waits ${idle.toFixed(1)} ms at most`);
+  console.log(`longer than that it waited, in the best and the worst of ${ROUNDS} rounds:\n`);
+  for (const [name, path, body] of REQUESTS) {
+    const stops: number[] = [];
+    let status = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      stops.push(
+        await longestWait(async () => {
+          status = await post(path, body);
+        }),
+      );
+    }
+    const [best, worst] = [Math.min(...stops), Math.max(...stops)].map((stop) => Math.max(0, stop - idle).toFixed(0));
+    console.log(`${name.padEnd(45)} ${String(body.length).padStart(8)} bytes  ${status}  ${best} to ${worst} ms`);
+  }
+
+  async function longestWait(work: () => Promise<unknown>): Promise<number> {
+    let isOver = false;
+    const probing = (async () => {
+      let longest = 0;
+      while (!isOver) {
+        longest = Math.max(longest, await probe());
+        await pause(1);
+      }
+      return longest;
+    })();
+    await pause(5);
+    await work();
+    isOver = true;
+    return probing;
+  }
+} finally {
+  agent.destroy();
+  await removeProcesses();
+  await remove();
+}
+
+function send(url: string, method: string, body?: string, headers?: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = request(url, { agent, method, headers }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode!));
+    });
+    call.on('error', reject).end(body);
+  });
+}

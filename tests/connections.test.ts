@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { sql } from 'kysely';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { givenService, type TestService, testService } from './harness/service.ts';
+import { givenBoard, givenCard, givenGroup, givenWorld, testEm } from './harness/world.ts';
+
+const GET = '/services/operations/v1/operations/boards/get';
+const LIST = '/services/operations/v1/operations/boards/list';
+
+beforeAll(() => testService());
+
+const opened: Socket[] = [];
+afterEach(() => {
+  for (const socket of opened.splice(0)) socket.destroy();
+});
+
+async function open({ url }: TestService): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  opened.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+const openMany = async (service: TestService, count: number) => {
+  const sockets: Socket[] = [];
+  for (let at = 0; at < count; at++) sockets.push(await open(service));
+  return sockets;
+};
+
+describe('connections', () => {
+  it('of one address are 1,000 at most: one more is closed, and has a place when another has gone', async () => {
+    const service = await givenService();
+    const [first] = await openMany(service, 1000);
+
+    const refused = await open(service);
+    await once(refused.resume(), 'close');
+    const [accepted] = await Promise.all([once(first!, 'close'), first!.end()]);
+
+    expect(accepted).toBeDefined();
+    const health = await fetch(`${service.url}/health/live`);
+    expect(health.status).toBe(200);
+  });
+
+  it('of a proxy are not counted', async () => {
+    const service = await givenService({ TRUST_PROXY: '1' });
+    await openMany(service, 1001);
+
+    expect((await fetch(`${service.url}/health/live`)).status).toBe(200);
+  });
+});
+
+describe('answers that nobody reads', () => {
+  it('429 for their user when they are above 64 MiB, until they are given up', async () => {
+    const service = await givenService();
+    const { asViewer, asMember, project } = await givenWorld(service);
+    const id = await givenBoard(project);
+    const card = await givenCard(project, { group_id: await givenGroup(project, id) });
+    await query(await testEm(), sql`update cards set description = repeat('x', 7 * 1024 * 1024) where id = ${card}`);
+    const accepted: Socket[] = [];
+    service.app.server.on('connection', (socket) => accepted.push(socket));
+
+    const body = JSON.stringify({ id });
+    for (const socket of await openMany(service, 12)) {
+      socket
+        .pause()
+        .write(
+          `POST /api${GET} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${asViewer.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+        );
+    }
+
+    await expect.poll(async () => (await asViewer.post(LIST)).status, { timeout: 15_000 }).toBe(429);
+    expect((await asViewer.post(LIST)).body).toEqual({
+      error: true,
+      message: 'Too many answers wait to be read. Read them first.',
+    });
+    expect((await asMember.post(LIST)).status).toBe(200);
+    expect(accepted.filter(({ timeout }) => timeout === 30_000).length).toBeGreaterThanOrEqual(9);
+    for (const socket of opened) socket.destroy();
+    await expect.poll(async () => (await asViewer.post(LIST)).status).toBe(200);
+  });
+});

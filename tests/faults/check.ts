@@ -1,0 +1,159 @@
+import { sql } from 'kysely';
+import { connect } from '../../server/database/connect.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
+import type { Operation, Sent } from './load.ts';
+import { NO_ANSWER } from './request.ts';
+import { CARDS_OF_MASTER_BOARD } from './world.ts';
+
+/** Compares what was acknowledged with what the database holds; a line for each violation. */
+export async function findViolations(settings: Record<string, string>, sent: Sent[]): Promise<string[]> {
+  const database = await connect(readSettings(settings));
+  try {
+    const select = <Row>(statement: string) => query(database.fork(), sql.raw<Row>(statement));
+    const cards = await select<StoredRow>(
+      'select id, title as text, description, group_id as place, deleted_at from cards where not is_master and master_card_id is null',
+    );
+    const comments = await select<StoredRow>('select id, comment as text, card_id as place, deleted_at from comments');
+    const groups = await select<{ id: number; position: number }>(
+      'select id, position from groups where not is_master',
+    );
+    return [
+      ...answerViolations(sent),
+      ...creationViolations(sent, 'cards.create', cards, ({ title, description = null, group_id }) => ({
+        text: title,
+        description,
+        place: group_id,
+      })),
+      ...creationViolations(sent, 'comments.create', comments, ({ comment, card_id }) => ({
+        text: comment,
+        place: card_id,
+      })),
+      ...deletionViolations(sent, cards),
+      ...orderViolations(sent, new Map(groups.map(({ id, position }) => [id, position]))),
+      ...templateViolations(sent, await select<MasterCard>(MASTER_CARDS), await select<Copied>(COPIED)),
+      ...(await select<{ violation: string }>(INVARIANTS)).map(({ violation }) => violation),
+    ];
+  } finally {
+    await database.close();
+  }
+}
+
+/** Whether a request may have had an effect: it was answered with 5xx, or sent on a connection that broke. */
+const isUncertain = ({ outcome, status = 0 }: Sent) => outcome === 'lost' || status >= 500;
+const isAcknowledged = ({ outcome }: Sent) => outcome === 'acknowledged';
+const of = (sent: Sent[], wanted: Operation) => sent.filter(({ operation }) => operation === wanted);
+const told = ({ operation, surface, outcome, status, code, input }: Sent) =>
+  `${surface} ${operation} ${JSON.stringify(input)}, ${outcome} with ${status ?? code}`;
+
+function answerViolations(sent: Sent[]): string[] {
+  return sent.flatMap((one) => [
+    ...one.undocumented.map((line) => `${told(one)}: ${line}`),
+    ...(one.code === NO_ANSWER ? [`${told(one)}: never answered`] : []),
+  ]);
+}
+
+type StoredRow = {
+  id: number;
+  text: string;
+  description?: string | null;
+  place: number | null;
+  deleted_at: Date | null;
+};
+
+/** What was acknowledged is there once, as it was sent; what was refused is not there; what is uncertain, at most once. */
+function creationViolations(
+  sent: Sent[],
+  operation: Operation,
+  stored: StoredRow[],
+  wanted: (input: any) => Partial<StoredRow>,
+): string[] {
+  const byText = Map.groupBy(stored, ({ text }) => text);
+  return of(sent, operation).flatMap((one) => {
+    const expected = wanted(one.input);
+    const found = byText.get(expected.text!) ?? [];
+    if (found.length > 1) return [`${told(one)}: stored ${found.length} times`];
+    if (!isAcknowledged(one))
+      return found.length === 1 && !isUncertain(one) ? [`${told(one)}: stored all the same`] : [];
+    if (found.length === 0) return [`${told(one)}: lost`];
+    const isAsSent = Object.entries({ ...expected, id: one.id }).every(
+      ([field, value]) => found[0]![field as 'id'] === value,
+    );
+    return isAsSent ? [] : [`${told(one)}: stored as ${JSON.stringify(found[0])}`];
+  });
+}
+
+function deletionViolations(sent: Sent[], cards: StoredRow[]): string[] {
+  const deletions = new Map(of(sent, 'cards.delete').map((one) => [one.input.id as number, one]));
+  return cards.flatMap(({ id, deleted_at }) => {
+    const deletion = deletions.get(id);
+    if (deletion && isUncertain(deletion)) return [];
+    if (deletion && isAcknowledged(deletion)) return deleted_at ? [] : [`${told(deletion)}: still there`];
+    return deleted_at ? [`card ${id} is deleted, which nobody asked for`] : [];
+  });
+}
+
+/** Groups that are placed together hold the positions of one reorder: the last one acknowledged, or a later uncertain one. */
+function orderViolations(sent: Sent[], positions: Map<number, number>): string[] {
+  const groupIds = ({ input }: Sent) => input.groups.map(({ id }: { id: number }) => id).join();
+  return [...Map.groupBy(of(sent, 'groups.reorder'), groupIds).values()].flatMap((reorders) => {
+    const ids: number[] = reorders[0]!.input.groups.map(({ id }: { id: number }) => id);
+    const found = ids.map((id) => positions.get(id)!);
+    const holds = ({ input }: Sent) => input.groups.every(({ position }: any, at: number) => position === found[at]);
+    const effective = reorders.filter((one) => isAcknowledged(one) || isUncertain(one));
+    const last = reorders.filter(isAcknowledged).reduce((latest, { sentAt }) => Math.max(latest, sentAt), 0);
+    // Those that were answered before the last one was sent are overwritten.
+    const possible = effective.filter((one) => one.sentAt + one.milliseconds >= last || isUncertain(one));
+    if (possible.some(holds) || (!reorders.some(isAcknowledged) && found.every((position) => position === 0)))
+      return [];
+    return [`groups ${ids} are at ${found}, where no acknowledged reorder left them`];
+  });
+}
+
+type MasterCard = { id: number; title: string; board_id: number; copies: number; projects: number };
+type Copied = { board_id: number; project_id: number; cards: number };
+
+const MASTER_CARDS = `
+  select m.id, m.title, g.board_id, (select count(*)::int from cards c where c.master_card_id = m.id) as copies,
+    (select count(*)::int from projects where is_active) as projects
+  from cards m join groups g on g.id = m.group_id where m.is_master`;
+
+const COPIED = `
+  select mg.board_id, c.project_id, count(*)::int as cards
+  from cards c join cards m on m.id = c.master_card_id join groups mg on mg.id = m.group_id
+  group by mg.board_id, c.project_id`;
+
+/** A pushed card is in every project or nowhere; a synced board is in a project with all of its cards or not at all. */
+function templateViolations(sent: Sent[], masterCards: MasterCard[], copied: Copied[]): string[] {
+  const byTitle = Map.groupBy(masterCards, ({ title }) => title);
+  const pushes = of(sent, 'masterCards.create');
+  const pushed = pushes.flatMap((one) => {
+    const found = byTitle.get(one.input.title) ?? [];
+    if (found.length === 0) return isAcknowledged(one) ? [`${told(one)}: lost`] : [];
+    if (found.length > 1 || found[0]!.copies !== found[0]!.projects)
+      return [`${told(one)}: stored as ${JSON.stringify(found)}`];
+    return isAcknowledged(one) || isUncertain(one) ? [] : [`${told(one)}: stored all the same`];
+  });
+
+  const synced = of(sent, 'masterBoards.sync')
+    .filter(isAcknowledged)
+    .flatMap((one) => {
+      const cards = masterCards.filter(({ board_id }) => board_id === one.input.board_id);
+      const missing = cards.filter(({ copies, projects }) => copies !== projects);
+      return missing.length > 0 ? [`${told(one)}: ${missing.length} cards are not in every project`] : [];
+    });
+  const pushedBoard = masterCards.find(({ title }) => pushes.some(({ input }) => input.title === title))?.board_id;
+  const halves = copied.filter(({ board_id, cards }) => board_id !== pushedBoard && cards !== CARDS_OF_MASTER_BOARD);
+  return [...pushed, ...synced, ...halves.map((half) => `half a master board: ${JSON.stringify(half)}`)];
+}
+
+const INVARIANTS = `
+  select 'master card ' || master_card_id || ' has ' || count(*) || ' copies in project ' || project_id as violation
+  from cards where master_card_id is not null group by master_card_id, project_id having count(*) > 1
+  union all
+  select 'subscription ' || s.id || ' is ' || s.status || ' with ' || count(c.id) || ' paid checkouts'
+  from subscriptions s left join checkouts c on c.subscription_id = s.id and c.status = 'paid'
+  group by s.id having count(c.id) <> (case when s.status = 'paid' then 1 else 0 end)
+  union all
+  select 'subscription ' || s.id || ' has the plan of another checkout' from subscriptions s
+  where s.status = 'paid' and not exists (select from checkouts c where c.subscription_id = s.id and c.status = 'paid' and c.plan_id = s.plan_id)`;

@@ -1,0 +1,120 @@
+import { parseArgs } from 'node:util';
+import { removeProcesses } from '../harness/process.ts';
+import { findTestServer } from '../harness/server.ts';
+import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './databaseFaults.ts';
+import { fillDisk, mountDisk } from './fullDisk.ts';
+import { startTogether, workTogether } from './nodeFaults.ts';
+import { givenDatabase, givenEmbedded, type Outcome, overNetwork, type Place, withRemoval } from './outcome.ts';
+import { givenCluster, givenRedis } from './privateServer.ts';
+import { freezeRedis, killRedis } from './redisFaults.ts';
+import { killService, stopService } from './serviceFaults.ts';
+import { CLIENTS } from './world.ts';
+
+/** Does harm to the service and what it stands on, and compares what was acknowledged with what is stored: `npm run test:faults`. */
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '100' },
+    'database-kills': { type: 'string', default: '10' },
+    stops: { type: 'string', default: '12' },
+    starts: { type: 'string', default: '10' },
+    /** Part of the name of the faults to try. */
+    only: { type: 'string', default: '' },
+  },
+});
+const counts = {
+  kills: Number(values.kills),
+  databaseKills: Number(values['database-kills']),
+  stops: Number(values.stops),
+  starts: Number(values.starts),
+};
+const FROZEN = { seconds: 15, secondsAfter: 12 };
+const SILENT = { seconds: 45, secondsAfter: 12 };
+const LONGEST_RECOVERY_MILLISECONDS = 1_000;
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+const cluster = await givenCluster();
+if (!cluster) skip('faults of PostgreSQL itself', 'No programs of a PostgreSQL server are installed.');
+const redis = await givenRedis();
+if (!redis) skip('faults of Redis', 'No redis-server is installed.');
+const disk = mountDisk();
+if (!disk) skip('a full disk', 'No file system may be mounted.');
+const serverUrl = cluster?.url ?? (await findTestServer()).url;
+if (!serverUrl) skip('everything on PostgreSQL', 'No server is in reach.');
+
+type On = (work: (place: Place) => Promise<Outcome>) => Promise<Outcome>;
+const outcomes: Outcome[] = [];
+try {
+  const half = (count: number) => (serverUrl ? Math.ceil(count / 2) : count);
+  const onEmbedded: On = async (work) => withRemoval(await givenEmbedded(), work);
+  const onServer: On = async (work) => withRemoval(await givenDatabase(serverUrl!), work);
+  for (const on of serverUrl ? [onEmbedded, onServer] : [onEmbedded]) {
+    await attempt('kill -9 of the service', () => on((place) => killService(place, half(counts.kills))));
+    await attempt('SIGTERM under clients', () => on((place) => stopService(place, half(counts.stops), CLIENTS)));
+  }
+  if (serverUrl) {
+    await attempt('PostgreSQL silent', () =>
+      overNetwork(serverUrl, (place, network) => silenceDatabase(place, network, SILENT)),
+    );
+    await attempt('SIGTERM while silent', () =>
+      overNetwork(serverUrl, (place, network) => stopInSilence(place, network, 6)),
+    );
+    for (let start = 0; start < counts.starts; start++) {
+      await attempt('nodes start', () => onServer((place) => startTogether(place, 2 + (start % 3))));
+    }
+    await attempt('nodes work', () => onServer((place) => workTogether(place, 1000)));
+  }
+  if (cluster) {
+    await attempt('kill -9 of PostgreSQL', () =>
+      onServer((place) => killDatabase(place, cluster, counts.databaseKills, LONGEST_RECOVERY_MILLISECONDS)),
+    );
+    await attempt('PostgreSQL frozen', () => onServer((place) => freezeDatabase(place, cluster, FROZEN)));
+  }
+  if (redis) {
+    await attempt('kill -9 of Redis', () => onEmbedded((place) => killRedis(place, redis, 8)));
+    await attempt('Redis frozen', () => onEmbedded((place) => freezeRedis(place, redis, 12)));
+  }
+  if (disk) await attempt('full disk', () => fillDisk(disk.directory, 60));
+} finally {
+  await removeProcesses();
+  await Promise.all([cluster?.remove(), redis?.remove()]);
+  disk?.remove();
+}
+printTable();
+process.exit(outcomes.some(({ violations }) => violations.length > 0) ? 1 : 0);
+
+function skip(what: string, why: string) {
+  console.log(`SKIPPED: ${what}. ${why}`);
+}
+
+/** One fault, with a line for each violation; a fault that can't be tried to its end is a violation too. */
+async function attempt(name: string, work: () => Promise<Outcome>): Promise<void> {
+  if (!name.includes(values.only)) return;
+  const outcome = await work().catch(
+    (error): Outcome => ({ fault: name, rounds: 0, sent: [], violations: [error.stack], times: [] }),
+  );
+  outcomes.push(outcome);
+  console.log(`${outcome.fault}: ${outcome.violations.length} violations`);
+  for (const violation of outcome.violations.slice(0, 20)) console.log(`  ${violation}`);
+}
+
+function printTable() {
+  const rows = outcomes.map(({ fault, rounds, sent, violations, times }) => {
+    const count = (wanted: string) => sent.filter(({ outcome }) => outcome === wanted).length;
+    const most = (all: number[]) => Math.round(all.reduce((largest, one) => Math.max(largest, one), 0));
+    return {
+      fault,
+      rounds,
+      sent: sent.length - count('unconnected'),
+      acknowledged: count('acknowledged'),
+      refused: count('refused'),
+      lost: count('lost'),
+      violations: violations.length,
+      'slowest ms': most(sent.map(({ milliseconds }) => milliseconds)),
+      'recovery ms': times.length
+        ? `${Math.round(times.toSorted((a, b) => a - b)[times.length >> 1]!)}, at most ${most(times)}`
+        : '',
+    };
+  });
+  console.table(rows);
+}

@@ -1,0 +1,181 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { onServer } from '../harness/server.ts';
+
+const run = promisify(execFile);
+
+/** Servers of our own, which may be killed and frozen: they listen on a free port of this machine and keep their data in a directory of their own. */
+
+export type PrivateServer = {
+  url: string;
+  /** `kill -9` of all its processes; resolves when they are gone. */
+  kill: () => Promise<void>;
+  /** Starts it again, and waits until it answers. */
+  start: () => Promise<void>;
+  freeze: () => void;
+  thaw: () => void;
+  /** Ends it, and removes what it wrote. */
+  remove: () => Promise<void>;
+};
+
+/** A PostgreSQL cluster that waits for the disk, as one that holds real data does; undefined where no server is installed. */
+export async function givenCluster(): Promise<PrivateServer | undefined> {
+  const binaries = findBinaries();
+  if (!binaries) return undefined;
+  const port = await freePort();
+  const directory = givenOwnDirectory();
+  const cluster = join(directory, 'cluster');
+  const initdb = ['-D', cluster, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
+  await run(join(binaries, 'initdb'), initdb, { ...unprivileged(), cwd: directory });
+  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: 200 };
+  const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const url = `postgresql://postgres@127.0.0.1:${port}/postgres`;
+  return startServer(join(binaries, 'postgres'), ['-D', cluster, ...options], directory, url, () =>
+    onServer(url, 'select 1'),
+  );
+}
+
+/** Where the programs of a PostgreSQL server are. */
+function findBinaries(): string | undefined {
+  const debian = '/usr/lib/postgresql';
+  const versions = existsSync(debian) ? readdirSync(debian).sort((one, other) => Number(other) - Number(one)) : [];
+  const places = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    ...versions.map((version) => join(debian, version, 'bin')),
+  ];
+  try {
+    places.push(execFileSync('pg_config', ['--bindir'], { encoding: 'utf8', stdio: 'pipe' }).trim());
+  } catch {
+    // Only those who compile against PostgreSQL have it.
+  }
+  return places.find((place) => existsSync(join(place, 'initdb')) && existsSync(join(place, 'postgres')));
+}
+
+/** A Redis that keeps nothing; undefined where none is installed. */
+export async function givenRedis(): Promise<PrivateServer | undefined> {
+  const program = (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((place) => join(place, 'redis-server'))
+    .find(existsSync);
+  if (!program) return undefined;
+  const { Redis } = await import('ioredis');
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  const options = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  return startServer(program, options, givenOwnDirectory(), url, async () => {
+    const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null });
+    client.on('error', () => undefined);
+    await client.connect().finally(() => client.disconnect());
+  });
+}
+
+async function startServer(
+  program: string,
+  options: string[],
+  directory: string,
+  url: string,
+  ask: () => Promise<unknown>,
+): Promise<PrivateServer> {
+  let child: ChildProcess;
+  let ended: Promise<unknown>;
+  const signal = (name: NodeJS.Signals) => {
+    // The parent first: it would replace children that are missing.
+    for (const pid of [child.pid!, ...childrenOf(child.pid!)]) tryToSignal(pid, name);
+  };
+  const kill = async () => {
+    signal('SIGKILL');
+    await ended;
+  };
+  const start = async () => {
+    child = spawn(program, options, { ...unprivileged(), cwd: directory, stdio: 'ignore' });
+    ended = new Promise((resolve) => child.once('close', resolve));
+    for (const limit = performance.now() + 30_000; ; await setTimeout(20)) {
+      const answer = await ask().then(
+        () => undefined,
+        (error) => error,
+      );
+      if (answer === undefined) return;
+      if (performance.now() > limit || child.exitCode !== null)
+        throw new Error(`${program} does not start.`, { cause: answer });
+    }
+  };
+  const endNow = () => {
+    signal('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  };
+  process.once('exit', endNow);
+  await start();
+  return {
+    url,
+    kill,
+    start,
+    freeze: () => signal('SIGSTOP'),
+    thaw: () => signal('SIGCONT'),
+    remove: async () => {
+      process.off('exit', endNow);
+      await kill();
+      await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+function tryToSignal(pid: number, name: NodeJS.Signals) {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && parentOf(pid) === parent);
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    // The name of the program, in brackets, may hold anything.
+    return Number(
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[1],
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivileged(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const [, , uid, gid] = ['postgres', 'nobody'].map(accountOf).find((account) => account !== undefined) ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+const accountOf = (name: string) =>
+  readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([found]) => found === name);
+
+function givenOwnDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'deckhand-server-'));
+  const { uid, gid } = unprivileged();
+  if (uid !== undefined) chownSync(directory, uid, gid!);
+  return directory;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { fuzz } from './fuzz/fuzz.ts';
+import { repeat } from './fuzz/repeat.ts';
+import { makeFuzzWorld } from './fuzz/world.ts';
+import { givenService } from './harness/service.ts';
+import { givenWorld } from './harness/world.ts';
+
+/** A short form of `npm run fuzz`. */
+
+const SEED = Number(process.env.FAST_CHECK_SEED);
+const REQUESTS = 250 * Number(process.env.FAST_CHECK_RUNS ?? 1);
+
+it('answers as documented whatever is sent, and never with a fault of its own', async () => {
+  // A service of its own: failed sign-ins count against nobody else.
+  const service = await givenService();
+  const { asSuperadmin } = await givenWorld(service);
+  const world = await makeFuzzWorld(service.url, asSuperadmin.token!);
+
+  const { findings, sent } = await fuzz({ world, seed: SEED, requests: REQUESTS, concurrency: 8 });
+
+  expect(findings.map(({ faults, request }) => ({ faults, again: repeat(request, service.url) }))).toEqual([]);
+  expect(sent).toBe(REQUESTS);
+  await service.app.close();
+}, 60_000);

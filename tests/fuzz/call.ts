@@ -1,0 +1,97 @@
+import fc from 'fast-check';
+import { type Procedure, procedures } from '../../server/http/procedures.ts';
+import { changed, inputSchemaOf, validValue, wrongChange } from '../harness/arbitrary.ts';
+import { hostileValue } from './hostile.ts';
+import type { FuzzWorld } from './world.ts';
+
+/** Calls of the operations, made from their own schemas: valid, nearly valid and hostile. */
+
+export type Call = { procedure: Procedure; kind: string; inputIn: (world: FuzzWorld) => unknown };
+
+/** Calls of one procedure. */
+function callOf(procedure: Procedure): fc.Arbitrary<Call> {
+  const schema = inputSchemaOf(procedure);
+  const fields = Object.keys(schema.properties ?? {});
+  const hostile = fc.record({ field: fc.constantFrom(...fields, 'x', '__proto__'), value: hostileValue });
+  const change = fc.oneof(
+    { weight: 3, arbitrary: fc.constant({ kind: 'valid', change: undefined }) },
+    { weight: 2, arbitrary: wrongChange(schema).map((change) => ({ kind: 'nearly valid', change })) },
+    {
+      weight: 2,
+      arbitrary: hostile.map(({ field, value }) => ({ kind: 'hostile', change: { path: [field], value } })),
+    },
+  );
+  return fc.tuple(validValue(schema), change, fc.nat()).map(([made, { kind, change }, pick]) => ({
+    procedure,
+    kind,
+    inputIn: (world) => {
+      const named = withKnown(procedure.name, made, pick, world);
+      return change ? changed(named, change) : named;
+    },
+  }));
+}
+
+/** Puts values that mean something into the fields that name something; what was left out, or is null, stays so. */
+function withKnown(operation: string, made: unknown, pick: number, world: FuzzWorld): unknown {
+  if (Array.isArray(made)) return made.map((part, at) => withKnown(operation, part, pick + at, world));
+  if (typeof made !== 'object' || made === null) return made;
+  const fields = Object.entries(made).map(([field, value], at) => {
+    const known = value === null ? [] : world.known(nameOf(operation, field));
+    // Now and then the one that was made stays: it names nothing.
+    if (known.length > 0 && (pick + at) % 10 !== 0) return [field, known[(pick + at) % known.length]];
+    return [field, isId(field) && value !== null ? NOWHERE : withKnown(operation, value, pick, world)];
+  });
+  return Object.fromEntries(fields);
+}
+
+/** Never an id made by chance: a small one may be of somebody whom the run needs. */
+const NOWHERE = 2 ** 31 - 1;
+const isId = (field: string) => /(^|_)id$/.test(field);
+
+const NOUNS: Record<string, string> = {
+  board_id: 'Boards',
+  group_id: 'Groups',
+  card_id: 'Cards',
+  tag_id: 'Tags',
+  parent_comment_id: 'Comments',
+  owner_id: 'Users',
+  user_id: 'Users',
+  project_id: 'Projects',
+  default_project_id: 'Projects',
+  platform_id: 'Platforms',
+  theme_id: 'Themes',
+  version_id: 'Versions',
+  replacement_version_id: 'Versions',
+};
+
+/** What a field names: a kind of row, or itself. */
+function nameOf(operation: string, field: string): string {
+  const router = operation.split('.', 1)[0]!;
+  if (field === 'id') return router;
+  const noun = NOUNS[field];
+  if (noun) return /^(master|template)/.test(router) ? `master${noun}` : noun.toLowerCase();
+  // Whoever is created or changed keeps an address and a password of their own.
+  return router === 'users' && /^(email|password)$/.test(field) ? '' : field;
+}
+
+export const calls = new Map(procedures.map((procedure) => [procedure.name, callOf(procedure)]));
+const callsOf = (isWanted: (procedure: Procedure) => boolean) =>
+  fc.oneof(...procedures.filter(isWanted).map(({ name }) => calls.get(name)!));
+
+export const anyCall = callsOf(() => true);
+export const restCall = callsOf(({ rest }) => rest !== undefined);
+
+/** A request may check few passwords within a second, so a batch has none. */
+export const batchedCall = callsOf(({ name }) => !/^(auth|account|users)\./.test(name));
+
+/** What checks passwords, or adds rows that nobody can delete. */
+const COSTLY =
+  /^(auth|account|users|platforms|projects|plans|subscriptions|themes)\.(?!.*(list|whoAmI|deprecate))|^master.*(sync|push|create)$/i;
+const isCheap = ({ name }: Procedure) => !COSTLY.test(name);
+const signIn = calls.get('auth.authenticate')!;
+
+export const cheapCall = callsOf(isCheap);
+export const restCheapCall = fc.oneof(
+  { weight: 100, arbitrary: callsOf((procedure) => procedure.rest !== undefined && isCheap(procedure)) },
+  { weight: 1, arbitrary: signIn },
+);

@@ -1,0 +1,152 @@
+import type { Schema } from '../../server/http/example.ts';
+import { restProcedures } from '../../server/http/procedures.ts';
+import { undocumented } from '../harness/answer.ts';
+import { document, strayings } from '../harness/document.ts';
+import { decoded } from './path.ts';
+import type { FuzzRequest, SocketRequest } from './request.ts';
+import type { FuzzAnswer } from './send.ts';
+
+/** Everything about an answer that breaks a promise of the service, whatever was sent. */
+export function faultsOf(request: FuzzRequest, answer: FuzzAnswer): string[] {
+  return [
+    ...(answer.status >= 500 ? [`The status is ${answer.status}.`] : []),
+    ...(request.surface === 'rest' ? restFaults(request, answer) : []),
+    ...(request.surface === 'rpc' ? rpcFaults(request, answer) : []),
+    ...(request.surface === 'other' && !answer.headers.has('x-request-id') ? ['X-Request-Id is missing.'] : []),
+  ];
+}
+
+/** Of bytes: as many answers as requests, and those to no request at all in the shape of the others. */
+export function socketFaultsOf({ answers: expected, isRefused }: SocketRequest, answers: FuzzAnswer[]): string[] {
+  const faults = answers.length === expected ? [] : [`There are ${answers.length} answers instead of ${expected}.`];
+  for (const { status, headers, text } of answers) {
+    faults.push(...limitFaults(headers, status));
+    if (status >= 500) faults.push(`The status is ${status}.`);
+    if (!isRefused) continue;
+    if (status !== 400) faults.push(`The status is ${status} instead of 400.`);
+    if (headers.get('connection') !== 'close') faults.push('The connection is kept.');
+    faults.push(...shapeFaults(REFUSED, text));
+  }
+  return faults;
+}
+
+const REFUSED = {
+  type: 'object',
+  required: ['error', 'message', 'data'],
+  properties: {
+    error: { const: true },
+    message: { type: 'string', minLength: 1 },
+    data: { type: 'array', maxItems: 0 },
+  },
+};
+
+function restFaults({ method, path }: FuzzRequest, { status, headers, text }: FuzzAnswer): string[] {
+  const documentedPath = decoded(path.split('?', 1)[0]!).slice('/api'.length);
+  try {
+    return undocumented({ method, path: documentedPath, response: { status, headers }, text });
+  } catch (error) {
+    return [`The body can't be read: ${(error as Error).message}`];
+  }
+}
+
+function limitFaults(headers: Headers, status: number): string[] {
+  const wanted = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', ...(status === 429 ? ['Retry-After'] : [])];
+  const wrong = wanted.filter((name) => !/^\d+$/.test(headers.get(name) ?? ''));
+  const missing = headers.has('x-request-id') ? wrong : [...wrong, 'X-Request-Id'];
+  return missing.map((name) => `The header ${name} is missing or wrong.`);
+}
+
+/** What RPC answers to one call. */
+type Reply = { result?: object; error?: { json: { data: { httpStatus: number } } } };
+
+function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers, text }: FuzzAnswer): string[] {
+  const faults = limitFaults(headers, status);
+  if (method === 'HEAD') return faults;
+  if (!/^application\/json(;|$)/.test(headers.get('content-type') ?? ''))
+    faults.push('The body is not JSON by its type.');
+  const shape = shapeFaults(REPLIES, text);
+  if (shape.length > 0) return [...faults, ...shape];
+
+  const body: Reply | Reply[] = JSON.parse(text);
+  const replies = [body].flat();
+  const isBatch = /[?&]batch=1(&|$)/.test(path);
+  if (Array.isArray(body) && !(isBatch && replies.length === operations.length)) {
+    faults.push(`There are ${replies.length} replies to ${operations.length} calls.`);
+  }
+  const statuses = replies.map(({ error }) => error?.json.data.httpStatus ?? 200);
+  for (const [at, replied] of statuses.entries()) {
+    const allowed =
+      method === 'POST' ? statusesOf(Array.isArray(body) ? [operations[at]!] : operations) : [405, 404, 429];
+    if (!allowed.includes(replied)) faults.push(`Call ${at} answers ${replied}, which is not documented for it.`);
+    if (replied === 429 && !headers.has('retry-after')) faults.push('The header Retry-After is missing.');
+  }
+  if (status !== 207 && !statuses.includes(status)) faults.push(`The status is ${status}, of calls ${statuses}.`);
+  return faults;
+}
+
+/** What calls may answer: each what the document says of it; beyond the document, what all have in common. */
+function statusesOf(operations: string[]): number[] {
+  const documentedFor = operations.flatMap((name) => {
+    const path = restProcedures.find((procedure) => procedure.name === name)?.rest.path;
+    const documented =
+      path === undefined ? OF_EVERY_CALL : Object.keys(document.paths[path]!.post.responses).map(Number);
+    return documented.filter((status) => status >= 400 && status < 500);
+  });
+  return [200, ...OF_PROTOCOL, ...documentedFor];
+}
+const OF_EVERY_CALL = [400, 401, 403, 404, 422, 429];
+/** An input that can't be read, and a name that nothing has. */
+const OF_PROTOCOL = [400, 404];
+
+const nullable = (type: string) => ({ type: [type, 'null'] });
+
+const REPLY: Schema = {
+  anyOf: [
+    {
+      type: 'object',
+      required: ['result'],
+      properties: { result: { type: 'object', properties: { data: { type: 'object' } } } },
+    },
+    {
+      type: 'object',
+      required: ['error'],
+      properties: {
+        error: {
+          type: 'object',
+          required: ['json'],
+          properties: {
+            json: {
+              type: 'object',
+              required: ['message', 'code', 'data'],
+              properties: {
+                message: { type: 'string', minLength: 1 },
+                code: { type: 'integer' },
+                data: {
+                  type: 'object',
+                  required: ['code', 'httpStatus'],
+                  properties: {
+                    code: { type: 'string' },
+                    httpStatus: { type: 'integer' },
+                    path: nullable('string'),
+                    errors: nullable('object'),
+                    retryAfterSeconds: nullable('integer'),
+                  },
+                },
+              },
+            },
+            meta: {},
+          },
+        },
+      },
+    },
+  ],
+};
+const REPLIES: Schema = { anyOf: [REPLY, { type: 'array', items: REPLY }] };
+
+function shapeFaults(schema: Schema, text: string): string[] {
+  try {
+    return strayings(schema, JSON.parse(text));
+  } catch {
+    return ['The body is not JSON.'];
+  }
+}

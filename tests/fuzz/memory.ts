@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+
+export type MemorySample = { sent: number; rss: number; heap: number | undefined };
+
+/** Megabytes that the process of the service has: resident, as Linux tells, and of JavaScript's heap, where it tells. */
+export async function memoryOf(
+  { pid, url }: { pid: number; url: string },
+  metricsToken: string,
+): Promise<Omit<MemorySample, 'sent'>> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const headers = { authorization: `Bearer ${metricsToken}` };
+  const metrics = await fetch(`${url}/metrics`, { headers }).then((response) => response.text());
+  const heapBytes = /^deckhand_nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1];
+  return {
+    rss: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024),
+    heap: heapBytes === undefined ? undefined : Math.round(Number(heapBytes) / 1024 / 1024),
+  };
+}
+
+const ALLOWED_GROWTH = 1.1;
+/** V8 lets its heap grow to what the load asks for before it collects much of it. */
+const SHORTEST_RUN = 50_000;
+
+/** Compares the medians of the second and the last fifth of a run: the first one warms up. */
+export function memoryVerdict(samples: MemorySample[]): { text: string; isGrowing: boolean } {
+  if ((samples.at(-1)?.sent ?? 0) < SHORTEST_RUN) {
+    return { text: `Memory: only compared from ${SHORTEST_RUN} requests on.`, isGrowing: false };
+  }
+  const fifth = Math.floor(samples.length / 5);
+  const early = median(samples.slice(fifth, 2 * fifth).map(({ rss }) => rss));
+  const late = median(samples.slice(-fifth).map(({ rss }) => rss));
+  const isGrowing = late > early * ALLOWED_GROWTH;
+  const change = ((late / early - 1) * 100).toFixed(1);
+  const text = `Memory: ${early} MB in the second fifth, ${late} MB in the last (${change} %): ${isGrowing ? 'GROWING' : 'flat'}.`;
+  return { text, isGrowing };
+}
+
+function median(values: number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
+}

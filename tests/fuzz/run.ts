@@ -1,0 +1,132 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { givenDirectory, removeProcesses, runToEnd, startService } from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { type Finding, type FuzzReport, fuzz } from './fuzz.ts';
+import { loadDrafts } from './load.ts';
+import { type MemorySample, memoryOf, memoryVerdict } from './memory.ts';
+import { repeat } from './repeat.ts';
+import { makeFuzzWorld } from './world.ts';
+
+/**
+ * `npm run fuzz`: starts the service as a process of its own and sends it random requests. Exits with 1 when an
+ * answer was a fault, undocumented or slow, or when memory grew.
+ *
+ *   npm run fuzz -- --requests 100000 --seed 1 --database postgresql
+ *   npm run fuzz -- --requests 1000000 --mix load
+ */
+const { values: options } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '100000' },
+    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
+    concurrency: { type: 'string', default: '16' },
+    /** `embedded` or `postgresql`: a database of its own on the server that the tests use. */
+    database: { type: 'string', default: 'embedded' },
+    /** `fuzz`, or `load`: few different requests, again and again, for memory over a long time. */
+    mix: { type: 'string', default: 'fuzz' },
+  },
+});
+
+const SLOWEST_ALLOWED_MILLISECONDS = 1000;
+const MOST_SHOWN = 20;
+const SAMPLES = 50;
+const DEMO_SUPERADMIN = { email: 'admin@demo.test', password: 'demo-password' };
+
+const requests = Number(options.requests);
+const seed = Number(options.seed);
+const common = {
+  JWT_SECRET: randomBytes(32).toString('hex'),
+  RATE_LIMIT_PER_MINUTE: '100000000',
+  METRICS_TOKEN: randomBytes(16).toString('hex'),
+  TEST_CHECKOUT: 'on',
+  LOG_LEVEL: 'error',
+};
+
+const kindsShown = new Set<string>();
+
+let isBroken = true;
+try {
+  isBroken = options.database === 'embedded' ? await run({ DATA_DIR: await givenDirectory() }) : await runOnServer();
+} finally {
+  await removeProcesses();
+}
+process.exit(isBroken ? 1 : 0);
+
+async function runOnServer(): Promise<boolean> {
+  const server = await findTestServer();
+  if (server.url === undefined) throw new Error(server.reason);
+  const name = `deckhand_fuzz_${randomBytes(6).toString('hex')}`;
+  const DATABASE_URL = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
+  await createDatabase(DATABASE_URL);
+  try {
+    for (const command of ['migrate', 'demo']) {
+      const { code, stderr } = await runToEnd(['server/cli/main.ts', command], { ...common, DATABASE_URL });
+      if (code !== 0) throw new Error(`${command}: ${stderr}`);
+    }
+    return await run({ DATABASE_URL });
+  } finally {
+    await onServer(server.url, `drop database if exists ${name} with (force)`);
+  }
+}
+
+/** Whether a promise was broken. */
+async function run(settings: Record<string, string>): Promise<boolean> {
+  const service = await startService({ ...common, ...settings });
+  console.log(`${requests} requests to ${service.url} (${options.database}), --seed ${seed} --mix ${options.mix}`);
+  const signedIn = await fetch(`${service.url}/api/v1/authenticate`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(DEMO_SUPERADMIN),
+  });
+  const { data } = (await signedIn.json()) as { data: { token: string } };
+  const world = await makeFuzzWorld(service.url, data.token);
+
+  const samples: MemorySample[] = [];
+  const begun = performance.now();
+  let shown = 0;
+  const report = await fuzz({
+    world,
+    seed,
+    requests,
+    concurrency: Number(options.concurrency),
+    localAddress: '127.0.0.2',
+    slowestAllowedMilliseconds: SLOWEST_ALLOWED_MILLISECONDS,
+    drafts: options.mix === 'load' ? loadDrafts(seed) : undefined,
+    onProgress: async ({ sent, findings }) => {
+      for (const finding of findings.slice(shown)) show(finding, service.url);
+      shown = findings.length;
+      if (sent < ((samples.length + 1) * requests) / SAMPLES) return;
+      const sample = await memoryOf(service, common.METRICS_TOKEN);
+      samples.push({ ...sample, sent });
+      const rate = Math.round(sent / ((performance.now() - begun) / 1000));
+      console.log(
+        `${sent} sent, ${rate}/s, ${findings.length} broken, ${sample.rss} MB resident, ${sample.heap ?? '?'} MB heap`,
+      );
+    },
+  });
+  const { code, stderr } = await service.stop('SIGTERM');
+
+  print(report);
+  const memory = memoryVerdict(samples);
+  console.log(`\n${memory.text}`);
+  if (code !== 0 || stderr !== '') console.log(`\nThe service ended with ${code}:\n${stderr.slice(-2000)}`);
+  console.log(`\n${report.findings.length} answers were broken. Seed: ${seed}`);
+  return report.findings.length > 0 || memory.isGrowing || code !== 0;
+}
+
+function print({ counts, slowest, repeated }: FuzzReport) {
+  const statuses = [...new Set([...counts.values()].flatMap((byStatus) => [...byStatus.keys()]))].sort();
+  const rows = [...counts].sort().map(([kind, byStatus]) => [kind, Object.fromEntries(byStatus)] as const);
+  console.log('\nAnswers by surface and kind of request:');
+  console.table(Object.fromEntries(rows), statuses.map(String));
+  console.log(`Slowest (${repeated} above ${SLOWEST_ALLOWED_MILLISECONDS} ms were repeated alone):`);
+  for (const { milliseconds, label } of slowest) console.log(`  ${Math.round(milliseconds)} ms  ${label}`);
+}
+
+/** One of each kind, with what sends it again. */
+function show({ request, answer, faults }: Finding, url: string) {
+  const kind = `${request.surface} ${request.kind}: ${faults.join(' ')}`.slice(0, 300);
+  if (kindsShown.has(kind) || kindsShown.size === MOST_SHOWN) return;
+  kindsShown.add(kind);
+  console.log(`BROKEN: ${kind}\n  ${answer?.status} ${answer?.text.slice(0, 300)}\n  ${repeat(request, url)}`);
+}

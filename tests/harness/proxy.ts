@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export type Proxy = {
+  url: string;
+  /** Forwards nothing any more, on old and new connections, and closes none: like a network that was lost. */
+  silence: () => void;
+  /** Forwards what comes on new connections; the old ones stay silent for ever. */
+  restore: () => void;
+  close: () => void;
+};
+
+/** Stands between the service and a server, and can lose the network. */
+export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
+  const target = new URL(serverUrl);
+  const sockets = new Set<Socket>();
+  let isSilent = false;
+  const server = createServer((near) => {
+    sockets.add(near);
+    near.on('error', () => undefined).on('close', () => sockets.delete(near));
+    if (isSilent) return;
+    const far = connect(Number(target.port || 5432), target.hostname);
+    sockets.add(far);
+    far.on('error', () => near.destroy()).on('close', () => sockets.delete(far));
+    near.pipe(far).pipe(near);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port }).href,
+    silence: () => {
+      isSilent = true;
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    restore: () => {
+      isSilent = false;
+    },
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}

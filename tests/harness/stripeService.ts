@@ -1,0 +1,75 @@
+import { sql } from 'kysely';
+import { query } from '../../server/database/query.ts';
+import { givenFakeStripe, NOW, type NotificationOptions } from './fakeStripe.ts';
+import { givenService, testDatabase } from './service.ts';
+import { givenTrial, givenWorld, stored, testEm } from './world.ts';
+
+const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
+
+export const COMPLETED = 'checkout.session.completed';
+
+/** A service that is paid through Stripe, with a trial and its open checkout. */
+export async function givenStripe() {
+  const stripe = await givenFakeStripe();
+  const database = { ...(await testDatabase()) };
+  const others = { payments: stripe.provider, database };
+  const service = { ...(await givenService({ PUBLIC_URL: 'https://boards.test' }, others)), database };
+  const { project, asOwner, asSuperadmin } = await givenWorld({ ...service });
+  const { id, product } = await givenTrial(project);
+  const upgrade = (period = 'month') => asOwner.post(UPGRADE, { product, plan: 'pro', period });
+  const notify = ({ body, signature }: { body: string; signature?: string }) =>
+    fetch(`${service.url}/webhooks/stripe`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(signature && { 'stripe-signature': signature }) },
+      body,
+    });
+  const checkout = async () => {
+    const [row] = await query(
+      await testEm(),
+      sql<any>`select * from checkouts where subscription_id = ${id} order by id limit 1`,
+    );
+    return row;
+  };
+  const sessionOf = async (more: object = {}) => {
+    const { reference, session_id, price_cents } = await checkout();
+    const paid = { payment_status: 'paid', amount_total: price_cents, currency: 'eur', subscription: `sub_${id}` };
+    return { id: session_id as string, client_reference_id: reference as string, ...paid, ...more };
+  };
+  const subscription = () => stored('subscriptions', id);
+  return { stripe, service, id, upgrade, notify, checkout, sessionOf, subscription, asSuperadmin };
+}
+
+/** The same, paid at `NOW`, and what Stripe says of it later. */
+export async function givenPaid() {
+  const given = await givenStripe();
+  const { stripe, id, upgrade, notify, sessionOf, checkout } = given;
+  await upgrade();
+  const { reference } = await checkout();
+  const name = `sub_${id}`;
+  stripe.subscriptions.set(name, { reference, latestInvoice: `in_2_${id}`, isCancelled: false });
+  for (const number of [1, 2]) {
+    stripe.payments.set(`pi_${number}_${id}`, { invoice: `in_${number}_${id}`, subscription: name });
+  }
+  await notify(stripe.notification(COMPLETED, await sessionOf(), { created: NOW }));
+
+  const tell = (type: string, object: object, after: number, more: NotificationOptions = {}) =>
+    notify(stripe.notification(type, object, { created: NOW + after, ...more }));
+  const metadata = { reference };
+  const invoice = { id: `in_2_${id}`, parent: { subscription_details: { subscription: name, metadata } } };
+  /** Each as Stripe tells it so many seconds after the first payment. */
+  const news = {
+    renewalFails: (after: number, more?: NotificationOptions) => tell('invoice.payment_failed', invoice, after, more),
+    renewed: (after: number, more?: NotificationOptions) => tell('invoice.paid', invoice, after, more),
+    deleted: (after: number, more?: NotificationOptions) =>
+      tell('customer.subscription.deleted', { id: name, metadata }, after, more),
+    refunded: (after: number, charge: object = {}) =>
+      tell('charge.refunded', { payment_intent: `pi_2_${id}`, refunded: true, ...charge }, after),
+    disputed: (after: number, status = 'needs_response') =>
+      tell('charge.dispute.created', { payment_intent: `pi_1_${id}`, status }, after),
+    disputeCloses: (after: number, status: string) =>
+      tell('charge.dispute.closed', { payment_intent: `pi_1_${id}`, status }, after),
+  };
+  const status = async () => (await given.subscription()).status as string;
+  const isCancelled = () => stripe.subscriptions.get(name)!.isCancelled;
+  return { ...given, ...news, tell, name, reference, status, isCancelled };
+}

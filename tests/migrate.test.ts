@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { sql } from 'kysely';
+import { afterAll, describe, expect, it } from 'vitest';
+import { connect, type Database } from '../server/database/connect.ts';
+import { migrate } from '../server/database/migrate.ts';
+import { type EntityManager, query } from '../server/database/query.ts';
+import { readSettings } from '../server/env.ts';
+import { removeProcesses, runToEnd } from './harness/process.ts';
+import { createDatabase, onServer } from './harness/server.ts';
+import { databaseUrl, TEST_SECRET, testDatabase } from './harness/service.ts';
+
+describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
+  const made: { name: string; nodes: Database[] }[] = [];
+  afterAll(async () => {
+    for (const { name, nodes } of made) {
+      await Promise.all(nodes.map(({ close }) => close()));
+      await onServer(addressOf('postgres'), `drop database ${name}`);
+    }
+    await removeProcesses();
+  });
+
+  const addressOf = (name: string) => Object.assign(new URL(databaseUrl!), { pathname: `/${name}` }).href;
+
+  /** Nodes on a new database, with one connection each. */
+  const givenNodes = async (count: number): Promise<Database[]> => {
+    const name = `deckhand_migrate_${randomBytes(6).toString('hex')}`;
+    await createDatabase(addressOf(name));
+    const settings = readSettings({ DATABASE_URL: addressOf(name), JWT_SECRET: TEST_SECRET });
+    const connecting = Array.from({ length: count }, () => connect({ ...settings, DATABASE_POOL_SIZE: 1 }));
+    const nodes = await Promise.all(connecting);
+    made.push({ name, nodes });
+    return nodes;
+  };
+
+  it('are done by one of three nodes that start together, with one connection each', async () => {
+    const nodes = await givenNodes(3);
+
+    const applied = await Promise.all(nodes.map((node) => migrate(node)));
+
+    const [done, ...others] = applied.toSorted((one, other) => other.length - one.length);
+    expect(done).not.toEqual([]);
+    expect(others).toEqual([[], []]);
+    expect(await query(nodes[0]!.fork(), sql`select name from mikro_orm_migrations order by id`)).toEqual(
+      done!.map((name) => ({ name })),
+    );
+  });
+
+  it('are all taken back when one of them fails', async () => {
+    const [node] = await givenNodes(1);
+    await query(node!.fork(), sql`create table checkouts_reference_unique ()`);
+
+    await expect(migrate(node!)).rejects.toThrow(
+      'The tables could not be brought up to date, and none was changed: ' +
+        'Migration20261115041535: relation "checkouts_reference_unique" already exists.',
+    );
+
+    expect(await query(node!.fork(), sql`select to_regclass('users') as users`)).toEqual([{ users: null }]);
+    expect(await query(node!.fork(), sql`select name from mikro_orm_migrations`)).toEqual([]);
+  });
+
+  it('are waited for by a start that says so, and that SIGTERM ends', async () => {
+    const [node] = await givenNodes(1);
+    const settings = { DATABASE_URL: addressOf(made.at(-1)!.name), JWT_SECRET: TEST_SECRET };
+
+    const ended = await node!.fork().transactional(async (em) => {
+      await query(em as EntityManager, sql`select pg_advisory_xact_lock(3735928559)`);
+      return runToEnd(['server/main.ts'], settings, async (child) => {
+        await once(child.stdout!, 'data');
+        child.kill('SIGTERM');
+      });
+    });
+
+    expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(ended.stdout).toContain('Another node is migrating: this one waits, 10 minutes at most.');
+  }, 60_000);
+});
+
+describe('migrations', () => {
+  it('change nothing the second time', async () => {
+    expect(await migrate(await testDatabase())).toEqual([]);
+  });
+});

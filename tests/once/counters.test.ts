@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createServer, type Server, type Socket } from 'node:net';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type Counters, openCounters } from '../../server/http/counters.ts';
+
+const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0;
+if (!hasRedisServer) console.log('SKIPPED: a frozen Redis. There is no redis-server on the path.');
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+async function givenCounters(url: string) {
+  const logged: { level: number; msg: string }[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
+  const counters: Counters = await openCounters(url, log);
+  cleanups.push(() => counters.close());
+  const counter = counters.make('test', 10, 60);
+  const count = async () => (await counter.penalty('key', 1)).consumedPoints;
+  return { count, counters, logged: () => logged.map(({ msg }) => msg) };
+}
+
+const listen = (server: Server) =>
+  new Promise<number>((resolve) =>
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
+  );
+
+/** Accepts connections, and answers nothing. */
+async function givenSilentServer(): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  const port = await listen(server);
+  cleanups.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return `redis://127.0.0.1:${port}`;
+}
+
+/** A Redis of the test's own, which it may freeze. */
+async function givenRedis(): Promise<{ url: string; process: ChildProcess }> {
+  const probe = createServer();
+  const port = await listen(probe);
+  await new Promise((resolve) => probe.close(resolve));
+  const redis = spawn('redis-server', [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ]);
+  cleanups.push(() => redis.kill('SIGKILL'));
+  await new Promise<void>((resolve, reject) => {
+    redis.on('exit', () => reject(new Error('redis-server did not start.')));
+    redis.stdout.on('data', (text) => String(text).includes('Ready to accept connections') && resolve());
+  });
+  return { url: `redis://127.0.0.1:${port}`, process: redis };
+}
+
+const GONE = 'Redis is out of reach: this node counts for itself.';
+const BACK = 'Redis is back: all nodes count together again.';
+
+/** Counts without waiting for anything but the process itself. */
+const countAtOnce = ({ count }: { count: () => Promise<number> }) =>
+  Promise.race([count(), new Promise<string>((resolve) => setImmediate(() => resolve('waited')))]);
+
+describe('counters, while Redis', () => {
+  it.each([
+    ['refuses connections', async () => 'redis://127.0.0.1:1'],
+    ['accepts connections and is silent', givenSilentServer],
+  ])('%s: count in the process at once, and say so once', async (_, givenServer) => {
+    const node = await givenCounters(await givenServer());
+
+    expect([await countAtOnce(node), await countAtOnce(node), await countAtOnce(node)]).toEqual([1, 2, 3]);
+    expect(node.logged()).toEqual([GONE]);
+  });
+
+  it.skipIf(!hasRedisServer)('freezes: wait once, then count in the process until it is back', async () => {
+    const redis = await givenRedis();
+    const [node, other] = [await givenCounters(redis.url), await givenCounters(redis.url)];
+    expect([await node.count(), await other.count(), await node.count()]).toEqual([1, 2, 3]);
+
+    redis.process.kill('SIGSTOP');
+    expect(await Promise.all([node.count(), node.count()])).toEqual([1, 2]);
+    expect([await countAtOnce(node), await countAtOnce(node)]).toEqual([3, 4]);
+    expect(node.logged()).toEqual([GONE]);
+
+    redis.process.kill('SIGCONT');
+    await vi.waitFor(() => expect(node.logged()).toEqual([GONE, BACK]), { timeout: 15_000 });
+    const now = await node.count();
+    expect(now).toBeGreaterThan(3);
+    expect([await other.count(), await node.count()]).toEqual([now + 1, now + 2]);
+  });
+
+  it.skipIf(!hasRedisServer)('is killed: count in the process, and stop without a word', async () => {
+    const redis = await givenRedis();
+    const node = await givenCounters(redis.url);
+    await node.count();
+
+    redis.process.kill('SIGKILL');
+    await vi.waitFor(() => expect(node.logged()).toEqual([GONE]), { timeout: 15_000 });
+
+    expect([await countAtOnce(node), await countAtOnce(node)]).toEqual([1, 2]);
+    node.counters.close();
+    expect(node.logged()).toEqual([GONE]);
+  });
+
+  it.skipIf(!hasRedisServer)('works: a late event loop is no reason to doubt it', async () => {
+    const node = await givenCounters((await givenRedis()).url);
+    await node.count();
+
+    const counted = node.count();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 600);
+
+    expect(await counted).toBe(2);
+    expect(node.logged()).toEqual([]);
+  });
+});

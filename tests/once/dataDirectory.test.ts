@@ -1,0 +1,169 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readdir, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { connect } from '../../server/database/connect.ts';
+import { refuseWritesOnFullDisk } from '../../server/database/fullDisk.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
+import { describe as describeError } from '../../server/errors.ts';
+import { makeCaller } from '../harness/caller.ts';
+import { givenCopyOf, givenDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
+
+const open = (DATA_DIR: string) => connect(readSettings({ DATA_DIR }));
+const modeOf = async (...path: string[]) => ((await stat(join(...path))).mode & 0o777).toString(8);
+const CREATE = '/services/operations/v1/operations/cards/create';
+const LIST = '/services/operations/v1/operations/boards/list';
+
+/** A directory that was opened once; tests go on with copies of it. */
+let first: string;
+
+beforeAll(async () => {
+  first = join(await givenDirectory(), 'made', 'here');
+  await (await open(first)).close();
+});
+afterAll(removeProcesses);
+
+describe('a data directory', () => {
+  it('that is new is for its owner alone, with all that is in it', async () => {
+    const modes = await Promise.all(['', 'lock', 'database', 'database/PG_VERSION'].map((name) => modeOf(first, name)));
+
+    expect(modes).toEqual(['700', '600', '700', '600']);
+  });
+
+  it('that is open to others is closed, with a line that says so', async () => {
+    const directory = await givenCopyOf(first);
+    await chmod(directory, 0o755);
+    const warn = vi.spyOn(console, 'warn').mockReturnValue();
+
+    await (await open(directory)).close();
+
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^DATA_DIR: .* it is closed now \(mode 700\)\.$/)]]);
+    expect(await modeOf(directory)).toBe('700');
+    warn.mockRestore();
+  });
+
+  it('that is open to others and holds other things is refused, and left as it is', async () => {
+    const directory = await givenDirectory();
+    await writeFile(join(directory, 'something-else'), '');
+    await chmod(directory, 0o755);
+
+    await expect(open(directory)).rejects.toThrow(
+      /^DATA_DIR: .*other users can read it.*name a new directory inside it/,
+    );
+
+    expect([await modeOf(directory), await readdir(directory)]).toEqual(['755', ['something-else']]);
+  });
+
+  it.each(['/proc/nothing/data', '/proc/self/data', '/proc', '/dev/null', '/dev/null/data'])(
+    'is refused at once as %s',
+    async (directory) => {
+      await expect(open(directory)).rejects.toMatchObject({
+        name: 'StartFailure',
+        message: expect.stringMatching(`^DATA_DIR: ${directory} can't be written to: .+\\.$`),
+      });
+    },
+  );
+
+  it('is refused as a file, and as a link to nothing', async () => {
+    const directory = await givenDirectory();
+    await writeFile(join(directory, 'file'), '');
+    await symlink(join(directory, 'nothing'), join(directory, 'link'));
+
+    for (const name of ['file', 'link', 'link/data']) {
+      await expect(open(join(directory, name))).rejects.toMatchObject({
+        name: 'StartFailure',
+        message: expect.stringContaining("can't be written to"),
+      });
+    }
+  });
+});
+
+describe('the embedded database that gives up', () => {
+  it.each([{ severity: 'PANIC' }, { severity: 'FATAL' }])('is told no more statements: %o', async (fields) => {
+    const lost = Object.assign(new Error('could not write to file "pg_wal/xlogtemp.42"'), fields);
+    const embedded = { execProtocolStream: (_message: Uint8Array) => Promise.reject(lost) };
+    const givenUp: string[] = [];
+    refuseWritesOnFullDisk(embedded, first, (reason) => givenUp.push(reason));
+
+    await expect(embedded.execProtocolStream(Buffer.from('Qselect 1'))).rejects.toBe(lost);
+
+    expect(givenUp).toEqual(['could not write to file "pg_wal/xlogtemp.42"']);
+  });
+
+  it('goes on after an error of a statement', async () => {
+    const database = await open(await givenCopyOf(first));
+
+    await expect(query(database.fork(), sql`select 1 / 0`)).rejects.toThrow('division by zero');
+
+    expect(await query(database.fork(), sql`select 1 as one`)).toEqual([{ one: 1 }]);
+    await database.close();
+  });
+
+  it('500 with a message for callers, also where a PostgreSQL server has no space left', () => {
+    const full = Object.assign(new Error('could not extend file "base/5/1"'), { code: '53100' });
+
+    expect(describeError(full)).toEqual({
+      code: 'INTERNAL_SERVER_ERROR',
+      status: 500,
+      message: 'Nothing can be saved at the moment: the disk of the service is full. Reading works.',
+    });
+  });
+});
+
+/** A file system of its own that can be filled; undefined where this user may not mount one. */
+async function givenDisk(mebibytes: number): Promise<string | undefined> {
+  const directory = await givenDirectory();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=700`, 'tmpfs', directory], { stdio: 'pipe' });
+    return directory;
+  } catch {
+    console.log('\nSKIPPED: the test on a full disk. This user may not mount a file system.\n');
+    return undefined;
+  }
+}
+
+const disk = await givenDisk(192);
+afterAll(() => {
+  if (disk) execFileSync('umount', ['-l', disk]);
+});
+
+describe.skipIf(!disk)('a disk that fills up', () => {
+  it('500 for writes while reads are answered, and all is well when there is space again', async () => {
+    const DATA_DIR = join(disk!, 'data');
+    await mkdir(DATA_DIR, { mode: 0o700 });
+    const service = await startService({ DATA_DIR });
+    const caller = await signIn(service.url);
+    const written = await caller.post(CREATE, { title: 'Before' });
+    await fill(disk!);
+
+    const refused = await caller.post(CREATE, { title: 'Too late' });
+    const listed = await caller.post(LIST);
+    const live = await fetch(`${service.url}/health/live`);
+
+    expect(refused).toMatchObject({
+      status: 500,
+      body: { message: expect.stringContaining('the disk of the service') },
+    });
+    expect([listed.status, live.status]).toEqual([200, 200]);
+    await expect(caller.rpc.cards.update.mutate({ id: written.body.data.card.id, title: 'x' })).rejects.toThrow(
+      'Nothing can be saved',
+    );
+
+    expect(await service.stop('SIGTERM')).toMatchObject({ code: 0 });
+    await expect(open(DATA_DIR)).rejects.toThrow(/^DATA_DIR: the disk of .* has 0 MiB left, and 32 are needed/);
+
+    await rm(join(disk!, 'filler'));
+    const again = await startService({ DATA_DIR });
+    const { rpc } = makeCaller(again.url, caller.token);
+    expect(await rpc.cards.get.query({ id: written.body.data.card.id })).toMatchObject({ card: { title: 'Before' } });
+    expect(await rpc.cards.create.mutate({ title: 'After' })).toMatchObject({ card: { title: 'After' } });
+    await again.stop();
+  });
+
+  const fill = async (directory: string) => {
+    const { bavail, bsize } = await statfs(directory);
+    await writeFile(join(directory, 'filler'), Buffer.alloc(bavail * bsize));
+  };
+});

@@ -1,0 +1,162 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { makeFairQueue } from '../../server/limits/fairQueue.ts';
+
+const FULL = new Error('full');
+const ROOMY = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };
+
+/** A queue whose work ends when the test says so. */
+function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) {
+  const queue = makeFairQueue({ ...ROOMY, ...options });
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  /** Work named `a1` belongs to the key `a`. */
+  const run = (name: string) =>
+    queue.run(
+      name[0]!,
+      () =>
+        new Promise<string>((resolve) => {
+          started.push(name);
+          ends.set(name, () => resolve(name));
+        }),
+    );
+  /** Lets everything that can happen now happen. */
+  const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
+  const end = async (name: string) => {
+    ends.get(name)!();
+    await settle();
+  };
+  return { queue, run, started, end, settle };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a fair queue', () => {
+  it('answers what the work answers, and throws what it throws', async () => {
+    const { queue } = givenQueue({ running: 1 });
+
+    expect(await queue.run('a', async () => 5)).toBe(5);
+    await expect(queue.run('a', async () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+    const throwing = (): Promise<never> => {
+      throw new Error('at once');
+    };
+    await expect(queue.run('a', throwing)).rejects.toThrow('at once');
+    expect(await queue.run('a', async () => 6)).toBe(6);
+  });
+
+  it('takes the place of the longest line where all places are taken', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1, waiting: 4, waitingPerKey: 3 });
+    const refused: string[] = [];
+    const named = (name: string) => void run(name).catch(() => refused.push(name));
+
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'c2']) named(name);
+    await settle();
+    expect(refused.toSorted()).toEqual(['a4', 'c2']);
+
+    for (const name of ['a1', 'b1', 'a2', 'c1', 'a3']) if (started.includes(name)) await end(name);
+    for (const name of ['b1', 'a2', 'c1', 'a3']) if (started.includes(name)) await end(name);
+    expect(started.toSorted()).toEqual(['a1', 'a2', 'a3', 'b1', 'c1']);
+  });
+
+  it('waits longer where only work of the same key is in the way, if told to', async () => {
+    vi.useFakeTimers();
+    const queue = makeFairQueue({ ...ROOMY, running: 3, runningPerKey: 1, longestWaitMilliseconds: 1000 });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    void queue.run('a', () => promise);
+
+    const impatient = queue.run('a', async () => 'impatient').catch((error) => error);
+    const patient = queue.run('a', async () => 'patient', { longestWaitForOwnMilliseconds: 5000 });
+    const tooPatient = queue.run('a', () => promise, { longestWaitForOwnMilliseconds: 2000 }).catch((error) => error);
+    await vi.advanceTimersByTimeAsync(4000);
+    resolve();
+
+    expect(await Promise.all([impatient, patient, tooPatient])).toEqual([FULL, 'patient', FULL]);
+  });
+
+  it('runs as much at once as it may, of all keys and of one', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 3, runningPerKey: 2 });
+
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) void run(name);
+    await settle();
+    expect(started).toEqual(['a1', 'a2', 'b1']);
+
+    await end('b1');
+    expect(started).toEqual(['a1', 'a2', 'b1', 'b2']);
+    await end('b2');
+    expect(started).toHaveLength(4);
+    await end('a2');
+    expect(started.at(-1)).toBe('a3');
+  });
+
+  it('lets keys take turns, each in its own order', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1 });
+
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) void run(name);
+    await settle();
+    for (const at of [0, 1, 2, 3, 4, 5, 6]) await end(started[at]!);
+
+    expect(started).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
+  });
+
+  it('refuses what waits beyond the limits, of one key and of all; the rest is done', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1, waiting: 3, waitingPerKey: 2 });
+    const done = [run('a1'), run('a2'), run('a3')];
+
+    await expect(run('a4')).rejects.toBe(FULL);
+    done.push(run('b1'));
+    await expect(run('b2')).rejects.toBe(FULL);
+    await settle();
+    for (const at of [0, 1, 2, 3]) await end(started[at]!);
+
+    expect((await Promise.all(done)).toSorted()).toEqual(['a1', 'a2', 'a3', 'b1']);
+    void run('c2');
+    await settle();
+    expect(started.at(-1)).toBe('c2');
+  });
+
+  it('goes on after work that failed', async () => {
+    const { queue } = givenQueue({ running: 1 });
+
+    const results = await Promise.allSettled(
+      ['a', 'a', 'b'].map((key, at) => queue.run(key, async () => (at === 0 ? Promise.reject(FULL) : at))),
+    );
+
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+  });
+
+  it('refuses what waited for too long, and gives its place to others', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const { run, started, end, settle } = givenQueue({
+      running: 1,
+      waiting: 1,
+      waitingPerKey: 1,
+      longestWaitMilliseconds: 500,
+    });
+    void run('a1');
+    const late = run('a2').catch((error) => error);
+    await settle();
+
+    vi.advanceTimersByTime(499);
+    await expect(run('b1')).rejects.toBe(FULL);
+    vi.advanceTimersByTime(1);
+    expect(await late).toBe(FULL);
+
+    const admitted = run('b2');
+    await end('a1');
+    vi.advanceTimersByTime(10_000);
+    await end('b2');
+    expect(await admitted).toBe('b2');
+    expect(started).toEqual(['a1', 'b2']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('serves 100,000 of 1,000 keys, at a cost that does not grow with those who wait', async () => {
+    const { queue } = givenQueue({ waiting: 100_000 });
+    const many = Array.from({ length: 100_000 }, (_, at) => at);
+
+    const done = await Promise.all(many.map((at) => queue.run(`key ${at % 1000}`, async () => at)));
+
+    expect(done).toEqual(many);
+  });
+});

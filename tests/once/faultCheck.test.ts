@@ -1,0 +1,92 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findViolations } from '../faults/check.ts';
+import type { Sent } from '../faults/load.ts';
+import { givenDatabase, givenEmbedded, type Place } from '../faults/outcome.ts';
+import { makeWorld } from '../faults/world.ts';
+import { readRows, removeProcesses } from '../harness/process.ts';
+import { findTestServer } from '../harness/server.ts';
+
+const server = await findTestServer();
+let place: Place;
+beforeAll(async () => {
+  place = server.url ? await givenDatabase(server.url) : await givenEmbedded();
+});
+afterAll(async () => {
+  await place.remove();
+  await removeProcesses();
+});
+
+const sent = (operation: Sent['operation'], input: object, outcome: Partial<Sent>): Sent => ({
+  operation,
+  surface: 'rest',
+  input,
+  sentAt: 0,
+  milliseconds: 1,
+  outcome: 'acknowledged',
+  undocumented: [],
+  ...outcome,
+});
+
+it('the check of the fault suite notices what is lost, doubled, changed, left behind, or half done', async () => {
+  const { settings } = place;
+  const { clients, masterBoards } = await makeWorld(settings);
+  const groups = clients[0]!.groups;
+  const card = (title: string) => ({ title, description: 'As sent', group_id: groups[0] });
+  const create = (title: string, outcome: Partial<Sent>) => sent('cards.create', card(title), outcome);
+  const placing = (position: number) => ({ groups: groups.map((id) => ({ id, position })) });
+  expect(await findViolations(settings, [])).toEqual([]);
+  await readRows(
+    settings,
+    sql`
+      with tenant as (select project_id, platform_id, id as group_id from groups where id = ${groups[0]}),
+      stored (id, title, description, is_deleted) as (values
+        (9001, 'kept', 'As sent', false), (9002, 'twice', 'As sent', false), (9003, 'twice', 'As sent', false),
+        (9004, 'refused', 'As sent', false), (9005, 'uncertain', 'As sent', false), (9006, 'changed', 'Otherwise', false),
+        (9007, 'not deleted', 'As sent', false), (9008, 'gone', 'As sent', true)),
+      made as (
+        insert into cards (id, project_id, platform_id, group_id, title, description, deleted_at)
+        select stored.id, project_id, platform_id, group_id, title, description, case when is_deleted then now() end from stored, tenant
+      ), copy as (
+        insert into cards (id, project_id, platform_id, title, master_card_id)
+        select 9009, project_id, platform_id, 'Copy', (select min(c.id) from cards c join groups g on g.id = c.group_id where g.board_id = ${masterBoards[0]}) from tenant
+      ), moved as (
+        update groups set position = 7 where id = ${groups[1]}
+      )
+      update subscriptions set status = 'paid', paid_at = now(), plan_id = (select min(id) from plans) where id = (select min(id) from subscriptions)`,
+  );
+
+  const violations = await findViolations(settings, [
+    create('kept', { id: 9001 }),
+    create('twice', { id: 9002 }),
+    create('refused', { outcome: 'refused', status: 422 }),
+    create('never sent', { outcome: 'unconnected', code: 'ECONNREFUSED' }),
+    create('uncertain', { outcome: 'lost', code: 'ECONNRESET' }),
+    create('changed', { id: 9006 }),
+    create('missing', { id: 9100 }),
+    create('not deleted', { id: 9007 }),
+    create('gone', { id: 9008 }),
+    sent('cards.delete', { id: 9007 }, { status: 200 }),
+    sent('groups.reorder', placing(3), { status: 200 }),
+    sent('masterBoards.sync', { board_id: masterBoards[1] }, { status: 200 }),
+    create('unknown status', { outcome: 'refused', status: 503, undocumented: ['The status is not listed.'] }),
+    create('no answer', { outcome: 'lost', code: 'NO_ANSWER' }),
+  ]);
+
+  const shortened = (line: string) => line.replace(/^rest .*?"(title|id|groups|board_id)":"?([\w ]*).*?(?=: )/, '$2');
+  expect(violations.map(shortened)).toEqual([
+    'unknown status: The status is not listed.',
+    'no answer: never answered',
+    'twice: stored 2 times',
+    'refused: stored all the same',
+    expect.stringContaining('changed: stored as {"id":9006'),
+    'missing: lost',
+    '9007: still there',
+    'card 9008 is deleted, which nobody asked for',
+    `groups ${groups} are at 0,7,0,0, where no acknowledged reorder left them`,
+    `${masterBoards[1]}: 6 cards are not in every project`,
+    expect.stringMatching(`half a master board: {"board_id":${masterBoards[0]},.*"cards":1}`),
+    expect.stringMatching(/subscription \d+ is paid with 0 paid checkouts/),
+    expect.stringMatching(/subscription \d+ has the plan of another checkout/),
+  ]);
+});

@@ -1,0 +1,74 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { freezeDatabase, killDatabase, stopInSilence } from '../faults/databaseFaults.ts';
+import { workTogether } from '../faults/nodeFaults.ts';
+import { givenDatabase, givenEmbedded, type Outcome, overNetwork, type Place, withRemoval } from '../faults/outcome.ts';
+import { givenCluster, givenRedis, type PrivateServer } from '../faults/privateServer.ts';
+import { freezeRedis } from '../faults/redisFaults.ts';
+import { killService, stopService } from '../faults/serviceFaults.ts';
+import { removeProcesses } from '../harness/process.ts';
+import { findTestServer } from '../harness/server.ts';
+
+/** The short form of `npm run test:faults`. */
+
+const cluster = await givenCluster();
+if (!cluster) console.log('SKIPPED: faults of PostgreSQL. No programs of a PostgreSQL server are installed.');
+const redis = await givenRedis();
+if (!redis) console.log('SKIPPED: faults of Redis. No redis-server is installed.');
+const serverUrl = cluster?.url ?? (await findTestServer()).url;
+
+afterAll(async () => {
+  await removeProcesses();
+  await Promise.all([cluster?.remove(), redis?.remove()]);
+});
+
+type Work = (place: Place) => Promise<Outcome>;
+const onEmbedded = async (work: Work) => withRemoval(await givenEmbedded(), work);
+const onServer = async (work: Work) => withRemoval(await givenDatabase(serverUrl!), work);
+/** On a server of its own: its fault is nobody else's. */
+const onCluster = async (work: (place: Place, cluster: PrivateServer) => Promise<Outcome>) =>
+  withRemoval((await givenCluster())!, async (cluster) =>
+    withRemoval(await givenDatabase(cluster.url), (place) => work(place, cluster)),
+  );
+
+const violations = async (outcome: Promise<Outcome>) => (await outcome).violations;
+
+describe('nothing acknowledged is lost or doubled', { timeout: 180_000 }, () => {
+  it('by kill -9 of the service, on the embedded database', async () => {
+    expect(await violations(onEmbedded((place) => killService(place, 2)))).toEqual([]);
+  });
+
+  it.skipIf(!serverUrl)('by kill -9 of the service, on a server', async () => {
+    expect(await violations(onServer((place) => killService(place, 2)))).toEqual([]);
+  });
+
+  it.skipIf(!serverUrl)('by two nodes that start together, write, sync, push and take payments', async () => {
+    expect(await violations(onServer((place) => workTogether(place, 100)))).toEqual([]);
+  });
+
+  it.skipIf(!serverUrl)('by SIGTERM, and no request is cut', async () => {
+    expect(await violations(onServer((place) => stopService(place, 1, 20)))).toEqual([]);
+  });
+});
+
+// These spend their time waiting.
+describe.concurrent('requests are answered, and what is acknowledged stays,', { timeout: 180_000 }, () => {
+  it.skipIf(!cluster)('while PostgreSQL is killed', async () => {
+    expect(await violations(onCluster((place, cluster) => killDatabase(place, cluster, 1, 10_000)))).toEqual([]);
+  });
+
+  it.skipIf(!cluster)('while PostgreSQL is frozen', async () => {
+    const duration = { seconds: 6, secondsAfter: 0 };
+
+    expect(await violations(onCluster((place, cluster) => freezeDatabase(place, cluster, duration)))).toEqual([]);
+  });
+
+  it.skipIf(!serverUrl)('while PostgreSQL is silent, and SIGTERM ends the process', async () => {
+    const stopped = overNetwork(serverUrl!, (place, network) => stopInSilence(place, network, 3));
+
+    expect(await violations(stopped)).toEqual([]);
+  });
+
+  it.skipIf(!redis)('while Redis is frozen', async () => {
+    expect(await violations(onEmbedded((place) => freezeRedis(place, redis!, 2)))).toEqual([]);
+  });
+});

@@ -1,0 +1,110 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { connect, type Database } from '../../server/database/connect.ts';
+import { addFirstUsers } from '../../server/database/firstUsers.ts';
+import { migrate } from '../../server/database/migrate.ts';
+import { IN_MEMORY } from '../../server/database/options.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
+import { hashPassword, isPassword } from '../../server/security/passwords.ts';
+
+type UserRow = { id: number; email: string; password_hash: string; superadmin: boolean; superadmin_billing: boolean };
+
+let database: Database;
+beforeAll(async () => {
+  database = await connect(readSettings({ DATA_DIR: IN_MEMORY }));
+  await migrate(database);
+});
+beforeEach(() => rows(sql`truncate users, platforms, plans, boards restart identity cascade`));
+afterAll(() => database.close());
+
+const rows = <Row>(statement: ReturnType<typeof sql<Row>>) => query(database.fork(), statement);
+const users = () => rows(sql<UserRow>`select * from users order by id`);
+
+const start = async (settings: Record<string, string>) => {
+  const printed: string[] = [];
+  const { demoUser } = await addFirstUsers(database, readSettings(settings), (text) => printed.push(text));
+  return { demoUser, printed };
+};
+
+describe('an empty embedded database', () => {
+  it.each<Record<string, string>>([{}, { HOST: 'localhost' }, { HOST: '::1' }, { HOST: '0.0.0.0', DEMO_DATA: 'on' }])(
+    'gets the demo data with %o',
+    async (settings) => {
+      const { demoUser, printed } = await start(settings);
+
+      expect(demoUser).toEqual({ email: 'member@demo.test', password: 'demo-password' });
+      expect(printed).toEqual([]);
+      expect((await users()).length).toBe(6);
+    },
+  );
+
+  it.each<Record<string, string>>([
+    { HOST: '0.0.0.0' },
+    { HOST: '::' },
+    { HOST: 'boards.example.com' },
+    { DEMO_DATA: 'off' },
+  ])('gets one superadmin, whose random password is printed once, with %o', async (settings) => {
+    const { demoUser, printed } = await start(settings);
+
+    const password = /password {2}(\S+)/.exec(printed.join())![1]!;
+    const [admin, ...others] = await users();
+    expect(demoUser).toBeUndefined();
+    expect(printed).toEqual([expect.stringContaining('admin@deckhand.local')]);
+    expect(admin).toMatchObject({ email: 'admin@deckhand.local', superadmin: true, superadmin_billing: true });
+    expect(others).toEqual([]);
+    expect(password.length).toBeGreaterThanOrEqual(24);
+    expect(await isPassword(password, admin!.password_hash, 'test')).toBe(true);
+    expect(await start(settings)).toEqual({ demoUser: undefined, printed: [] });
+    expect(await users()).toEqual([admin]);
+  });
+
+  it('keeps nobody whose password was never printed', async () => {
+    const failing = () => {
+      throw new Error('cut off');
+    };
+
+    await expect(addFirstUsers(database, readSettings({ HOST: '0.0.0.0' }), failing)).rejects.toThrow('cut off');
+
+    expect(await users()).toEqual([]);
+    expect((await start({ HOST: '0.0.0.0' })).printed).toHaveLength(1);
+  });
+
+  it('promises no demo user to a database that has other users', async () => {
+    await start({ HOST: '0.0.0.0' });
+
+    expect(await start({})).toEqual({ demoUser: undefined, printed: [] });
+  });
+});
+
+describe('a database with demo data', () => {
+  it('is refused where others reach it, in one line, unless that is asked for', async () => {
+    await start({});
+
+    const refused = start({ HOST: '0.0.0.0' });
+
+    await expect(refused).rejects.toMatchObject({
+      name: 'StartFailure',
+      message: expect.stringMatching(/^HOST: on 0\.0\.0\.0 .*admin@demo\.test.*otp@demo\.test.*DEMO_DATA=on.*\.$/),
+    });
+    await expect(start({ DEMO_DATA: 'off' })).rejects.toThrow('demo password is public');
+    expect((await start({ HOST: '0.0.0.0', DEMO_DATA: 'on' })).demoUser).toBeDefined();
+  });
+
+  it('is refused for the one user who still has the demo password', async () => {
+    await start({});
+    const other = await hashPassword('another password', 'test');
+    await rows(sql`update users set password_hash = ${other} where email <> 'viewer@demo.test'`);
+
+    await expect(start({ HOST: '0.0.0.0' })).rejects.toThrow('as viewer@demo.test,');
+  });
+
+  it('is taken once every demo user has another password or is deactivated', async () => {
+    await start({});
+    const other = await hashPassword('another password', 'test');
+    await rows(sql`update users set password_hash = ${other} where id <= 3`);
+    await rows(sql`update users set is_active = false where id > 3`);
+
+    expect(await start({ HOST: '0.0.0.0' })).toEqual({ demoUser: undefined, printed: [] });
+  });
+});

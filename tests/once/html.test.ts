@@ -1,0 +1,93 @@
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { refuseHtml, sanitizeHtml } from '../../server/security/html.ts';
+
+const LONGEST = 65_536;
+const filledWith = (part: string) => part.repeat(Math.floor(LONGEST / part.length));
+
+describe('HTML', () => {
+  it.each([
+    ['plain text', 'Ready?\n "Yes" 😀', 'Ready?\n "Yes" 😀'],
+    ['signs that stand for themselves', 'a < b && c > d', 'a &lt; b &amp;&amp; c &gt; d'],
+    ['entities', '&lt;b&gt; &amp; &#65;', '&lt;b&gt; &amp; A'],
+    ['a script', 'a<script>alert(1)</script>b', 'ab'],
+    ['an event handler', '<p onclick="x()">a</p>', '<p>a</p>'],
+    ['a foreign scheme', '<a href="javascript:x()">a</a>', '<a>a</a>'],
+    ['a scheme in disguise', '<a href="java&#10;script:x()">a</a><img src="&#1;data:x">', '<a>a</a><img />'],
+    ['a tag that is cut off', '<img src=x onerror=y', ''],
+    ['links around a tag that is taken out', '<a href="//x"><x <b><a href="//x">', '<a></a><a></a>'],
+  ])('of %s is stored without harm', async (_, sent, stored) => {
+    expect(await sanitizeHtml(sent)).toBe(stored);
+  });
+
+  it('that is stored is stored again as it is', async () => {
+    const parts = fc.constantFrom(
+      '<b>',
+      '</b>',
+      '<a href="//x">',
+      '</a>',
+      '<p>',
+      '<li>',
+      '<script>',
+      '<x',
+      '<!--',
+      '-->',
+      '<',
+      '>',
+      '&',
+      '&amp;',
+      '"',
+      "'",
+      'x ',
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(parts), async (sent) => {
+        const once = await sanitizeHtml(sent.join(''));
+
+        expect(await sanitizeHtml(once)).toBe(once);
+      }),
+      { numRuns: 300, seed: Number(process.env.FAST_CHECK_SEED) },
+    );
+  });
+
+  it.each(['<', '&', '<p>x</p>', '<br>', '&amp;', '<a href="javascript:x">y</a>', '</p>'])(
+    'is refused when it is full of %s',
+    (part) => {
+      expect(refuseHtml(filledWith(part))).toBe('must not hold more than 3000 of the characters < and &');
+      expect(refuseHtml('<br>'.repeat(3000))).toBeUndefined();
+    },
+  );
+
+  it('is refused when it is nested too deeply', () => {
+    expect(refuseHtml('<b>'.repeat(101))).toBe('must not nest deeper than 100 elements');
+    expect(refuseHtml('<b>'.repeat(100))).toBeUndefined();
+  });
+
+  it('is at most six times as long when it is stored', async () => {
+    expect((await sanitizeHtml(filledWith('>'))).length).toBe(4 * LONGEST);
+    const quotes = `<a title='${'"'.repeat(60_000)}'>`;
+    expect((await sanitizeHtml(quotes)).length).toBeLessThanOrEqual(6 * quotes.length);
+  });
+
+  it('of many calls is read one after the other, and others have their turn in between', async () => {
+    const events: string[] = [];
+    const calls = Array.from({ length: 3 }, () =>
+      sanitizeHtml('<b>x</b>'.repeat(500)).then(() => void events.push('read')),
+    );
+    let isDone = false;
+    const others = (async () => {
+      while (!isDone) {
+        events.push('turn');
+        await setImmediate();
+      }
+    })();
+
+    await Promise.all(calls);
+    isDone = true;
+    await others;
+
+    expect(events.filter((event) => event === 'read')).toHaveLength(3);
+    expect(events.join(' ')).not.toContain('read read');
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Schema } from '../../server/http/example.ts';
+import { procedures } from '../../server/http/procedures.ts';
+import { email, optionalMoment, optionalText, secret, text } from '../../shared/fields.ts';
+import { Page } from '../../shared/paging.ts';
+import { Authenticate } from '../../shared/user.ts';
+
+/** The places of a schema that say no upper limit: any size would be taken there. */
+function unlimited(schema: Schema, place: string): string[] {
+  const parts = (schema.anyOf ?? []).flatMap((part) => unlimited(part, place));
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([name, part]) => unlimited(part, `${place}.${name}`));
+  const elements = schema.items ? unlimited(schema.items, `${place}[]`) : [];
+  return [...parts, ...fields, ...elements, ...(hasLimit(schema) ? [] : [place])];
+}
+
+function hasLimit({ type, enum: choices, ...schema }: Schema): boolean {
+  if (type === 'string') return choices !== undefined || schema.maxLength !== undefined;
+  if (type === 'array') return schema.maxItems !== undefined;
+  if (type === 'integer' || type === 'number') return schema.minimum !== undefined && schema.maximum !== undefined;
+  return true;
+}
+
+describe('every input', () => {
+  it('says how long a text, a list and a number may be', () => {
+    const missing = procedures.flatMap(({ name, input }) =>
+      input ? unlimited(z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema, name) : [],
+    );
+
+    expect(missing).toEqual([]);
+  });
+
+  it('is found where it lacks a limit', () => {
+    const schema = z.toJSONSchema(z.object({ a: z.string(), b: z.array(z.number()).nullish() })) as Schema;
+
+    expect(unlimited(schema, 'x')).toEqual(['x.a', 'x.b[]', 'x.b']);
+  });
+});
+
+const messagesOf = (schema: z.ZodType, value: unknown) =>
+  schema.safeParse(value).error?.issues.map(({ message }) => message);
+
+describe('a text without a limit of its own', () => {
+  it.each([
+    ['text', text()],
+    ['optionalText', optionalText()],
+  ])('%s has at most 65,536 code points, surrounding blanks aside', (_, schema) => {
+    expect(messagesOf(schema, 'x'.repeat(65_536))).toBeUndefined();
+    expect(messagesOf(schema, ` ${'😀'.repeat(65_536)} `)).toBeUndefined();
+    expect(messagesOf(schema, 'x'.repeat(65_537))).toEqual(['must be at most 65536 characters']);
+    expect(messagesOf(schema, '😀'.repeat(65_537))).toEqual(['must be at most 65536 characters']);
+    expect(messagesOf(schema, '\0'.repeat(1_000_000))).toEqual(['must be at most 65536 characters']);
+  });
+});
+
+describe('what is taken as sent', () => {
+  it.each([
+    ['a password', secret, 1000],
+    ['a token', Authenticate.shape.token, 4096],
+    ['a code', Authenticate.shape.code, 100],
+    ['a cursor', Page.shape.cursor, 100],
+  ])('%s has a limit', (_, schema, limit) => {
+    expect(messagesOf(schema, ' '.repeat(limit))).toBeUndefined();
+    expect(messagesOf(schema, ' '.repeat(limit + 1))).toEqual([`must be at most ${limit} characters`]);
+  });
+
+  it('an e-mail address is measured before it is read', () => {
+    expect(messagesOf(email, 'x'.repeat(1_000_000))).toEqual(['must be at most 320 characters']);
+  });
+
+  it('a moment of a thousand digits is none', () => {
+    expect(messagesOf(optionalMoment, '2026-01-31T09:30:00.123456789+01:00')).toBeUndefined();
+    expect(messagesOf(optionalMoment, `2026-01-31T09:30:00.${'1'.repeat(1000)}Z`)).toEqual([
+      'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z',
+    ]);
+  });
+});

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { makeOutput } from '../../server/log.ts';
+import { givenDirectory, removeProcesses, statusOf } from '../harness/process.ts';
+
+afterAll(removeProcesses);
+
+describe.concurrent('a service whose output fails', () => {
+  it('answers and ends with 0 when its disk is full', async () => {
+    const full = openSync('/dev/full', 'w');
+    const { child, url } = await startWith(full);
+    closeSync(full);
+
+    expect(await statusOf(url, '/health/ready')).toBe(200);
+    expect(await end(child)).toBe(0);
+  });
+
+  it('answers and ends with 0 when nobody reads it, however much it logs', async () => {
+    const { child, url } = await startWith('pipe');
+
+    // Each is a line; a pipe holds some hundred KiB.
+    for (let batch = 0; batch < 40; batch++) {
+      await Promise.all(Array.from({ length: 100 }, () => statusOf(url, `/health/live?${'x'.repeat(100)}`)));
+    }
+
+    expect(await statusOf(url, '/health/ready')).toBe(200);
+    expect(await end(child)).toBe(0);
+  });
+
+  it('answers and ends with 0 when its reader is gone', async () => {
+    const { child, url } = await startWith('pipe');
+    child.stdout!.destroy();
+
+    expect(await statusOf(url, '/health/ready')).toBe(200);
+    expect(await statusOf(url, '/health/ready')).toBe(200);
+    expect(await end(child)).toBe(0);
+  });
+});
+
+describe('the output', () => {
+  it('writes what waited when it can, in order, and tells how many lines are missing', async () => {
+    let isFull = true;
+    let written = '';
+    const output = makeOutput((text) => {
+      if (isFull) throw new Error('ENOSPC');
+      // A part at a time, as a pipe that is nearly full takes it.
+      const part = text.subarray(0, 100_000);
+      written += part;
+      return part.length;
+    });
+    const lines = ['first\n', `${'x'.repeat(1024 * 1024)}\n`, 'lost\n', 'lost too\n'];
+    for (const line of lines) output.write(line);
+
+    isFull = false;
+    while (!written.includes('could not')) await setTimeout(10);
+
+    const [first, second, report] = written.trimEnd().split('\n');
+    expect([first, second]).toEqual(lines.slice(0, 2).map((line) => line.trimEnd()));
+    expect(JSON.parse(report!)).toMatchObject({ level: 40, msg: '2 lines of this log could not be written.' });
+  });
+});
+
+const started = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of started) child.kill('SIGKILL');
+});
+
+async function startWith(stdout: number | 'pipe') {
+  const port = await freePort();
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
+    cwd: await givenDirectory(),
+    env: { PATH: process.env.PATH, PORT: `${port}`, DATA_DIR: await givenDirectory() },
+    stdio: ['ignore', stdout, 'inherit'],
+  });
+  started.add(child);
+  const url = `http://127.0.0.1:${port}`;
+  while ((await statusOf(url, '/health/live').catch(() => 0)) !== 200) {
+    if (child.exitCode !== null) throw new Error(`The service ended with ${child.exitCode}.`);
+    await setTimeout(50);
+  }
+  return { child, url };
+}
+
+async function end(child: ChildProcess) {
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  return code;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

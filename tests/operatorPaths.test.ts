@@ -1,0 +1,172 @@
+import { request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { makeCaller } from './harness/caller.ts';
+import { databaseUrl, givenService, testService } from './harness/service.ts';
+
+const LIST = '/services/operations/v1/operations/boards/list';
+const TOKEN = 'a-token-for-prometheus';
+
+/** Sends a path as it is; `fetch` would tidy it up first. */
+async function get(url: string, path: string): Promise<{ status: number; body: string }> {
+  const { hostname, port } = new URL(url);
+  const { promise, resolve, reject } = Promise.withResolvers<import('node:http').IncomingMessage>();
+  request({ hostname, port, path }, resolve).on('error', reject).end();
+  const response = await promise;
+  return { status: response.statusCode!, body: await text(response) };
+}
+
+describe('GET /metrics', () => {
+  const metricsOf = async (settings: Record<string, string>, authorization?: string) => {
+    const { url } = await givenService(settings);
+    const response = await fetch(`${url}/metrics`, authorization === undefined ? {} : { headers: { authorization } });
+    return { status: response.status, body: await response.text() };
+  };
+  const withToken = { METRICS_TOKEN: TOKEN };
+
+  it('200 with the token', async () => {
+    const answer = await metricsOf(withToken, `Bearer ${TOKEN}`);
+
+    expect(answer).toMatchObject({ status: 200, body: expect.stringContaining('deckhand_process_cpu_seconds_total') });
+  });
+
+  it.each([undefined, '', 'Bearer ', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`])(
+    '401 with %s instead of the token',
+    async (authorization) => {
+      const { status, body } = await metricsOf(withToken, authorization);
+
+      expect(status).toBe(401);
+      expect(JSON.parse(body)).toMatchObject({ error: true, message: expect.stringContaining('METRICS_TOKEN') });
+      expect(body).not.toContain(TOKEN);
+    },
+  );
+
+  it.skipIf(databaseUrl)('200 without a token while it is tried out, and 403 where others reach it', async () => {
+    expect((await metricsOf({})).status).toBe(200);
+    expect(await metricsOf({ HOST: '0.0.0.0' })).toMatchObject({
+      status: 403,
+      body: expect.stringContaining('METRICS_TOKEN'),
+    });
+  });
+
+  it.skipIf(!databaseUrl)('403 without a token on a database server', async () => {
+    expect((await metricsOf({})).status).toBe(403);
+    expect((await metricsOf({}, 'Bearer undefined')).status).toBe(403);
+  });
+});
+
+describe('static paths', () => {
+  it.each(['/', '/docs', '/pages/pages.css', '/pages/start.js', '/docs/swagger-ui.css', '/openapi.json'])(
+    '200 for %s',
+    async (path) => {
+      expect((await get((await testService()).url, path)).status).toBe(200);
+    },
+  );
+
+  it.each(
+    ['/pages', '/docs'].flatMap((folder) => [
+      `${folder}//etc/passwd`,
+      `${folder}///etc/passwd`,
+      `${folder}/%2Fetc/passwd`,
+      `${folder}/%2f%2fetc%2fpasswd`,
+      `${folder}/../env.ts`,
+      `${folder}/../../../../etc/passwd`,
+      `${folder}/..%2f..%2fapp.ts`,
+      `${folder}/%2e%2e/pages.ts`,
+      `${folder}/.`,
+      `${folder}/..`,
+      `${folder}/.env`,
+      `${folder}/\\..\\pages.ts`,
+      `${folder}/%5c..%5cpages.ts`,
+      `${folder}/C:%5Cwindows`,
+      `${folder}/%00`,
+      `${folder}/pages.css%00.html`,
+      `${folder}/%`,
+      `${folder}/%ff`,
+      `${folder}/%ED%A0%80`,
+      `${folder}/${'a'.repeat(8000)}`,
+      `${folder}/${'a/'.repeat(4000)}`,
+      `${folder}/`,
+      `${folder}/package.json`,
+    ]),
+  )('404 for %s', async (path) => {
+    const { status, body } = await get((await testService()).url, path);
+
+    expect([status, JSON.parse(body)]).toEqual([404, { error: true, message: 'There is no such path.', data: [] }]);
+  });
+});
+
+describe('GET /openapi.json', () => {
+  it('304 for whoever has it already', async () => {
+    const { url } = await testService();
+    const first = await fetch(`${url}/openapi.json`);
+    const etag = first.headers.get('etag')!;
+
+    const again = await fetch(`${url}/openapi.json`, { headers: { 'if-none-match': etag } });
+    const other = await fetch(`${url}/openapi.json`, { headers: { 'if-none-match': '"other"' } });
+
+    expect(await first.json()).toMatchObject({ openapi: '3.1.0' });
+    expect(first.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect([again.status, await again.text()]).toEqual([304, '']);
+    expect(other.status).toBe(200);
+  });
+});
+
+describe('the rate limit of addresses', () => {
+  const given = async (limit: number, more: Record<string, string> = {}) =>
+    (await givenService({ RATE_LIMIT_PER_MINUTE: String(limit), ...more })).url;
+
+  it.each(['/', '/docs', '/docs/swagger-ui.css', '/pages/pages.css', '/openapi.json'])(
+    '429 with Retry-After beyond it for %s',
+    async (path) => {
+      const url = await given(1);
+
+      expect((await fetch(url + path)).headers.get('x-ratelimit-remaining')).toBe('0');
+      const refused = await fetch(url + path);
+
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(await refused.json()).toMatchObject({ error: true, message: 'Too many requests. Try again later.' });
+    },
+  );
+
+  it.each(['GET', 'POST'])('429 as a page beyond it for %s /checkout', async (method) => {
+    const url = await given(1);
+    const ask = () =>
+      fetch(`${url}/checkout/nothing${method === 'POST' ? '/pay' : ''}`, { method, redirect: 'manual' });
+
+    expect((await ask()).status).not.toBe(429);
+    const refused = await ask();
+
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(await refused.text()).toContain('Too many requests. Try again later.');
+  });
+
+  it('is one for pages and calls without a token, and leaves health and metrics free', async () => {
+    const url = await given(2, { METRICS_TOKEN: TOKEN });
+
+    await fetch(`${url}/docs`);
+    expect((await makeCaller(url).post(LIST)).status).toBe(401);
+
+    expect((await makeCaller(url).post(LIST)).status).toBe(429);
+    expect((await fetch(`${url}/health/live`)).status).toBe(200);
+    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+    expect((await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).status).toBe(200);
+  });
+
+  it('429 beyond it for notifications of a payment without a valid signature', async () => {
+    const keys = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
+    const url = await given(2, { ...keys, TEST_CHECKOUT: 'off' });
+    const notify = (headers: Record<string, string>) =>
+      fetch(`${url}/webhooks/stripe`, { method: 'POST', body: '{}', headers });
+
+    expect((await notify({})).status).toBe(400);
+    expect((await notify({ 'stripe-signature': 't=1,v1=00' })).status).toBe(400);
+    const refused = await notify({ 'stripe-signature': 't=1,v1=00' });
+
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+});
