@@ -57,7 +57,7 @@ export function drainable(app: FastifyInstance): void {
       for (const socket of before) if (!connections.has(socket)) before.delete(socket);
     }
 
-    const { ended } = await stopListening();
+    const { ended } = await stopListening(deadline);
     const quiet = setInterval(closeQuiet, LOOK_MILLISECONDS);
     const limit = setTimeout(cutAll, Math.max(0, deadline - performance.now()));
     await ended;
@@ -85,10 +85,10 @@ export function drainable(app: FastifyInstance): void {
    * The kernel resets connections that wait to be accepted when the listener is closed, and the event loop accepts one in
    * each turn. So answers are held until none waits any more: whoever waits for an answer opens no new connection.
    */
-  async function stopListening(): Promise<{ ended: Promise<unknown> }> {
+  async function stopListening(deadline: number): Promise<{ ended: Promise<unknown> }> {
     const { promise, resolve } = Promise.withResolvers<void>();
     answersHeld = promise;
-    const latest = performance.now() + LONGEST_HOLD_MILLISECONDS;
+    const latest = Math.min(deadline, performance.now() + LONGEST_HOLD_MILLISECONDS);
     let turns = 0;
     for (let latestConnection = performance.now(), known = connected; performance.now() < latest; turns++) {
       if (connected > known) [latestConnection, known, turns] = [performance.now(), connected, 0];
