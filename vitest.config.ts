@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { findTestServer } from './tests/harness/server.ts';
@@ -6,8 +5,8 @@ import { findTestServer } from './tests/harness/server.ts';
 const server = await findTestServer();
 if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL server. ${server.reason}\n`);
 
-const { FAST_CHECK_SEED = String(randomInt(2 ** 31)) } = process.env;
-console.log(`\nInputs by chance: FAST_CHECK_SEED=${FAST_CHECK_SEED} makes the same ones again.\n`);
+/** Of the generated inputs: every run tries the same ones unless another seed is given. */
+const { FAST_CHECK_SEED = '1' } = process.env;
 
 /** Suites that talk to a database run on every kind of it; files share a worker's modules, and so its one database. */
 const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfiguration => ({
@@ -44,6 +43,7 @@ export default defineConfig({
           name: 'once',
           include: ['tests/once/*.test.ts'],
           setupFiles: ['tests/harness/checkAnswers.ts'],
+          env: { FAST_CHECK_SEED },
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
