@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { EntityManager } from './database/query.ts';
+import type { Db } from './database/query.ts';
 import type { Caller } from './domain/caller.ts';
 import type { AnswerRoom } from './limits/answerRoom.ts';
 import type { FairQueue } from './limits/fairQueue.ts';
@@ -10,7 +10,7 @@ import type { Tokens } from './security/tokens.ts';
 
 /** What a procedure is given: the database, the tools that it needs, and who is calling. */
 export type Context = {
-  em: EntityManager;
+  db: Db;
   /** On the embedded database a long statement keeps everybody waiting. */
   isEmbedded: boolean;
   log: FastifyBaseLogger;
@@ -37,4 +37,4 @@ export type Context = {
 };
 
 /** What is enough for those functions of the domain that the command line calls as well. */
-export type Provisioning = Pick<Context, 'em' | 'address'>;
+export type Provisioning = Pick<Context, 'db' | 'address'>;

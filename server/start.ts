@@ -34,7 +34,7 @@ export async function start(settings: Settings, logger: FastifyBaseLogger): Prom
   const [database, { buildApp }] = await Promise.all([connect(settings), import('./app.ts')]);
   try {
     await migrate(database, () => logger.warn('Another node is migrating: this one waits, 10 minutes at most.'));
-    if (database.isEmbedded) await interruptAllRuns(database.fork());
+    if (database.isEmbedded) await interruptAllRuns(database.db);
     const added = database.isEmbedded ? await addFirstUsers(database, settings, console.log) : undefined;
     const running = await serve(settings, database, logger, buildApp);
     return { ...running, demoUser: added?.demoUser };
@@ -55,7 +55,7 @@ async function serve(
   const services = await openServices(settings, database, secret, logger, kept);
   if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const { secretBox, isStopping } = services;
-  const resealing = resealSecondFactors({ em: database.fork(), secretBox, log: logger }, isStopping).catch((error) =>
+  const resealing = resealSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
     logger.error(error, 'Second factors were not encrypted anew: the next start tries again.'),
   );
   // Many of them go on while requests are served already.

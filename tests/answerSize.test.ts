@@ -12,7 +12,7 @@ import {
   givenWorld,
   NOWHERE,
   type TestProject,
-  testEm,
+  testDb,
 } from './harness/world.ts';
 
 /** What one answer holds, at most: 8 MiB of text. */
@@ -20,13 +20,13 @@ import {
 /** Makes a text of a row as long as none can be sent any more. */
 async function lengthen(table: string, column: string, id: number, megabytes: number): Promise<number> {
   const text = sql`repeat('x', ${megabytes * 1024 * 1024})`;
-  await query(await testEm(), sql`update ${sql.table(table)} set ${sql.ref(column)} = ${text} where id = ${id}`);
+  await query(await testDb(), sql`update ${sql.table(table)} set ${sql.ref(column)} = ${text} where id = ${id}`);
   return id;
 }
 
 async function givenCards(project: TestProject, group_id: number, { count = 1, characters = 1 }): Promise<void> {
   await query(
-    await testEm(),
+    await testDb(),
     sql`
       insert into cards (project_id, platform_id, group_id, title, description, position, sort_order)
       select ${project.id}, ${project.platform_id}, ${group_id}, 'A card', repeat('x', ${characters}), n, n
@@ -168,7 +168,7 @@ describe('replies', () => {
     const root = await givenComment(project, card_id, users.member);
     const middle = await givenComment(project, card_id, users.member, { parent_comment_id: root });
     await query(
-      await testEm(),
+      await testDb(),
       sql`
         insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
         select ${project.id}, ${card_id}, ${users.member.id}, ${middle}, n::text from generate_series(1, 120) as n`,
@@ -222,7 +222,7 @@ describe('a list of boards', () => {
     const id = await lengthen('boards', 'description', await givenBoard(NOWHERE, { is_master: true }), 9);
 
     const refusal = await refusalOf(asSuperadmin.rpc.masterBoards.list.query());
-    await query(await testEm(), sql`update boards set deleted_at = now() where id = ${id}`);
+    await query(await testDb(), sql`update boards set deleted_at = now() where id = ${id}`);
 
     expect(refusal).toEqual({
       status: 400,
@@ -235,7 +235,7 @@ describe('the number of boards and groups', () => {
   it('400 for the 1,001st board of a project; deleting one makes room', async () => {
     const { asMember, project } = await givenWorld();
     await query(
-      await testEm(),
+      await testDb(),
       sql`
         insert into boards (project_id, platform_id, title, position)
         select ${project.id}, ${project.platform_id}, 'A board', n from generate_series(1, 999) as n`,
@@ -254,7 +254,7 @@ describe('the number of boards and groups', () => {
     const board_id = await givenBoard(project);
     const { board: master } = await givenMasterBoard();
     await query(
-      await testEm(),
+      await testDb(),
       sql`
         insert into groups (project_id, platform_id, board_id, is_master, title, position)
         select ${project.id}::int, ${project.platform_id}::int, ${board_id}::int, false, 'A group', n from generate_series(1, 999) as n
@@ -275,14 +275,14 @@ describe('the number of boards and groups', () => {
   it('400 for the 1,001st master board', async () => {
     const { asSuperadmin } = await givenWorld();
     await query(
-      await testEm(),
+      await testDb(),
       sql`
         insert into boards (is_master, title, tool_key)
         select true, 'One of many', 'nobody-has-this' from generate_series(1, 1000)`,
     );
 
     const refusal = await refusalOf(asSuperadmin.rpc.masterBoards.create.mutate({ title: 'One more' }));
-    await query(await testEm(), sql`update boards set deleted_at = now() where title = 'One of many'`);
+    await query(await testDb(), sql`update boards set deleted_at = now() where title = 'One of many'`);
 
     expect(refusal).toEqual({ status: 400, message: 'There are at most 1000 master boards.' });
   });

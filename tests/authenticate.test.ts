@@ -6,7 +6,7 @@ import { hashPassword } from '../server/security/passwords.ts';
 import { makeTokens } from '../server/security/tokens.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
-import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, testEm } from './harness/world.ts';
+import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, testDb } from './harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -248,7 +248,7 @@ describe('a token', () => {
   });
 
   it('401 at once when its session is revoked or over, or its user deactivated', async () => {
-    const em = await testEm();
+    const db = await testDb();
     const ends = [
       (id: number) => sql`update sessions set revoked_at = now() where user_id = ${id}`,
       (id: number) => sql`update sessions set expires_at = now() where user_id = ${id}`,
@@ -260,7 +260,7 @@ describe('a token', () => {
       const user = await givenUser({ project: await givenProject() });
       const authorization = `Bearer ${await givenToken(user)}`;
       expect((await listWith(authorization)).status).toBe(200);
-      await query(em, end(user.id));
+      await query(db, end(user.id));
       expect((await listWith(authorization)).status).toBe(401);
     }
   });

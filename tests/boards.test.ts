@@ -12,7 +12,7 @@ import {
   givenProject,
   givenWorld,
   stored,
-  testEm,
+  testDb,
 } from './harness/world.ts';
 
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -224,9 +224,9 @@ describe('POST …/boards/get', () => {
   it('runs two statements, the caller included, whatever the board holds; 50 groups and 5,000 cards work', async () => {
     const { asViewer, project } = await givenWorld();
     const board = await givenBoard(project);
-    const em = await testEm();
+    const db = await testDb();
     await query(
-      em,
+      db,
       sql`
       with added as (
         insert into groups (project_id, platform_id, board_id, title, position)

@@ -14,7 +14,7 @@ import {
   givenUser,
   givenWorld,
   stored,
-  testEm,
+  testDb,
   type World,
 } from './harness/world.ts';
 
@@ -536,7 +536,7 @@ describe('cards over RPC', () => {
     const { asViewer, project } = await givenWorld();
     const matching = [2, 3, 999, 1000, 1001, 1900];
     await query(
-      await testEm(),
+      await testDb(),
       sql`
         insert into cards (project_id, platform_id, title, sort_order)
         select ${project.id}, ${project.platform_id}, case when n = any(${matching}::int[]) then 'A needle' else 'Hay' end, n
@@ -559,7 +559,7 @@ describe('cards over RPC', () => {
   it('are searched for a text that no index serves some thousands at a time', async () => {
     const { asViewer, project } = await givenWorld();
     await query(
-      await testEm(),
+      await testDb(),
       sql`
         insert into cards (project_id, platform_id, title, sort_order)
         select ${project.id}, ${project.platform_id}, case when n in (3, 10500) then 'zq' else 'x' end, n

@@ -5,7 +5,7 @@ import { query } from '../server/database/query.ts';
 import { errorOf, givenClient } from './harness/client.ts';
 import { codeAt, givenProtectedUser } from './harness/codes.ts';
 import { givenService, testService } from './harness/service.ts';
-import { givenMember, givenProject, givenToken, givenUser, PASSWORD, type TestUser, testEm } from './harness/world.ts';
+import { givenMember, givenProject, givenToken, givenUser, PASSWORD, type TestUser, testDb } from './harness/world.ts';
 
 describe('a client that signs in', () => {
   it('does so before its first calls, once', async () => {
@@ -162,5 +162,5 @@ async function givenSigningIn(options: Partial<ClientOptions> = {}) {
 }
 
 async function givenExpiredSessions({ id }: TestUser) {
-  await query(await testEm(), sql`update sessions set expires_at = now() where user_id = ${id}`);
+  await query(await testDb(), sql`update sessions set expires_at = now() where user_id = ${id}`);
 }

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { givenService, type TestService, testService } from './harness/service.ts';
-import { givenBoard, givenCard, givenGroup, givenWorld, testEm } from './harness/world.ts';
+import { givenBoard, givenCard, givenGroup, givenWorld, testDb } from './harness/world.ts';
 
 const GET = '/services/operations/v1/operations/boards/get';
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -58,7 +58,7 @@ describe('answers that nobody reads', () => {
     const { asViewer, asMember, project } = await givenWorld(service);
     const id = await givenBoard(project);
     const card = await givenCard(project, { group_id: await givenGroup(project, id) });
-    await query(await testEm(), sql`update cards set description = repeat('x', 7 * 1024 * 1024) where id = ${card}`);
+    await query(await testDb(), sql`update cards set description = repeat('x', 7 * 1024 * 1024) where id = ${card}`);
     const accepted: Socket[] = [];
     service.app.server.on('connection', (socket) => accepted.push(socket));
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
-import { type EntityManager, query } from '../server/database/query.ts';
+import { query } from '../server/database/query.ts';
 import { readSettings } from '../server/env.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { givenProxyTo } from './harness/proxy.ts';
@@ -57,7 +57,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
     const { caller, logged } = await givenCallerOn(database);
     const holds = Array.from({ length: 2 }, () =>
-      database.fork().transactional((em) => query(em, sql`select pg_sleep(4)`)),
+      database.db.transaction().execute((db) => query(db, sql`select pg_sleep(4)`)),
     );
 
     const busy = await caller.post(LIST);
@@ -83,8 +83,8 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     const card = await givenCard(project);
     const holder = await givenDatabase();
     const [locked, unlock] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const held = holder.fork().transactional(async (em) => {
-      await query(em, sql`select from cards where id = ${card} for update`);
+    const held = holder.db.transaction().execute(async (db) => {
+      await query(db, sql`select from cards where id = ${card} for update`);
       locked.resolve();
       await unlock.promise;
     });
@@ -132,10 +132,10 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     const { caller } = await givenCallerOn(database);
     const pids: number[] = [];
     const transactions = Array.from({ length: 2 }, () =>
-      database.fork().transactional(async (em) => {
-        const [backend] = await query(em as EntityManager, sql<{ pid: number }>`select pg_backend_pid() as pid`);
+      database.db.transaction().execute(async (db) => {
+        const [backend] = await query(db, sql<{ pid: number }>`select pg_backend_pid() as pid`);
         pids.push(backend!.pid);
-        await query(em as EntityManager, sql`select pg_sleep(30)`);
+        await query(db, sql`select pg_sleep(30)`);
       }),
     );
     const ended = Promise.allSettled(transactions);
@@ -155,7 +155,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     expect((await caller.post(LIST)).status).toBe(200);
 
     await query(
-      other.fork(),
+      other.db,
       sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'idle'`,
     );
     await expect.poll(async () => (await caller.post(LIST)).status).toBe(200);

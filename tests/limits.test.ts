@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { databaseUrl, type TestService, testService } from './harness/service.ts';
-import { givenWorld, testEm, type World } from './harness/world.ts';
+import { givenWorld, testDb, type World } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
 
@@ -26,7 +26,7 @@ describe('the limits of a node', () => {
 
   it.skipIf(!databaseUrl)('are set on its connections to PostgreSQL', async () => {
     const [limits] = await query(
-      await testEm(),
+      await testDb(),
       sql`select current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock,
         current_setting('idle_in_transaction_session_timeout') as idle`,
     );

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { migrate } from '../server/database/migrate.ts';
-import { type EntityManager, query } from '../server/database/query.ts';
+import { type Db, query } from '../server/database/query.ts';
 import { readSettings } from '../server/env.ts';
 import { removeProcesses, runToEnd } from './harness/process.ts';
 import { createDatabase, onServer } from './harness/server.ts';
@@ -41,30 +41,30 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     const [done, ...others] = applied.toSorted((one, other) => other.length - one.length);
     expect(done).not.toEqual([]);
     expect(others).toEqual([[], []]);
-    expect(await query(nodes[0]!.fork(), sql`select name from mikro_orm_migrations order by id`)).toEqual(
+    expect(await query(nodes[0]!.db, sql`select name from mikro_orm_migrations order by id`)).toEqual(
       done!.map((name) => ({ name })),
     );
   });
 
   it('are all taken back when one of them fails', async () => {
     const [node] = await givenNodes(1);
-    await query(node!.fork(), sql`create table checkouts_reference_unique ()`);
+    await query(node!.db, sql`create table checkouts_reference_unique ()`);
 
     await expect(migrate(node!)).rejects.toThrow(
       'The tables could not be brought up to date, and none was changed: ' +
         'Migration20261115041535: relation "checkouts_reference_unique" already exists.',
     );
 
-    expect(await query(node!.fork(), sql`select to_regclass('users') as users`)).toEqual([{ users: null }]);
-    expect(await query(node!.fork(), sql`select name from mikro_orm_migrations`)).toEqual([]);
+    expect(await query(node!.db, sql`select to_regclass('users') as users`)).toEqual([{ users: null }]);
+    expect(await query(node!.db, sql`select name from mikro_orm_migrations`)).toEqual([]);
   });
 
   it('are waited for by a start that says so, and that SIGTERM ends', async () => {
     const [node] = await givenNodes(1);
     const settings = { DATABASE_URL: addressOf(made.at(-1)!.name), JWT_SECRET: TEST_SECRET };
 
-    const ended = await node!.fork().transactional(async (em) => {
-      await query(em as EntityManager, sql`select pg_advisory_xact_lock(3735928559)`);
+    const ended = await node!.db.transaction().execute(async (db) => {
+      await query(db as Db, sql`select pg_advisory_xact_lock(3735928559)`);
       return runToEnd(['server/main.ts'], settings, async (child) => {
         await once(child.stdout!, 'data');
         child.kill('SIGTERM');

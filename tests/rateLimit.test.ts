@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { givenService } from './harness/service.ts';
-import { givenProject, givenToken, givenUser, givenWorld, testEm } from './harness/world.ts';
+import { givenProject, givenToken, givenUser, givenWorld, testDb } from './harness/world.ts';
 
 const LIST = '/services/operations/v1/operations/boards/list';
 const AUTHENTICATE = '/v1/authenticate';
@@ -92,7 +92,7 @@ describe('the rate limit', () => {
   it('counts a revoked token for the address that sent it, not for the user', async () => {
     const { url, user, caller } = await givenCaller(2);
     const stolen = caller;
-    await query(await testEm(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
+    await query(await testDb(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
 
     expect((await stolen.post(LIST)).status).toBe(401);
     expect((await stolen.post(LIST)).status).toBe(401);
@@ -105,7 +105,7 @@ describe('the rate limit', () => {
 
   it('keeps the budget of a user whose revoked token is sent in parallel batches', async () => {
     const { url, user, caller } = await givenCaller(100);
-    await query(await testEm(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
+    await query(await testDb(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
     const batch = () =>
       fetch(`${url}/trpc/${Array(50).fill('boards.list').join()}?batch=1`, {
         method: 'POST',

@@ -13,11 +13,11 @@ import {
   givenTrial,
   givenUser,
   stored,
-  testEm,
+  testDb,
 } from './harness/world.ts';
 
 const refused = async (statement: RawBuilder<unknown>) =>
-  query(await testEm(), statement).then(
+  query(await testDb(), statement).then(
     () => 'accepted',
     ({ code }) => code,
   );
@@ -132,7 +132,7 @@ describe('the tables', () => {
     const user = await givenUser({ project });
     const card = await givenCard(project, { owner_id: user.id });
 
-    await query(await testEm(), sql`delete from members where user_id = ${user.id}`);
+    await query(await testDb(), sql`delete from members where user_id = ${user.id}`);
 
     expect(await stored('cards', card)).toMatchObject({ owner_id: null, project_id: project.id });
   });

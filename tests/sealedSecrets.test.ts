@@ -7,7 +7,7 @@ import { makeSecretBox } from '../server/security/secretBox.ts';
 import { makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from './harness/codes.ts';
 import { givenService, TEST_SECRET, testService } from './harness/service.ts';
-import { givenToken, givenUser, PASSWORD, stored, type TestUser, testEm } from './harness/world.ts';
+import { givenToken, givenUser, PASSWORD, stored, type TestUser, testDb } from './harness/world.ts';
 
 const OLD_SECRET = 'the secret of the service before it was exchanged';
 const LOST_SECRET = 'the secret of the service that nobody has any more';
@@ -21,7 +21,7 @@ const signIn = async ({ email }: TestUser, more: object, { url } = { url: '' }) 
   makeCaller(url || (await testService()).url).post('/v1/authenticate', { email, password: PASSWORD, ...more });
 
 const storeSecret = async ({ id }: TestUser, value: string) =>
-  query(await testEm(), sql`update users set totp_secret = ${value} where id = ${id}`);
+  query(await testDb(), sql`update users set totp_secret = ${value} where id = ${id}`);
 
 describe('the secret of a second factor', () => {
   it('is stored encrypted, offered or enabled, and signs in', async () => {
@@ -73,18 +73,18 @@ describe('encrypting anew', () => {
   const exchanged = makeSecretBox([TEST_SECRET, OLD_SECRET]);
   const reseal = async (logged: string[] = []) =>
     resealSecondFactors({
-      em: await testEm(),
+      db: await testDb(),
       secretBox: exchanged,
       log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     });
 
   it('changes what is plain or under an earlier key, and nothing else, when two nodes do it at once', async () => {
     const [plain, old, current, none] = [await givenUser(), await givenUser(), await givenUser(), await givenUser()];
-    const em = await testEm();
+    const db = await testDb();
     await storeSecret(plain, SECRET);
     await storeSecret(old, makeSecretBox([OLD_SECRET]).seal(SECRET, old.id));
     await storeSecret(current, secretBox.seal(SECRET, current.id));
-    await query(em, sql`update users set totp_pending_secret = ${SECRET} where id = ${none.id}`);
+    await query(db, sql`update users set totp_pending_secret = ${SECRET} where id = ${none.id}`);
     const { totp_secret: untouched } = await stored('users', current.id);
 
     await Promise.all([reseal(), reseal()]);
@@ -104,9 +104,9 @@ describe('encrypting anew', () => {
   it('goes on batch after batch, past what it cannot read, which it tells of', async () => {
     const unreadable = await givenUser();
     await storeSecret(unreadable, makeSecretBox([LOST_SECRET]).seal(SECRET, unreadable.id));
-    const em = await testEm();
+    const db = await testDb();
     const added = await query(
-      em,
+      db,
       sql<{ id: number }>`
         insert into users (name, email, password_hash, totp_secret)
         select 'One of many', gen_random_uuid() || '@example.test', '', ${SECRET}::text from generate_series(1, 1001) returning id`,
@@ -117,7 +117,7 @@ describe('encrypting anew', () => {
 
     const ids = added.map(({ id }) => id);
     const rows = await query(
-      em,
+      db,
       sql<{ sealed: string }>`select totp_secret as sealed from users where id = any(${ids}::int[])`,
     );
     expect(rows.filter(({ sealed }) => isSealed(sealed))).toHaveLength(1001);
@@ -129,7 +129,7 @@ describe('encrypting anew', () => {
     const user = await givenProtectedUser();
     const change = { id: user.id, before: 'ANOTHERSECRETXYZ', after: secretBox.seal('ANOTHERSECRETXYZ', user.id) };
 
-    await replaceSealed(await testEm(), 'totp_secret', [change]);
+    await replaceSealed(await testDb(), 'totp_secret', [change]);
 
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: SECRET });
   });

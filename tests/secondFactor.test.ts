@@ -1,13 +1,13 @@
 import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { type EntityManager, query } from '../server/database/query.ts';
+import { query } from '../server/database/query.ts';
 import { openSession } from '../server/domain/signIn.ts';
 import { endSessions } from '../server/domain/user.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
-import { givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser, testEm } from './harness/world.ts';
+import { givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser, testDb } from './harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
 const NEEDED = { error: true, message: 'This account is protected by a second factor: a code is needed.' };
@@ -149,7 +149,7 @@ describe('a remembered device', () => {
     const user = await givenProtectedUser();
     const passDays = async (days: number) =>
       query(
-        await testEm(),
+        await testDb(),
         sql`update sessions set second_factor_at = second_factor_at - make_interval(days => ${days}) where user_id = ${user.id}`,
       );
     const first = await rememberedToken(user);
@@ -179,7 +179,7 @@ describe('a remembered device', () => {
     [
       'was signed out',
       async (token, user) => {
-        await query(await testEm(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
+        await query(await testDb(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
         return token;
       },
     ],
@@ -187,7 +187,7 @@ describe('a remembered device', () => {
       'is 30 days old',
       async (token, user) => {
         await query(
-          await testEm(),
+          await testDb(),
           sql`update sessions set second_factor_at = now() - interval '30 days' where user_id = ${user.id}`,
         );
         return token;
@@ -207,9 +207,9 @@ describe('a remembered device', () => {
 describe('sessions', () => {
   it('are not opened where the second factor or the password changed after they were checked', async () => {
     const user = await givenProtectedUser();
-    const em = await testEm();
+    const db = await testDb();
     const { id, password_hash, totp_secret } = await stored('users', user.id);
-    const open = (checked: object) => openSession({ em, tokens }, { id, password_hash, totp_secret, ...checked }, null);
+    const open = (checked: object) => openSession({ db, tokens }, { id, password_hash, totp_secret, ...checked }, null);
 
     expect(await open({ totp_secret: null })).toBeUndefined();
     expect(await open({ totp_secret: 'ANOTHERSECRETXYZ' })).toBeUndefined();
@@ -219,10 +219,10 @@ describe('sessions', () => {
 
   it('that are of no use any more are removed with the next sign-in', async () => {
     const user = await givenUser();
-    const em = await testEm();
+    const db = await testDb();
     const end = (age: string, remembered: string | null) =>
       query(
-        em,
+        db,
         sql`
           insert into sessions (user_id, expires_at, second_factor_at)
           values (${user.id}, now() - ${age}::interval, now() - ${remembered}::interval)`,
@@ -234,7 +234,7 @@ describe('sessions', () => {
     await signIn(user);
 
     const [kept] = await query(
-      em,
+      db,
       sql<{ count: number }>`select count(*)::int from sessions where user_id = ${user.id}`,
     );
     expect(kept!.count).toBe(2);
@@ -242,11 +242,11 @@ describe('sessions', () => {
 
   it.skipIf(!databaseUrl)('that somebody else just ends are not waited for', async () => {
     const user = await givenUser();
-    const em = await testEm();
-    await query(em, sql`insert into sessions (user_id, expires_at) values (${user.id}, now() - interval '1 minute')`);
+    const db = await testDb();
+    await query(db, sql`insert into sessions (user_id, expires_at) values (${user.id}, now() - interval '1 minute')`);
 
-    const answer = await em.transactional(async (em) => {
-      await endSessions(em as EntityManager, user.id);
+    const answer = await db.transaction().execute(async (db) => {
+      await endSessions(db, user.id);
       return signIn(user);
     });
 
@@ -323,7 +323,7 @@ describe('guessing codes with the right password', () => {
     };
   };
   const endWait = async ({ id }: TestUser) =>
-    query(await testEm(), sql`update users set totp_blocked_until = now() where id = ${id}`);
+    query(await testDb(), sql`update users set totp_blocked_until = now() where id = ${id}`);
   const waitOf = (answer: Answer) => Number(answer.headers.get('retry-after'));
 
   it('429 after 5 wrong codes from anywhere; a right one waits too, and stays good', async () => {

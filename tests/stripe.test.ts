@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { testService } from './harness/service.ts';
 import { COMPLETED, givenStripe } from './harness/stripeService.ts';
-import { testEm } from './harness/world.ts';
+import { testDb } from './harness/world.ts';
 
 const EXPIRED = 'checkout.session.expired';
 
@@ -44,7 +44,7 @@ describe('a checkout at Stripe', () => {
     const { stripe, id, upgrade } = await givenStripe();
     const first = await upgrade();
     await query(
-      await testEm(),
+      await testDb(),
       sql`update checkouts set session_id = null, checkout_url = null where subscription_id = ${id}`,
     );
 
@@ -139,9 +139,11 @@ describe('POST /webhooks/stripe', () => {
     await upgrade();
     const notification = stripe.notification(COMPLETED, await sessionOf());
     const { database } = service;
-    database.fork = () => {
-      throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
-    };
+    Object.defineProperty(database, 'db', {
+      get: () => {
+        throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+      },
+    });
 
     const answer = await notify(notification);
 
@@ -178,7 +180,7 @@ describe('POST /webhooks/stripe', () => {
     await upgrade();
     const session = await sessionOf();
     await query(
-      await testEm(),
+      await testDb(),
       sql`update checkouts set session_id = null, checkout_url = null where reference = ${session.client_reference_id}`,
     );
 
@@ -218,7 +220,7 @@ describe('POST /webhooks/stripe', () => {
       const { stripe, id, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
       await upgrade();
       const session = await sessionOf(more);
-      await query(await testEm(), sql`update checkouts set session_id = null where subscription_id = ${id}`);
+      await query(await testDb(), sql`update checkouts set session_id = null where subscription_id = ${id}`);
 
       await notify(stripe.notification(COMPLETED, session));
 
@@ -266,7 +268,7 @@ describe('POST /webhooks/stripe', () => {
     const month = await sessionOf();
     await upgrade('year');
     await query(
-      await testEm(),
+      await testDb(),
       sql`update subscriptions set status = 'paid', paid_at = now(),
       plan_id = (select plan_id from checkouts where reference = ${month.client_reference_id}) where id = (
       select subscription_id from checkouts where reference = ${month.client_reference_id})`,

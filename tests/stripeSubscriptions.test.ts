@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { NOW } from './harness/fakeStripe.ts';
 import { COMPLETED, givenPaid, givenStripe } from './harness/stripeService.ts';
-import { stored, testEm } from './harness/world.ts';
+import { stored, testDb } from './harness/world.ts';
 
 describe('a subscription that Stripe charges', () => {
   it('is past due when a renewal fails, and paid again when the invoice is; the same again changes nothing', async () => {
@@ -124,7 +124,7 @@ describe('a subscription that Stripe charges', () => {
   it('is found by the reference that it was opened with where its name is not known', async () => {
     const { id, renewalFails, status, checkout, name } = await givenPaid();
     await query(
-      await testEm(),
+      await testDb(),
       sql`update checkouts set provider_subscription_id = null where subscription_id = ${id}`,
     );
 
@@ -188,7 +188,7 @@ describe('a refund', () => {
   it('of one of two payments leaves the subscription to the other', async () => {
     const { stripe, id, notify, refunded, status, subscription } = await givenPaid();
     const [year] = await query(
-      await testEm(),
+      await testDb(),
       sql<{ reference: string; plan_id: number }>`
         insert into checkouts (subscription_id, plan_id, price_cents, currency, provider, session_id)
         select ${id}, p.id, p.price_cents, 'EUR', 'stripe', ${`cs_year_${id}`} from plans p
@@ -308,7 +308,7 @@ describe('upgrade-trial and trials', () => {
 
     const { body } = await upgrade('year');
     const [opened] = await query(
-      await testEm(),
+      await testDb(),
       sql<{ reference: string }>`select * from checkouts where subscription_id = ${id} and status = 'open'`,
     );
     const paid = { payment_status: 'paid', amount_total: 19_000, currency: 'eur', subscription: `sub_year_${id}` };

@@ -6,14 +6,14 @@ import type { PaymentProvider } from '../server/payments/provider.ts';
 import { testCheckout } from '../server/payments/testCheckout.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService, testService } from './harness/service.ts';
-import { givenProduct, givenToken, givenTrial, givenUser, givenWorld, stored, testEm } from './harness/world.ts';
+import { givenProduct, givenToken, givenTrial, givenUser, givenWorld, stored, testDb } from './harness/world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
 const choiceOf = (product: string, more: object = {}) => ({ product, plan: 'pro', period: 'month', ...more });
 
 const checkoutsOf = async (subscription: number) =>
   query(
-    await testEm(),
+    await testDb(),
     sql<{ status: string; provider: string; session_id: string | null; price_cents: number; plan_id: number }>`
       select * from checkouts where subscription_id = ${subscription} order by id`,
   );
@@ -108,7 +108,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     await asOwner.post(UPGRADE, choiceOf(product));
 
     const [checkout] = await query(
-      await testEm(),
+      await testDb(),
       sql<{ hours: number }>`
         select extract(epoch from expires_at - created_at)::int / 3600 as hours from checkouts where subscription_id = ${id}`,
     );
@@ -120,7 +120,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);
     const first = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
-    await query(await testEm(), sql`update checkouts set expires_at = now() where subscription_id = ${id}`);
+    await query(await testDb(), sql`update checkouts set expires_at = now() where subscription_id = ${id}`);
 
     const second = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
 
@@ -266,7 +266,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
       ...testCheckout,
       open: async ({ reference }) => {
         const opened = { session_id: `test_${reference}`, checkout_url: 'https://pay.test/1' };
-        await query(await testEm(), sql`update checkouts set ${assignments(opened)} where reference = ${reference}`);
+        await query(await testDb(), sql`update checkouts set ${assignments(opened)} where reference = ${reference}`);
         throw new Error('Another request with the same key is under way.');
       },
     };

@@ -14,7 +14,7 @@ import {
   NOWHERE,
   stored,
   type TestProject,
-  testEm,
+  testDb,
   type World,
 } from './harness/world.ts';
 
@@ -53,7 +53,7 @@ async function givenTemplate(): Promise<Template> {
 /** What a project holds of a template, deleted rows included. */
 async function copiesIn(project: TestProject, { board }: Template): Promise<any[]> {
   return query(
-    await testEm(),
+    await testDb(),
     sql`
       select c.*, g.title as group_title, g.position as group_position, b.title as board_title
       from cards c join cards m on m.id = c.master_card_id join groups mg on mg.id = m.group_id
@@ -135,10 +135,10 @@ describe('POST …/master-boards/sync', () => {
     await sync(template);
     const [project] = template.projects as [TestProject];
     const [one, two, three] = await copiesIn(project, template);
-    const em = await testEm();
-    await query(em, sql`update cards set deleted_at = now() where id = ${one.id}`);
-    await query(em, sql`update cards set title = 'Mine', group_id = null where id = ${two.id}`);
-    await query(em, sql`update groups set deleted_at = now() where id = ${three.group_id}`);
+    const db = await testDb();
+    await query(db, sql`update cards set deleted_at = now() where id = ${one.id}`);
+    await query(db, sql`update cards set title = 'Mine', group_id = null where id = ${two.id}`);
+    await query(db, sql`update groups set deleted_at = now() where id = ${three.group_id}`);
     await givenCard(NOWHERE, { is_master: true, group_id: template.groups[1], title: 'New in a deleted group' });
 
     await sync(template);
@@ -147,7 +147,7 @@ describe('POST …/master-boards/sync', () => {
     expect(await stored('cards', two.id)).toMatchObject({ title: 'Mine', group_id: null });
     expect((await copiesIn(project, template)).map(({ id }) => id)).not.toContain(two.id);
     const [count] = await query(
-      em,
+      db,
       sql<{ count: number }>`select count(*)::int as count from cards where project_id = ${project.id}`,
     );
     expect(count!.count).toBe(3);
@@ -159,7 +159,7 @@ describe('POST …/master-boards/sync', () => {
     const [project] = template.projects as [TestProject];
     const [copy] = await copiesIn(project, template);
     await query(
-      await testEm(),
+      await testDb(),
       sql`update boards set deleted_at = now() where id = (select board_id from groups where id = ${copy.group_id})`,
     );
     const master = await template.asSuperadmin.rpc.masterGroups.create.mutate({
@@ -170,7 +170,7 @@ describe('POST …/master-boards/sync', () => {
     await sync(template);
 
     const groups = await query(
-      await testEm(),
+      await testDb(),
       sql`select id from groups where project_id = ${project.id} and master_group_id = ${master.group.id}`,
     );
     expect(groups).toEqual([]);
@@ -178,7 +178,7 @@ describe('POST …/master-boards/sync', () => {
 
   it('brings a board without a tool to every active project', async () => {
     const template = await givenTemplate();
-    await query(await testEm(), sql`update boards set tool_key = null where id = ${template.board}`);
+    await query(await testDb(), sql`update boards set tool_key = null where id = ${template.board}`);
 
     const answer = await sync(template);
 
@@ -212,7 +212,7 @@ describe('POST …/master-cards/push', () => {
     const copies = await copiesIn(project, template);
     expect(copies.map(({ title }) => title)).toEqual(['One']);
     await query(
-      await testEm(),
+      await testDb(),
       sql`update cards set status = 'closed', priority = 'low', title = 'Mine', position = 7 where id = ${copies[0].id}`,
     );
 
@@ -244,7 +244,7 @@ describe('POST …/master-cards/push', () => {
     await sync(template);
     const [one] = template.cards as [number];
     const [copy] = await copiesIn(template.projects[0]!, template);
-    await query(await testEm(), sql`update cards set deleted_at = now() where id = ${copy.id}`);
+    await query(await testDb(), sql`update cards set deleted_at = now() where id = ${copy.id}`);
     await template.asSuperadmin.rpc.masterCards.update.mutate({ id: one, title: 'Changed' });
 
     expect((await push(template, one)).body.data).toEqual({ projects_updated: '1' });
@@ -614,9 +614,9 @@ describe('the preview, the report and the history', () => {
     await sync(template);
     const third = await givenProject({ tools: [template.tool] });
     const [deleted, unchanged] = template.projects as [TestProject, TestProject];
-    const em = await testEm();
+    const db = await testDb();
     await query(
-      em,
+      db,
       sql`update cards set deleted_at = now() where project_id = ${deleted.id} and master_card_id = ${one}`,
     );
     const { masterCards, templateRuns } = template.asSuperadmin.rpc;
@@ -677,21 +677,21 @@ describe('a run that does not end', () => {
 
   /** Does something in the database whenever a run has written down what it did to some projects. */
   async function whileOutcomesDo(statement: string, work: () => Promise<void>) {
-    const em = await testEm();
+    const db = await testDb();
     const name = sql.ref(`test_${randomUUID()}`);
     await query(
-      em,
+      db,
       sql`create function ${name}() returns trigger language plpgsql as ${sql.lit(`begin ${statement}; return null; end`)}`,
     );
     await query(
-      em,
+      db,
       sql`create trigger ${name} after insert on template_outcomes for each row execute function ${name}()`,
     );
     try {
       await work();
     } finally {
-      await query(em, sql`drop trigger ${name} on template_outcomes`);
-      await query(em, sql`drop function ${name}()`);
+      await query(db, sql`drop trigger ${name} on template_outcomes`);
+      await query(db, sql`drop function ${name}()`);
     }
   }
 
@@ -726,11 +726,11 @@ describe('a run that does not end', () => {
 
   it('is interrupted when it made no progress for three minutes, and no longer when it goes on', async () => {
     const template = await givenTemplate();
-    const em = await testEm();
-    await query(em, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
+    const db = await testDb();
+    await query(db, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
     const progressed = (before: string) =>
       query(
-        em,
+        db,
         sql`update template_runs set progressed_at = now() - ${before}::interval where board_id = ${template.board}`,
       );
 
@@ -756,10 +756,10 @@ describe('a run that does not end', () => {
   it('is interrupted when the embedded database is opened again; one that ended is left alone', async () => {
     const template = await givenTemplate();
     await sync(template);
-    const em = await testEm();
-    await query(em, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
+    const db = await testDb();
+    await query(db, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
 
-    await interruptAllRuns(em);
+    await interruptAllRuns(db);
 
     expect(await runsOf(template)).toMatchObject([
       { finished_at: null, interrupted_at: expect.any(Date) },
@@ -798,25 +798,25 @@ describe('many at once', () => {
     'a run whose connection is lost leaves no project half done, and the next one completes it',
     async () => {
       const { asSuperadmin } = await givenWorld();
-      const em = await testEm();
+      const db = await testDb();
       const tool = randomUUID();
       const board = await givenBoard(NOWHERE, { is_master: true, tool_key: tool });
       const group = await givenGroup(NOWHERE, board, { is_master: true });
       const CARDS = 900;
       await query(
-        em,
+        db,
         sql`insert into cards (is_master, group_id, title) select true, ${group}, 'Card ' || n from generate_series(1, ${CARDS}::int) n`,
       );
       const { platform_id } = await givenProject();
       await query(
-        em,
+        db,
         sql`
       with added as (insert into projects (platform_id, name) select ${platform_id}, 'Many' from generate_series(1, 40) returning id)
       insert into project_tools (project_id, tool_key) select id, ${tool} from added`,
       );
       const copies = () =>
         query(
-          em,
+          db,
           sql<{ count: number }>`
         select count(c.id)::int as count from project_tools t left join cards c on c.project_id = t.project_id and c.master_card_id is not null
         where t.tool_key = ${tool} group by t.project_id`,
@@ -826,7 +826,7 @@ describe('many at once', () => {
       const cut = asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: board });
       await expect.poll(hasBegun, { timeout: 15_000, interval: 20 }).toBe(true);
       await query(
-        em,
+        db,
         sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { TemplateRun } from '../server/entities/templateRun.ts';
 import { procedures } from '../server/http/procedures.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { databaseUrl, testService } from './harness/service.ts';
@@ -18,11 +17,11 @@ import {
   givenToken,
   givenUser,
   givenWorld,
+  insert,
   NOWHERE,
   PASSWORD,
   type TestProject,
   type TestUser,
-  testEm,
   type World,
 } from './harness/world.ts';
 
@@ -44,7 +43,7 @@ const masterGroup: Make = async (project, state, author) =>
 const masterCard: Make = async (project, state, author) =>
   givenCard(NOWHERE, { ...IS_MASTER, group_id: await masterGroup(project, {}, author), ...state });
 const templateRun: Make = async (project, state, author) =>
-  (await testEm()).insert(TemplateRun, { kind: 'sync', board_id: await masterBoard(project, state, author) });
+  insert('template_runs', { kind: 'sync', board_id: await masterBoard(project, state, author) });
 
 /** What superadmins provide: theirs whoever it is of, and never deleted. */
 const platform: Make = async () => (await givenProject()).platform_id;

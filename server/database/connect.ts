@@ -4,18 +4,19 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
 import type { PgliteConnection } from '@mikro-orm/pglite';
+import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import { lockDataDirectory } from './dataDirectory.ts';
 import { refuseStartOnFullDisk, refuseWritesOnFullDisk } from './fullDisk.ts';
 import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
-import { brief, type EntityManager, query } from './query.ts';
+import { brief, type Db, query } from './query.ts';
 
 export type Database = {
   orm: MikroORM;
-  /** A fresh EntityManager, for one request. */
-  fork: () => EntityManager;
+  /** For every request: it keeps nothing from one statement to the next. */
+  db: Db;
   isEmbedded: boolean;
   close: () => Promise<void>;
 };
@@ -42,12 +43,12 @@ async function connectToServer(settings: Settings): Promise<Database> {
 }
 
 /** A server that is busy may need a moment for its first answer. */
-async function expectAnswer({ fork }: Database): Promise<void> {
+async function expectAnswer({ db }: Database): Promise<void> {
   const { isSilence } = await import('./client.ts');
   const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
   for (;;) {
     try {
-      await query(fork(), brief(sql`select 1`));
+      await query(db, brief(sql`select 1`));
       return;
     } catch (error) {
       if (!isSilence(error as Error) || performance.now() > latest) throw error;
@@ -72,7 +73,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     await setUnfinishedAside(directory);
     refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
     const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
-    await query(database.fork(), sql`select 1`);
+    await query(database.db, sql`select 1`);
     await writeFile(join(directory, FINISHED), '');
     const connection = database.orm.em.getDriver().getConnection() as PgliteConnection;
     refuseWritesOnFullDisk(await connection.getNativeClient(), directory);
@@ -104,14 +105,14 @@ async function setUnfinishedAside(directory: string): Promise<void> {
 
 const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database => ({
   orm,
-  fork: () => orm.em.fork() as EntityManager,
+  db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
   isEmbedded,
   close: () => orm.close(true),
 });
 
 /** The embedded database has no checkpointer of its own: without this its log would grow until it is closed. */
 function keepLogShort(database: Database): NodeJS.Timeout {
-  const checkpoint = () => query(database.fork(), sql`checkpoint`).catch(() => undefined);
+  const checkpoint = () => query(database.db, sql`checkpoint`).catch(() => undefined);
   return setInterval(checkpoint, 5 * 60_000).unref();
 }
 

@@ -1,17 +1,8 @@
 import { sql } from 'kysely';
-import { Board } from '../entities/board.ts';
-import { Card } from '../entities/card.ts';
-import { Comment } from '../entities/comment.ts';
-import { Group } from '../entities/group.ts';
-import { Platform, Project, ProjectTool } from '../entities/platform.ts';
-import { Plan, Subscription } from '../entities/subscription.ts';
-import { Tag } from '../entities/tag.ts';
-import { Theme, ThemeVersion } from '../entities/theme.ts';
-import { Member, RecoveryCode, User } from '../entities/user.ts';
 import { hashPassword } from '../security/passwords.ts';
 import { hashRecoveryCode } from '../security/secondFactor.ts';
 import type { Database } from './connect.ts';
-import { type EntityManager, query } from './query.ts';
+import { type Db, insertRows, query } from './query.ts';
 
 export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
 
@@ -21,24 +12,24 @@ const emailOf = (name: (typeof NAMES)[number]) => `${name.toLowerCase()}@demo.te
 export const DEMO_USERS = NAMES.map(emailOf);
 
 /** Fills an empty database with something to look at; whether it did: one that has users is left alone. */
-export async function fillWithDemoData({ fork }: Database): Promise<boolean> {
-  return fork().transactional(async (em) => {
-    const [{ isEmpty }] = (await query(em, sql`select not exists (select from users) as "isEmpty"`)) as [
+export async function fillWithDemoData({ db }: Database): Promise<boolean> {
+  return db.transaction().execute(async (db) => {
+    const [{ isEmpty }] = (await query(db, sql`select not exists (select from users) as "isEmpty"`)) as [
       { isEmpty: boolean },
     ];
     if (!isEmpty) return false;
 
-    await addTenants(em);
-    await addOnboardingTemplate(em);
-    await addLaunchPlan(em);
-    await addBilling(em);
-    await addThemes(em);
-    await continueIds(em);
+    await addTenants(db);
+    await addOnboardingTemplate(db);
+    await addLaunchPlan(db);
+    await addBilling(db);
+    await addThemes(db);
+    await continueIds(db);
     return true;
   });
 }
 
-async function addTenants(em: EntityManager) {
+async function addTenants(db: Db) {
   const password_hash = await hashPassword(DEMO_USER.password, 'demo data');
   const user = (id: number, name: (typeof NAMES)[number], more: object = {}) => ({
     id,
@@ -48,21 +39,21 @@ async function addTenants(em: EntityManager) {
     ...more,
   });
 
-  await em.insertMany(Platform, [
+  await insertRows(db, 'platforms', [
     { id: 1, name: 'Harbor Studio' },
     { id: 2, name: 'Northwind' },
   ]);
-  await em.insertMany(Project, [
+  await insertRows(db, 'projects', [
     { id: 1, platform_id: 1, name: 'Harbor Website' },
     { id: 2, platform_id: 1, name: 'Harbor Shop' },
     { id: 3, platform_id: 2, name: 'Northwind Blog' },
   ]);
-  await em.insertMany(ProjectTool, [
+  await insertRows(db, 'project_tools', [
     { project_id: 1, tool_key: 'onboarding' },
     { project_id: 1, tool_key: 'seo' },
     { project_id: 2, tool_key: 'onboarding' },
   ]);
-  await em.insertMany(User, [
+  await insertRows(db, 'users', [
     user(1, 'Admin', { superadmin: true, superadmin_billing: true, default_project_id: 1 }),
     user(2, 'Owner', { default_project_id: 1 }),
     user(3, 'Member', { default_project_id: 1, language: 'en' }),
@@ -70,14 +61,15 @@ async function addTenants(em: EntityManager) {
     user(5, 'Outsider', { default_project_id: 3 }),
     user(6, 'Otp', { default_project_id: 1, totp_secret: 'JBSWY3DPEHPK3PXP' }),
   ]);
-  await em.insertMany(
-    RecoveryCode,
+  await insertRows(
+    db,
+    'recovery_codes',
     Array.from({ length: 8 }, (_, index) => ({
       user_id: 6,
       code_hash: hashRecoveryCode(`demo-recovery-${index + 1}`),
     })),
   );
-  await em.insertMany(Member, [
+  await insertRows(db, 'members', [
     { project_id: 1, user_id: 2, role: 'owner' },
     { project_id: 2, user_id: 2, role: 'owner' },
     { project_id: 1, user_id: 3, role: 'member' },
@@ -88,7 +80,7 @@ async function addTenants(em: EntityManager) {
 }
 
 /** A master board, and the copies that a sync made in the projects with its tool. */
-async function addOnboardingTemplate(em: EntityManager) {
+async function addOnboardingTemplate(db: Db) {
   const board = {
     title: 'Onboarding',
     description: 'First steps for every new project.',
@@ -115,9 +107,10 @@ async function addOnboardingTemplate(em: EntityManager) {
     const firstGroup = round * groups.length + 1;
     const firstCard = round * cards.length + 1;
 
-    await em.insertMany(Board, [{ id: boardId, ...board, ...copyOf('master_board_id', 1) }]);
-    await em.insertMany(
-      Group,
+    await insertRows(db, 'boards', [{ id: boardId, ...board, ...copyOf('master_board_id', 1) }]);
+    await insertRows(
+      db,
+      'groups',
       groups.map((group, at) => ({
         id: firstGroup + at,
         board_id: boardId,
@@ -125,8 +118,9 @@ async function addOnboardingTemplate(em: EntityManager) {
         ...copyOf('master_group_id', at + 1),
       })),
     );
-    await em.insertMany(
-      Card,
+    await insertRows(
+      db,
+      'cards',
       cards.map(({ group, ...card }, at) => ({
         id: firstCard + at,
         group_id: firstGroup + group,
@@ -141,13 +135,14 @@ async function addOnboardingTemplate(em: EntityManager) {
   }
 }
 
-async function addLaunchPlan(em: EntityManager) {
+async function addLaunchPlan(db: Db) {
   const tenant = { project_id: 1, platform_id: 1, created_by: 2 };
   const day = (offset: number) => new Date(Date.now() + offset * 24 * 60 * 60 * 1000);
 
-  await em.insertMany(Board, [{ id: 2, ...tenant, title: 'Launch plan', tool_key: 'seo', position: 2 }]);
-  await em.insertMany(
-    Group,
+  await insertRows(db, 'boards', [{ id: 2, ...tenant, title: 'Launch plan', tool_key: 'seo', position: 2 }]);
+  await insertRows(
+    db,
+    'groups',
     ['To do', 'In progress', 'Done'].map((title, at) => ({
       id: 7 + at,
       ...tenant,
@@ -156,7 +151,7 @@ async function addLaunchPlan(em: EntityManager) {
       position: at + 1,
     })),
   );
-  await em.insertMany(Tag, [
+  await insertRows(db, 'tags', [
     { id: 1, project_id: 1, name: 'Content', color: '#0b6e99', icon: 'pen', position: 1, created_by: 2 },
     { id: 2, project_id: 1, name: 'Technical', color: '#8a4baf', icon: 'wrench', position: 2, created_by: 2 },
   ]);
@@ -186,8 +181,9 @@ async function addLaunchPlan(em: EntityManager) {
     { group_id: 9, title: 'Draw the logo', status: 'closed', priority: 'low' as const },
   ];
   const COPIED_CARDS = 5;
-  await em.insertMany(
-    Card,
+  await insertRows(
+    db,
+    'cards',
     cards.map((card, at) => {
       const position = cards.slice(0, at).filter(({ group_id }) => group_id === card.group_id).length + 1;
       return {
@@ -200,7 +196,7 @@ async function addLaunchPlan(em: EntityManager) {
       };
     }),
   );
-  await em.insertMany(Comment, [
+  await insertRows(db, 'comments', [
     { id: 1, project_id: 1, card_id: 16, user_id: 3, comment: 'A first draft is ready. Who reads it?' },
     { id: 2, project_id: 1, card_id: 16, user_id: 2, parent_comment_id: 1, comment: 'I do, tomorrow morning.' },
     {
@@ -215,28 +211,29 @@ async function addLaunchPlan(em: EntityManager) {
   ]);
 }
 
-async function addBilling(em: EntityManager) {
+async function addBilling(db: Db) {
   const prices = { starter: [0, 0], pro: [1900, 19_000], business: [4900, 49_000] };
-  await em.insertMany(
-    Plan,
+  await insertRows(
+    db,
+    'plans',
     Object.entries(prices).flatMap(([plan, [month, year]], at) => [
       { id: at * 2 + 1, product: 'websites', plan, period: 'month' as const, price_cents: month! },
       { id: at * 2 + 2, product: 'websites', plan, period: 'year' as const, price_cents: year! },
     ]),
   );
   const week = 7 * 24 * 60 * 60 * 1000;
-  await em.insertMany(Subscription, [
+  await insertRows(db, 'subscriptions', [
     { id: 1, platform_id: 1, product: 'websites', status: 'trial', trial_ends_at: new Date(Date.now() + 2 * week) },
     { id: 2, platform_id: 2, product: 'websites', status: 'trial', trial_ends_at: new Date(Date.now() - week) },
   ]);
 }
 
-async function addThemes(em: EntityManager) {
-  await em.insertMany(Theme, [
+async function addThemes(db: Db) {
+  await insertRows(db, 'themes', [
     { id: 1, platform_id: 1, name: 'Breakwater' },
     { id: 2, platform_id: 2, name: 'Compass' },
   ]);
-  await em.insertMany(ThemeVersion, [
+  await insertRows(db, 'theme_versions', [
     {
       id: 1,
       theme_id: 1,
@@ -259,7 +256,7 @@ async function addThemes(em: EntityManager) {
 }
 
 /** The rows above have ids of their own; what is created later goes on behind them. */
-async function continueIds(em: EntityManager) {
+async function continueIds(db: Db) {
   for (const table of [
     'platforms',
     'projects',
@@ -275,7 +272,7 @@ async function continueIds(em: EntityManager) {
     'theme_versions',
   ]) {
     await query(
-      em,
+      db,
       sql`select setval(pg_get_serial_sequence(${table}, 'id'), (select max(id) from ${sql.table(table)}))`,
     );
   }

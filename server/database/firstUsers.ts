@@ -6,7 +6,7 @@ import { hashPassword, isPassword } from '../security/passwords.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
-import { type EntityManager, query } from './query.ts';
+import { type Db, query } from './query.ts';
 
 export const FIRST_ADMIN = 'admin@deckhand.local';
 
@@ -21,7 +21,7 @@ export async function addFirstUsers(
 ): Promise<{ demoUser: typeof DEMO_USER | undefined }> {
   if (DEMO_DATA) {
     await fillWithDemoData(database);
-    const [found] = await findDemoUsers(database.fork(), [DEMO_USER.email]);
+    const [found] = await findDemoUsers(database.db, [DEMO_USER.email]);
     return { demoUser: found && DEMO_USER };
   }
 
@@ -31,8 +31,8 @@ export async function addFirstUsers(
 }
 
 /** A database that was tried out on loopback before still has the demo users. */
-async function refuseDemoPasswords({ fork }: Database, host: string): Promise<void> {
-  const users = await findDemoUsers(fork(), DEMO_USERS);
+async function refuseDemoPasswords({ db }: Database, host: string): Promise<void> {
+  const users = await findDemoUsers(db, DEMO_USERS);
   // They were made with one hash: it is compared once, not six times.
   for (const [hash, others] of Map.groupBy(users, ({ password_hash }) => password_hash)) {
     if (!(await isPassword(DEMO_USER.password, hash, 'start'))) continue;
@@ -43,20 +43,20 @@ async function refuseDemoPasswords({ fork }: Database, host: string): Promise<vo
   }
 }
 
-const findDemoUsers = (em: EntityManager, emails: readonly string[]) =>
+const findDemoUsers = (db: Db, emails: readonly string[]) =>
   query(
-    em,
+    db,
     sql<{ email: string; password_hash: string }>`
       select email, password_hash from users where is_active and lower(email) in (${sql.join(emails)}) order by id`,
   );
 
 /** The password is printed before the commit: a start that is cut off leaves nobody whose password was never seen. */
-async function addFirstAdmin({ fork }: Database, print: (text: string) => void): Promise<void> {
+async function addFirstAdmin({ db }: Database, print: (text: string) => void): Promise<void> {
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');
-  await fork().transactional(async (em) => {
+  await db.transaction().execute(async (db) => {
     const [added] = await query(
-      em as EntityManager,
+      db,
       sql<{ id: number }>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
         select 'Admin', ${FIRST_ADMIN}, ${password_hash}, true, true where not exists (select from users) returning id`,
     );

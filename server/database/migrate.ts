@@ -3,14 +3,17 @@ import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
-import { brief, type EntityManager, PATIENT, query } from './query.ts';
+import { brief, type Db, PATIENT, query } from './query.ts';
+
+/** As the migrator wants it. */
+type Transaction = Db & { savepoint: unknown };
 
 /**
  * Brings the tables up to date; all pending migrations, or none. Everything runs on the connection that holds the lock:
  * nodes that start together on a pooler with few connections must not wait for a second one each.
  */
-export async function migrate({ orm, fork }: Database, onWait: () => void = () => {}): Promise<string[]> {
-  const migrator = orm.migrator as Migrator;
+export async function migrate(database: Database, onWait: () => void = () => {}): Promise<string[]> {
+  const migrator = database.orm.migrator as Migrator;
   const storage = migrator.getStorage();
   let current: string | undefined;
   const remember = ({ name }: { name: string }) => {
@@ -20,13 +23,13 @@ export async function migrate({ orm, fork }: Database, onWait: () => void = () =
 
   try {
     // The migrator's own table first: it would be made on another connection otherwise.
-    await underLock(fork, onWait, async (em) => {
-      storage.setMasterMigration(em.getTransactionContext());
+    await underLock(database, onWait, async (transaction) => {
+      storage.setMasterMigration(transaction);
       await storage.ensureTable().finally(() => storage.unsetMasterMigration());
     });
     await migrator.getExecuted();
-    return await underLock(fork, onWait, async (em) => {
-      const applied = await migrator.up({ transaction: em.getTransactionContext() });
+    return await underLock(database, onWait, async (transaction) => {
+      const applied = await migrator.up({ transaction });
       return applied.map(({ name }) => name);
     });
   } catch (error) {
@@ -49,25 +52,26 @@ const ATTEMPTS_BEFORE_TOLD = 20;
  * transaction: no connection is held while waiting, and a lock of a transaction works behind a pooler.
  */
 async function underLock<Result>(
-  fork: Database['fork'],
+  { orm, db }: Database,
   onWait: () => void,
-  work: (em: EntityManager) => Promise<Result>,
+  work: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
   const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
   for (let attempt = 1; performance.now() < latest; attempt++) {
-    await query(fork(), brief(sql`select 1`)).catch((error: Error) => {
+    await query(db, brief(sql`select 1`)).catch((error: Error) => {
       throw startFailure(`DATABASE_URL: ${error.message}.`, error);
     });
-    const done = await fork().transactional(async (em) => {
+    const done = await orm.em.fork().transactional(async (em) => {
+      const transaction = em.getTransactionContext<Transaction>()!;
       const [lock] = await query(
-        em as EntityManager,
+        transaction,
         sql<{
           isTaken: boolean;
         }>`${sql.raw(PATIENT)} select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
           set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
           set_config('idle_in_transaction_session_timeout', '0', true)`,
       );
-      return lock!.isTaken ? undefined : { result: await work(em as EntityManager) };
+      return lock!.isTaken ? undefined : { result: await work(transaction) };
     });
     if (done) return done.result;
     if (attempt === ATTEMPTS_BEFORE_TOLD) onWait();

@@ -3,17 +3,8 @@ import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
-import { Board } from '../entities/board.ts';
-import { Card, TourDismissal } from '../entities/card.ts';
-import { Comment } from '../entities/comment.ts';
-import { Group } from '../entities/group.ts';
-import { Platform, Project, ProjectTool } from '../entities/platform.ts';
-import { Checkout, Plan, Subscription } from '../entities/subscription.ts';
-import { Tag } from '../entities/tag.ts';
-import { TemplateOutcome, TemplateRun } from '../entities/templateRun.ts';
-import { Theme, ThemeVersion } from '../entities/theme.ts';
-import { Member, RecoveryCode, Session, User } from '../entities/user.ts';
 import type { Settings } from '../env.ts';
+import { entities } from './entities.ts';
 
 /** Where the data is. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATA_DIR'>;
@@ -22,28 +13,7 @@ type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | '
 export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Options>> {
   return {
     ...(settings.DATABASE_URL ? await serverOptions(settings) : await embeddedOptions(settings)),
-    entities: [
-      Platform,
-      Project,
-      ProjectTool,
-      User,
-      RecoveryCode,
-      Session,
-      Member,
-      Board,
-      Group,
-      Tag,
-      Card,
-      TourDismissal,
-      Comment,
-      Plan,
-      Subscription,
-      Checkout,
-      Theme,
-      ThemeVersion,
-      TemplateRun,
-      TemplateOutcome,
-    ],
+    entities,
     extensions: [Migrator],
     migrations: {
       path: join(import.meta.dirname, 'migrations'),

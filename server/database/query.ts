@@ -1,12 +1,19 @@
-import type { SqlEntityManager } from '@mikro-orm/postgresql';
-import { type RawBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { NewRow, TableName, Tables } from './tables.ts';
 
-export type EntityManager = SqlEntityManager;
+/** The database, or a transaction in it. */
+export type Db = Kysely<Tables>;
 
-/** Runs one statement, in the transaction of `em` if there is one, with its values bound and not spliced into the text. */
-export async function query<Row>(em: EntityManager, statement: RawBuilder<Row>): Promise<Row[]> {
-  const { rows } = await statement.execute(em.getKysely());
+/** Runs one statement with its values bound, not spliced into the text. */
+export async function query<Row>(db: Db, statement: RawBuilder<Row>): Promise<Row[]> {
+  const { rows } = await statement.execute(db);
   return rows;
+}
+
+/** Adds rows that need no rules: demo data, and what tests begin with. */
+export async function insertRows<Table extends TableName>(db: Db, table: Table, rows: NewRow<Table>[]): Promise<void> {
+  const insert = db.insertInto(table as TableName);
+  await insert.values(rows as NewRow<TableName>[]).execute();
 }
 
 /** Comments in front of a statement that change how long a connection waits for its answer. */
@@ -18,13 +25,10 @@ export const PATIENT = '/* patient */';
 export const brief = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> => sql`${sql.raw(BRIEF)} ${statement}`;
 
 /** Runs steps that belong together, all or none; a deadlock is tried again, three times at most. */
-export async function transact<Result>(
-  em: EntityManager,
-  work: (em: EntityManager) => Promise<Result>,
-): Promise<Result> {
+export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await em.fork().transactional((em) => work(em as EntityManager));
+      return await db.transaction().execute(work);
     } catch (error) {
       if (attempt === 3 || !RETRIED.has((error as { code?: string }).code ?? '')) throw error;
     }

@@ -5,7 +5,7 @@ import type {
   SecondFactorProof,
   SecondFactorStart,
 } from '../../shared/account.ts';
-import { type EntityManager, query, transact } from '../database/query.ts';
+import { type Db, query, transact } from '../database/query.ts';
 import { badRequest, invalid, unauthorized } from '../errors.ts';
 import { hashPassword } from '../security/passwords.ts';
 import {
@@ -29,9 +29,9 @@ import {
 } from './user.ts';
 
 /** Who the caller is. */
-export async function whoAmI({ em, caller }: SignedInContext) {
+export async function whoAmI({ db, caller }: SignedInContext) {
   const [account] = await query(
-    em,
+    db,
     sql<UserRow & { recovery_codes_left: number }>`
       select ${USER_COLUMNS}, (select count(*)::int from recovery_codes c where c.user_id = u.id and c.used_at is null) as recovery_codes_left
       from users u where u.id = ${caller.id}`,
@@ -40,13 +40,13 @@ export async function whoAmI({ em, caller }: SignedInContext) {
 }
 
 /** Ends the session of the token that the call carries. */
-export async function signOut({ em, caller }: SignedInContext): Promise<void> {
-  await query(em, sql`update sessions set revoked_at = now() where id = ${caller.sessionId}::uuid`);
+export async function signOut({ db, caller }: SignedInContext): Promise<void> {
+  await query(db, sql`update sessions set revoked_at = now() where id = ${caller.sessionId}::uuid`);
 }
 
 /** Ends every session of the caller; no device is remembered any more. */
-export async function signOutEverywhere({ em, caller }: SignedInContext): Promise<void> {
-  await endSessions(em, caller.id);
+export async function signOutEverywhere({ db, caller }: SignedInContext): Promise<void> {
+  await endSessions(db, caller.id);
 }
 
 /** Changes the password. All tokens end with the old one, since any of them may be in wrong hands; the answer has a new one. */
@@ -56,22 +56,22 @@ export async function changePassword(context: SignedInContext, { password, new_p
   const { id, password_hash, totp_secret } = user;
   const newHash = await hashPassword(new_password, context.address);
 
-  return transact(context.em, async (em) => {
+  return transact(context.db, async (db) => {
     const changed = await query(
-      em,
+      db,
       sql`
         update users set password_hash = ${newHash}, updated_at = now()
         where id = ${id} and password_hash = ${password_hash} returning id`,
     );
     if (changed.length === 0) throw invalid({ password: 'is wrong' });
     const [own] = await query(
-      em,
+      db,
       sql<{ second_factor_at: Moment | null }>`
         select second_factor_at from sessions where id = ${context.caller.sessionId}::uuid`,
     );
-    await endSessions(em, id);
+    await endSessions(db, id);
     const session = await openSession(
-      { em, tokens: context.tokens },
+      { db, tokens: context.tokens },
       { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
@@ -87,7 +87,7 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
   const secret = makeSecret();
   // Asked again by the statement: another enrolment may have been confirmed while the password was checked.
   const offered = await query(
-    context.em,
+    context.db,
     sql`update users set totp_pending_secret = ${context.secretBox.seal(secret, id)} where id = ${id} and totp_secret is null returning id`,
   );
   if (offered.length === 0) throw badRequest('A second factor is enabled already: drop it first.');
@@ -96,9 +96,9 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
 
 /** Enables the second factor; the recovery codes are shown this once. */
 export async function confirmSecondFactor(context: SignedInContext, { code }: SecondFactorConfirm) {
-  const { em, caller } = context;
+  const { db, caller } = context;
   const [user] = await query(
-    em,
+    db,
     sql<{ email: string; sealed: string | null }>`
       select email, totp_pending_secret as sealed from users where id = ${caller.id}`,
   );
@@ -114,37 +114,37 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
     throw invalid({ code: 'is wrong: check the clock of the device' });
   }
 
-  return transact(em, async (em) => {
+  return transact(db, async (db) => {
     const enabled = await query(
-      em,
+      db,
       sql`
         update users set totp_secret = totp_pending_secret, totp_pending_secret = null, totp_last_step = ${step}, ${NO_FAILURES},
           updated_at = now()
         where id = ${caller.id} and totp_secret is null and totp_pending_secret = ${sealed} returning id`,
     );
     if (enabled.length === 0) throw badRequest('Another second factor was offered meanwhile: start again.');
-    await forgetDevices(em, caller.id);
-    return replaceRecoveryCodes(em, caller.id);
+    await forgetDevices(db, caller.id);
+    return replaceRecoveryCodes(db, caller.id);
   });
 }
 
 /** Disables the second factor: the password alone signs in from now on. */
 export async function dropSecondFactor(context: SignedInContext, proof: SecondFactorProof): Promise<void> {
   await proveSecondFactor(context, proof);
-  await removeSecondFactor(context.em, context.caller.id);
+  await removeSecondFactor(context.db, context.caller.id);
 }
 
 /** Makes new recovery codes; those from before work no more. */
 export async function renewRecoveryCodes(context: SignedInContext, proof: SecondFactorProof) {
   await proveSecondFactor(context, proof);
-  return transact(context.em, async (em) => {
+  return transact(context.db, async (db) => {
     // One after the other, so that the codes of only one of them are left.
     const enabled = await query(
-      em,
+      db,
       sql`select from users where id = ${context.caller.id} and totp_secret is not null for update`,
     );
     if (enabled.length === 0) throw noSecondFactor();
-    return replaceRecoveryCodes(em, context.caller.id);
+    return replaceRecoveryCodes(db, context.caller.id);
   });
 }
 
@@ -154,7 +154,7 @@ type Credentials = { id: number; name: string; email: string; password_hash: str
 
 async function proveIdentity(context: SignedInContext, password: string): Promise<Credentials> {
   const [user] = await query(
-    context.em,
+    context.db,
     sql<Credentials>`select id, name, email, password_hash, totp_secret from users where id = ${context.caller.id}`,
   );
   const isRight = await isRightPassword(context, user!.email, password, user!.password_hash);
@@ -168,11 +168,11 @@ async function proveSecondFactor(context: SignedInContext, { password, ...code }
   if (!(await isRightCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
 }
 
-async function replaceRecoveryCodes(em: EntityManager, userId: number) {
+async function replaceRecoveryCodes(db: Db, userId: number) {
   const recovery_codes = makeRecoveryCodes();
-  await query(em, sql`delete from recovery_codes where user_id = ${userId}`);
+  await query(db, sql`delete from recovery_codes where user_id = ${userId}`);
   await query(
-    em,
+    db,
     sql`insert into recovery_codes (user_id, code_hash) select ${userId}, unnest(${recovery_codes.map(hashRecoveryCode)}::text[])`,
   );
   return { recovery_codes };

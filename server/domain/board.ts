@@ -28,9 +28,9 @@ export const COUNTS = sql`
     where g.board_id = b.id and g.deleted_at is null) as cards_count`;
 
 /** The boards of the project in their order, with how much is in them. */
-export async function listBoards({ em, caller }: ProjectContext, { tool_key }: BoardList) {
+export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
   const boards = await query(
-    em,
+    db,
     wholeAnswer(
       sql<z.input<typeof ListedBoard>>`
         select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
@@ -45,9 +45,9 @@ export async function listBoards({ em, caller }: ProjectContext, { tool_key }: B
 }
 
 /** A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL puts it together, unless it is too large. */
-export async function getBoard({ em, caller }: ProjectContext, { id }: { id: number }) {
+export async function getBoard({ db, caller }: ProjectContext, { id }: { id: number }) {
   const [board] = await query(
-    em,
+    db,
     sql<z.input<typeof FullBoard> & { project_id: number; is_too_large: boolean }>`
       select b.*, size.is_too_large, case when b.project_id = ${caller.project.id} and not size.is_too_large then coalesce((
         select json_agg(g order by g.position, g.id) from (
@@ -77,9 +77,9 @@ export async function getBoard({ em, caller }: ProjectContext, { id }: { id: num
  * Creates a board in the project, behind the others unless a place was sent. Those who create at the same moment may end a
  * few above the limit, which does no harm.
  */
-export async function createBoard({ em, caller: { id, project } }: ProjectContext, input: BoardCreate) {
+export async function createBoard({ db, caller: { id, project } }: ProjectContext, input: BoardCreate) {
   const [board] = await query(
-    em,
+    db,
     sql<BoardRow>`
       insert into boards (project_id, platform_id, title, description, tool_key, created_by, position)
       select ${project.id}, ${project.platform_id}, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${id},
@@ -108,11 +108,11 @@ export async function reorderBoards(context: ProjectContext, { boards }: BoardRe
 export async function deleteBoard(context: ProjectContext, { id }: { id: number }) {
   await findRow(context, 'boards', id);
 
-  await transact(context.em, async (em) => {
-    await lockProject(em, context.caller.project);
-    await deleteRow({ ...context, em }, 'boards', id);
+  await transact(context.db, async (db) => {
+    await lockProject(db, context.caller.project);
+    await deleteRow({ ...context, db }, 'boards', id);
     await query(
-      em,
+      db,
       sql`
         with deleted as (
           update groups set deleted_at = now(), updated_at = now() where board_id = ${id} and deleted_at is null returning id

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { ROLES, type Role } from '../../shared/user.ts';
-import { brief, type EntityManager, query } from '../database/query.ts';
+import { brief, type Db, query } from '../database/query.ts';
 import { forbidden, unauthorized } from '../errors.ts';
 import type { Claims } from '../security/tokens.ts';
 
@@ -27,12 +27,12 @@ export type ProjectCaller = Caller & { project: ActingProject };
  * that was revoked, or whose user was deactivated, is nobody's.
  */
 export async function findCaller(
-  em: EntityManager,
+  db: Db,
   { userId, sessionId }: Claims,
   chosenProjectId: number | undefined,
 ): Promise<Caller | undefined> {
   const [found] = await query(
-    em,
+    db,
     brief(sql<FoundCaller>`
       select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
       from sessions s

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { CardCreate, CardMove, CardSnooze, CardUpdate, CreatedCard } from '../../shared/card.ts';
-import { behind, type EntityManager, query, transact } from '../database/query.ts';
+import { behind, type Db, query, transact } from '../database/query.ts';
 import type { ProjectContext } from '../trpc.ts';
 import type { ActingProject } from './caller.ts';
 import { cleanDescription } from './description.ts';
@@ -9,11 +9,11 @@ import { mustBeOfProject } from './reference.ts';
 import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
 
 /** Creates a card at the end of its group and of the project. One statement: what it refers to is checked on the way. */
-export async function createCard({ em, caller }: ProjectContext, input: CardCreate) {
+export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
   const { project } = caller;
   const sent = { ...input, description: await cleanDescription(input.description) };
   const [found] = await query(
-    em,
+    db,
     sql<CardRow & ReferencedProjects>`
       with sent as (
         select * from jsonb_to_record(${JSON.stringify(sent)}::jsonb) as sent (title text, description text,
@@ -57,9 +57,9 @@ export async function createCard({ em, caller }: ProjectContext, input: CardCrea
 }
 
 /** One card. */
-export async function getCard({ em, caller }: ProjectContext, { id }: { id: number }) {
+export async function getCard({ db, caller }: ProjectContext, { id }: { id: number }) {
   const [card] = await query(
-    em,
+    db,
     sql<ProjectCard>`select c.*, ${DERIVED} from cards c where c.id = ${id} and c.project_id is not null and c.deleted_at is null`,
   );
   return { card: mustBeFound(caller.project, 'cards', card) };
@@ -73,11 +73,11 @@ export async function updateCard(
   const description = await cleanDescription(clearable.description);
   await findRow(context, 'cards', id);
 
-  return transact(context.em, async (em) => {
-    await checkReferences(em, context.caller.project, clearable);
+  return transact(context.db, async (db) => {
+    await checkReferences(db, context.caller.project, clearable);
     const changes = { ...clearable, description, ...unlessNull({ title, status, priority, is_active }) };
-    await changeRow({ ...context, em }, 'cards', id, changes);
-    return getCard({ ...context, em }, { id });
+    await changeRow({ ...context, db }, 'cards', id, changes);
+    return getCard({ ...context, db }, { id });
   });
 }
 
@@ -86,12 +86,12 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
   const { project } = context.caller;
   await findRow(context, 'cards', id);
 
-  return transact(context.em, async (em) => {
-    await lockProject(em, project);
-    await checkReferences(em, project, { group_id });
-    await changeRow({ ...context, em }, 'cards', id, { group_id });
+  return transact(context.db, async (db) => {
+    await lockProject(db, project);
+    await checkReferences(db, project, { group_id });
+    await changeRow({ ...context, db }, 'cards', id, { group_id });
     await query(
-      em,
+      db,
       sql`
         with other as (
           select id, 2 * row_number() over (order by position, id) as place from cards
@@ -103,7 +103,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
         update cards set position = placed.position from placed
         where cards.id = placed.id and cards.position <> placed.position`,
     );
-    return getCard({ ...context, em }, { id });
+    return getCard({ ...context, db }, { id });
   });
 }
 
@@ -119,9 +119,9 @@ export async function deleteCard(context: ProjectContext, { id }: { id: number }
 }
 
 /** Dismisses, for the caller, every tour card of the project that is not dismissed yet. */
-export async function dismissTourCards({ em, caller }: ProjectContext) {
+export async function dismissTourCards({ db, caller }: ProjectContext) {
   const dismissed = await query(
-    em,
+    db,
     sql`
       insert into tour_dismissals (user_id, card_id)
       select ${caller.id}, c.id from cards c
@@ -134,12 +134,12 @@ export async function dismissTourCards({ em, caller }: ProjectContext) {
 
 /** Refuses what is unknown or of another project, and keeps the rest from being deleted meanwhile. */
 async function checkReferences(
-  em: EntityManager,
+  db: Db,
   project: ActingProject,
   { group_id, tag_id, owner_id }: { group_id?: number | null; tag_id?: number | null; owner_id?: number | null },
 ) {
   const [found] = await query(
-    em,
+    db,
     sql<ReferencedProjects>`
       with group_found as (
         select project_id from groups where id = ${group_id ?? null}::int and not is_master and deleted_at is null for share

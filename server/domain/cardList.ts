@@ -13,7 +13,7 @@ import { readCursor, toCursor, toPage } from './page.ts';
  * alone: such a page may be short, and still have a next one.
  */
 export async function listCards(
-  { em, isEmbedded, caller: { project } }: ProjectContext,
+  { db, isEmbedded, caller: { project } }: ProjectContext,
   { cursor, limit, ...wanted }: CardList,
 ) {
   const [sort_order, id] = readCursor(cursor, 2) ?? [];
@@ -33,7 +33,7 @@ export async function listCards(
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
   const answerOf = async (found: RawBuilder<unknown>) =>
-    toCardPage(await query(em, cutToAnswer(found as RawBuilder<ProjectCard>, ['sort_order', 'id'])), limit);
+    toCardPage(await query(db, cutToAnswer(found as RawBuilder<ProjectCard>, ['sort_order', 'id'])), limit);
 
   if (text == null) return answerOf(next());
   const isIndexed = !isEmbedded && IS_INDEXED.test(text);
@@ -60,7 +60,7 @@ export async function listCards(
   const page = await answerOf(sql`with ${lookedAt} ${near}`);
   if (page.next_cursor !== null) return page;
   const [last] = await query(
-    em,
+    db,
     sql<ProjectCard>`
       with ${lookedAt} select sort_order, id from last where exists (select from cards c ${where([isBehind])})`,
   );

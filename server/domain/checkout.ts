@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 import { badRequest } from '../errors.ts';
 import type { OpenedCheckout, Order } from '../payments/provider.ts';
 import { type CheckoutRow, STANDING, type Standing, type SubscriptionStatus } from './checkoutRow.ts';
@@ -19,28 +19,28 @@ const OPEN_HOURS = 23;
 
 /** The open checkout for the same choice, if there is one; those that ran out, or are of another provider, are put away. */
 export async function findOpenCheckout(
-  em: EntityManager,
+  db: Db,
   { subscription_id, plan, provider }: CheckoutOrder,
 ): Promise<CheckoutRow | undefined> {
   await query(
-    em,
+    db,
     sql`
       update checkouts set status = 'expired', updated_at = now()
       where subscription_id = ${subscription_id} and plan_id = ${plan.id} and status = 'open'
         and (expires_at <= now() or provider <> ${provider})`,
   );
   const [checkout] = await query(
-    em,
+    db,
     sql<CheckoutRow>`
       select * from checkouts where subscription_id = ${subscription_id} and plan_id = ${plan.id} and status = 'open'`,
   );
   return checkout;
 }
 
-export async function addCheckout(em: EntityManager, order: CheckoutOrder): Promise<CheckoutRow> {
+export async function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> {
   const { subscription_id, plan, created_by, provider } = order;
   const [checkout] = await query(
-    em,
+    db,
     sql<CheckoutRow>`
       insert into checkouts (subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at)
       values (${subscription_id}, ${plan.id}, ${plan.price_cents}, ${plan.currency}, ${created_by}, ${provider},
@@ -52,13 +52,13 @@ export async function addCheckout(em: EntityManager, order: CheckoutOrder): Prom
 
 /** For a plan that costs nothing; its page says that it is active. Nobody should pay for another one any more. */
 export async function payWithoutProvider(
-  em: EntityManager,
+  db: Db,
   order: CheckoutOrder,
   publicUrl: string,
 ): Promise<{ checkout: CheckoutRow; superseded: Superseded[] }> {
-  const superseded = await giveUpOpenCheckouts(em, order);
-  const checkout = await addCheckout(em, order);
-  await markPaid(em, checkout);
+  const superseded = await giveUpOpenCheckouts(db, order);
+  const checkout = await addCheckout(db, order);
+  await markPaid(db, checkout);
   return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, superseded };
 }
 
@@ -76,10 +76,10 @@ export function openAtProvider(context: Context, checkout: CheckoutRow): Promise
 }
 const opening = new Map<string, Promise<OpenedCheckout>>();
 
-async function askProvider({ em, payments, publicUrl, log }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+async function askProvider({ db, payments, publicUrl, log }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
   const { id, reference, price_cents, currency } = checkout;
   const [plan] = await query(
-    em,
+    db,
     sql<Pick<Order, 'product' | 'plan' | 'period' | 'expiresAtSeconds'>>`
       select p.product, p.plan, p.period, floor(extract(epoch from c.expires_at))::int as "expiresAtSeconds"
       from checkouts c join plans p on p.id = c.plan_id where c.id = ${id}`,
@@ -88,12 +88,12 @@ async function askProvider({ em, payments, publicUrl, log }: Context, checkout: 
     const order = { ...plan!, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
     const opened = await payments!.open(order);
     await query(
-      em,
+      db,
       sql`
         update checkouts set session_id = ${opened.session_id}, checkout_url = ${opened.checkout_url}, updated_at = now()
         where id = ${id}`,
     );
-    const refusal = refusalOf(await statusOf(em, checkout));
+    const refusal = refusalOf(await statusOf(db, checkout));
     if (!refusal) return opened;
     // Whoever paid for another one meanwhile could not close this one: it had no name yet.
     await closeAtProvider({ payments, log }, [opened]);
@@ -101,7 +101,7 @@ async function askProvider({ em, payments, publicUrl, log }: Context, checkout: 
   } catch (error) {
     // The provider may remember a failure by its reference: the next call is to begin with a new one, unless another node got this one open.
     await query(
-      em,
+      db,
       sql`
         update checkouts set status = 'cancelled', updated_at = now()
         where id = ${id} and status = 'open' and checkout_url is null`,
@@ -119,9 +119,9 @@ export function refusalOf(status: SubscriptionStatus): Error | undefined {
   return undefined;
 }
 
-async function statusOf(em: EntityManager, { subscription_id }: CheckoutRow): Promise<SubscriptionStatus> {
+async function statusOf(db: Db, { subscription_id }: CheckoutRow): Promise<SubscriptionStatus> {
   const [subscription] = await query(
-    em,
+    db,
     sql<{ status: SubscriptionStatus }>`select status from subscriptions where id = ${subscription_id}`,
   );
   return subscription!.status;
@@ -133,9 +133,9 @@ export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkou
   Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | Standing };
 
 /** What the page of a checkout shows. Whoever knows its reference may see it. */
-export async function viewCheckout(em: EntityManager, reference: string): Promise<CheckoutView | undefined> {
+export async function viewCheckout(db: Db, reference: string): Promise<CheckoutView | undefined> {
   const [checkout] = await query(
-    em,
+    db,
     sql<CheckoutView>`
       select c.reference, c.provider, c.checkout_url, c.price_cents, c.currency, p.product, p.plan, p.period,
         case when c.status = 'open' and c.expires_at <= now() then 'expired'

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { SUBSCRIPTION_STATUSES } from '../../shared/subscription.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 
 export type SubscriptionStatus = (typeof SUBSCRIPTION_STATUSES)[number];
 
@@ -29,19 +29,16 @@ export type LockedCheckout = CheckoutRow & {
 };
 
 /** Finds a checkout by a condition. Its subscription is locked first, as whoever opens a checkout does. */
-export async function lockCheckout(
-  em: EntityManager,
-  condition: RawBuilder<unknown>,
-): Promise<LockedCheckout | undefined> {
+export async function lockCheckout(db: Db, condition: RawBuilder<unknown>): Promise<LockedCheckout | undefined> {
   // A name that the provider knows goes before a reference.
   const found = sql`from checkouts where ${condition} order by provider_subscription_id nulls last limit 1`;
   const [locked] = await query(
-    em,
+    db,
     sql<{ status: SubscriptionStatus }>`
       select status from subscriptions where id = (select subscription_id ${found}) for update`,
   );
   if (!locked) return undefined;
-  const [checkout] = await query(em, sql<LockedCheckout>`select *, ${STANDING} as standing ${found}`);
+  const [checkout] = await query(db, sql<LockedCheckout>`select *, ${STANDING} as standing ${found}`);
   return checkout && { ...checkout, subscription_status: locked.status };
 }
 

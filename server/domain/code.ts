@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 import { tooManyRequests } from '../errors.ts';
 import { hashRecoveryCode, stepOfCode } from '../security/secondFactor.ts';
 import { countFailure, logFailure } from './attempt.ts';
@@ -14,15 +14,15 @@ export async function isRightCode(
   user: CodeOwner,
   { code, is_recovery }: { code: string; is_recovery?: boolean | null },
 ): Promise<boolean> {
-  const isRight = is_recovery ? await useRecoveryCode(context.em, user, code) : await useTotpCode(context, user, code);
+  const isRight = is_recovery ? await useRecoveryCode(context.db, user, code) : await useTotpCode(context, user, code);
   if (!isRight) await countFailure(context, user.email, 'wrong code');
   return isRight;
 }
 
 /** Recovery codes can't be guessed: they work while others have to wait. */
-async function useRecoveryCode(em: EntityManager, { id }: CodeOwner, code: string): Promise<boolean> {
+async function useRecoveryCode(db: Db, { id }: CodeOwner, code: string): Promise<boolean> {
   const used = await query(
-    em,
+    db,
     sql`
       with used as (
         update recovery_codes set used_at = now()
@@ -41,7 +41,7 @@ async function useTotpCode(context: Context, user: CodeOwner, code: string): Pro
   const step = stepOfCode(secret, code);
   if (step === undefined) return false;
   const used = await query(
-    context.em,
+    context.db,
     sql`
       update users set totp_last_step = ${step}, ${NO_FAILURES}
       where id = ${id} and totp_secret = ${totp_secret} and totp_last_step < ${step} returning id`,
@@ -66,9 +66,9 @@ const LONGEST_WAIT_MINUTES = 6 * 60;
  * 1,000,000 codes are right at a time: these waits leave 16 tries on the first day, and four a day from then on.
  */
 export async function claimTry(context: Context, { id, email }: Pick<CodeOwner, 'id' | 'email'>): Promise<void> {
-  const { em } = context;
+  const { db } = context;
   const claimed = await query(
-    em,
+    db,
     sql`
       update users set totp_failures = totp_failures + 1, totp_blocked_until = case when totp_failures + 1 >= ${FREE_TRIES}::int
         then now() + make_interval(mins => least(${LONGEST_WAIT_MINUTES}::int, 2 ^ least(totp_failures + 1 - ${FREE_TRIES}::int, 20))::int) end
@@ -77,7 +77,7 @@ export async function claimTry(context: Context, { id, email }: Pick<CodeOwner, 
   if (claimed.length > 0) return;
 
   const [blocked] = await query(
-    em,
+    db,
     sql<{ seconds: number }>`
       select ceil(extract(epoch from totp_blocked_until - now()))::int as seconds from users where id = ${id}`,
   );

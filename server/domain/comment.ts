@@ -13,12 +13,12 @@ type CommentRow = z.input<typeof Comment>;
 
 /** Comments on a card, or replies to a comment of that card. One statement: card and parent are checked on the way. */
 export async function createComment(
-  { em, caller }: ProjectContext,
+  { db, caller }: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
 ) {
   const { project } = caller;
   const [found] = await query(
-    em,
+    db,
     sql<CommentRow & { found_in: number; has_parent: boolean }>`
       with card as (
         select id, project_id from cards where id = ${card_id} and project_id is not null and deleted_at is null for share
@@ -49,7 +49,7 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
 
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    context.em,
+    context.db,
     sql<Omit<z.input<typeof CommentThread>, 'replies_next_cursor'> & { found: number }>`
       with recursive root as (
         select id from comments
@@ -92,7 +92,7 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
 
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    context.em,
+    context.db,
     cutToAnswer(
       sql<CommentRow>`
         with recursive thread (id) as (
@@ -123,10 +123,10 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
   if (user_id !== caller.id && caller.project.role !== 'owner')
     throw forbidden('Only its author or an owner may delete a comment.');
 
-  await transact(context.em, async (em) => {
-    await lockProject(em, caller.project);
+  await transact(context.db, async (db) => {
+    await lockProject(db, caller.project);
     const deleted = await query(
-      em,
+      db,
       sql<{ id: number; project_id: number }>`
         with recursive thread (id) as (
           select ${id}::int

@@ -11,10 +11,10 @@ import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } f
 type GroupRow = z.input<typeof Group>;
 
 /** Creates a group on a board, behind the others unless a place was sent. */
-export async function createGroup({ em, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
+export async function createGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
   const { project } = caller;
   const [found] = await query(
-    em,
+    db,
     sql<(GroupRow | { id: null }) & { found_in: number }>`
       with board as (
         select id, project_id from boards where id = ${board_id} and project_id is not null and deleted_at is null for share
@@ -57,11 +57,11 @@ export async function reorderGroups(context: ProjectContext, { groups }: GroupRe
 export async function deleteGroup(context: ProjectContext, { id }: { id: number }) {
   await findRow(context, 'groups', id);
 
-  await transact(context.em, async (em) => {
-    await lockProject(em, context.caller.project);
-    await deleteRow({ ...context, em }, 'groups', id);
+  await transact(context.db, async (db) => {
+    await lockProject(db, context.caller.project);
+    await deleteRow({ ...context, db }, 'groups', id);
     await query(
-      em,
+      db,
       sql`update cards set deleted_at = now(), updated_at = now() where group_id = ${id} and deleted_at is null`,
     );
   });

@@ -10,7 +10,7 @@ import type {
   MasterBoardUpdate,
   SyncPreview,
 } from '../../shared/master.ts';
-import { behind, type EntityManager, query, transact } from '../database/query.ts';
+import { behind, type Db, query, transact } from '../database/query.ts';
 import { badRequest } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
@@ -23,9 +23,9 @@ import type { Template } from './templateStatement.ts';
 type BoardRow = z.input<typeof Board>;
 
 /** The master boards in their order, with how much is on them. */
-export async function listMasterBoards({ em }: SignedInContext) {
+export async function listMasterBoards({ db }: SignedInContext) {
   const boards = await query(
-    em,
+    db,
     wholeAnswer(
       sql<z.input<typeof MasterBoard>>`
         select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes from boards b where b.is_master and b.deleted_at is null`,
@@ -37,9 +37,9 @@ export async function listMasterBoards({ em }: SignedInContext) {
 }
 
 /** Creates a master board, behind the others unless a place was sent. */
-export async function createMasterBoard({ em, caller }: SignedInContext, input: MasterBoardCreate) {
+export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
   const [board] = await query(
-    em,
+    db,
     sql<BoardRow>`
       insert into boards (is_master, title, description, tool_key, created_by, position)
       select true, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${caller.id},
@@ -55,36 +55,36 @@ export async function createMasterBoard({ em, caller }: SignedInContext, input: 
 
 /** Changes what was sent of a master board; its copies stay as they are. */
 export async function updateMasterBoard(
-  { em }: SignedInContext,
+  { db }: SignedInContext,
   { id, title, position, ...clearable }: MasterBoardUpdate,
 ) {
   const changes = { ...clearable, ...unlessNull({ title, position }) };
-  return { board: await changeMaster<BoardRow>(em, 'boards', id, changes) };
+  return { board: await changeMaster<BoardRow>(db, 'boards', id, changes) };
 }
 
 /** Puts master boards at new places: all of them, or none. */
-export async function reorderMasterBoards({ em }: SignedInContext, { boards }: MasterBoardReorder) {
-  await transact(em, (em) => placeMasters(em, 'boards', boards));
+export async function reorderMasterBoards({ db }: SignedInContext, { boards }: MasterBoardReorder) {
+  await transact(db, (db) => placeMasters(db, 'boards', boards));
 }
 
 /** Brings a master board to every active project that has access: the board, groups and cards that it lacks. */
 export async function syncMasterBoard(context: SignedInContext, { board_id }: MasterBoardSync) {
-  const applied = await applyTemplate(context, await boardTemplate(context.em, board_id));
+  const applied = await applyTemplate(context, await boardTemplate(context.db, board_id));
   return { synced_count: applied.projects_with_access, skipped_no_access: applied.projects_skipped };
 }
 
 /** What a sync would do to each project. */
 export async function previewSync(context: SignedInContext, { board_id, ...page }: SyncPreview) {
-  return previewTemplate(context, await boardTemplate(context.em, board_id), page);
+  return previewTemplate(context, await boardTemplate(context.db, board_id), page);
 }
 
 /** Deletes a master board, and its groups and cards with it; the copies in projects stay. */
-export async function deleteMasterBoard({ em }: SignedInContext, { id }: { id: number }) {
-  await transact(em, async (em) => {
-    await lockTemplate(em, id);
-    await changeMaster(em, 'boards', id, { deleted_at: new Date() });
+export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: number }) {
+  await transact(db, async (db) => {
+    await lockTemplate(db, id);
+    await changeMaster(db, 'boards', id, { deleted_at: new Date() });
     await query(
-      em,
+      db,
       sql`
         with deleted as (
           update groups set deleted_at = now(), updated_at = now() where board_id = ${id} and deleted_at is null returning id
@@ -94,10 +94,10 @@ export async function deleteMasterBoard({ em }: SignedInContext, { id }: { id: n
   });
 }
 
-async function boardTemplate(em: EntityManager, id: number): Promise<Template> {
-  const { tool_key } = await findMaster<BoardRow>(em, 'boards', id);
+async function boardTemplate(db: Db, id: number): Promise<Template> {
+  const { tool_key } = await findMaster<BoardRow>(db, 'boards', id);
   const [{ cards }] = (await query(
-    em,
+    db,
     sql`
       select count(*)::int as cards from groups g join cards c on c.group_id = g.id and c.deleted_at is null
       where g.board_id = ${id} and g.deleted_at is null`,

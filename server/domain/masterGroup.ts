@@ -14,15 +14,15 @@ type GroupRow = z.input<typeof Group>;
 
 /** Creates a master group, behind the others of its board. */
 export async function createMasterGroup(
-  { em, caller }: SignedInContext,
+  { db, caller }: SignedInContext,
   { board_id, title, description }: MasterGroupCreate,
 ) {
-  return transact(em, async (em) => {
-    await lockTemplate(em, board_id);
-    await findMaster(em, 'boards', board_id);
+  return transact(db, async (db) => {
+    await lockTemplate(db, board_id);
+    await findMaster(db, 'boards', board_id);
 
     const [group] = await query(
-      em,
+      db,
       sql<GroupRow>`
         insert into groups (is_master, board_id, title, description, created_by, position)
         select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${behind(sql`last`)}
@@ -37,22 +37,22 @@ export async function createMasterGroup(
 }
 
 /** Changes what was sent of a master group; its copies stay as they are. */
-export async function updateMasterGroup({ em }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
-  return { group: await changeMaster<GroupRow>(em, 'groups', id, { description, ...unlessNull({ title }) }) };
+export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
+  return { group: await changeMaster<GroupRow>(db, 'groups', id, { description, ...unlessNull({ title }) }) };
 }
 
 /** Puts groups of a master board at new places: all of them, or none. */
-export async function reorderMasterGroups({ em }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
-  await transact(em, async (em) => {
-    await lockTemplate(em, board_id);
+export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
+  await transact(db, async (db) => {
+    await lockTemplate(db, board_id);
     const [board] = await query(
-      em,
+      db,
       sql`select id from boards where id = ${board_id} and is_master and deleted_at is null`,
     );
     if (!board) throw invalid({ board_id: 'names no master board' });
 
     const found = await query(
-      em,
+      db,
       sql<{ id: number }>`select id from groups where board_id = ${board_id} and deleted_at is null`,
     );
     const onBoard = new Set(found.map(({ id }) => id));
@@ -61,19 +61,19 @@ export async function reorderMasterGroups({ em }: SignedInContext, { board_id, g
       throw invalid(Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'names no group of this board'])));
     }
 
-    await placeMasters(em, 'groups', groups);
+    await placeMasters(db, 'groups', groups);
   });
 }
 
 /** Deletes a master group, and its cards with it; the copies in projects stay. */
-export async function deleteMasterGroup({ em }: SignedInContext, { id }: { id: number }) {
-  const { board_id } = await findMaster<GroupRow>(em, 'groups', id);
+export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
+  const { board_id } = await findMaster<GroupRow>(db, 'groups', id);
 
-  await transact(em, async (em) => {
-    await lockTemplate(em, board_id);
-    await changeMaster(em, 'groups', id, { deleted_at: new Date() });
+  await transact(db, async (db) => {
+    await lockTemplate(db, board_id);
+    await changeMaster(db, 'groups', id, { deleted_at: new Date() });
     await query(
-      em,
+      db,
       sql`update cards set deleted_at = now(), updated_at = now() where group_id = ${id} and deleted_at is null`,
     );
   });

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 import { notFound } from '../errors.ts';
 import { assignments } from './row.ts';
 
@@ -11,9 +11,9 @@ export type MasterTable = keyof typeof NOUNS;
 const unknown = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
 
 /** Finds a template; the row of a project is none. */
-export async function findMaster<Row>(em: EntityManager, table: MasterTable, id: number): Promise<Row> {
+export async function findMaster<Row>(db: Db, table: MasterTable, id: number): Promise<Row> {
   const [row] = await query(
-    em,
+    db,
     sql<Row>`select * from ${sql.table(table)} where id = ${id} and is_master and deleted_at is null`,
   );
   if (!row) throw unknown(table);
@@ -22,13 +22,13 @@ export async function findMaster<Row>(em: EntityManager, table: MasterTable, id:
 
 /** Changes a template and answers it. */
 export async function changeMaster<Row>(
-  em: EntityManager,
+  db: Db,
   table: MasterTable,
   id: number,
   changes: Record<string, unknown>,
 ): Promise<Row> {
   const [row] = await query(
-    em,
+    db,
     sql<Row>`
       update ${sql.table(table)} set ${assignments(changes)} where id = ${id} and is_master and deleted_at is null returning *`,
   );
@@ -36,10 +36,10 @@ export async function changeMaster<Row>(
   return row;
 }
 
-/** Puts templates at new places, all or none; `em` is in a transaction. */
-export async function placeMasters(em: EntityManager, table: MasterTable, placements: Placement[]): Promise<void> {
+/** Puts templates at new places, all or none; `db` is in a transaction. */
+export async function placeMasters(db: Db, table: MasterTable, placements: Placement[]): Promise<void> {
   const placed = await query(
-    em,
+    db,
     sql`
       update ${sql.table(table)} t set position = placed.position, updated_at = now()
       from jsonb_to_recordset(${JSON.stringify(placements)}::jsonb) as placed (id int, position int)

@@ -9,9 +9,9 @@ import { readCursor, toPage } from './page.ts';
 type MemberRow = z.input<typeof Member>;
 
 /** Makes a user a member of a project, or gives them another role there. */
-export async function setMember({ em }: Provisioning, { project_id, user_id, role }: MemberSet) {
+export async function setMember({ db }: Provisioning, { project_id, user_id, role }: MemberSet) {
   const set = query(
-    em,
+    db,
     sql<MemberRow>`
       with member as (
         insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
@@ -27,9 +27,9 @@ export async function setMember({ em }: Provisioning, { project_id, user_id, rol
 }
 
 /** Takes a user out of a project, and off the cards that they were in charge of there. */
-export async function removeMember({ em }: Provisioning, { project_id, user_id }: MemberChoice): Promise<void> {
+export async function removeMember({ db }: Provisioning, { project_id, user_id }: MemberChoice): Promise<void> {
   const removed = await query(
-    em,
+    db,
     sql`
       with removed as (
         delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id
@@ -42,10 +42,10 @@ export async function removeMember({ em }: Provisioning, { project_id, user_id }
   if (removed.length === 0) throw notFound('This user is not a member of this project.');
 }
 
-export async function listMembers({ em }: Provisioning, { project_id, cursor, limit }: MemberList) {
+export async function listMembers({ db }: Provisioning, { project_id, cursor, limit }: MemberList) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<MemberRow>`
       select m.project_id, m.user_id, u.name, u.email, m.role from members m join users u on u.id = m.user_id
       where m.project_id = ${project_id} and m.user_id > ${after} order by m.user_id limit ${limit + 1}`,

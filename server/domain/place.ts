@@ -8,17 +8,17 @@ type PlacedRow = { id: number; project_id: number; board_id?: number };
 
 /** Puts rows of the project at new places: all of them, or none. */
 export async function placeRows(
-  { em, caller: { project } }: ProjectContext,
+  { db, caller: { project } }: ProjectContext,
   table: Table & ('boards' | 'groups'),
   placements: Placement[],
   mustFit: (rows: PlacedRow[]) => void = () => {},
 ): Promise<void> {
   if (placements.length === 0) return;
 
-  await transact(em, async (em) => {
-    await lockProject(em, project);
+  await transact(db, async (db) => {
+    await lockProject(db, project);
     const found = await query(
-      em,
+      db,
       sql<PlacedRow>`
         select t.* from ${sql.table(table)} t
         where t.id = any(${placements.map(({ id }) => id)}::int[]) and t.deleted_at is null and t.project_id is not null`,
@@ -28,7 +28,7 @@ export async function placeRows(
     mustFit(found);
 
     await query(
-      em,
+      db,
       sql`
         update ${sql.table(table)} t set position = placed.position, updated_at = now()
         from jsonb_to_recordset(${JSON.stringify(placements)}::jsonb) as placed (id int, position int)

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { Plan, PlanList, PlanSet, TrialUpgrade } from '../../shared/subscription.ts';
 import type { Provisioning } from '../context.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 import { invalid } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 
@@ -10,11 +10,11 @@ export type PlanRow = z.input<typeof Plan>;
 
 /** Puts a line into the catalogue, or changes the one that is there. Checkouts that are open keep their price. */
 export async function setPlan(
-  { em }: Provisioning,
+  { db }: Provisioning,
   { product, plan, period, price_cents, currency, is_active }: PlanSet,
 ) {
   const [set] = await query(
-    em,
+    db,
     sql<PlanRow>`
       insert into plans (product, plan, period, price_cents, currency, is_active)
       values (${product}, ${plan}, ${period}, ${price_cents}, ${currency ?? 'EUR'}, ${is_active ?? true})
@@ -25,10 +25,10 @@ export async function setPlan(
   return { plan: set! };
 }
 
-export async function listPlans({ em }: Provisioning, { product, cursor, limit }: PlanList) {
+export async function listPlans({ db }: Provisioning, { product, cursor, limit }: PlanList) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<PlanRow>`
       select * from plans where id > ${after} and (${product ?? null}::text is null or product = ${product ?? null})
       order by id limit ${limit + 1}`,
@@ -38,9 +38,9 @@ export async function listPlans({ em }: Provisioning, { product, cursor, limit }
 }
 
 /** The line of the catalogue that was chosen, or which field names none. */
-export async function choosePlan(em: EntityManager, { product, plan, period }: TrialUpgrade): Promise<PlanRow> {
+export async function choosePlan(db: Db, { product, plan, period }: TrialUpgrade): Promise<PlanRow> {
   const ofProduct = await query(
-    em,
+    db,
     sql<PlanRow>`select * from plans where product = ${product} and is_active order by id`,
   );
   if (ofProduct.length === 0) throw invalid({ product: 'names no product' });

@@ -9,24 +9,24 @@ import { readCursor, toPage } from './page.ts';
 
 type PlatformRow = z.input<typeof Platform>;
 
-export async function createPlatform({ em }: Provisioning, { name }: PlatformCreate) {
-  const [platform] = await query(em, sql<PlatformRow>`insert into platforms (name) values (${name}) returning *`);
+export async function createPlatform({ db }: Provisioning, { name }: PlatformCreate) {
+  const [platform] = await query(db, sql<PlatformRow>`insert into platforms (name) values (${name}) returning *`);
   return { platform: platform! };
 }
 
-export async function updatePlatform({ em }: Provisioning, { id, name }: PlatformUpdate) {
+export async function updatePlatform({ db }: Provisioning, { id, name }: PlatformUpdate) {
   const [platform] = await query(
-    em,
+    db,
     sql<PlatformRow>`update platforms set name = ${name}, updated_at = now() where id = ${id} returning *`,
   );
   if (!platform) throw notFound('There is no such platform.');
   return { platform };
 }
 
-export async function listPlatforms({ em }: Provisioning, { cursor, limit }: Page) {
+export async function listPlatforms({ db }: Provisioning, { cursor, limit }: Page) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<PlatformRow>`select * from platforms where id > ${after} order by id limit ${limit + 1}`,
   );
   const { rows: platforms, next_cursor } = toPage(found, limit, ({ id }) => [id]);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Page } from '../../shared/paging.ts';
 import type { OwnProject, Project, ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
 import type { Provisioning } from '../context.ts';
-import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
+import { type Db, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { DEFAULT_PROJECT } from './caller.ts';
@@ -13,10 +13,10 @@ import { assignments, unlessNull } from './row.ts';
 type ProjectRow = z.input<typeof Project>;
 
 /** The active projects that the caller belongs to. */
-export async function listOwnProjects({ em, caller }: SignedInContext, { cursor, limit }: Page) {
+export async function listOwnProjects({ db, caller }: SignedInContext, { cursor, limit }: Page) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<z.input<typeof OwnProject>>`
       select p.id, p.platform_id, p.name, pl.name as platform_name, m.role,
         coalesce(p.id = ${DEFAULT_PROJECT}, false) as is_default
@@ -34,37 +34,37 @@ export async function listOwnProjects({ em, caller }: SignedInContext, { cursor,
 /** A project `p` with its tools, as superadmins see it. */
 const PROJECT = sql`p.*, coalesce((select json_agg(t.tool_key order by t.tool_key) from project_tools t where t.project_id = p.id), '[]') as tools`;
 
-export async function createProject({ em }: Provisioning, { platform_id, name, tools }: ProjectCreate) {
-  return transact(em, async (em) => {
+export async function createProject({ db }: Provisioning, { platform_id, name, tools }: ProjectCreate) {
+  return transact(db, async (db) => {
     const inserted = query(
-      em,
+      db,
       sql<{ id: number }>`insert into projects (platform_id, name) values (${platform_id}, ${name}) returning id`,
     );
     const [created] = await orRefuse(inserted, {
       projects_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
     });
-    await setTools(em, created!.id, tools);
-    return { project: await findProject(em, created!.id) };
+    await setTools(db, created!.id, tools);
+    return { project: await findProject(db, created!.id) };
   });
 }
 
 /** Changes what was sent of a project; tools that are sent take the place of those that it had. */
-export async function updateProject({ em }: Provisioning, { id, tools, ...fields }: ProjectUpdate) {
-  return transact(em, async (em) => {
+export async function updateProject({ db }: Provisioning, { id, tools, ...fields }: ProjectUpdate) {
+  return transact(db, async (db) => {
     const changed = await query(
-      em,
+      db,
       sql`update projects set ${assignments(unlessNull(fields))} where id = ${id} returning id`,
     );
     if (changed.length === 0) throw notFound('There is no such project.');
-    if (tools) await setTools(em, id, tools);
-    return { project: await findProject(em, id) };
+    if (tools) await setTools(db, id, tools);
+    return { project: await findProject(db, id) };
   });
 }
 
-export async function listProjects({ em }: Provisioning, { platform_id, cursor, limit }: ProjectList) {
+export async function listProjects({ db }: Provisioning, { platform_id, cursor, limit }: ProjectList) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<ProjectRow>`
       select ${PROJECT} from projects p
       where p.id > ${after} and (${platform_id ?? null}::int is null or p.platform_id = ${platform_id ?? null})
@@ -74,18 +74,18 @@ export async function listProjects({ em }: Provisioning, { platform_id, cursor, 
   return { projects, next_cursor };
 }
 
-async function findProject(em: EntityManager, id: number): Promise<ProjectRow> {
-  const [project] = await query(em, sql<ProjectRow>`select ${PROJECT} from projects p where p.id = ${id}`);
+async function findProject(db: Db, id: number): Promise<ProjectRow> {
+  const [project] = await query(db, sql<ProjectRow>`select ${PROJECT} from projects p where p.id = ${id}`);
   return project!;
 }
 
-async function setTools(em: EntityManager, projectId: number, tools: string[]): Promise<void> {
+async function setTools(db: Db, projectId: number, tools: string[]): Promise<void> {
   await query(
-    em,
+    db,
     sql`delete from project_tools where project_id = ${projectId} and tool_key <> all (${tools}::text[])`,
   );
   await query(
-    em,
+    db,
     sql`
       insert into project_tools (project_id, tool_key) select ${projectId}, unnest(${tools}::text[])
       on conflict (project_id, tool_key) do nothing`,

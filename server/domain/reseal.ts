@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 
 const BATCH = 500;
 
@@ -9,14 +9,14 @@ const BATCH = 500;
  * changes a value only while it is the one that was read: several nodes may do it at once.
  */
 export async function resealSecondFactors(
-  { em, secretBox, log }: Pick<Context, 'em' | 'secretBox' | 'log'>,
+  { db, secretBox, log }: Pick<Context, 'db' | 'secretBox' | 'log'>,
   isStopping: () => boolean = () => false,
 ): Promise<void> {
   let unreadable = 0;
   for (const column of ['totp_secret', 'totp_pending_secret'] as const) {
     for (let last = 0; !isStopping(); ) {
       const found = await query(
-        em,
+        db,
         sql<{ id: number; sealed: string }>`
           select id, ${sql.ref(column)} as sealed from users
           where id > ${last} and not starts_with(${sql.ref(column)}, ${secretBox.prefix}) order by id limit ${BATCH}`,
@@ -29,20 +29,16 @@ export async function resealSecondFactors(
         return secret === undefined ? [] : [{ id, before: sealed, after: secretBox.seal(secret, id) }];
       });
       unreadable += found.length - changes.length;
-      await replaceSealed(em, column, changes);
+      await replaceSealed(db, column, changes);
     }
   }
   if (unreadable > 0) log.error(`${unreadable} second factors can't be read. ${MISSING_SECRET}`);
 }
 
 /** Rows are locked in the order of their ids: one lock order prevents deadlocks. */
-export async function replaceSealed(
-  em: EntityManager,
-  column: string,
-  changes: { id: number; before: string; after: string }[],
-) {
+export async function replaceSealed(db: Db, column: string, changes: { id: number; before: string; after: string }[]) {
   await query(
-    em,
+    db,
     sql`
       with changed as (
         select u.id, change.after

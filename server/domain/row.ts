@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type EntityManager, query } from '../database/query.ts';
+import { type Db, query } from '../database/query.ts';
 import { forbidden, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
 import type { ActingProject } from './caller.ts';
@@ -29,12 +29,12 @@ export const isLive = (table: Table) =>
 
 /** Finds a row of the project. */
 export async function findRow<Row extends object>(
-  { em, caller }: ProjectContext,
+  { db, caller }: ProjectContext,
   table: Table,
   id: number,
 ): Promise<Row & Found> {
   const [row] = await query(
-    em,
+    db,
     sql<Row & Found>`select t.* from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)}`,
   );
   return mustBeFound(caller.project, table, row);
@@ -42,13 +42,13 @@ export async function findRow<Row extends object>(
 
 /** Changes a row of the project and answers it; one statement. */
 export async function changeRow<Row extends object>(
-  { em, caller }: ProjectContext,
+  { db, caller }: ProjectContext,
   table: Table,
   id: number,
   changes: Record<string, unknown>,
 ): Promise<Row & Found> {
   const [found] = await query(
-    em,
+    db,
     sql<Row & Found & { found_in: number }>`
       with found as (
         select t.id, t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)} for update of t
@@ -78,6 +78,6 @@ export function unlessNull<Fields extends Record<string, unknown>>(fields: Field
 }
 
 /** Whoever changes several rows of a project waits here for whoever does already: so nobody waits for each other. */
-export async function lockProject(em: EntityManager, { id }: ActingProject): Promise<void> {
-  await query(em, sql`select from projects where id = ${id} for no key update`);
+export async function lockProject(db: Db, { id }: ActingProject): Promise<void> {
+  await query(db, sql`select from projects where id = ${id} for no key update`);
 }

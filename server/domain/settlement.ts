@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type EntityManager, query, transact } from '../database/query.ts';
+import { type Db, query, transact } from '../database/query.ts';
 import type { Session, Settlement } from '../payments/provider.ts';
 import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout } from './checkoutRow.ts';
 import { followCheckouts, setFlag } from './standing.ts';
@@ -10,11 +10,11 @@ import { followCheckouts, setFlag } from './standing.ts';
  * whatever order they come; a payment counts even if the checkout had been given up.
  */
 export async function settleCheckout(
-  { em, payments, log }: Pick<Context, 'em' | 'payments' | 'log'>,
+  { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
   { reference, session, outcome, at }: Settlement,
 ): Promise<void> {
-  const superseded = await transact(em, async (em) => {
-    const checkout = await lockCheckout(em, hasReference(reference));
+  const superseded = await transact(db, async (db) => {
+    const checkout = await lockCheckout(db, hasReference(reference));
     if (!checkout) return [];
     const differences = session ? differencesOf(checkout, session) : [];
     if (differences.length > 0) {
@@ -27,18 +27,18 @@ export async function settleCheckout(
     if (checkout.provider === 'test' && checkout.status !== 'open') return [];
     if (outcome !== 'paid') {
       await query(
-        em,
+        db,
         sql`update checkouts set status = ${outcome}, updated_at = now() where id = ${checkout.id} and status = 'open'`,
       );
       return [];
     }
 
-    if (session) await startCharging(em, checkout, session, at);
-    await markPaid(em, checkout);
+    if (session) await startCharging(db, checkout, session, at);
+    await markPaid(db, checkout);
     if (checkout.subscription_status === 'paid' || checkout.subscription_status === 'past_due') {
       log.warn({ checkout: checkout.id }, 'A subscription was paid for twice: give one payment back.');
     }
-    return giveUpOpenCheckouts(em, checkout);
+    return giveUpOpenCheckouts(db, checkout);
   });
   await closeAtProvider({ payments, log }, superseded);
 }
@@ -52,13 +52,13 @@ function differencesOf(checkout: CheckoutRow, session: Session): object[] {
 
 /** Keeps the provider's names, and that the first payment is made. What was heard of an earlier attempt to pay no longer counts. */
 async function startCharging(
-  em: EntityManager,
+  db: Db,
   { id, provider_subscription_id: attempt }: LockedCheckout,
   { session_id, provider_subscription_id }: Session,
   at: Date,
 ): Promise<void> {
   await query(
-    em,
+    db,
     sql`
       update checkouts set session_id = ${session_id},
         provider_subscription_id = coalesce(${provider_subscription_id}::text, provider_subscription_id)
@@ -66,22 +66,22 @@ async function startCharging(
   );
   if (attempt !== null && provider_subscription_id !== null && attempt !== provider_subscription_id) {
     await query(
-      em,
+      db,
       sql`
         update checkouts set ended_at = null, is_past_due = false, past_due_changed_at = null, is_disputed = false,
           disputed_changed_at = null
         where id = ${id}`,
     );
   }
-  await setFlag(em, { id }, 'renewed', at);
+  await setFlag(db, { id }, 'renewed', at);
 }
 
 /** What the provider calls a checkout that was given up; null if it does not know of it. */
 export type Superseded = Pick<CheckoutRow, 'session_id'>;
 
-export const giveUpOpenCheckouts = (em: EntityManager, { subscription_id }: Pick<CheckoutRow, 'subscription_id'>) =>
+export const giveUpOpenCheckouts = (db: Db, { subscription_id }: Pick<CheckoutRow, 'subscription_id'>) =>
   query(
-    em,
+    db,
     sql<Superseded>`
       update checkouts set status = 'cancelled', updated_at = now()
       where subscription_id = ${subscription_id} and status = 'open' returning session_id`,
@@ -98,7 +98,7 @@ export async function closeAtProvider(
   }
 }
 
-export async function markPaid(em: EntityManager, checkout: CheckoutRow): Promise<void> {
-  await query(em, sql`update checkouts set status = 'paid', updated_at = now() where id = ${checkout.id}`);
-  await followCheckouts(em, checkout);
+export async function markPaid(db: Db, checkout: CheckoutRow): Promise<void> {
+  await query(db, sql`update checkouts set status = 'paid', updated_at = now() where id = ${checkout.id}`);
+  await followCheckouts(db, checkout);
 }

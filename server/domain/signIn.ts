@@ -10,7 +10,7 @@ import { isRightCode } from './code.ts';
 /** Signs a user in: checks the password and, where there is one, the second factor, and opens a session, whose token later calls carry. */
 export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
   const [user] = await query(
-    context.em,
+    context.db,
     brief(sql<UserRow>`
       select id, name, email, language, superadmin, superadmin_billing, enable_ai, password_hash, totp_secret
       from users where lower(email) = lower(${sent.email}) and is_active`),
@@ -75,11 +75,11 @@ async function passSecondFactor(
   return 'now';
 }
 
-async function rememberedSince({ em, tokens }: Context, user: UserRow, token: string): Promise<Moment | undefined> {
+async function rememberedSince({ db, tokens }: Context, user: UserRow, token: string): Promise<Moment | undefined> {
   const claims = tokens.readExpired(token);
   if (claims?.userId !== user.id) return undefined;
   const [session] = await query(
-    em,
+    db,
     sql<{ second_factor_at: Moment }>`
       select second_factor_at from sessions
       where id = ${claims.sessionId}::uuid and user_id = ${user.id} and revoked_at is null
@@ -94,12 +94,12 @@ async function rememberedSince({ em, tokens }: Context, user: UserRow, token: st
  * recovery codes are left, too.
  */
 export async function openSession(
-  { em, tokens }: Pick<Context, 'em' | 'tokens'>,
+  { db, tokens }: Pick<Context, 'db' | 'tokens'>,
   { id, password_hash, totp_secret }: Pick<UserRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: Moment | null,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   const [session] = await query(
-    em,
+    db,
     sql<{ id: string; codes_left: number }>`
       with old as (
         delete from sessions where id in (

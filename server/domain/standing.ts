@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type EntityManager, query, transact } from '../database/query.ts';
+import { type Db, query, transact } from '../database/query.ts';
 import type { SubscriptionNews } from '../payments/provider.ts';
 import { type CheckoutRow, hasReference, lockCheckout, STANDING, type Standing } from './checkoutRow.ts';
 
@@ -9,30 +9,30 @@ import { type CheckoutRow, hasReference, lockCheckout, STANDING, type Standing }
  * itself is known to be paid: the checkout keeps them, and the subscription follows.
  */
 export async function changeStanding(
-  { em, payments, log }: Pick<Context, 'em' | 'payments' | 'log'>,
+  { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
   { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionNews,
 ): Promise<void> {
-  const isOurs = await transact(em, async (em) => {
+  const isOurs = await transact(db, async (db) => {
     const checkout = await lockCheckout(
-      em,
+      db,
       sql`provider = ${payments!.name} and (provider_subscription_id = ${provider_subscription_id}
         or (provider_subscription_id is null and ${hasReference(reference)}))`,
     );
     if (!checkout) return false;
 
     await query(
-      em,
+      db,
       sql`update checkouts set provider_subscription_id = ${provider_subscription_id} where id = ${checkout.id}`,
     );
-    if (change === 'ended') await end(em, checkout, at);
-    else await setFlag(em, checkout, change, at);
+    if (change === 'ended') await end(db, checkout, at);
+    else await setFlag(db, checkout, change, at);
     const [{ standing } = checkout] = await query(
-      em,
+      db,
       sql<{ standing: Standing }>`select ${STANDING} as standing from checkouts where id = ${checkout.id}`,
     );
     if (checkout.status === 'paid' && standing !== checkout.standing) {
       log.info({ subscription: checkout.subscription_id, change, standing }, 'A paid subscription changed.');
-      await followCheckouts(em, checkout);
+      await followCheckouts(db, checkout);
     }
     return true;
   });
@@ -53,30 +53,30 @@ const FLAGS = {
  * invoice that is paid can't fail any more, and neither can a dispute that is closed be opened.
  */
 export async function setFlag(
-  em: EntityManager,
+  db: Db,
   { id }: Pick<CheckoutRow, 'id'>,
   change: keyof typeof FLAGS,
   at: Date,
 ): Promise<void> {
   const { flag, changedAt, value } = FLAGS[change];
   await query(
-    em,
+    db,
     sql`
       update checkouts set ${flag} = ${value}, ${changedAt} = ${at}, updated_at = now()
       where id = ${id} and (${changedAt} is null or ${changedAt} < ${at} or (${changedAt} = ${at} and not ${value}::boolean))`,
   );
 }
 
-const end = (em: EntityManager, { id }: Pick<CheckoutRow, 'id'>, at: Date) =>
-  query(em, sql`update checkouts set ended_at = ${at}, updated_at = now() where id = ${id} and ended_at is null`);
+const end = (db: Db, { id }: Pick<CheckoutRow, 'id'>, at: Date) =>
+  query(db, sql`update checkouts set ended_at = ${at}, updated_at = now() where id = ${id} and ended_at is null`);
 
 /** A subscription stands as the best of its paid checkouts; of two that are equal, the one whose plan it has already. */
 export async function followCheckouts(
-  em: EntityManager,
+  db: Db,
   { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,
 ): Promise<void> {
   await query(
-    em,
+    db,
     sql`
       update subscriptions set status = best.standing, plan_id = best.plan_id, updated_at = now(),
         paid_at = case when subscriptions.status in ('paid', 'past_due') then paid_at else now() end

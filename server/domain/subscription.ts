@@ -8,7 +8,7 @@ import type {
   TrialUpgrade,
 } from '../../shared/subscription.ts';
 import type { Provisioning } from '../context.ts';
-import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
+import { type Db, orRefuse, query, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import type { ProjectContext } from '../trpc.ts';
@@ -25,20 +25,20 @@ type SubscriptionRow = z.input<typeof Subscription>;
  * is answered again; a plan that costs nothing is activated at once.
  */
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
-  const { em, caller, payments } = context;
-  const plan = await choosePlan(em, choice);
+  const { db, caller, payments } = context;
+  const plan = await choosePlan(db, choice);
 
-  const { checkout, superseded } = await transact(em, async (em) => {
-    const subscription = await lockSubscription(em, caller.project.platform_id, choice.product);
+  const { checkout, superseded } = await transact(db, async (db) => {
+    const subscription = await lockSubscription(db, caller.project.platform_id, choice.product);
     if (!subscription) throw notFound('There is no subscription for this product.');
     const refusal = refusalOf(subscription.status);
     if (refusal) throw refusal;
 
     const provider = payments?.name ?? 'none';
     const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider } as const;
-    if (plan.price_cents === 0) return payWithoutProvider(em, order, context.publicUrl);
+    if (plan.price_cents === 0) return payWithoutProvider(db, order, context.publicUrl);
     if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
-    return { checkout: (await findOpenCheckout(em, order)) ?? (await addCheckout(em, order)), superseded: [] };
+    return { checkout: (await findOpenCheckout(db, order)) ?? (await addCheckout(db, order)), superseded: [] };
   });
   await closeAtProvider(context, superseded);
 
@@ -48,12 +48,12 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
 }
 
 /** Starts a trial of a platform, or moves its end; one whose paid subscription has ended gets a new trial. */
-export async function setTrial({ em }: Provisioning, { platform_id, product, days }: TrialSet) {
-  const [known] = await query(em, sql`select from plans where product = ${product} limit 1`);
+export async function setTrial({ db }: Provisioning, { platform_id, product, days }: TrialSet) {
+  const [known] = await query(db, sql`select from plans where product = ${product} limit 1`);
   if (!known) throw invalid({ product: 'names no product: put its plans into the catalogue first' });
 
   const set = query(
-    em,
+    db,
     sql<{ id: number }>`
       insert into subscriptions (platform_id, product, status, trial_ends_at)
       values (${platform_id}, ${product}, 'trial', now() + make_interval(days => ${days}))
@@ -66,14 +66,14 @@ export async function setTrial({ em }: Provisioning, { platform_id, product, day
     subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
   if (!trial) throw badRequest('This subscription is paid already, or a payment for it is due.');
-  const [subscription] = await query(em, sql<SubscriptionRow>`${SUBSCRIPTION} where s.id = ${trial.id}`);
+  const [subscription] = await query(db, sql<SubscriptionRow>`${SUBSCRIPTION} where s.id = ${trial.id}`);
   return { subscription: subscription! };
 }
 
-export async function listSubscriptions({ em }: Provisioning, { platform_id, cursor, limit }: SubscriptionList) {
+export async function listSubscriptions({ db }: Provisioning, { platform_id, cursor, limit }: SubscriptionList) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<SubscriptionRow>`
       ${SUBSCRIPTION} where s.id > ${after} and (${platform_id ?? null}::int is null or s.platform_id = ${platform_id ?? null})
       order by s.id limit ${limit + 1}`,
@@ -87,9 +87,9 @@ const SUBSCRIPTION = sql`
   from subscriptions s left join plans p on p.id = s.plan_id`;
 
 /** Whoever opens or settles a checkout of a subscription waits here for whoever does already. */
-async function lockSubscription(em: EntityManager, platformId: number, product: string) {
+async function lockSubscription(db: Db, platformId: number, product: string) {
   const [subscription] = await query(
-    em,
+    db,
     sql<{ id: number; status: SubscriptionStatus }>`
       select id, status from subscriptions where platform_id = ${platformId} and product = ${product} for update`,
   );

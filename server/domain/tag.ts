@@ -11,11 +11,11 @@ type TagRow = z.input<typeof Tag>;
 
 /** Creates a tag of the project, behind the others unless a place was sent. */
 export async function createTag(
-  { em, caller: { id, project } }: ProjectContext,
+  { db, caller: { id, project } }: ProjectContext,
   { name, color, icon, position }: TagCreate,
 ) {
   const [tag] = await query(
-    em,
+    db,
     sql<TagRow>`
       insert into tags (project_id, name, color, icon, created_by, position)
       values (${project.id}, ${name}, ${color ?? null}, ${icon ?? null}, ${id}, coalesce(${position ?? null}::int,
@@ -26,10 +26,10 @@ export async function createTag(
 }
 
 /** The tags of the project in their order. */
-export async function listTags({ em, caller: { project } }: ProjectContext, { cursor, limit }: Page) {
+export async function listTags({ db, caller: { project } }: ProjectContext, { cursor, limit }: Page) {
   const [position, id] = readCursor(cursor, 2) ?? [null, null];
   const found = await query(
-    em,
+    db,
     sql<TagRow>`
       select * from tags
       where project_id = ${project.id} and deleted_at is null and (${id}::int is null or (position, id) > (${position}::int, ${id}::int))
@@ -49,9 +49,9 @@ export async function updateTag(context: ProjectContext, { id, name, position, i
 export async function deleteTag(context: ProjectContext, { id }: { id: number }) {
   await findRow(context, 'tags', id);
 
-  await transact(context.em, async (em) => {
-    await lockProject(em, context.caller.project);
-    await deleteRow({ ...context, em }, 'tags', id);
-    await query(em, sql`update cards set tag_id = null, updated_at = now() where tag_id = ${id}`);
+  await transact(context.db, async (db) => {
+    await lockProject(db, context.caller.project);
+    await deleteRow({ ...context, db }, 'tags', id);
+    await query(db, sql`update cards set tag_id = null, updated_at = now() where tag_id = ${id}`);
   });
 }

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import type { ProjectOutcome, TemplateRun, TemplateRunList, TemplateRunReport } from '../../shared/master.ts';
 import type { Page } from '../../shared/paging.ts';
-import { type EntityManager, query, transact } from '../database/query.ts';
+import { type Db, query, transact } from '../database/query.ts';
 import { notFound, tooManyRequests } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
@@ -17,51 +17,51 @@ export type Applied = { projects_with_access: number; projects_skipped: number; 
  * deleted, is left alone. Returns what it did; the history keeps it.
  */
 export async function applyTemplate(
-  { em, caller, isEmbedded, isStopping }: SignedInContext,
+  { db, caller, isEmbedded, isStopping }: SignedInContext,
   template: Template,
 ): Promise<Applied> {
-  const run = await beginRun(em, caller.id, template);
+  const run = await beginRun(db, caller.id, template);
   try {
     let after: number | null = 0;
     while (after !== null) {
       if (isStopping()) throw tooManyRequests('The service is about to stop. Run this again: what is done stays.', 5);
-      after = await transact(em, (em) => applyToNextProjects(em, template, run, after!, isEmbedded));
+      after = await transact(db, (db) => applyToNextProjects(db, template, run, after!, isEmbedded));
       // The embedded database works in this very thread: give others the time for a request of theirs.
       if (isEmbedded) await setTimeout(PAUSE_MILLISECONDS);
     }
-    return await finishRun(em, run);
+    return await finishRun(db, run);
   } catch (error) {
     // Where the database is out of reach, the run is told to be interrupted by its lack of progress.
-    await interruptRuns(em, sql`id = ${run}`).catch(() => undefined);
+    await interruptRuns(db, sql`id = ${run}`).catch(() => undefined);
     throw error;
   }
 }
 
 /** The same within a transaction that is under way, for a template that is made in it. */
 export async function applyTemplateWithin(
-  em: EntityManager,
+  db: Db,
   { caller, isEmbedded }: SignedInContext,
   template: Template,
 ): Promise<Applied> {
-  const run = await beginRun(em, caller.id, template);
+  const run = await beginRun(db, caller.id, template);
   let after: number | null = 0;
-  while (after !== null) after = await applyToNextProjects(em, template, run, after, isEmbedded);
-  return finishRun(em, run);
+  while (after !== null) after = await applyToNextProjects(db, template, run, after, isEmbedded);
+  return finishRun(db, run);
 }
 
 /** What `applyTemplate` would do to each project; nothing changes. */
-export async function previewTemplate({ em }: SignedInContext, template: Template, { cursor, limit }: Page) {
+export async function previewTemplate({ db }: SignedInContext, template: Template, { cursor, limit }: Page) {
   const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query<z.input<typeof ProjectOutcome>>(em, previewStatement(template, after!, limit + 1));
+  const found = await query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after!, limit + 1));
   const { rows: projects, next_cursor } = toPage(found, limit, ({ project_id }) => [project_id]);
   return { projects, next_cursor };
 }
 
 /** Who synced or pushed what, newest first. */
-export async function listTemplateRuns({ em }: SignedInContext, { board_id, cursor, limit }: TemplateRunList) {
+export async function listTemplateRuns({ db }: SignedInContext, { board_id, cursor, limit }: TemplateRunList) {
   const [before] = readCursor(cursor, 1) ?? [null];
   const found = await query(
-    em,
+    db,
     sql<z.input<typeof TemplateRun>>`
       select r.id, r.kind, r.board_id, r.card_id, r.user_id, r.started_at, r.finished_at, ${INTERRUPTED_AT} as interrupted_at,
         r.projects_with_access, r.projects_skipped, r.projects_changed, r.cards_added, r.cards_updated, b.title as board_title, c.title as card_title, u.name as user_name
@@ -76,15 +76,15 @@ export async function listTemplateRuns({ em }: SignedInContext, { board_id, curs
 
 /** What a run did to each project. */
 export async function reportTemplateRun(
-  { em }: SignedInContext,
+  { db }: SignedInContext,
   { id, outcome = null, cursor, limit }: TemplateRunReport,
 ) {
-  const [run] = await query(em, sql`select id from template_runs where id = ${id}`);
+  const [run] = await query(db, sql`select id from template_runs where id = ${id}`);
   if (!run) throw notFound('There is no such run.');
 
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<z.input<typeof ProjectOutcome>>`
       select o.*, p.name as project_name from template_outcomes o join projects p on p.id = o.project_id
       where o.run_id = ${id} and o.project_id > ${after} and (${outcome}::text is null or o.outcome = ${outcome})
@@ -95,23 +95,23 @@ export async function reportTemplateRun(
 }
 
 /** Whoever changes a master board, or brings it to projects, waits here for whoever does already. */
-export async function lockTemplate(em: EntityManager, board_id: number): Promise<void> {
+export async function lockTemplate(db: Db, board_id: number): Promise<void> {
   // A queue of long syncs is no fault: wait for longer than a row is waited for elsewhere.
   // Compiling the statement would take longer than running it; and with tables that grow while they are written to, a plan
   // that reads them whole is soon a bad one, above all in the checks of references, which keep theirs.
   await query(
-    em,
+    db,
     sql`select set_config('lock_timeout', '120s', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
   );
-  await query(em, sql`select pg_advisory_xact_lock(${TEMPLATE_LOCKS}, ${board_id})`);
+  await query(db, sql`select pg_advisory_xact_lock(${TEMPLATE_LOCKS}, ${board_id})`);
 }
 
 /** Tells these locks from others that have a number for a name. */
 const TEMPLATE_LOCKS = 1_414_352_972;
 
-async function beginRun(em: EntityManager, userId: number, { board_id, card }: Template): Promise<number> {
+async function beginRun(db: Db, userId: number, { board_id, card }: Template): Promise<number> {
   const [run] = await query(
-    em,
+    db,
     sql<{ id: number }>`
       insert into template_runs (kind, board_id, card_id, user_id)
       values (${card ? 'push' : 'sync'}, ${board_id}, ${card?.id ?? null}, ${userId}) returning id`,
@@ -127,19 +127,19 @@ const INTERRUPTED_AT = sql`coalesce(r.interrupted_at,
   case when r.finished_at is null and r.progressed_at < now() - interval '3 minutes' then r.progressed_at end)`;
 
 /** Marks runs that have not ended as interrupted, at their last progress. */
-async function interruptRuns(em: EntityManager, which: RawBuilder<unknown>): Promise<void> {
+async function interruptRuns(db: Db, which: RawBuilder<unknown>): Promise<void> {
   await query(
-    em,
+    db,
     sql`update template_runs set interrupted_at = progressed_at where ${which} and finished_at is null and interrupted_at is null`,
   );
 }
 
 /** On the embedded database, which one process has to itself: what runs at its start was left by one that is gone. */
-export const interruptAllRuns = (em: EntityManager) => interruptRuns(em, sql`true`);
+export const interruptAllRuns = (db: Db) => interruptRuns(db, sql`true`);
 
-async function finishRun(em: EntityManager, run: number): Promise<Applied> {
+async function finishRun(db: Db, run: number): Promise<Applied> {
   const [finished] = await query(
-    em,
+    db,
     sql<Applied>`
       update template_runs r set finished_at = now(), interrupted_at = null, projects_with_access = o.with_access, projects_skipped = o.skipped,
         projects_changed = o.changed, cards_added = o.cards_added, cards_updated = o.cards_updated
@@ -163,7 +163,7 @@ const PAUSE_MILLISECONDS = 10;
 
 /** Returns the last project that it came to, or null if there are no more. */
 async function applyToNextProjects(
-  em: EntityManager,
+  db: Db,
   template: Template,
   run: number,
   after: number,
@@ -173,17 +173,17 @@ async function applyToNextProjects(
   const projectsAtOnce = Math.max(1, Math.floor(rowsAtOnce / Math.max(1, template.cards)));
 
   // Before it waits for anything: one lock order prevents deadlocks.
-  await query(em, sql`update template_runs set progressed_at = now(), interrupted_at = null where id = ${run}`);
-  await lockTemplate(em, template.board_id);
+  await query(db, sql`update template_runs set progressed_at = now(), interrupted_at = null where id = ${run}`);
+  await lockTemplate(db, template.board_id);
   const projects = await query(
-    em,
+    db,
     sql<{ id: number }>`
       select id from projects where is_active and id > ${after} order by id limit ${projectsAtOnce} for no key update`,
   );
   if (projects.length === 0) return null;
 
   await query(
-    em,
+    db,
     copyStatement(
       template,
       run,

@@ -11,7 +11,7 @@ import type {
   VersionSubmit,
 } from '../../shared/theme.ts';
 import type { Provisioning } from '../context.ts';
-import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
+import { type Db, orRefuse, query, transact } from '../database/query.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
@@ -20,9 +20,9 @@ import { assignments } from './row.ts';
 type ThemeRow = z.input<typeof Theme>;
 type VersionRow = z.input<typeof ThemeVersion>;
 
-export async function createTheme({ em }: Provisioning, { platform_id, name }: ThemeCreate) {
+export async function createTheme({ db }: Provisioning, { platform_id, name }: ThemeCreate) {
   const inserted = query(
-    em,
+    db,
     sql<ThemeRow>`insert into themes (platform_id, name) values (${platform_id}, ${name}) returning *`,
   );
   const [theme] = await orRefuse(inserted, {
@@ -35,7 +35,7 @@ export async function createTheme({ em }: Provisioning, { platform_id, name }: T
 export async function listThemes(context: SignedInContext, { cursor, limit }: Page) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    context.em,
+    context.db,
     sql<ThemeRow>`select t.* from themes t where t.id > ${after} and ${isOwn(context)} order by t.id limit ${limit + 1}`,
   );
   const { rows: themes, next_cursor } = toPage(found, limit, ({ id }) => [id]);
@@ -48,7 +48,7 @@ export async function listVersions(
 ) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    context.em,
+    context.db,
     sql<VersionRow>`
       select v.* from theme_versions v join themes t on t.id = v.theme_id
       where v.id > ${after} and ${isOwn(context)}
@@ -62,12 +62,12 @@ export async function listVersions(
 
 /** Submits a version for review; one that was rejected may be submitted again. */
 export async function submitVersion(context: SignedInContext, { theme_id, version }: VersionSubmit) {
-  const [theme] = await query(context.em, sql<ThemeRow>`select * from themes where id = ${theme_id}`);
+  const [theme] = await query(context.db, sql<ThemeRow>`select * from themes where id = ${theme_id}`);
   if (!theme) throw notFound('There is no such theme.');
   mustOwn(context, theme.platform_id);
 
   const [submitted] = await query(
-    context.em,
+    context.db,
     sql<VersionRow>`
       insert into theme_versions (theme_id, version) values (${theme_id}, ${version})
       on conflict (theme_id, version) do update set approval_status = 'pending', updated_at = now()
@@ -107,8 +107,8 @@ export async function deprecateWithNotice(
   context: SignedInContext,
   { version_id, reason, replacement_version_id }: VersionDeprecate,
 ) {
-  return changeVersion(context, version_id, async (version, em) => {
-    if (replacement_version_id != null) await mustReplace(em, version, replacement_version_id);
+  return changeVersion(context, version_id, async (version, db) => {
+    if (replacement_version_id != null) await mustReplace(db, version, replacement_version_id);
     const notice = { deprecation_reason: reason, replacement_version_id };
     return version.theme_status === 'deprecated' ? notice : { ...deprecation(version), ...notice };
   });
@@ -137,32 +137,32 @@ async function review(context: SignedInContext, versionId: number, outcome: 'app
 }
 
 type Changes = { [Column in keyof VersionRow]?: VersionRow[Column] };
-type Decide = (version: VersionRow, em: EntityManager) => Changes | Promise<Changes>;
+type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
 
 /** Finds a version, holds it while its rule decides what changes, and answers it as it is then. */
 async function changeVersion(context: SignedInContext, id: number, decide: Decide): Promise<{ version: VersionRow }> {
-  return transact(context.em, async (em) => {
+  return transact(context.db, async (db) => {
     const [found] = await query(
-      em,
+      db,
       sql<VersionRow & { platform_id: number }>`
         select v.*, t.platform_id from theme_versions v join themes t on t.id = v.theme_id where v.id = ${id} for update of v`,
     );
     if (!found) throw notFound('There is no such theme version.');
     mustOwn(context, found.platform_id);
 
-    const changes = await decide(found, em);
+    const changes = await decide(found, db);
     if (Object.keys(changes).length === 0) return { version: found };
     const [version] = await query(
-      em,
+      db,
       sql<VersionRow>`update theme_versions set ${assignments(changes)} where id = ${id} returning *`,
     );
     return { version: version! };
   });
 }
 
-async function mustReplace(em: EntityManager, { id, theme_id }: VersionRow, replacementId: number): Promise<void> {
+async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: number): Promise<void> {
   const [replacement] = await query(
-    em,
+    db,
     sql`
       select from theme_versions
       where id = ${replacementId} and id <> ${id} and theme_id = ${theme_id} and theme_status = 'published' for share`,

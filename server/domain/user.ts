@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { z } from 'zod';
 import type { User, UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
 import type { Provisioning } from '../context.ts';
-import { type EntityManager, orRefuse, query, transact } from '../database/query.ts';
+import { type Db, orRefuse, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { refusePassword } from '../security/commonPasswords.ts';
 import { hashPassword } from '../security/passwords.ts';
@@ -23,11 +23,11 @@ const REFUSALS = {
   users_default_project_id_foreign: () => invalid({ default_project_id: 'names no project' }),
 };
 
-export async function createUser({ em, address }: Provisioning, { password, ...fields }: UserCreate) {
+export async function createUser({ db, address }: Provisioning, { password, ...fields }: UserCreate) {
   mustBeGoodPassword('password', password, fields);
   const user = { ...unlessNull(fields), password_hash: await hashPassword(password, address) };
   const inserted = query(
-    em,
+    db,
     sql<UserRow>`
       insert into users as u (${sql.join(Object.keys(user).map((column) => sql.ref(column)))})
       values (${sql.join(Object.values(user))}) returning ${USER_COLUMNS}`,
@@ -38,23 +38,23 @@ export async function createUser({ em, address }: Provisioning, { password, ...f
 
 /** Changes what was sent of a user. Whoever gets another password, or is deactivated, is signed out everywhere. */
 export async function updateUser(
-  { em, address }: Provisioning,
+  { db, address }: Provisioning,
   { id, password, language, default_project_id, ...fields }: UserUpdate,
 ) {
   const password_hash = password == null ? undefined : await hashPassword(password, address);
   const changes = { ...unlessNull(fields), language, default_project_id, password_hash };
 
-  return transact(em, async (em) => {
+  return transact(db, async (db) => {
     const updated = query(
-      em,
+      db,
       sql<UserRow>`update users as u set ${assignments(changes)} where u.id = ${id} returning ${USER_COLUMNS}`,
     );
     const [user] = await orRefuse(updated, REFUSALS);
     if (!user) throw unknownUser();
     if (password != null) mustBeGoodPassword('password', password, user);
-    if (password_hash !== undefined || fields.is_active === false) await endSessions(em, id);
+    if (password_hash !== undefined || fields.is_active === false) await endSessions(db, id);
     // Whoever guessed codes knew the old password.
-    if (password_hash !== undefined) await query(em, sql`update users set ${NO_FAILURES} where id = ${id}`);
+    if (password_hash !== undefined) await query(db, sql`update users set ${NO_FAILURES} where id = ${id}`);
     return { user };
   });
 }
@@ -66,10 +66,10 @@ export function mustBeGoodPassword(field: string, password: string, user: { emai
 }
 
 /** Users in the order in which they were created. */
-export async function listUsers({ em }: Provisioning, { search, cursor, limit }: UserList) {
+export async function listUsers({ db }: Provisioning, { search, cursor, limit }: UserList) {
   const [after] = readCursor(cursor, 1) ?? [0];
   const found = await query(
-    em,
+    db,
     sql<UserRow>`
       select ${USER_COLUMNS} from users u
       where u.id > ${after} and (${search ?? null}::text is null
@@ -81,40 +81,40 @@ export async function listUsers({ em }: Provisioning, { search, cursor, limit }:
 }
 
 /** Signs a user out everywhere. */
-export async function signOutUser({ em }: Provisioning, { id }: { id: number }): Promise<void> {
-  await mustExist(em, id);
-  await endSessions(em, id);
+export async function signOutUser({ db }: Provisioning, { id }: { id: number }): Promise<void> {
+  await mustExist(db, id);
+  await endSessions(db, id);
 }
 
 /** For a user who has lost the second factor and the recovery codes. */
-export async function dropSecondFactorOf({ em }: Provisioning, { id }: { id: number }): Promise<void> {
-  await mustExist(em, id);
-  await removeSecondFactor(em, id);
+export async function dropSecondFactorOf({ db }: Provisioning, { id }: { id: number }): Promise<void> {
+  await mustExist(db, id);
+  await removeSecondFactor(db, id);
 }
 
 /** Whatever stands on these sessions is over with the next request: tokens, and devices that are remembered. */
-export async function endSessions(em: EntityManager, userId: number): Promise<void> {
-  await query(em, sql`update sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null`);
+export async function endSessions(db: Db, userId: number): Promise<void> {
+  await query(db, sql`update sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null`);
 }
 
 /** Takes the second factor off an account. */
-export async function removeSecondFactor(em: EntityManager, userId: number): Promise<void> {
-  await transact(em, async (em) => {
+export async function removeSecondFactor(db: Db, userId: number): Promise<void> {
+  await transact(db, async (db) => {
     await query(
-      em,
+      db,
       sql`update users set totp_secret = null, totp_pending_secret = null, ${NO_FAILURES}, updated_at = now() where id = ${userId}`,
     );
-    await query(em, sql`delete from recovery_codes where user_id = ${userId}`);
-    await forgetDevices(em, userId);
+    await query(db, sql`delete from recovery_codes where user_id = ${userId}`);
+    await forgetDevices(db, userId);
   });
 }
 
 /** A device that was remembered for another second factor is asked for a code of the new one. */
-export async function forgetDevices(em: EntityManager, userId: number): Promise<void> {
-  await query(em, sql`update sessions set second_factor_at = null where user_id = ${userId}`);
+export async function forgetDevices(db: Db, userId: number): Promise<void> {
+  await query(db, sql`update sessions set second_factor_at = null where user_id = ${userId}`);
 }
 
-async function mustExist(em: EntityManager, id: number): Promise<void> {
-  const found = await query(em, sql`select from users where id = ${id}`);
+async function mustExist(db: Db, id: number): Promise<void> {
+  const found = await query(db, sql`select from users where id = ${id}`);
   if (found.length === 0) throw unknownUser();
 }

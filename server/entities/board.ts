@@ -19,7 +19,7 @@ export const Board = defineEntity({
     id: identity(),
     project_id: () => refersWithinTenant(Project, 'project_id'),
     platform_id: () => refersWithinTenant(Platform, 'platform_id'),
-    master_board_id: (): SelfReference => refersTo(Board, 'master_board_id').nullable(),
+    master_board_id: (): SelfReference<'master_board_id'> => refersTo(Board, 'master_board_id').nullable(),
     is_master: p.boolean().default(false),
     is_active: p.boolean().default(true),
     title: p.text(),

@@ -23,7 +23,7 @@ export const Card = defineEntity({
     id: identity(),
     project_id: () => refersWithinTenant(Project, 'project_id'),
     platform_id: () => refersWithinTenant(Platform, 'platform_id'),
-    master_card_id: (): SelfReference => refersTo(Card, 'master_card_id').nullable(),
+    master_card_id: (): SelfReference<'master_card_id'> => refersTo(Card, 'master_card_id').nullable(),
     group_id: () => refersTo(Group, 'group_id').nullable(),
     owner_id: () => refersWithinTenant(User, 'owner_id'),
     tag_id: () => refersWithinTenant(Tag, 'tag_id'),

@@ -2,22 +2,22 @@ import { type EntityName, p } from '@mikro-orm/core';
 
 /** Columns that many tables share. */
 
-export const identity = () => p.integer().primary().generated('by default as identity');
+export const identity = () => p.integer().primary().autoincrement().generated('by default as identity');
 
 /** A reference to a row that can't be removed while it is referred to; the property holds the id. */
 // biome-ignore lint/suspicious/noExplicitAny: tables refer to each other, and only the id of the target is used
-export const refersTo = (target: EntityName<any>, column: string) =>
+export const refersTo = <Column extends string>(target: EntityName<any>, column: Column) =>
   p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
 
 /**
  * A reference that is checked together with the project, by a constraint that entities can't say: see the migration that
  * keeps tenants apart. A check of its own would cost time with each of the many rows that a sync writes.
  */
-export const refersWithinTenant = (target: Parameters<typeof refersTo>[0], column: string) =>
+export const refersWithinTenant = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
   refersTo(target, column).nullable().createForeignKeyConstraint(false);
 
 /** The same within one table: its type must be written down, since the table's own is not known yet. */
-export type SelfReference = ReturnType<ReturnType<typeof refersTo>['nullable']>;
+export type SelfReference<Column extends string> = ReturnType<ReturnType<typeof refersTo<Column>>['nullable']>;
 
 export const moment = () => p.datetime(3);
 

@@ -12,7 +12,7 @@ export const Comment = defineEntity({
     project_id: () => refersTo(Project, 'project_id'),
     card_id: () => refersTo(Card, 'card_id'),
     user_id: () => refersTo(User, 'user_id'),
-    parent_comment_id: (): SelfReference => refersTo(Comment, 'parent_comment_id').nullable(),
+    parent_comment_id: (): SelfReference<'parent_comment_id'> => refersTo(Comment, 'parent_comment_id').nullable(),
     comment: p.text(),
     is_read: p.boolean().default(false),
     read_at: moment().nullable(),

@@ -20,7 +20,7 @@ export const Group = defineEntity({
     id: identity(),
     project_id: () => refersWithinTenant(Project, 'project_id'),
     platform_id: () => refersWithinTenant(Platform, 'platform_id'),
-    master_group_id: (): SelfReference => refersTo(Group, 'master_group_id').nullable(),
+    master_group_id: (): SelfReference<'master_group_id'> => refersTo(Group, 'master_group_id').nullable(),
     board_id: () => refersTo(Board, 'board_id'),
     is_master: p.boolean().default(false),
     is_active: p.boolean().default(true),

@@ -28,7 +28,8 @@ export const ThemeVersion = defineEntity({
     published_at: moment().nullable(),
     deprecated_at: moment().nullable(),
     deprecation_reason: p.text().nullable(),
-    replacement_version_id: (): SelfReference => refersTo(ThemeVersion, 'replacement_version_id').nullable(),
+    replacement_version_id: (): SelfReference<'replacement_version_id'> =>
+      refersTo(ThemeVersion, 'replacement_version_id').nullable(),
     ...created(),
   },
   checks: [

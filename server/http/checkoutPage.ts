@@ -29,7 +29,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
 
   const find = async (request: FastifyRequest) => {
     const { reference } = request.params as { reference: string };
-    return isReference(reference) ? viewCheckout(database.fork(), reference) : undefined;
+    return isReference(reference) ? viewCheckout(database.db, reference) : undefined;
   };
 
   scope.get('/:reference', async (request, reply) => {
@@ -51,7 +51,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
       if (checkout?.provider === 'test' && checkout.status === 'open') {
         const { reference } = checkout;
         const settlement = { reference, outcome, at: new Date() };
-        await settleCheckout({ em: database.fork(), payments, log: request.log }, settlement);
+        await settleCheckout({ db: database.db, payments, log: request.log }, settlement);
       }
       const { reference } = request.params as { reference: string };
       return reply.redirect(`../${isReference(reference) ? reference : ''}`, 303);

@@ -13,7 +13,7 @@ export async function health(
   /** However many ask at once, the database is asked once. */
   let asking: Promise<unknown> | undefined;
   const askDatabase = () => {
-    asking ??= query(database.fork(), brief(sql`select 1`)).finally(() => {
+    asking ??= query(database.db, brief(sql`select 1`)).finally(() => {
       asking = undefined;
     });
     return asking;

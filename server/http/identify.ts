@@ -38,7 +38,7 @@ export function identifyCallers(
 
     try {
       request.caller = await callerQueue.run(`session:${claims.sessionId}`, () =>
-        findCaller(database.fork(), claims, chosenProject(request)),
+        findCaller(database.db, claims, chosenProject(request)),
       );
     } catch (error) {
       admitCounted(await rateLimit.count(addressKey(request), calls));
@@ -72,7 +72,7 @@ const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request
 /** What a procedure of this request is given. */
 export function contextOf(request: FastifyRequest, { database, publicUrl, ...services }: Services): Context {
   return {
-    em: database.fork(),
+    db: database.db,
     isEmbedded: database.isEmbedded,
     log: request.log,
     tokens: services.tokens,

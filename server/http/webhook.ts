@@ -25,7 +25,7 @@ export async function paymentWebhook(
     const signature = headers['stripe-signature'];
     if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw badRequest('The notification is not signed.');
     const notice = await readNotification(body, signature);
-    const context = { em: database.fork(), payments, log };
+    const context = { db: database.db, payments, log };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);
     if (notice?.about === 'subscription') await changeStanding(context, notice);
     return { received: true };

@@ -81,49 +81,48 @@ async function open(settings: ReturnType<typeof readSettings>): Promise<Database
 }
 
 /** Projects, a superadmin, and a master board with its groups and cards; the board's id is 1. */
-async function fill({ fork }: Database, projects: number) {
-  const em = fork();
-  await query(em, sql`insert into platforms (name) values ('Bench')`);
+async function fill({ db }: Database, projects: number) {
+  await query(db, sql`insert into platforms (name) values ('Bench')`);
   await query(
-    em,
+    db,
     sql`insert into projects (platform_id, name) select 1, 'Project ' || n from generate_series(1, ${projects}::int) n`,
   );
   await query(
-    em,
+    db,
     sql`insert into users (name, email, password_hash, superadmin, default_project_id) values ('Bench', 'bench@example.test', 'x', true, 1)`,
   );
-  await query(em, sql`insert into sessions (user_id, expires_at) values (1, now() + interval '1 day')`);
-  await query(em, sql`insert into boards (is_master, title) values (true, 'Master')`);
+  await query(db, sql`insert into sessions (user_id, expires_at) values (1, now() + interval '1 day')`);
+  await query(db, sql`insert into boards (is_master, title) values (true, 'Master')`);
   await query(
-    em,
+    db,
     sql`insert into groups (is_master, board_id, title, position) select true, 1, 'Group ' || n, n from generate_series(1, ${GROUPS}::int) n`,
   );
   await query(
-    em,
+    db,
     sql`insert into cards (is_master, group_id, title, description, position, sort_order)
       select true, g, 'Card ' || n, repeat('Some text. ', 10), n, n from generate_series(1, ${GROUPS}::int) g, generate_series(1, ${CARDS_IN_GROUP}::int) n`,
   );
-  await query(em, sql`analyze`);
+  await query(db, sql`analyze`);
 }
 
 async function bareInsert(database: Database, projects: number): Promise<number> {
   await fill(database, projects);
-  const em = database.fork();
+  const db = database.db;
   await query(
-    em,
+    db,
     sql`insert into boards (project_id, platform_id, title, master_board_id) select id, 1, 'Master', 1 from projects`,
   );
   await query(
-    em,
+    db,
     sql`insert into groups (project_id, platform_id, board_id, title, master_group_id)
       select b.project_id, 1, b.id, g.title, g.id from boards b, groups g where not b.is_master and g.is_master`,
   );
   return milliseconds(() =>
-    transact(em, async (em) => {
+    transact(db, async (db) => {
       // With the same planning as a sync: without it the bare statement takes several times as long.
-      await query(em, sql`select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`);
+      await query(db, sql`select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`);
       await query(
-        em,
+        db,
         sql`insert into cards (project_id, platform_id, master_card_id, group_id, title, description, position, sort_order)
         select g.project_id, 1, c.id, g.id, c.title, c.description, c.position, c.sort_order
         from groups g join cards c on c.group_id = g.master_group_id and c.is_master where not g.is_master`,
@@ -139,7 +138,7 @@ async function measureSync(database: Database, projects: number, { isListing = t
   const services = await openServices(settings, database, SECRET, logger);
   const app = await buildApp({ ...services, logger, trustProxy: false, allowedOrigins: [], isStopping: () => false });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
-  const [session] = await query(database.fork(), sql<{ id: string }>`select id from sessions`);
+  const [session] = await query(database.db, sql<{ id: string }>`select id from sessions`);
   const client = createClient({ url, token: services.tokens.sign({ userId: 1, sessionId: session!.id }) });
 
   const before = memory();
@@ -159,11 +158,11 @@ async function measureSync(database: Database, projects: number, { isListing = t
   clearInterval(watch);
 
   const lastId = async () =>
-    (await query(database.fork(), sql<{ id: number }>`select last_value::int as id from cards_id_seq`))[0]!.id;
+    (await query(database.db, sql<{ id: number }>`select last_value::int as id from cards_id_seq`))[0]!.id;
   const idBefore = await lastId();
   const again = await milliseconds(() => client.masterBoards.sync.mutate({ board_id: 1 }));
   const [count] = await query(
-    database.fork(),
+    database.db,
     sql<{ count: number }>`select count(*)::int as count from cards where not is_master`,
   );
   if (count!.count !== projects * GROUPS * CARDS_IN_GROUP) throw new Error(`There are ${count!.count} copies.`);

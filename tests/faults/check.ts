@@ -10,7 +10,7 @@ import { CARDS_OF_MASTER_BOARD } from './world.ts';
 export async function findViolations(settings: Record<string, string>, sent: Sent[]): Promise<string[]> {
   const database = await connect(readSettings(settings));
   try {
-    const select = <Row>(statement: string) => query(database.fork(), sql.raw<Row>(statement));
+    const select = <Row>(statement: string) => query(database.db, sql.raw<Row>(statement));
     const cards = await select<StoredRow>(
       'select id, title as text, description, group_id as place, deleted_at from cards where not is_master and master_card_id is null',
     );

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
-import { type EntityManager, query } from '../../server/database/query.ts';
+import { type Db, query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
 
@@ -41,15 +41,15 @@ export async function makeWorld(settings: Record<string, string>): Promise<World
   const database = await connect(readSettings(settings));
   try {
     await migrate(database);
-    return await database.fork().transactional((em) => fill(em as EntityManager));
+    return await database.db.transaction().execute((db) => fill(db));
   } finally {
     await database.close();
   }
 }
 
-async function fill(em: EntityManager): Promise<World> {
+async function fill(db: Db): Promise<World> {
   const ids = async (statement: ReturnType<typeof sql>) =>
-    (await query(em, statement as ReturnType<typeof sql<{ id: number }>>)).map(({ id }) => id);
+    (await query(db, statement as ReturnType<typeof sql<{ id: number }>>)).map(({ id }) => id);
   const count = (amount: number) => sql`generate_series(1, ${sql.lit(amount)}) n`;
 
   const [platform] = await ids(sql`insert into platforms (name) values ('Load') returning id`);
@@ -61,7 +61,7 @@ async function fill(em: EntityManager): Promise<World> {
       from ${count(CLIENTS + 1)} returning id`,
   );
   const groups = await query(
-    em,
+    db,
     sql<{ id: number; board_id: number }>`
       insert into groups (project_id, platform_id, board_id, title)
       select ${project}, ${platform}, id, 'Group ' || n from boards, ${count(GROUPS)} returning id, board_id`,
@@ -69,21 +69,21 @@ async function fill(em: EntityManager): Promise<World> {
   const [sharedGroups, ...groupsOfClients] = boards.map((board) =>
     groups.filter(({ board_id }) => board_id === board).map(({ id }) => id),
   );
-  const tokensOfClients = await signIn(em, Array(CLIENTS).fill(project), 'member');
-  const [superadmin] = await signIn(em, [project!], 'owner');
-  await query(em, sql`update users set superadmin = true where id = (select max(id) from users)`);
+  const tokensOfClients = await signIn(db, Array(CLIENTS).fill(project), 'member');
+  const [superadmin] = await signIn(db, [project!], 'owner');
+  await query(db, sql`update users set superadmin = true where id = (select max(id) from users)`);
 
   const [pushed, ...masterBoards] = await ids(
     sql`insert into boards (is_master, title) select true, 'Master board ' || n from ${count(MASTER_BOARDS + 1)} returning id`,
   );
   const masterGroups = await query(
-    em,
+    db,
     sql<{ id: number; board_id: number }>`
       insert into groups (is_master, board_id, title) select true, b.id, 'Master group ' || n from boards b, ${count(2)}
       where b.is_master returning id, board_id`,
   );
   await query(
-    em,
+    db,
     sql`insert into cards (is_master, group_id, title) select true, g.id, 'Master card ' || n
       from groups g, ${count(CARDS_OF_MASTER_BOARD / 2)} where g.is_master and g.board_id <> ${pushed}`,
   );
@@ -94,14 +94,14 @@ async function fill(em: EntityManager): Promise<World> {
     superadmin: superadmin!,
     masterGroup: masterGroups.find(({ board_id }) => board_id === pushed)!.id,
     masterBoards,
-    owners: await addTrials(em),
+    owners: await addTrials(db),
   };
 }
 
 /** Each on a platform of its own; returns the tokens of their owners. */
-async function addTrials(em: EntityManager): Promise<string[]> {
+async function addTrials(db: Db): Promise<string[]> {
   const projects = await query(
-    em,
+    db,
     sql<{ id: number }>`
       with plan as (
         insert into plans (product, plan, period, price_cents) values ('load', 'pro', 'month', 1900), ('load', 'pro', 'year', 19000)
@@ -114,7 +114,7 @@ async function addTrials(em: EntityManager): Promise<string[]> {
       insert into projects (platform_id, name) select id, 'On trial' from platform returning id`,
   );
   return signIn(
-    em,
+    db,
     projects.map(({ id }) => id),
     'owner',
   );
@@ -123,9 +123,9 @@ async function addTrials(em: EntityManager): Promise<string[]> {
 const tokens = makeTokens([JWT_SECRET], 3600);
 
 /** A new user for each of the projects; returns their tokens. */
-async function signIn(em: EntityManager, projects: number[], role: string): Promise<string[]> {
+async function signIn(db: Db, projects: number[], role: string): Promise<string[]> {
   const sessions = await query(
-    em,
+    db,
     sql<{ id: string; user_id: number }>`
       with made as (
         insert into users (name, email, password_hash, default_project_id)

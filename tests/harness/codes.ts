@@ -1,8 +1,8 @@
 import { createGuardrails, generateSync } from 'otplib';
 import { afterEach, beforeEach, vi } from 'vitest';
-import { RecoveryCode } from '../../server/entities/user.ts';
+import { insertRows } from '../../server/database/query.ts';
 import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
-import { givenUser, type TestUser, testEm } from './world.ts';
+import { givenUser, type TestUser, testDb } from './world.ts';
 
 export const SECRET = 'JBSWY3DPEHPK3PXP';
 
@@ -28,9 +28,10 @@ export function holdTimeStep(): void {
 /** A user with a second factor and recovery codes. */
 export async function givenProtectedUser({ recoveryCodes = ['a-code', 'b-code', 'c-code'] } = {}): Promise<TestUser> {
   const user = await givenUser({ totp_secret: SECRET });
-  const em = await testEm();
-  await em.insertMany(
-    RecoveryCode,
+  const db = await testDb();
+  await insertRows(
+    db,
+    'recovery_codes',
     recoveryCodes.map((code) => ({ user_id: user.id, code_hash: hashRecoveryCode(code) })),
   );
   return user;

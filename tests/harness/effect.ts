@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { query } from '../../server/database/query.ts';
-import { testEm } from './world.ts';
+import { testDb } from './world.ts';
 
 type Row = Record<string, unknown>;
 
@@ -9,16 +9,16 @@ export type Written = { tables: Record<string, { rows: Row[]; count: number }>; 
 
 /** A moment to measure from: what is written later has a higher number. */
 export async function now(): Promise<number> {
-  const [found] = await query(await testEm(), sql<{ moment: number }>`select ${MOMENT} as moment`);
+  const [found] = await query(await testDb(), sql<{ moment: number }>`select ${MOMENT} as moment`);
   return found!.moment;
 }
 const MOMENT = sql`pg_current_xact_id()::text::float8`;
 
 /** Everything that was written since a moment, whoever wrote it: PostgreSQL keeps with each row which transaction did. */
 export async function writtenSince(moment: number): Promise<Written> {
-  const em = await testEm();
+  const db = await testDb();
   tables ??= await query(
-    em,
+    db,
     sql<{ name: string }>`
       select table_name as name from information_schema.tables
       where table_schema = 'public' and table_name <> 'mikro_orm_migrations' order by 1`,
@@ -30,7 +30,7 @@ export async function writtenSince(moment: number): Promise<Written> {
         where t.xmin::text::bigint > ${moment}))`,
   );
   const [found] = await query(
-    em,
+    db,
     sql<Written>`
       select json_build_object(${sql.join(parts)}) as tables, ${MOMENT} as moment`,
   );

@@ -71,7 +71,7 @@ export async function givenCopyOf(directory: string): Promise<string> {
 export async function readRows<Row>(settings: Record<string, string>, statement: RawBuilder<Row>): Promise<Row[]> {
   const database = await connect(readSettings(settings));
   try {
-    return await query(database.fork(), statement);
+    return await query(database.db, statement);
   } finally {
     await database.close();
   }

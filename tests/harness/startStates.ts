@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { ProjectTool } from '../../server/entities/platform.ts';
 import { exampleOf } from '../../server/http/example.ts';
 import { type Procedure, restProcedures } from '../../server/http/procedures.ts';
 import { inputSchemaOf } from './arbitrary.ts';
@@ -12,9 +11,9 @@ import {
   givenThemeVersion,
   givenTrial,
   givenUser,
+  insert,
   NOWHERE,
   PASSWORD,
-  testEm,
   type World,
 } from './world.ts';
 
@@ -87,7 +86,7 @@ async function givenFullBoard({ project }: World) {
 async function givenTemplate({ project }: World) {
   const is_master = true;
   const tool_key = randomUUID();
-  await (await testEm()).insert(ProjectTool, { project_id: project.id, tool_key });
+  await insert('project_tools', { project_id: project.id, tool_key });
   const board = await givenBoard(NOWHERE, { is_master, tool_key });
   const group = await givenGroup(NOWHERE, board, { is_master });
   const card = await givenCard(NOWHERE, { is_master, group_id: group });

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { query } from '../../server/database/query.ts';
 import { givenFakeStripe, NOW, type NotificationOptions } from './fakeStripe.ts';
 import { givenService, testDatabase } from './service.ts';
-import { givenTrial, givenWorld, stored, testEm } from './world.ts';
+import { givenTrial, givenWorld, stored, testDb } from './world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
 
@@ -25,7 +25,7 @@ export async function givenStripe() {
     });
   const checkout = async () => {
     const [row] = await query(
-      await testEm(),
+      await testDb(),
       sql<any>`select * from checkouts where subscription_id = ${id} order by id limit 1`,
     );
     return row;

@@ -18,7 +18,7 @@ beforeAll(async () => {
 beforeEach(() => rows(sql`truncate users, platforms, plans, boards restart identity cascade`));
 afterAll(() => database.close());
 
-const rows = <Row>(statement: ReturnType<typeof sql<Row>>) => query(database.fork(), statement);
+const rows = <Row>(statement: ReturnType<typeof sql<Row>>) => query(database.db, statement);
 const users = () => rows(sql<UserRow>`select * from users order by id`);
 
 const start = async (settings: Record<string, string>) => {

@@ -123,7 +123,7 @@ describe('the demo data', () => {
     await database?.close();
   });
 
-  const rows = (statement: string): Promise<any[]> => query(database.fork(), sql.raw<any>(statement));
+  const rows = (statement: string): Promise<any[]> => query(database.db, sql.raw<any>(statement));
 
   it.each([
     { id: 1, email: 'admin@demo.test', superadmin: true, superadmin_billing: true },
