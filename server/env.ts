@@ -81,6 +81,10 @@ const Settings = z
       .refine(isEncoded, { error: 'must have odd characters percent-encoded, as in %25 for %' })
       .optional(),
     DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
+    PREPARED_STATEMENTS: z
+      .enum(['on', 'off'], { error: 'must be on or off' })
+      .default('on')
+      .transform((value) => value === 'on'),
     DATA_DIR: notBlank.default('./data'),
     DEMO_DATA: z
       .enum(['on', 'off'], { error: 'must be on or off' })

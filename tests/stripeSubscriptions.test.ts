@@ -27,7 +27,7 @@ describe('a subscription that Stripe charges', () => {
     const ended = await subscription();
     for (const tell of [deleted, renewed, renewalFails, disputed]) await tell(20);
 
-    expect(ended).toMatchObject({ status: 'ended', plan_id: expect.any(Number), paid_at: expect.any(String) });
+    expect(ended).toMatchObject({ status: 'ended', plan_id: expect.any(Number), paid_at: expect.any(Date) });
     expect(await subscription()).toEqual(ended);
   });
 

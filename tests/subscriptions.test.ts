@@ -53,7 +53,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     const answer = await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
 
     expect(answer.body.data).toEqual({ checkout_url: expect.any(String), session_id: null, subscription_id: id });
-    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid', paid_at: expect.any(String) });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid', paid_at: expect.any(Date) });
     expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
   });
 
@@ -362,7 +362,7 @@ describe('the test checkout', () => {
 
     expect(paid.status).toBe(200);
     expect(await paid.text()).toContain('Thank you: it is paid');
-    expect(before).toMatchObject({ status: 'paid', plan_id: expect.any(Number), paid_at: expect.any(String) });
+    expect(before).toMatchObject({ status: 'paid', plan_id: expect.any(Number), paid_at: expect.any(Date) });
     expect(await stored('subscriptions', id)).toEqual(before);
     expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(400);
   });

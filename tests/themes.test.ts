@@ -24,7 +24,7 @@ describe('POST …/themes/versions/deprecate', () => {
     expect(await stored('theme_versions', version_id)).toMatchObject({
       theme_status: 'deprecated',
       approval_status: 'approved',
-      deprecated_at: expect.stringMatching(/^20/),
+      deprecated_at: expect.any(Date),
     });
   });
 

@@ -1,5 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import pg from 'pg';
+import { parseMoment, TIMESTAMPTZ } from './moment.ts';
+import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { BRIEF, PATIENT } from './query.ts';
 
 /** Above the server's own `statement_timeout`: only a server that has gone silent takes longer. */
@@ -14,22 +16,46 @@ const NO_ANSWER = 'the database did not answer in time';
 export const isSilence = ({ message }: Error) => message === NO_ANSWER || message === NO_CONNECTION;
 const NO_CONNECTION = 'Connection terminated due to connection timeout';
 
+/** What the pool gives each connection, beyond pg's own options. */
+export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
+
 /**
  * A connection that is given up when the server does not answer in time, for example after the network was lost: nothing
- * would ever end that wait otherwise. What waits on it fails, and the pool replaces it.
+ * would ever end that wait otherwise. What waits on it fails, and the pool replaces it. Statements with values are prepared.
  */
-export class BoundedClient extends pg.Client {
+export class DeckhandClient extends pg.Client {
   private isPatient = false;
+  private readonly isPreparing: boolean;
+
+  constructor(options: ClientOptions) {
+    super(options);
+    this.isPreparing = options.isPreparing;
+    this.setTypeParser(TIMESTAMPTZ, parseMoment);
+  }
 
   // biome-ignore lint/suspicious/noExplicitAny: the many forms of pg's own `query`
   override query(...parts: any[]): any {
-    const answer = (super.query as (...parts: unknown[]) => unknown).apply(this, parts);
-    const [statement] = parts;
-    if (typeof statement !== 'string' || !(answer instanceof Promise)) return answer;
+    const [text, values] = parts;
+    if (typeof text !== 'string' || typeof parts.at(-1) === 'function') return super.query(...(parts as [string]));
 
-    if (statement.startsWith(PATIENT)) this.isPatient = true;
-    if (statement === 'commit' || statement === 'rollback') this.isPatient = false;
-    return this.isPatient ? answer : this.unlessSilent(answer, statement.startsWith(BRIEF));
+    const answer = this.answer(text, values);
+    if (text.startsWith(PATIENT)) this.isPatient = true;
+    if (text === 'commit' || text === 'rollback') this.isPatient = false;
+    return this.isPatient ? answer : this.unlessSilent(answer, text.startsWith(BRIEF));
+  }
+
+  private async answer(text: string, values: unknown[] = []): Promise<unknown> {
+    const name = this.isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
+    if (name === undefined) return super.query(text, values);
+    try {
+      return await super.query({ name, text, values });
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      statementNames.forget(name);
+      // A transaction has failed with it, and is tried again by whoever runs it.
+      if (this.getTransactionStatus() !== 'I') throw error;
+      return super.query(text, values);
+    }
   }
 
   /** Ends the connection at once, without a word to the server. */
@@ -68,7 +94,7 @@ export function replaceLost(pool: pg.Pool): void {
 function dropIdleAfterSilence(pool: pg.Pool): void {
   const idle = new Set<unknown>();
   const dropIdle = () => {
-    for (const client of idle) (client as BoundedClient).drop();
+    for (const client of idle) (client as DeckhandClient).drop();
   };
   pool.on('release', (_error, client) => idle.add(client));
   pool.on('acquire', (client) => idle.delete(client));

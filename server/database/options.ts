@@ -5,9 +5,10 @@ import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import type { Settings } from '../env.ts';
 import { entities } from './entities.ts';
+import { parseMoment, TIMESTAMPTZ } from './moment.ts';
 
 /** Where the data is. */
-type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'DATA_DIR'>;
+type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
 
 /** What MikroORM needs to know: the driver for these settings, the tables and the migrations. */
 export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Options>> {
@@ -29,29 +30,36 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
 const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<Options>> => {
   const { PgliteDriver } = await import('@mikro-orm/pglite');
   if (DATA_DIR === IN_MEMORY)
-    return { driver: PgliteDriver, dbName: IN_MEMORY, driverOptions: await preparedCluster() };
+    return { driver: PgliteDriver, dbName: IN_MEMORY, driverOptions: await embeddedDriver({ isNew: true }) };
 
   // Optimizing the code of the database while it starts takes longer than it saves: put it off until it has run for a while.
   setFlagsFromString('--wasm-tiering-budget=1000000000');
   const dbName = embeddedDirectory(DATA_DIR);
-  return { driver: PgliteDriver, dbName, driverOptions: existsSync(dbName) ? {} : await preparedCluster() };
+  return { driver: PgliteDriver, dbName, driverOptions: await embeddedDriver({ isNew: !existsSync(dbName) }) };
 };
 
 export const embeddedDirectory = (dataDirectory: string) => join(resolve(dataDirectory), 'database');
 
-/** An empty cluster that PGlite's makers prepared: unpacking it takes a second, making one takes five. */
-async function preparedCluster(): Promise<() => object> {
+async function embeddedDriver({ isNew }: { isNew: boolean }): Promise<() => object> {
+  const parsers = { [TIMESTAMPTZ]: parseMoment };
+  if (!isNew) return () => ({ parsers });
+
+  // An empty cluster that PGlite's makers prepared: unpacking it takes a second, making one takes five.
   const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
   const loadDataDir = await dataDir();
   // As a function: the ORM copies what is given as an object, and a file can't be copied so.
-  return () => ({ loadDataDir });
+  return () => ({ parsers, loadDataDir });
 }
 
 /** A `DATA_DIR` that keeps nothing, for tests. */
 export const IN_MEMORY = 'memory://';
 
-const serverOptions = async ({ DATABASE_URL, DATABASE_POOL_SIZE }: DatabaseSettings): Promise<Partial<Options>> => {
-  const [{ PostgreSqlDriver }, { BoundedClient, replaceLost }] = await Promise.all([
+const serverOptions = async ({
+  DATABASE_URL,
+  DATABASE_POOL_SIZE,
+  PREPARED_STATEMENTS,
+}: DatabaseSettings): Promise<Partial<Options>> => {
+  const [{ PostgreSqlDriver }, { DeckhandClient, replaceLost }] = await Promise.all([
     import('@mikro-orm/postgresql'),
     import('./client.ts'),
   ]);
@@ -64,7 +72,8 @@ const serverOptions = async ({ DATABASE_URL, DATABASE_POOL_SIZE }: DatabaseSetti
       connectionString: DATABASE_URL,
       application_name: 'deckhand',
       keepAlive: true,
-      Client: BoundedClient,
+      Client: DeckhandClient,
+      isPreparing: PREPARED_STATEMENTS,
       onPoolCreated: replaceLost,
       // The pool would wait for ever by default.
       connectionTimeoutMillis: 2_000,

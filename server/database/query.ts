@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { isStalePlan } from './preparedStatements.ts';
 import type { NewRow, TableName, Tables } from './tables.ts';
 
 /** The database, or a transaction in it. */
@@ -30,12 +31,13 @@ export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>
     try {
       return await db.transaction().execute(work);
     } catch (error) {
-      if (attempt === 3 || !RETRIED.has((error as { code?: string }).code ?? '')) throw error;
+      if (attempt === 3 || !isRetried(error)) throw error;
     }
   }
 }
-/** Deadlock, serialization failure. */
-const RETRIED = new Set(['40P01', '40001']);
+/** Deadlock, serialization failure, or a migration that changed a table since its statements were prepared. */
+const isRetried = (error: unknown) =>
+  ['40P01', '40001'].includes((error as { code?: string }).code ?? '') || isStalePlan(error);
 
 /** Says what a constraint of the database stands for: `orRefuse(work, { users_email_unique: () => invalid(…) })`. */
 export async function orRefuse<Result>(work: Promise<Result>, refusals: Record<string, () => Error>): Promise<Result> {
