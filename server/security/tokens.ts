@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { z } from 'zod';
 
@@ -19,8 +19,10 @@ const AUDIENCE = 'deckhand-api';
 
 /** Signs with the first secret and accepts all of them, so that secrets can be exchanged without signing anybody out. */
 export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: number): Tokens {
-  const keys = new Map(secrets.map((secret) => [keyId(secret), secret]));
-  const [current] = secrets;
+  // As key objects: a text would be tried as a public key first, with every token.
+  const keys = new Map<string, KeyObject>(secrets.map((secret) => [keyId(secret), createSecretKey(secret, 'utf8')]));
+  const [current] = keys;
+  const [currentId, currentKey] = current!;
 
   const readWith = (ignoreExpiration: boolean) => (token: string) => {
     try {
@@ -37,9 +39,9 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
   return {
     lifetimeSeconds,
     sign: ({ userId, sessionId }) =>
-      jwt.sign({}, current, {
+      jwt.sign({}, currentKey, {
         algorithm: ALGORITHM,
-        keyid: keyId(current),
+        keyid: currentId,
         issuer: ISSUER,
         audience: AUDIENCE,
         subject: String(userId),
