@@ -26,14 +26,22 @@ export async function startService(
   settings: Record<string, string>,
   program: 'node' | 'npm' = 'node',
 ): Promise<StartedService> {
-  const { child, output, ended } =
-    program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/main.ts'], settings);
+  return untilListening(
+    program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/main.ts'], settings),
+  );
+}
+
+/** Starts another program of ours that says where it listens. */
+export const startProgram = (command: [string, ...string[]], settings: Record<string, string>) =>
+  untilListening(launch(command, settings));
+
+async function untilListening({ child, output, ended }: ReturnType<typeof launch>): Promise<StartedService> {
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout!.on('data', () => {
-      const address = /^Deckhand listens on (\S+)$/m.exec(output.stdout)?.[1];
+      const address = / listens on (\S+)$/m.exec(output.stdout)?.[1];
       if (address) resolve(address);
     });
-    ended.then((end) => reject(new Error(`The service ended before it listened: ${JSON.stringify(end)}`)));
+    ended.then((end) => reject(new Error(`It ended before it listened: ${JSON.stringify(end)}`)));
   });
 
   return {

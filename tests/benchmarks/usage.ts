@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import pg from 'pg';
+
+const MILLISECONDS_PER_TICK = 10;
+
+/** The CPU time that a process has used, all of its threads together; 0 of one that is gone. */
+export function cpuMilliseconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name of the process stands in brackets, and may hold spaces.
+    const [userTicks, systemTicks] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13);
+    return (Number(userTicks) + Number(systemTicks)) * MILLISECONDS_PER_TICK;
+  } catch {
+    return 0;
+  }
+}
+
+export function residentMegabytes(pid: number): number {
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) / 1024;
+}
+
+export type DatabaseUsage = {
+  /** The CPU time of the server's processes that serve this database; undefined where the server is on another machine. */
+  cpuMilliseconds: () => Promise<number | undefined>;
+  version: string;
+  close: () => Promise<void>;
+};
+
+/** Watches the processes of PostgreSQL that work for one database, so that the work of others on the server does not count. */
+export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage> {
+  const client = new pg.Client(databaseUrl);
+  // When a run fails, the database is removed under it; what failed is told then, not this.
+  client.on('error', () => undefined);
+  await client.connect();
+  const isLocal = /^(127\.|localhost$|::1$|\[::1\]$|$)/.test(new URL(databaseUrl).hostname);
+  const lastSeen = new Map<number, number>();
+  const { rows } = await client.query("select current_setting('server_version') as version");
+  return {
+    version: rows[0].version,
+    cpuMilliseconds: async () => {
+      if (!isLocal) return undefined;
+      const { rows } = await client.query(
+        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      );
+      for (const { pid } of rows) lastSeen.set(pid, Math.max(lastSeen.get(pid) ?? 0, cpuMilliseconds(pid)));
+      return [...lastSeen.values()].reduce((sum, each) => sum + each, 0);
+    },
+    close: () => client.end(),
+  };
+}

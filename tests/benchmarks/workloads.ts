@@ -1,0 +1,86 @@
+import superjson from 'superjson';
+import type { LoadRequest } from './load.ts';
+import type { Tenants } from './tenants.ts';
+
+export type Surface = 'floor' | 'REST' | 'RPC' | 'RPC × 10';
+
+/** What is called, by many at once. */
+export type Workload = {
+  name: string;
+  status: number;
+  surfaces: Surface[];
+  requests: (surface: Surface, tenants: Tenants) => LoadRequest[];
+};
+
+const OPERATIONS = '/services/operations/v1/operations';
+const BATCH = 10;
+/** More at once, and the service tells some of them to come back: passwords are checked two at a time. */
+const SIGNING_IN = 8;
+const ALL: Surface[] = ['floor', 'REST', 'RPC'];
+
+export const callsIn = (surface: Surface) => (surface === 'RPC × 10' ? BATCH : 1);
+
+export const WORKLOADS: Workload[] = [
+  {
+    name: 'boards/list',
+    status: 200,
+    surfaces: [...ALL, 'RPC × 10'],
+    requests: (surface, { readers }) =>
+      readers.map(({ token }) => ({ token, ...call(surface, `${OPERATIONS}/boards/list`, 'boards.list', {}) })),
+  },
+  {
+    name: 'boards/get',
+    status: 200,
+    surfaces: ALL,
+    requests: (surface, { readers }) =>
+      readers.map(({ token }) => ({ token, ...call(surface, `${OPERATIONS}/boards/get`, 'boards.get', { id: 2 }) })),
+  },
+  {
+    name: 'cards/create',
+    status: 201,
+    surfaces: ALL,
+    requests: (surface, { writers }) =>
+      writers.map(({ token, group_id }) => ({
+        token,
+        ...call(surface, `${OPERATIONS}/cards/create`, 'cards.create', {
+          title: 'Write the launch post',
+          group_id,
+          priority: 'high',
+          due_date: '2030-01-31T09:30:00.000Z',
+        }),
+      })),
+  },
+  {
+    name: 'comments/create',
+    status: 201,
+    surfaces: ALL,
+    requests: (surface, { writers }) =>
+      writers.map(({ token, card_id }) => ({
+        token,
+        ...call(surface, `${OPERATIONS}/comments/create`, 'comments.create', {
+          card_id,
+          comment: 'A first draft is ready. Who reads it?',
+        }),
+      })),
+  },
+  {
+    name: 'authenticate',
+    status: 200,
+    surfaces: ALL,
+    requests: (surface, { readers }) =>
+      readers
+        .slice(0, SIGNING_IN)
+        .map(({ email }) =>
+          call(surface, '/v1/authenticate', 'auth.authenticate', { email, password: 'demo-password' }),
+        ),
+  },
+];
+
+function call(surface: Surface, path: string, procedure: string, input: object): LoadRequest {
+  if (surface === 'floor' || surface === 'REST') return { path: `/api${path}`, body: JSON.stringify(input) };
+
+  const sent = superjson.serialize(input);
+  if (surface === 'RPC') return { path: `/trpc/${procedure}`, body: JSON.stringify(sent) };
+  const path_ = `/trpc/${Array(BATCH).fill(procedure).join()}?batch=1`;
+  return { path: path_, body: JSON.stringify({ ...Array(BATCH).fill(sent) }) };
+}
