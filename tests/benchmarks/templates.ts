@@ -12,7 +12,7 @@ import { openServices } from '../../server/services.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 /**
- * What the templates must keep to, measured: `npm run bench`, or `npm run bench -- embedded` without a server. Prints a line
+ * What the templates must keep to, measured: `npm run bench:templates`, or `npm run bench:templates -- embedded` without a server. Prints a line
  * for each figure, with what it may be at most.
  */
 

@@ -3,7 +3,7 @@ import { type Load, load } from './load.ts';
 import { median, percent, precise, type Table, whole } from './table.ts';
 import type { Tenants } from './tenants.ts';
 import { cpuMilliseconds, type DatabaseUsage } from './usage.ts';
-import { callsIn, type Surface, type Workload } from './workloads.ts';
+import { callsIn, type Surface, statusOf, type Workload } from './workloads.ts';
 
 export type Stage = { floor: StartedService; service: StartedService; usage: DatabaseUsage; tenants: Tenants };
 export type Length = { rounds: number; seconds: number };
@@ -33,8 +33,8 @@ async function measureRound(stage: Stage, workload: Workload, measured: Measured
   measured.databaseMilliseconds += (await stage.usage.cpuMilliseconds())! - databaseBefore!;
 }
 
-const send = (stage: Stage, { requests, status }: Workload, surface: Surface, seconds: number) =>
-  load(programOf(stage, surface).url, requests(surface, stage.tenants), status, seconds);
+const send = (stage: Stage, workload: Workload, surface: Surface, seconds: number) =>
+  load(programOf(stage, surface).url, workload.requests(surface, stage.tenants), statusOf(workload, surface), seconds);
 
 const programOf = ({ floor, service }: Stage, surface: Surface) => (surface === 'floor' ? floor : service);
 
