@@ -1,0 +1,154 @@
+import { request } from 'node:http';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { startFloor } from './benchmarks/floor.ts';
+import { databaseUrl, TEST_SECRET, testDatabase, testService } from './harness/service.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenGroup,
+  givenTag,
+  givenWorld,
+  PASSWORD,
+  testEm,
+  type World,
+} from './harness/world.ts';
+
+const OPERATIONS = '/api/services/operations/v1/operations';
+const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\b\f\n\r\t\u0001\u001f\u007f\u2028 </script>';
+
+describe.skipIf(!databaseUrl)('what requests are measured against', () => {
+  let floor: Awaited<ReturnType<typeof startFloor>>;
+  let world: World;
+  let places: { board: number; group: number; card: number; tag: number };
+  beforeAll(async () => {
+    await testDatabase();
+    floor = await startFloor(databaseUrl!, TEST_SECRET);
+    world = await givenWorld();
+    places = await givenPlaces(world);
+  });
+  afterAll(() => floor.close());
+
+  it('answers boards/list byte for byte like the service', async () => {
+    for (const input of [{}, { tool_key: 'seo' }, { tool_key: 'nobody-has-this' }]) {
+      const [expected, answer] = await askBoth(`${OPERATIONS}/boards/list`, input);
+
+      expect(expected.status).toBe(200);
+      expect(answer).toEqual(expected);
+    }
+  });
+
+  it('answers boards/get alike', async () => {
+    const [expected, answer] = await askBoth(`${OPERATIONS}/boards/get`, { id: places.board });
+
+    expect(expected.status).toBe(200);
+    expect(answer).toEqual(expected);
+  });
+
+  it('answers boards/get of an empty board alike', async () => {
+    const [expected, answer] = await askBoth(`${OPERATIONS}/boards/get`, { id: await givenBoard(world.project) });
+
+    expect(expected.status).toBe(200);
+    expect(answer).toEqual(expected);
+  });
+
+  it('answers cards/create alike, but for ids and moments', async () => {
+    const { group, tag } = places;
+    const full = {
+      group_id: group,
+      tag_id: tag,
+      owner_id: world.users.member.id,
+      status: 'to_check',
+      priority: 'high',
+    };
+    for (const more of [{}, { ...full, due_date: '2020-02-29T12:00:00.123Z' }]) {
+      const [expected, answer] = await askBoth(`${OPERATIONS}/cards/create`, { title: ODD_TEXT, ...more });
+
+      expect(expected.status).toBe(201);
+      expect(generalized(answer)).toEqual(generalized(expected));
+    }
+  });
+
+  it('answers comments/create alike, but for ids and moments', async () => {
+    const [expected, answer] = await askBoth(`${OPERATIONS}/comments/create`, {
+      card_id: places.card,
+      comment: ODD_TEXT,
+    });
+
+    expect(expected.status).toBe(201);
+    expect(generalized(answer)).toEqual(generalized(expected));
+  });
+
+  it('answers authenticate alike, but for the token', async () => {
+    const { email } = world.users.member;
+    const [expected, answer] = await askBoth('/api/v1/authenticate', { email, password: PASSWORD });
+
+    expect(expected.status).toBe(200);
+    expect(generalized(answer)).toEqual(generalized(expected));
+  });
+
+  it('checks the token, the project and the role as well', async () => {
+    const path = `${OPERATIONS}/boards/get`;
+
+    expect((await ask(floor.url, path, {}, undefined)).status).toBe(401);
+    expect((await ask(floor.url, path, { id: places.board }, world.asOutsider.token)).status).toBe(403);
+    expect((await ask(floor.url, `${OPERATIONS}/cards/create`, { title: 'x' }, world.asViewer.token)).status).toBe(403);
+  });
+
+  async function askBoth(path: string, input: object) {
+    const { url } = await testService();
+    const { token } = world.asMember;
+    return [await ask(url, path, input, token), await ask(floor.url, path, input, token)] as const;
+  }
+});
+
+/** Texts that have to be escaped, moments with microseconds, a card that the caller dismissed, and what is deleted. */
+async function givenPlaces({ project, users }: World) {
+  const board = await givenBoard(project, { title: ODD_TEXT, description: ODD_TEXT, tool_key: 'seo', position: 2 });
+  await givenBoard(project, { position: 1 });
+  await givenBoard(project, { deleted_at: new Date() });
+  const group = await givenGroup(project, board, { title: ODD_TEXT, description: ODD_TEXT, position: 2 });
+  await givenGroup(project, board, { position: 1 });
+  await givenGroup(project, board, { deleted_at: new Date() });
+  const card = await givenCard(project, {
+    group_id: group,
+    title: ODD_TEXT,
+    description: ODD_TEXT,
+    short_description: ODD_TEXT,
+    due_date: new Date('2020-02-29T12:00:00.123Z'),
+    snoozed_until: new Date('0099-01-01T00:00:00Z'),
+    position: 2,
+  });
+  await givenCard(project, { group_id: group, position: 1, tour_key: 'welcome' });
+  await givenCard(project, { group_id: group, deleted_at: new Date() });
+  const dismissed = await givenCard(project, { group_id: group, tour_key: 'welcome' });
+  const em = await testEm();
+  await query(em, sql`insert into tour_dismissals (user_id, card_id) values (${users.member.id}, ${dismissed})`);
+  await query(em, sql`update cards set updated_at = '2026-01-31T23:59:59.999999Z' where id = ${card}`);
+  return { board, group, card, tag: await givenTag(project) };
+}
+
+type RawAnswer = { status: number; type: string | undefined; text: string };
+
+function ask(url: string, path: string, input: object, token: string | undefined): Promise<RawAnswer> {
+  const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+  return new Promise((resolve, reject) => {
+    const call = request(url + path, { method: 'POST', headers }, async (response) => {
+      const parts = await response.toArray();
+      const type = response.headers['content-type'];
+      resolve({ status: response.statusCode!, type, text: Buffer.concat(parts).toString() });
+    });
+    call.on('error', reject).end(JSON.stringify(input));
+  });
+}
+
+/** Without what is new in every row: ids, places, moments, tokens. */
+const generalized = ({ text, ...answer }: RawAnswer) => ({
+  ...answer,
+  text: text
+    .replace(/"(id|position|sort_order)":\d+/g, '"$1":0')
+    .replace(/"(created_at|updated_at)":"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z"/g, '"$1":"now"')
+    .replace(/"unique_identifier":"[\da-f-]{36}"/, '"unique_identifier":"uuid"')
+    .replace(/"token":"[\w.-]+"/, '"token":"jwt"'),
+});
