@@ -37,13 +37,6 @@ const t = initTRPC
 
 export const { router, mergeRouters } = t;
 
-/** Of a batch, the calls beyond the limit are refused one by one. */
-const limited = t.procedure.use(({ ctx, batchIndex, next }) => {
-  if (batchIndex >= ctx.callsAllowed)
-    throw tooManyRequests('Too many requests. Try again later.', ctx.retryAfterSeconds);
-  return next();
-});
-
 /** The ladder: each step says who may call, and what is then known about the caller. */
 export const anyoneProcedure = admitting<Caller | undefined>('anyone');
 export const signedInProcedure = admitting<Caller>('signedIn');
@@ -54,12 +47,15 @@ export const billingProcedure = admitting<ProjectCaller>('billing');
 export const superadminProcedure = admitting<Caller>('superadmin');
 
 function admitting<Admitted extends Caller | undefined>(access: Access) {
-  return limited.meta({ access }).use(async ({ ctx, getRawInput, next }) => {
+  return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next }) => {
+    // Of a batch, the calls beyond the limit are refused one by one.
+    if (batchIndex >= ctx.callsAllowed)
+      throw tooManyRequests('Too many requests. Try again later.', ctx.retryAfterSeconds);
     admit(ctx.caller, access);
     mustBeReadable(await getRawInput());
     const proceed = async () => {
       ctx.answerRoom?.mustBeLeft();
-      const result = await next({ ctx: { ...ctx, caller: ctx.caller as Admitted } });
+      const result = await next(SAME as { ctx: { caller: Admitted } });
       if (result.ok) ctx.answerRoom?.take(result.data);
       return result;
     };
@@ -68,6 +64,9 @@ function admitting<Admitted extends Caller | undefined>(access: Access) {
     return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000 });
   });
 }
+
+/** The context goes on as it is, with more known of its caller; tRPC copies one that is given. */
+const SAME: unknown = undefined;
 
 function inProject(role: Role) {
   return admitting<ProjectCaller>(role);

@@ -11,7 +11,7 @@ import {
   givenTag,
   givenWorld,
   PASSWORD,
-  testEm,
+  testDb,
   type World,
 } from './harness/world.ts';
 
@@ -123,7 +123,7 @@ async function givenPlaces({ project, users }: World) {
   await givenCard(project, { group_id: group, position: 1, tour_key: 'welcome' });
   await givenCard(project, { group_id: group, deleted_at: new Date() });
   const dismissed = await givenCard(project, { group_id: group, tour_key: 'welcome' });
-  const em = await testEm();
+  const em = await testDb();
   await query(em, sql`insert into tour_dismissals (user_id, card_id) values (${users.member.id}, ${dismissed})`);
   await query(em, sql`update cards set updated_at = '2026-01-31T23:59:59.999999Z' where id = ${card}`);
   return { board, group, card, tag: await givenTag(project) };

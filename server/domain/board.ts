@@ -1,23 +1,21 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type {
-  Board,
-  BoardCreate,
-  BoardList,
-  BoardReorder,
-  BoardUpdate,
-  FullBoard,
+import {
+  type Board,
+  type BoardCreate,
+  type BoardList,
+  type BoardReorder,
+  type BoardUpdate,
   ListedBoard,
 } from '../../shared/board.ts';
 import { MOST_PLACED } from '../../shared/fields.ts';
+import { prepared } from '../database/prepared.ts';
 import { behind, query, transact } from '../database/query.ts';
 import { badRequest } from '../errors.ts';
-import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 import type { ProjectContext } from '../trpc.ts';
 import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
-import { DERIVED } from './card.ts';
 import { placeRows } from './place.ts';
-import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
+import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
 
 type BoardRow = z.input<typeof Board>;
 
@@ -29,49 +27,27 @@ export const COUNTS = sql`
 
 /** The boards of the project in their order, with how much is in them. */
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
-  const boards = await query(
-    db,
-    wholeAnswer(
-      sql<z.input<typeof ListedBoard>>`
+  const found = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
+  mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
+  return { boards: found.map(({ is_too_large, ...board }) => board) };
+}
+
+const LISTED = sql.join(Object.keys(ListedBoard.shape).map((column) => sql.ref(column)));
+
+const selectBoards = prepared<
+  { project_id: number; tool_key: string | null },
+  z.output<typeof ListedBoard> & { is_too_large: boolean }
+>(
+  (value) => sql`
+    select ${LISTED}, is_too_large from (${wholeAnswer(
+      sql`
         select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
         from boards b
-        where b.project_id = ${caller.project.id} and b.deleted_at is null
-          and (${tool_key ?? null}::text is null or b.tool_key = ${tool_key ?? null})`,
+        where b.project_id = ${value('project_id')} and b.deleted_at is null
+          and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
       ['position', 'id'],
-    ),
-  );
-  mustFitAnswer(boards[0], 'The boards are too large for one answer. List those of one tool_key.');
-  return { boards };
-}
-
-/** A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL puts it together, unless it is too large. */
-export async function getBoard({ db, caller }: ProjectContext, { id }: { id: number }) {
-  const [board] = await query(
-    db,
-    sql<z.input<typeof FullBoard> & { project_id: number; is_too_large: boolean }>`
-      select b.*, size.is_too_large, case when b.project_id = ${caller.project.id} and not size.is_too_large then coalesce((
-        select json_agg(g order by g.position, g.id) from (
-          select g.*, coalesce((
-            select json_agg(c order by c.position, c.id) from (
-              select c.*, ${DERIVED} from cards c
-              where c.group_id = g.id and c.deleted_at is null and (c.tour_key is null or not exists (
-                select from tour_dismissals d where d.card_id = c.id and d.user_id = ${caller.id}))
-            ) c), '[]') as cards
-          from groups g where g.board_id = b.id and g.deleted_at is null
-        ) g), '[]') end as groups
-      from boards b cross join lateral (
-        select coalesce(sum(${bytesOf('groups', 'g')} + (
-          select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and c.deleted_at is null)), 0)
-          > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large
-        from groups g where g.board_id = b.id and g.deleted_at is null
-      ) as size
-      where b.id = ${id} and b.project_id is not null and b.deleted_at is null`,
-  );
-  mustBeFound(caller.project, 'boards', board);
-  mustFitAnswer(board, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
-
-  return { board: board! };
-}
+    )}) as list`,
+);
 
 /**
  * Creates a board in the project, behind the others unless a place was sent. Those who create at the same moment may end a

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { ROLES, type Role } from '../../shared/user.ts';
-import { brief, type Db, query } from '../database/query.ts';
+import { prepared } from '../database/prepared.ts';
+import { brief, type Db } from '../database/query.ts';
+import type { Row } from '../database/tables.ts';
 import { forbidden, unauthorized } from '../errors.ts';
 import type { Claims } from '../security/tokens.ts';
 
@@ -31,34 +33,36 @@ export async function findCaller(
   { userId, sessionId }: Claims,
   chosenProjectId: number | undefined,
 ): Promise<Caller | undefined> {
-  const [found] = await query(
-    db,
-    brief(sql<FoundCaller>`
-      select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
-      from sessions s
-      join users u on u.id = s.user_id and u.is_active
-      left join projects p on p.is_active and p.id = coalesce(${chosenProjectId ?? null}::int, ${DEFAULT_PROJECT})
-      left join members m on m.project_id = p.id and m.user_id = u.id
-      where s.id = ${sessionId}::uuid and s.user_id = ${userId} and s.revoked_at is null and s.expires_at > now()`),
-  );
+  const [found] = await selectCaller(db, { userId, sessionId, chosenProjectId: chosenProjectId ?? null });
   if (!found) return undefined;
 
-  const { project_id, platform_id, role: memberRole, ...user } = found;
-  const role = user.superadmin ? 'owner' : memberRole;
-  const isReachable = role !== null || user.superadmin_billing;
-  const project = project_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
-  return { ...user, sessionId, project };
+  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
+  const role = superadmin ? 'owner' : found.role;
+  const isReachable = role !== null || superadmin_billing;
+  const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
+  return { id, superadmin, superadmin_billing, sessionId, project };
 }
 
 /** Where a user `u` acts who chose no project: as set, else the first that they belong to. */
 export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id, (
   select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id))`;
 
-type FoundCaller = Pick<Caller, 'id' | 'superadmin' | 'superadmin_billing'> & {
-  project_id: number | null;
-  platform_id: number;
-  role: Role | null;
+type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'> & {
+  project_id: Row<'projects'>['id'] | null;
+  platform_id: Row<'projects'>['platform_id'] | null;
+  role: Row<'members'>['role'] | null;
 };
+
+const selectCaller = prepared<Claims & { chosenProjectId: number | null }, FoundCaller>((value) =>
+  brief(sql`
+    select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
+    from sessions s
+    join users u on u.id = s.user_id and u.is_active
+    left join projects p on p.is_active and p.id = coalesce(${value('chosenProjectId')}::int, ${DEFAULT_PROJECT})
+    left join members m on m.project_id = p.id and m.user_id = u.id
+    where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
+      and s.revoked_at is null and s.expires_at > now()`),
+);
 
 /** Lets the caller pass, or says why not. */
 export function admit(caller: Caller | undefined, access: Access): void {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
+import { JsonText } from '../jsonText.ts';
 
 type Projection = (value: unknown) => unknown;
 
@@ -15,7 +16,10 @@ function project(schema: z.ZodType): Projection | undefined {
   return undefined;
 }
 
-const asText: Projection = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+const asText: Projection = (value) => {
+  if (value instanceof JsonText) return value.text;
+  return typeof value === 'string' ? value : JSON.stringify(value);
+};
 
 function projectElements(element: z.ZodType): Projection | undefined {
   const projection = project(element);

@@ -1,9 +1,7 @@
-import { callTRPCProcedure } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { admit } from '../domain/caller.ts';
 import { badRequest, describe, type Failure, JSON_WANTED } from '../errors.ts';
 import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } from '../restOperation.ts';
-import { appRouter } from '../routers/app.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { contextOf, identifyCallers, sendRetryAfter } from './identify.ts';
@@ -23,7 +21,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });
 
-  for (const { name, type, input, output, rest, access } of restProcedures) {
+  for (const { name, type, call, input, output, rest, access } of restProcedures) {
     const toRest = projectionOf(output);
     const needsBody = input !== undefined && !input.safeParse(undefined).success;
 
@@ -36,15 +34,8 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       },
       async (request, reply) => {
         const input = readInput(request, rest, needsBody);
-        const result = await callTRPCProcedure({
-          router: appRouter,
-          path: name,
-          type,
-          getRawInput: async () => input,
-          ctx: contextOf(request, services),
-          signal: undefined,
-          batchIndex: 0,
-        });
+        const ctx = contextOf(request, services);
+        const result = await call({ path: name, type, ctx, batchIndex: 0, getRawInput: async () => input });
         const data = result === undefined ? [] : toRest(result);
         return reply.code(rest.status).send({ error: false, message: rest.message, data, ...rest.envelope });
       },

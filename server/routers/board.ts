@@ -11,9 +11,11 @@ import {
   ListedBoard,
 } from '../../shared/board.ts';
 import { sentAsText } from '../../shared/fields.ts';
-import { createBoard, deleteBoard, getBoard, listBoards, reorderBoards, updateBoard } from '../domain/board.ts';
+import { createBoard, deleteBoard, listBoards, reorderBoards, updateBoard } from '../domain/board.ts';
+import { getBoard } from '../domain/fullBoard.ts';
 import { rest } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+import { unchecked } from '../unchecked.ts';
 
 export const boardRouter = router({
   get: viewerProcedure
@@ -27,7 +29,9 @@ export const boardRouter = router({
     )
     .input(BoardGet)
     .output(
-      z.object({ board: sentAsText(FullBoard, 'The JSON text of the board, with `groups`, each with its `cards`.') }),
+      unchecked(
+        z.object({ board: sentAsText(FullBoard, 'The JSON text of the board, with `groups`, each with its `cards`.') }),
+      ),
     )
     .query(({ ctx, input }) => getBoard(ctx, input)),
 
@@ -41,7 +45,7 @@ export const boardRouter = router({
       }),
     )
     .input(BoardList.optional())
-    .output(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in their order.' }) }))
+    .output(unchecked(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in their order.' }) })))
     .query(({ ctx, input = {} }) => listBoards(ctx, input)),
 
   create: memberProcedure

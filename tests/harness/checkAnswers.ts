@@ -1,6 +1,6 @@
 /**
- * Set up before every suite: whatever calls REST in a test, the answer is checked against the document, and the call fails
- * where the two disagree.
+ * Set up before every suite: whatever calls the service in a test, its answer is checked, one of REST against the document and
+ * one of RPC against the models, and the call fails where they disagree.
  */
 const unchecked = globalThis.fetch as typeof fetch & { isChecked?: true };
 if (!unchecked.isChecked) globalThis.fetch = Object.assign(checkedFetch, { isChecked: true });
@@ -9,13 +9,18 @@ async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Respons
   const { method, url } = parts[0] instanceof Request ? parts[0] : new Request(parts[0], { method: parts[1]?.method });
   const { pathname } = new URL(url);
   const response = await unchecked(...parts);
-  if (!/^\/api(\/|$)/.test(pathname)) return response;
+  const [, surface, path] = /^\/(api|trpc)(?:\/(.*))?$/.exec(pathname) ?? [];
+  if (surface === undefined) return response;
 
   const text = await response.text();
-  // Loaded when first needed: many suites call no REST.
-  const { undocumented } = await import('./answer.ts');
-  const found = undocumented({ method, path: pathname.slice('/api'.length), response, text });
+  // Loaded when first needed: many suites call only one of them, or none.
+  const found =
+    surface === 'api'
+      ? (await import('./answer.ts')).undocumented({ method, path: `/${path ?? ''}`, response, text })
+      : (await import('./rpcAnswer.ts')).unmodelled(path ?? '', text);
   if (found.length > 0)
-    throw new Error(`${method} ${pathname} answers ${response.status} against the document:\n${found.join('\n')}`);
+    throw new Error(
+      `${method} ${pathname} answers ${response.status} against what is documented:\n${found.join('\n')}`,
+    );
   return new Response(text || null, response);
 }

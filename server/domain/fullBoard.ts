@@ -1,0 +1,111 @@
+import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
+import { Board, type FullBoard } from '../../shared/board.ts';
+import { Card } from '../../shared/card.ts';
+import { Group } from '../../shared/group.ts';
+import { prepared } from '../database/prepared.ts';
+import { asWritten } from '../jsonText.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
+import type { ProjectContext } from '../trpc.ts';
+import { bytesOf, mustFitAnswer } from './answerSize.ts';
+import { IS_OVERDUE } from './card.ts';
+import { mustBeFound } from './row.ts';
+
+/**
+ * A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL writes its JSON,
+ * unless it is too large.
+ */
+export async function getBoard(
+  { db, caller }: ProjectContext,
+  { id }: { id: number },
+): Promise<{ board: z.output<typeof FullBoard> }> {
+  const [found] = await selectBoard(db, { id, user_id: caller.id, project_id: caller.project.id });
+  mustBeFound(caller.project, 'boards', found);
+  mustFitAnswer(found, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
+
+  const { board, cards_with_dates } = found!;
+  return { board: asWritten(board!, () => annotate(cards_with_dates!)) };
+}
+
+type WrittenBoard = {
+  project_id: number;
+  is_too_large: boolean;
+  board: string | null;
+  /** For each group, a digit for each of its cards: which of the dates that can be null are there. */
+  cards_with_dates: string[] | null;
+};
+
+const selectBoard = prepared<{ id: number; user_id: number; project_id: number }, WrittenBoard>(
+  (value) => sql`
+    select b.project_id, size.is_too_large, written.board, written.cards_with_dates
+    from boards b cross join lateral (
+      select coalesce(sum(${bytesOf('groups', 'g')} + (
+        select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and c.deleted_at is null)), 0)
+        > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large
+      from groups g where g.board_id = b.id and g.deleted_at is null
+    ) as size
+    left join lateral (
+      select left((select row_to_json(board)::text from (select ${fieldsOf('b', Board)}) as board), -1)
+          || ',"groups":[' || coalesce(string_agg(listed.json, ','), '') || ']}' as board,
+        coalesce(array_agg(listed.dates), '{}') as cards_with_dates
+      from (
+        select left((select row_to_json(listed)::text from (select ${fieldsOf('g', Group)}) as listed), -1)
+            || ',"cards":[' || coalesce(in_group.cards, '') || ']}' as json,
+          coalesce(in_group.dates, '') as dates
+        from groups g cross join lateral (
+          select string_agg(row_to_json(card)::text, ',') as cards,
+            string_agg(case when card.due_date is null then '0' else '1' end
+              || case when card.snoozed_until is null then '0' else '1' end, '') as dates
+          from (
+            select ${fieldsOf('c', Card, { is_overdue: IS_OVERDUE })} from cards c
+            where c.group_id = g.id and c.deleted_at is null and (c.tour_key is null or not exists (
+              select from tour_dismissals d where d.card_id = c.id and d.user_id = ${value('user_id')}))
+            order by c.position, c.id
+          ) as card
+        ) as in_group
+        where g.board_id = b.id and g.deleted_at is null
+        order by g.position, g.id
+      ) as listed
+    ) as written on b.project_id = ${value('project_id')} and not size.is_too_large
+    where b.id = ${value('id')} and b.project_id is not null and b.deleted_at is null`,
+);
+
+/** The fields of a model in their order, of a row called `alias`; moments as REST writes them. */
+function fieldsOf(
+  alias: string,
+  model: z.ZodObject,
+  derived: Record<string, RawBuilder<unknown>> = {},
+): RawBuilder<unknown> {
+  const fields = Object.entries(model.shape).map(([name, field]) => {
+    const column = derived[name] ?? sql.ref(`${alias}.${name}`);
+    return sql`${isMoment(field as z.ZodType) ? isoText(column) : column} as ${sql.ref(name)}`;
+  });
+  return sql.join(fields);
+}
+
+const isMoment = (field: z.ZodType): boolean =>
+  field instanceof z.ZodNullable ? isMoment(field.unwrap() as z.ZodType) : field instanceof z.ZodCodec;
+
+const isoText = (moment: RawBuilder<unknown>) =>
+  sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** Where the dates of a board are, for superjson. */
+function annotate(cardsWithDates: string[]): string {
+  const groups = cardsWithDates.map((dates, group) => {
+    let cards = '';
+    for (let card = 0; card < dates.length / 2; card++) {
+      cards += `${card === 0 ? '' : ','}"${card}":${CARD_DATES[dates.slice(2 * card, 2 * card + 2)]}`;
+    }
+    return `"${group}":{${ALWAYS}${cards && `,"cards":{${cards}}`}}`;
+  });
+  return `{${ALWAYS}${groups.length === 0 ? '' : `,"groups":{${groups}}`}}`;
+}
+
+const ALWAYS = '"created_at":["Date"],"updated_at":["Date"]';
+/** By whether `due_date` and `snoozed_until` are there. */
+const CARD_DATES: Record<string, string> = {
+  '00': `{${ALWAYS}}`,
+  '01': `{${ALWAYS},"snoozed_until":["Date"]}`,
+  '10': `{${ALWAYS},"due_date":["Date"]}`,
+  '11': `{${ALWAYS},"due_date":["Date"],"snoozed_until":["Date"]}`,
+};
