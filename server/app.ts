@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Settings } from './env.ts';
 import { describe, notFound } from './errors.ts';
@@ -19,6 +18,7 @@ import { pages } from './http/pages.ts';
 import { operationOf } from './http/procedures.ts';
 import { restFacade } from './http/rest.ts';
 import { rpcSurface } from './http/rpc.ts';
+import { sendSecurityHeaders } from './http/securityHeaders.ts';
 import { paymentWebhook } from './http/webhook.ts';
 import type { Services } from './services.ts';
 
@@ -35,6 +35,9 @@ export type AppOptions = Services & {
   /** Whose pages may call the service from a browser, besides its own. */
   allowedOrigins: readonly string[];
 };
+
+/** Where a line for each call is logged; it is not put together for the others. */
+const LEVELS_WITH_ANSWERS = new Set(['info', 'debug', 'trace']);
 
 /** Builds the service; nothing listens yet. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
@@ -64,12 +67,15 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   malformed.attachTo(app);
   drainable(app);
   rememberOrigin(app);
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id);
     // Node drops what follows the request on its connection, so the caller must use another one.
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
+    done();
   });
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
+    done();
+    if (!LEVELS_WITH_ANSWERS.has(logger.level)) return;
     // Without its query: whoever calls in a wrong way may have put a password there.
     const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
     const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
@@ -87,11 +93,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   });
 
   allowOrigins(app, allowedOrigins);
-  await app.register(helmet, {
-    // Served without TLS; whoever puts TLS in front says so there.
-    strictTransportSecurity: false,
-    contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
-  });
+  sendSecurityHeaders(app);
   await metrics(app, metricsAccess);
   await health(app, { database, isStopping });
   await app.register(pages, options);

@@ -66,21 +66,23 @@ const selectCaller = prepared<Claims & { chosenProjectId: number | null }, Found
 
 /** Lets the caller pass, or says why not. */
 export function admit(caller: Caller | undefined, access: Access): void {
-  if (access === 'anyone') return;
-  if (!caller) throw unauthorized('Sign in first, and send the token as "Authorization: Bearer …".');
-  if (access === 'signedIn') return;
-  if (access === 'superadmin') {
-    if (!caller.superadmin) throw forbidden('Only a superadmin may do this.');
-    return;
-  }
+  const refusal = refusalTo(caller, access);
+  if (refusal) throw refusal;
+}
 
-  if (access === 'ownerOrSuperadmin' && caller.superadmin) return;
-  if (access === 'billing' && caller.superadmin_billing && caller.project) return;
+/** Why a caller may not call what asks for this access. */
+export function refusalTo(caller: Caller | undefined, access: Access): Error | undefined {
+  if (access === 'anyone') return undefined;
+  if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".');
+  if (access === 'signedIn') return undefined;
+  if (access === 'superadmin') return caller.superadmin ? undefined : forbidden('Only a superadmin may do this.');
+
+  if (access === 'ownerOrSuperadmin' && caller.superadmin) return undefined;
+  if (access === 'billing' && caller.superadmin_billing && caller.project) return undefined;
 
   const needed = access === 'ownerOrSuperadmin' || access === 'billing' ? 'owner' : access;
   const role = caller.project?.role;
-  if (!role) throw forbidden('You belong to no such project. Choose one of yours with the X-Project-Id header.');
-  if (ROLES.indexOf(role) < ROLES.indexOf(needed)) {
-    throw forbidden(`This takes the role ${needed}; yours in this project is ${role}.`);
-  }
+  if (!role) return forbidden('You belong to no such project. Choose one of yours with the X-Project-Id header.');
+  if (ROLES.indexOf(role) >= ROLES.indexOf(needed)) return undefined;
+  return forbidden(`This takes the role ${needed}; yours in this project is ${role}.`);
 }

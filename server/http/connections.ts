@@ -12,8 +12,9 @@ const LONGEST_UNREAD_MILLISECONDS = 30_000;
 /** Keeps one address from taking all connections, and callers who do not read from keeping answers in memory. */
 export function limitConnections(app: FastifyInstance, { isBehindProxy }: { isBehindProxy: boolean }): void {
   app.server.maxConnections = MOST_CONNECTIONS;
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.raw.setTimeout(LONGEST_UNREAD_MILLISECONDS);
+    done();
   });
   // All connections are the proxy's then: it has limits of its own.
   if (isBehindProxy) return;

@@ -42,9 +42,13 @@ export function drainable(app: FastifyInstance): void {
       connection.quietSince = performance.now();
     });
   });
-  app.addHook('onSend', async (_request, reply) => {
-    if (answersHeld) await answersHeld;
-    if (isDraining) reply.header('Connection', 'close');
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    const send = () => {
+      if (isDraining) reply.header('Connection', 'close');
+      done();
+    };
+    if (answersHeld) void answersHeld.then(send);
+    else send();
   });
 
   app.decorate('drain', async (limitMilliseconds: number) => {

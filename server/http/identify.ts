@@ -44,7 +44,7 @@ export function identifyCallers(
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;
     }
-    return admitCounted(await rateLimit.count(callerKey(request), calls));
+    admitCounted(await rateLimit.count(callerKey(request), calls));
 
     function admitCounted(counted: Counted) {
       request.counted = counted;
@@ -59,10 +59,12 @@ export function identifyCallers(
     }
   });
 
-  scope.addHook('onSend', async (request, reply, payload) => {
-    if (typeof payload !== 'string') return;
-    const { release } = unsentAnswers.add(callerKey(request), payload.length);
-    reply.raw.once('close', release);
+  scope.addHook('onSend', (request, reply, payload, done) => {
+    if (typeof payload === 'string' && unsentAnswers.isCounted(payload.length)) {
+      const { release } = unsentAnswers.add(callerKey(request), payload.length);
+      reply.raw.once('close', release);
+    }
+    done();
   });
 }
 
@@ -70,17 +72,19 @@ export function identifyCallers(
 const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request.caller.id) : addressKey(request));
 
 /** What a procedure of this request is given. */
-export function contextOf(request: FastifyRequest, { database, publicUrl, ...services }: Services): Context {
+export function contextOf(request: FastifyRequest, services: Services): Context {
   return {
-    db: database.db,
-    isEmbedded: database.isEmbedded,
+    db: services.database.db,
+    isEmbedded: services.database.isEmbedded,
     log: request.log,
     tokens: services.tokens,
     guessing: services.guessing,
     secretBox: services.secretBox,
     payments: services.payments,
-    publicUrl: publicUrl ?? request.server.ownOrigin,
-    address: addressOf(request),
+    publicUrl: services.publicUrl ?? request.server.ownOrigin,
+    get address() {
+      return addressOf(request);
+    },
     queue: services.queue,
     answerRoom: undefined,
     isStopping: services.isStopping,

@@ -36,8 +36,9 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
         refuse(socket, `${method} is not possible here.`, method).catch(() => socket.destroy());
       });
       // After the caller was counted, so that the answer has its headers.
-      app.addHook('preParsing', async ({ raw }) => {
-        if (raw.httpVersionMinor > 0 && raw.headers.host === undefined) throw badRequest('The Host header is missing.');
+      app.addHook('preParsing', ({ raw }, _reply, _body, done) => {
+        const isHostMissing = raw.httpVersionMinor > 0 && raw.headers.host === undefined;
+        done(isHostMissing ? badRequest('The Host header is missing.') : null);
       });
     },
   };

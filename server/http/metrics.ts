@@ -19,10 +19,11 @@ export async function metrics(scope: FastifyInstance, { token, isOpen }: Metrics
     registers: [registry],
   });
 
-  scope.addHook('onResponse', async (request, reply) => {
+  scope.addHook('onResponse', (request, reply, done) => {
     const { surface } = request.routeOptions.config;
     const labels = { surface, operation: operationOf(request), status: reply.statusCode };
     if (surface) durations.observe(labels, reply.elapsedTime / 1000);
+    done();
   });
   scope.get('/metrics', async ({ headers: { authorization = '' } }, reply) => {
     if (!isOpen && token === undefined) throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.');

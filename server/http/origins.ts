@@ -3,11 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 /** Lets pages of these origins call the service; browsers keep all others from it. */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
-  app.addHook('onRequest', async ({ headers: { origin } }, reply) => {
+  app.addHook('onRequest', ({ headers: { origin } }, reply, done) => {
     reply.header('Vary', 'Origin');
     if (origin !== undefined && origins.includes(origin)) {
       reply.headers({ [ALLOWED]: origin, 'Access-Control-Expose-Headers': READABLE });
     }
+    done();
   });
 }
 

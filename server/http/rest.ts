@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { admit } from '../domain/caller.ts';
+import { refusalTo } from '../domain/caller.ts';
 import { badRequest, describe, type Failure, JSON_WANTED } from '../errors.ts';
 import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } from '../restOperation.ts';
 import type { Services } from '../services.ts';
@@ -30,7 +30,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       {
         config: { surface: 'rest', operation: name, rest },
         // Before the body is read: a stranger is told so, whatever they send.
-        onRequest: async (request) => admit(request.caller, access),
+        onRequest: (request, _reply, done) => done(refusalTo(request.caller, access)),
       },
       async (request, reply) => {
         const input = readInput(request, rest, needsBody);

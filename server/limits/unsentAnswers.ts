@@ -1,10 +1,11 @@
 /** What waits in memory to be read by one user, or by one address without a token, may not grow beyond this. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** Smaller answers are not worth counting: the rate limit bounds them. */
 const SMALLEST_COUNTED_BYTES = 64 * 1024;
 
 export type UnsentAnswers = {
+  /** Smaller answers are not worth counting: the rate limit bounds them. */
+  isCounted: (bytes: number) => boolean;
   /** Counts an answer until `release` is called, which is when it was read or its connection is gone. */
   add: (key: string, bytes: number) => { release: () => void };
   isTooMuch: (key: string) => boolean;
@@ -19,8 +20,8 @@ export function makeUnsentAnswers(): UnsentAnswers {
     else unsent.delete(key);
   };
   return {
+    isCounted: (bytes) => bytes >= SMALLEST_COUNTED_BYTES,
     add: (key, bytes) => {
-      if (bytes < SMALLEST_COUNTED_BYTES) return { release: () => undefined };
       change(key, bytes);
       return { release: () => change(key, -bytes) };
     },

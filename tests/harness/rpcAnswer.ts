@@ -9,7 +9,8 @@ type Sent = { result?: { data: SuperJSONResult } };
 export function unmodelled(path: string, text: string): string[] {
   if (text === '') return [];
   const answers = [JSON.parse(text) as Sent | Sent[]].flat();
-  return decodeURIComponent(path)
+  return path
+    .replaceAll('%2C', ',')
     .split(',')
     .flatMap((name, index) => {
       const procedure = findProcedure(name);
