@@ -1,3 +1,8 @@
+import { sql } from 'kysely';
+
+/** By the clock of the database, the same on every node: when the transaction began. */
+export const NOW = sql<Date>`now()`;
+
 /** PostgreSQL's number for `timestamptz`. */
 export const TIMESTAMPTZ = 1184;
 

@@ -1,34 +1,42 @@
-import { sql } from 'kysely';
-import type { z } from 'zod';
 import type { Page } from '../../shared/paging.ts';
-import type { Platform, PlatformCreate, PlatformUpdate } from '../../shared/platform.ts';
+import type { PlatformCreate, PlatformUpdate } from '../../shared/platform.ts';
 import type { Provisioning } from '../context.ts';
-import { query } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import type { Row } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 
-type PlatformRow = z.input<typeof Platform>;
+const PLATFORM_COLUMNS = ['id', 'name', 'created_at', 'updated_at'] as const satisfies (keyof Row<'platforms'>)[];
 
 export async function createPlatform({ db }: Provisioning, { name }: PlatformCreate) {
-  const [platform] = await query(db, sql<PlatformRow>`insert into platforms (name) values (${name}) returning *`);
-  return { platform: platform! };
+  const platform = await db
+    .insertInto('platforms')
+    .values({ name })
+    .returning(PLATFORM_COLUMNS)
+    .executeTakeFirstOrThrow();
+  return { platform };
 }
 
 export async function updatePlatform({ db }: Provisioning, { id, name }: PlatformUpdate) {
-  const [platform] = await query(
-    db,
-    sql<PlatformRow>`update platforms set name = ${name}, updated_at = now() where id = ${id} returning *`,
-  );
+  const platform = await db
+    .updateTable('platforms')
+    .set({ name, updated_at: NOW })
+    .where('id', '=', id)
+    .returning(PLATFORM_COLUMNS)
+    .executeTakeFirst();
   if (!platform) throw notFound('There is no such platform.');
   return { platform };
 }
 
 export async function listPlatforms({ db }: Provisioning, { cursor, limit }: Page) {
-  const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query(
-    db,
-    sql<PlatformRow>`select * from platforms where id > ${after} order by id limit ${limit + 1}`,
-  );
+  const [after = 0] = readCursor(cursor, 1) ?? [];
+  const found = await db
+    .selectFrom('platforms')
+    .select(PLATFORM_COLUMNS)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute();
   const { rows: platforms, next_cursor } = toPage(found, limit, ({ id }) => [id]);
   return { platforms, next_cursor };
 }

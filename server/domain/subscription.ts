@@ -1,28 +1,19 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
-import type {
-  CheckoutResult,
-  Subscription,
-  SubscriptionList,
-  TrialSet,
-  TrialUpgrade,
-} from '../../shared/subscription.ts';
+import type { CheckoutResult, SubscriptionList, TrialSet, TrialUpgrade } from '../../shared/subscription.ts';
 import type { Provisioning } from '../context.ts';
-import { type Db, orRefuse, query, transact } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import { type Db, orRefuse, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import type { ProjectContext } from '../trpc.ts';
 import { addCheckout, findOpenCheckout, openAtProvider, payWithoutProvider, refusalOf } from './checkout.ts';
-import type { SubscriptionStatus } from './checkoutRow.ts';
 import { readCursor, toPage } from './page.ts';
 import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
-type SubscriptionRow = z.input<typeof Subscription>;
-
 /**
- * Opens the checkout that makes a trial, active or expired, or a subscription that has ended, a paid one. While one for the same choice is open, it
- * is answered again; a plan that costs nothing is activated at once.
+ * Opens the checkout that makes a trial, active or expired, or a subscription that has ended, a paid one. While one for the
+ * same choice is open, it is answered again; a plan that costs nothing is activated at once.
  */
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
   const { db, caller, payments } = context;
@@ -49,49 +40,52 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
 
 /** Starts a trial of a platform, or moves its end; one whose paid subscription has ended gets a new trial. */
 export async function setTrial({ db }: Provisioning, { platform_id, product, days }: TrialSet) {
-  const [known] = await query(db, sql`select from plans where product = ${product} limit 1`);
+  const known = await db.selectFrom('plans').select('id').where('product', '=', product).limit(1).executeTakeFirst();
   if (!known) throw invalid({ product: 'names no product: put its plans into the catalogue first' });
 
-  const set = query(
-    db,
-    sql<{ id: number }>`
-      insert into subscriptions (platform_id, product, status, trial_ends_at)
-      values (${platform_id}, ${product}, 'trial', now() + make_interval(days => ${days}))
-      on conflict (platform_id, product) do update set status = 'trial', plan_id = null, paid_at = null,
-        trial_ends_at = excluded.trial_ends_at, updated_at = now()
-        where subscriptions.status in ('trial', 'ended')
-      returning id`,
-  );
-  const [trial] = await orRefuse(set, {
+  const trial_ends_at = sql<Date>`now() + make_interval(days => ${days})`;
+  const set = db
+    .insertInto('subscriptions')
+    .values({ platform_id, product, status: 'trial', trial_ends_at })
+    .onConflict((one) =>
+      one
+        .columns(['platform_id', 'product'])
+        .doUpdateSet({ status: 'trial', plan_id: null, paid_at: null, trial_ends_at, updated_at: NOW })
+        .where('subscriptions.status', 'in', ['trial', 'ended']),
+    )
+    .returning('id')
+    .executeTakeFirst();
+  const trial = await orRefuse(set, {
     subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
   if (!trial) throw badRequest('This subscription is paid already, or a payment for it is due.');
-  const [subscription] = await query(db, sql<SubscriptionRow>`${SUBSCRIPTION} where s.id = ${trial.id}`);
-  return { subscription: subscription! };
+  return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
 export async function listSubscriptions({ db }: Provisioning, { platform_id, cursor, limit }: SubscriptionList) {
-  const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query(
-    db,
-    sql<SubscriptionRow>`
-      ${SUBSCRIPTION} where s.id > ${after} and (${platform_id ?? null}::int is null or s.platform_id = ${platform_id ?? null})
-      order by s.id limit ${limit + 1}`,
-  );
-  const { rows: subscriptions, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { subscriptions, next_cursor };
+  const [after = 0] = readCursor(cursor, 1) ?? [];
+  const found = await subscriptions(db)
+    .where('s.id', '>', after)
+    .$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!))
+    .orderBy('s.id')
+    .limit(limit + 1)
+    .execute();
+  const page = toPage(found, limit, ({ id }) => [id]);
+  return { subscriptions: page.rows, next_cursor: page.next_cursor };
 }
 
-const SUBSCRIPTION = sql`
-  select s.id, s.platform_id, s.product, s.status, s.trial_ends_at, p.plan, p.period, s.paid_at
-  from subscriptions s left join plans p on p.id = s.plan_id`;
+const subscriptions = (db: Db) =>
+  db
+    .selectFrom('subscriptions as s')
+    .leftJoin('plans as p', 'p.id', 's.plan_id')
+    .select(['s.id', 's.platform_id', 's.product', 's.status', 's.trial_ends_at', 'p.plan', 'p.period', 's.paid_at']);
 
-/** Whoever opens or settles a checkout of a subscription waits here for whoever does already. */
-async function lockSubscription(db: Db, platformId: number, product: string) {
-  const [subscription] = await query(
-    db,
-    sql<{ id: number; status: SubscriptionStatus }>`
-      select id, status from subscriptions where platform_id = ${platformId} and product = ${product} for update`,
-  );
-  return subscription;
-}
+/** Locks the subscription row: opening and settling its checkouts happen one after the other. */
+const lockSubscription = (db: Db, platformId: number, product: string) =>
+  db
+    .selectFrom('subscriptions')
+    .select(['id', 'status'])
+    .where('platform_id', '=', platformId)
+    .where('product', '=', product)
+    .forUpdate()
+    .executeTakeFirst();
