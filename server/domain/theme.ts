@@ -1,43 +1,57 @@
-import { type RawBuilder, sql } from 'kysely';
-import type { z } from 'zod';
 import type { Page } from '../../shared/paging.ts';
-import type {
-  Theme,
-  ThemeCreate,
-  ThemeVersion,
-  VersionChoice,
-  VersionDeprecate,
-  VersionList,
-  VersionSubmit,
-} from '../../shared/theme.ts';
+import type { ThemeCreate, VersionChoice, VersionDeprecate, VersionList, VersionSubmit } from '../../shared/theme.ts';
 import type { Provisioning } from '../context.ts';
-import { type Db, orRefuse, query, transact } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import { type Db, orRefuse, transact } from '../database/query.ts';
+import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
-import { assignments } from './row.ts';
 
-type ThemeRow = z.input<typeof Theme>;
-type VersionRow = z.input<typeof ThemeVersion>;
+const THEME_COLUMNS = [
+  'id',
+  'platform_id',
+  'name',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof Row<'themes'>)[];
+
+const VERSION_COLUMNS = [
+  'id',
+  'theme_id',
+  'version',
+  'approval_status',
+  'theme_status',
+  'published_at',
+  'deprecated_at',
+  'deprecation_reason',
+  'replacement_version_id',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof Row<'theme_versions'>)[];
+type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
 
 export async function createTheme({ db }: Provisioning, { platform_id, name }: ThemeCreate) {
-  const inserted = query(
-    db,
-    sql<ThemeRow>`insert into themes (platform_id, name) values (${platform_id}, ${name}) returning *`,
-  );
-  const [theme] = await orRefuse(inserted, {
+  const inserted = db
+    .insertInto('themes')
+    .values({ platform_id, name })
+    .returning(THEME_COLUMNS)
+    .executeTakeFirstOrThrow();
+  const theme = await orRefuse(inserted, {
     themes_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
-  return { theme: theme! };
+  return { theme };
 }
 
 /** The themes of the platform that the caller acts in; of all platforms for a superadmin. */
 export async function listThemes(context: SignedInContext, { cursor, limit }: Page) {
-  const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query(
-    context.db,
-    sql<ThemeRow>`select t.* from themes t where t.id > ${after} and ${isOwn(context)} order by t.id limit ${limit + 1}`,
-  );
+  const [after = 0] = readCursor(cursor, 1) ?? [];
+  const found = await ownThemes(context)
+    .select(THEME_COLUMNS)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute();
   const { rows: themes, next_cursor } = toPage(found, limit, ({ id }) => [id]);
   return { themes, next_cursor };
 }
@@ -46,34 +60,39 @@ export async function listVersions(
   context: SignedInContext,
   { theme_id, approval_status, cursor, limit }: VersionList,
 ) {
-  const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query(
-    context.db,
-    sql<VersionRow>`
-      select v.* from theme_versions v join themes t on t.id = v.theme_id
-      where v.id > ${after} and ${isOwn(context)}
-        and (${theme_id ?? null}::int is null or v.theme_id = ${theme_id ?? null})
-        and (${approval_status ?? null}::text is null or v.approval_status = ${approval_status ?? null})
-      order by v.id limit ${limit + 1}`,
-  );
+  const [after = 0] = readCursor(cursor, 1) ?? [];
+  const found = await context.db
+    .selectFrom('theme_versions')
+    .select(VERSION_COLUMNS)
+    .where('id', '>', after)
+    .where('theme_id', 'in', ownThemes(context).select('id'))
+    .$if(theme_id != null, (versions) => versions.where('theme_id', '=', theme_id!))
+    .$if(approval_status != null, (versions) => versions.where('approval_status', '=', approval_status!))
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute();
   const { rows: versions, next_cursor } = toPage(found, limit, ({ id }) => [id]);
   return { versions, next_cursor };
 }
 
 /** Submits a version for review; one that was rejected may be submitted again. */
 export async function submitVersion(context: SignedInContext, { theme_id, version }: VersionSubmit) {
-  const [theme] = await query(context.db, sql<ThemeRow>`select * from themes where id = ${theme_id}`);
+  const { db } = context;
+  const theme = await db.selectFrom('themes').select('platform_id').where('id', '=', theme_id).executeTakeFirst();
   if (!theme) throw notFound('There is no such theme.');
   mustOwn(context, theme.platform_id);
 
-  const [submitted] = await query(
-    context.db,
-    sql<VersionRow>`
-      insert into theme_versions (theme_id, version) values (${theme_id}, ${version})
-      on conflict (theme_id, version) do update set approval_status = 'pending', updated_at = now()
-        where theme_versions.approval_status = 'rejected'
-      returning *`,
-  );
+  const submitted = await db
+    .insertInto('theme_versions')
+    .values({ theme_id, version })
+    .onConflict((known) =>
+      known
+        .columns(['theme_id', 'version'])
+        .doUpdateSet({ approval_status: 'pending', updated_at: NOW })
+        .where('theme_versions.approval_status', '=', 'rejected'),
+    )
+    .returning(VERSION_COLUMNS)
+    .executeTakeFirst();
   if (!submitted) throw invalid({ version: 'exists already' });
   return { version: submitted };
 }
@@ -136,37 +155,47 @@ async function review(context: SignedInContext, versionId: number, outcome: 'app
   });
 }
 
-type Changes = { [Column in keyof VersionRow]?: VersionRow[Column] };
+type Changes = RowChanges<'theme_versions'>;
 type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
 
-/** Finds a version, holds it while its rule decides what changes, and answers it as it is then. */
+/** Locks a version while its rule decides what changes, and answers it as it is then. */
 async function changeVersion(context: SignedInContext, id: number, decide: Decide): Promise<{ version: VersionRow }> {
   return transact(context.db, async (db) => {
-    const [found] = await query(
-      db,
-      sql<VersionRow & { platform_id: number }>`
-        select v.*, t.platform_id from theme_versions v join themes t on t.id = v.theme_id where v.id = ${id} for update of v`,
-    );
+    const found = await db
+      .selectFrom('theme_versions')
+      .select(VERSION_COLUMNS)
+      .select(({ selectFrom }) =>
+        selectFrom('themes').select('platform_id').whereRef('themes.id', '=', 'theme_id').as('platform_id'),
+      )
+      .where('id', '=', id)
+      .forUpdate()
+      .executeTakeFirst();
     if (!found) throw notFound('There is no such theme version.');
-    mustOwn(context, found.platform_id);
+    const { platform_id, ...version } = found;
+    mustOwn(context, platform_id!);
 
-    const changes = await decide(found, db);
-    if (Object.keys(changes).length === 0) return { version: found };
-    const [version] = await query(
-      db,
-      sql<VersionRow>`update theme_versions set ${assignments(changes)} where id = ${id} returning *`,
-    );
-    return { version: version! };
+    const changes = await decide(version, db);
+    if (Object.keys(changes).length === 0) return { version };
+    const changed = await db
+      .updateTable('theme_versions')
+      .set({ ...changes, updated_at: NOW })
+      .where('id', '=', id)
+      .returning(VERSION_COLUMNS)
+      .executeTakeFirstOrThrow();
+    return { version: changed };
   });
 }
 
 async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: number): Promise<void> {
-  const [replacement] = await query(
-    db,
-    sql`
-      select from theme_versions
-      where id = ${replacementId} and id <> ${id} and theme_id = ${theme_id} and theme_status = 'published' for share`,
-  );
+  const replacement = await db
+    .selectFrom('theme_versions')
+    .select('id')
+    .where('id', '=', replacementId)
+    .where('id', '<>', id)
+    .where('theme_id', '=', theme_id)
+    .where('theme_status', '=', 'published')
+    .forShare()
+    .executeTakeFirst();
   if (!replacement) throw invalid({ replacement_version_id: 'names no other published version of this theme' });
 }
 
@@ -175,7 +204,8 @@ function mustOwn({ caller }: SignedInContext, platformId: number): void {
   throw forbidden('This theme belongs to another platform.');
 }
 
-/** Themes `t` that the caller may see. */
-function isOwn({ caller }: SignedInContext): RawBuilder<unknown> {
-  return caller.superadmin ? sql`true` : sql`t.platform_id = ${caller.project?.platform_id ?? null}`;
-}
+/** Themes that the caller may see. */
+const ownThemes = ({ db, caller }: SignedInContext) =>
+  db
+    .selectFrom('themes')
+    .$if(!caller.superadmin, (themes) => themes.where('platform_id', '=', caller.project!.platform_id));
