@@ -5,7 +5,8 @@ import type {
   SecondFactorProof,
   SecondFactorStart,
 } from '../../shared/account.ts';
-import { type Db, query, transact } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import { type Db, transact } from '../database/query.ts';
 import { badRequest, invalid, unauthorized } from '../errors.ts';
 import { hashPassword } from '../security/passwords.ts';
 import {
@@ -18,30 +19,25 @@ import {
 import type { SignedInContext } from '../trpc.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { claimTry, isRightCode, NO_FAILURES, openSecret } from './code.ts';
-import { isRightPassword, type Moment, openSession } from './signIn.ts';
-import {
-  endSessions,
-  forgetDevices,
-  mustBeGoodPassword,
-  removeSecondFactor,
-  USER_COLUMNS,
-  type UserRow,
-} from './user.ts';
+import { isRightPassword, openSession } from './signIn.ts';
+import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
 
 /** Who the caller is. */
 export async function whoAmI({ db, caller }: SignedInContext) {
-  const [account] = await query(
-    db,
-    sql<UserRow & { recovery_codes_left: number }>`
-      select ${USER_COLUMNS}, (select count(*)::int from recovery_codes c where c.user_id = u.id and c.used_at is null) as recovery_codes_left
-      from users u where u.id = ${caller.id}`,
-  );
-  return { account: account! };
+  const account = await db
+    .selectFrom('users')
+    .select(USER_COLUMNS)
+    .select(CODES_LEFT.as('recovery_codes_left'))
+    .where('id', '=', caller.id)
+    .executeTakeFirstOrThrow();
+  return { account };
 }
+
+const CODES_LEFT = sql<number>`(select count(*)::int from recovery_codes where user_id = users.id and used_at is null)`;
 
 /** Ends the session of the token that the call carries. */
 export async function signOut({ db, caller }: SignedInContext): Promise<void> {
-  await query(db, sql`update sessions set revoked_at = now() where id = ${caller.sessionId}::uuid`);
+  await db.updateTable('sessions').set({ revoked_at: NOW }).where('id', '=', caller.sessionId).execute();
 }
 
 /** Ends every session of the caller; no device is remembered any more. */
@@ -57,18 +53,19 @@ export async function changePassword(context: SignedInContext, { password, new_p
   const newHash = await hashPassword(new_password, context.address);
 
   return transact(context.db, async (db) => {
-    const changed = await query(
-      db,
-      sql`
-        update users set password_hash = ${newHash}, updated_at = now()
-        where id = ${id} and password_hash = ${password_hash} returning id`,
-    );
-    if (changed.length === 0) throw invalid({ password: 'is wrong' });
-    const [own] = await query(
-      db,
-      sql<{ second_factor_at: Moment | null }>`
-        select second_factor_at from sessions where id = ${context.caller.sessionId}::uuid`,
-    );
+    const changed = await db
+      .updateTable('users')
+      .set({ password_hash: newHash, updated_at: NOW })
+      .where('id', '=', id)
+      .where('password_hash', '=', password_hash)
+      .returning('id')
+      .executeTakeFirst();
+    if (!changed) throw invalid({ password: 'is wrong' });
+    const own = await db
+      .selectFrom('sessions')
+      .select('second_factor_at')
+      .where('id', '=', context.caller.sessionId)
+      .executeTakeFirst();
     await endSessions(db, id);
     const session = await openSession(
       { db, tokens: context.tokens },
@@ -86,23 +83,25 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
 
   const secret = makeSecret();
   // Asked again by the statement: another enrolment may have been confirmed while the password was checked.
-  const offered = await query(
-    context.db,
-    sql`update users set totp_pending_secret = ${context.secretBox.seal(secret, id)} where id = ${id} and totp_secret is null returning id`,
-  );
-  if (offered.length === 0) throw badRequest('A second factor is enabled already: drop it first.');
+  const offered = await context.db
+    .updateTable('users')
+    .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
+    .where('id', '=', id)
+    .where('totp_secret', 'is', null)
+    .returning('id')
+    .executeTakeFirst();
+  if (!offered) throw badRequest('A second factor is enabled already: drop it first.');
   return { secret, ...(await describeSecret(secret, email)) };
 }
 
 /** Enables the second factor; the recovery codes are shown this once. */
 export async function confirmSecondFactor(context: SignedInContext, { code }: SecondFactorConfirm) {
   const { db, caller } = context;
-  const [user] = await query(
-    db,
-    sql<{ email: string; sealed: string | null }>`
-      select email, totp_pending_secret as sealed from users where id = ${caller.id}`,
-  );
-  const { email, sealed } = user!;
+  const { email, sealed } = await db
+    .selectFrom('users')
+    .select(['email', 'totp_pending_secret as sealed'])
+    .where('id', '=', caller.id)
+    .executeTakeFirstOrThrow();
   if (!sealed) throw badRequest('No second factor was offered: start with startSecondFactor.');
   // A stolen token must not be enough to enable what the user has given up.
   await mustBeAllowed(context, email);
@@ -115,14 +114,15 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
   }
 
   return transact(db, async (db) => {
-    const enabled = await query(
-      db,
-      sql`
-        update users set totp_secret = totp_pending_secret, totp_pending_secret = null, totp_last_step = ${step}, ${NO_FAILURES},
-          updated_at = now()
-        where id = ${caller.id} and totp_secret is null and totp_pending_secret = ${sealed} returning id`,
-    );
-    if (enabled.length === 0) throw badRequest('Another second factor was offered meanwhile: start again.');
+    const enabled = await db
+      .updateTable('users')
+      .set({ totp_secret: sealed, totp_pending_secret: null, totp_last_step: step, ...NO_FAILURES, updated_at: NOW })
+      .where('id', '=', caller.id)
+      .where('totp_secret', 'is', null)
+      .where('totp_pending_secret', '=', sealed)
+      .returning('id')
+      .executeTakeFirst();
+    if (!enabled) throw badRequest('Another second factor was offered meanwhile: start again.');
     await forgetDevices(db, caller.id);
     return replaceRecoveryCodes(db, caller.id);
   });
@@ -138,28 +138,31 @@ export async function dropSecondFactor(context: SignedInContext, proof: SecondFa
 export async function renewRecoveryCodes(context: SignedInContext, proof: SecondFactorProof) {
   await proveSecondFactor(context, proof);
   return transact(context.db, async (db) => {
-    // One after the other, so that the codes of only one of them are left.
-    const enabled = await query(
-      db,
-      sql`select from users where id = ${context.caller.id} and totp_secret is not null for update`,
-    );
-    if (enabled.length === 0) throw noSecondFactor();
+    // Locks the user row: of two calls at once, only the codes of the later one are left.
+    const enabled = await db
+      .selectFrom('users')
+      .select('id')
+      .where('id', '=', context.caller.id)
+      .where('totp_secret', 'is not', null)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!enabled) throw noSecondFactor();
     return replaceRecoveryCodes(db, context.caller.id);
   });
 }
 
 const noSecondFactor = () => badRequest('No second factor is enabled.');
 
-type Credentials = { id: number; name: string; email: string; password_hash: string; totp_secret: string | null };
-
-async function proveIdentity(context: SignedInContext, password: string): Promise<Credentials> {
-  const [user] = await query(
-    context.db,
-    sql<Credentials>`select id, name, email, password_hash, totp_secret from users where id = ${context.caller.id}`,
-  );
-  const isRight = await isRightPassword(context, user!.email, password, user!.password_hash);
-  if (!isRight) throw invalid({ password: 'is wrong' });
-  return user!;
+async function proveIdentity(context: SignedInContext, password: string) {
+  const user = await context.db
+    .selectFrom('users')
+    .select(['id', 'name', 'email', 'password_hash', 'totp_secret'])
+    .where('id', '=', context.caller.id)
+    .executeTakeFirstOrThrow();
+  if (!(await isRightPassword(context, user.email, password, user.password_hash))) {
+    throw invalid({ password: 'is wrong' });
+  }
+  return user;
 }
 
 async function proveSecondFactor(context: SignedInContext, { password, ...code }: SecondFactorProof): Promise<void> {
@@ -168,12 +171,10 @@ async function proveSecondFactor(context: SignedInContext, { password, ...code }
   if (!(await isRightCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
 }
 
-async function replaceRecoveryCodes(db: Db, userId: number) {
+async function replaceRecoveryCodes(db: Db, user_id: number) {
   const recovery_codes = makeRecoveryCodes();
-  await query(db, sql`delete from recovery_codes where user_id = ${userId}`);
-  await query(
-    db,
-    sql`insert into recovery_codes (user_id, code_hash) select ${userId}, unnest(${recovery_codes.map(hashRecoveryCode)}::text[])`,
-  );
+  const rows = recovery_codes.map((code) => ({ user_id, code_hash: hashRecoveryCode(code) }));
+  await db.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute();
+  await db.insertInto('recovery_codes').values(rows).execute();
   return { recovery_codes };
 }

@@ -1,12 +1,14 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Db, query } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import type { Db } from '../database/query.ts';
+import type { Row, RowChanges } from '../database/tables.ts';
 import { tooManyRequests } from '../errors.ts';
 import { hashRecoveryCode, stepOfCode } from '../security/secondFactor.ts';
 import { countFailure, logFailure } from './attempt.ts';
 import { MISSING_SECRET } from './reseal.ts';
 
-export type CodeOwner = { id: number; email: string; totp_secret: string | null };
+export type CodeOwner = Pick<Row<'users'>, 'id' | 'email' | 'totp_secret'>;
 
 /** Uses a code up, and counts a wrong one. Each code works once, whoever is first. Only for those who know the password. */
 export async function isRightCode(
@@ -21,16 +23,22 @@ export async function isRightCode(
 
 /** Recovery codes can't be guessed: they work while others have to wait. */
 async function useRecoveryCode(db: Db, { id }: CodeOwner, code: string): Promise<boolean> {
-  const used = await query(
-    db,
-    sql`
-      with used as (
-        update recovery_codes set used_at = now()
-        where user_id = ${id} and code_hash = ${hashRecoveryCode(code)} and used_at is null returning user_id
-      )
-      update users set ${NO_FAILURES} where id in (select user_id from used) returning id`,
-  );
-  return used.length > 0;
+  const used = await db
+    .with('used', (db) =>
+      db
+        .updateTable('recovery_codes')
+        .set({ used_at: NOW })
+        .where('user_id', '=', id)
+        .where('code_hash', '=', hashRecoveryCode(code))
+        .where('used_at', 'is', null)
+        .returning('user_id'),
+    )
+    .updateTable('users')
+    .set(NO_FAILURES)
+    .where('id', 'in', ({ selectFrom }) => selectFrom('used').select('user_id'))
+    .returning('id')
+    .executeTakeFirst();
+  return used !== undefined;
 }
 
 async function useTotpCode(context: Context, user: CodeOwner, code: string): Promise<boolean> {
@@ -40,13 +48,15 @@ async function useTotpCode(context: Context, user: CodeOwner, code: string): Pro
   await claimTry(context, user);
   const step = stepOfCode(secret, code);
   if (step === undefined) return false;
-  const used = await query(
-    context.db,
-    sql`
-      update users set totp_last_step = ${step}, ${NO_FAILURES}
-      where id = ${id} and totp_secret = ${totp_secret} and totp_last_step < ${step} returning id`,
-  );
-  return used.length > 0;
+  const used = await context.db
+    .updateTable('users')
+    .set({ totp_last_step: step, ...NO_FAILURES })
+    .where('id', '=', id)
+    .where('totp_secret', '=', totp_secret)
+    .where('totp_last_step', '<', step)
+    .returning('id')
+    .executeTakeFirst();
+  return used !== undefined;
 }
 
 /** As the authenticator app has it. A secret that can't be read is our fault, and lets nobody in. */
@@ -56,7 +66,7 @@ export function openSecret({ secretBox }: Pick<Context, 'secretBox'>, userId: nu
   return secret;
 }
 
-export const NO_FAILURES = sql`totp_failures = 0, totp_blocked_until = null`;
+export const NO_FAILURES = { totp_failures: 0, totp_blocked_until: null } satisfies RowChanges<'users'>;
 
 const FREE_TRIES = 5;
 const LONGEST_WAIT_MINUTES = 6 * 60;
@@ -67,20 +77,25 @@ const LONGEST_WAIT_MINUTES = 6 * 60;
  */
 export async function claimTry(context: Context, { id, email }: Pick<CodeOwner, 'id' | 'email'>): Promise<void> {
   const { db } = context;
-  const claimed = await query(
-    db,
-    sql`
-      update users set totp_failures = totp_failures + 1, totp_blocked_until = case when totp_failures + 1 >= ${FREE_TRIES}::int
-        then now() + make_interval(mins => least(${LONGEST_WAIT_MINUTES}::int, 2 ^ least(totp_failures + 1 - ${FREE_TRIES}::int, 20))::int) end
-      where id = ${id} and (totp_blocked_until is null or totp_blocked_until <= now()) returning id`,
-  );
-  if (claimed.length > 0) return;
+  const failures = sql<number>`totp_failures + 1`;
+  const claimed = await db
+    .updateTable('users')
+    .set({ totp_failures: failures, totp_blocked_until: blockedUntil(failures) })
+    .where('id', '=', id)
+    .where(({ or, eb }) => or([eb('totp_blocked_until', 'is', null), eb('totp_blocked_until', '<=', NOW)]))
+    .returning('id')
+    .executeTakeFirst();
+  if (claimed) return;
 
-  const [blocked] = await query(
-    db,
-    sql<{ seconds: number }>`
-      select ceil(extract(epoch from totp_blocked_until - now()))::int as seconds from users where id = ${id}`,
-  );
+  const blocked = await db
+    .selectFrom('users')
+    .select(sql<number | null>`ceil(extract(epoch from totp_blocked_until - now()))::int`.as('seconds'))
+    .where('id', '=', id)
+    .executeTakeFirst();
   logFailure(context, email, 'blocked');
   throw tooManyRequests('Too many wrong codes. Wait, or use a recovery code.', Math.max(1, blocked?.seconds ?? 1));
 }
+
+/** One minute after the free tries, twice as long after each further one. */
+const blockedUntil = (failures: RawBuilder<number>) => sql<Date | null>`case when ${failures} >= ${FREE_TRIES}::int
+  then now() + make_interval(mins => least(${LONGEST_WAIT_MINUTES}::int, 2 ^ least(${failures} - ${FREE_TRIES}::int, 20))::int) end`;

@@ -1,6 +1,9 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { type Db, query } from '../database/query.ts';
+import type { Row } from '../database/tables.ts';
+
+const SEALED_COLUMNS = ['totp_secret', 'totp_pending_secret'] as const satisfies (keyof Row<'users'>)[];
 
 const BATCH = 500;
 
@@ -13,14 +16,16 @@ export async function resealSecondFactors(
   isStopping: () => boolean = () => false,
 ): Promise<void> {
   let unreadable = 0;
-  for (const column of ['totp_secret', 'totp_pending_secret'] as const) {
+  for (const column of SEALED_COLUMNS) {
     for (let last = 0; !isStopping(); ) {
-      const found = await query(
-        db,
-        sql<{ id: number; sealed: string }>`
-          select id, ${sql.ref(column)} as sealed from users
-          where id > ${last} and not starts_with(${sql.ref(column)}, ${secretBox.prefix}) order by id limit ${BATCH}`,
-      );
+      const found = await db
+        .selectFrom('users')
+        .select(({ ref }) => ['id', ref(column).$notNull().as('sealed')])
+        .where('id', '>', last)
+        .where(sql<boolean>`not starts_with(${sql.ref(column)}, ${secretBox.prefix})`)
+        .orderBy('id')
+        .limit(BATCH)
+        .execute();
       if (found.length === 0) break;
       last = found.at(-1)!.id;
 
@@ -36,7 +41,11 @@ export async function resealSecondFactors(
 }
 
 /** Rows are locked in the order of their ids: one lock order prevents deadlocks. */
-export async function replaceSealed(db: Db, column: string, changes: { id: number; before: string; after: string }[]) {
+export async function replaceSealed(
+  db: Db,
+  column: (typeof SEALED_COLUMNS)[number],
+  changes: { id: number; before: string; after: string }[],
+) {
   await query(
     db,
     sql`

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Authenticate, AuthenticatedUser } from '../../shared/user.ts';
 import type { Context } from '../context.ts';
 import { brief, query } from '../database/query.ts';
+import type { Row } from '../database/tables.ts';
 import { unauthorized } from '../errors.ts';
 import { isPassword } from '../security/passwords.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
@@ -11,8 +12,8 @@ import { isRightCode } from './code.ts';
 export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
   const [user] = await query(
     context.db,
-    brief(sql<UserRow>`
-      select id, name, email, language, superadmin, superadmin_billing, enable_ai, password_hash, totp_secret
+    brief(sql<SignInRow>`
+      select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(column)))}
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );
   const isRight = await isRightPassword(context, sent.email, sent.password, user?.password_hash);
@@ -36,10 +37,18 @@ const WRONG = 'The e-mail address or the password is wrong.';
 const FEW_CODES = 2;
 const REMEMBERED_DAYS = 30;
 
-export type UserRow = Omit<AuthenticatedUser, 'token' | 'needs_code__regeneration' | 'warn_message'> & {
-  password_hash: string;
-  totp_secret: string | null;
-};
+const SIGN_IN_COLUMNS = [
+  'id',
+  'name',
+  'email',
+  'language',
+  'superadmin',
+  'superadmin_billing',
+  'enable_ai',
+  'password_hash',
+  'totp_secret',
+] as const satisfies (keyof Row<'users'>)[];
+type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
 
 /** Checks a password, and counts a wrong one. */
 export async function isRightPassword(
@@ -56,13 +65,13 @@ export async function isRightPassword(
   return isRight;
 }
 
-/** In the words of the database, which knows `now` too: its clock alone counts the days. */
-export type Moment = string | Date;
+/** A timestamptz, or `now`: only the clock of the database counts. */
+type Moment = Date | 'now';
 
 /** When the second factor was given: now, or earlier on a device that is remembered. */
 async function passSecondFactor(
   context: Context,
-  user: UserRow,
+  user: SignInRow,
   { token, code, is_recovery }: Authenticate,
 ): Promise<Moment> {
   const remembered = token ? await rememberedSince(context, user, token) : undefined;
@@ -75,32 +84,37 @@ async function passSecondFactor(
   return 'now';
 }
 
-async function rememberedSince({ db, tokens }: Context, user: UserRow, token: string): Promise<Moment | undefined> {
+async function rememberedSince(
+  { db, tokens }: Context,
+  user: SignInRow,
+  token: string,
+): Promise<Moment | null | undefined> {
   const claims = tokens.readExpired(token);
   if (claims?.userId !== user.id) return undefined;
-  const [session] = await query(
-    db,
-    sql<{ second_factor_at: Moment }>`
-      select second_factor_at from sessions
-      where id = ${claims.sessionId}::uuid and user_id = ${user.id} and revoked_at is null
-        and second_factor_at > now() - make_interval(days => ${REMEMBERED_DAYS})`,
-  );
+  const session = await db
+    .selectFrom('sessions')
+    .select('second_factor_at')
+    .where('id', '=', claims.sessionId)
+    .where('user_id', '=', user.id)
+    .where('revoked_at', 'is', null)
+    .where('second_factor_at', '>', sql<Date>`now() - make_interval(days => ${REMEMBERED_DAYS})`)
+    .executeTakeFirst();
   return session?.second_factor_at;
 }
 
 /**
- * Opens a session while password and second factor are still those that were checked, and removes those of the user that
- * are of no use any more, but for those that somebody else just changes: the two would wait for each other. Tells how many
+ * Opens a session while password and second factor are still those that were checked, and removes sessions of the user that
+ * are of no use any more: not those that another transaction has locked, which could end in a deadlock. Tells how many
  * recovery codes are left, too.
  */
 export async function openSession(
   { db, tokens }: Pick<Context, 'db' | 'tokens'>,
-  { id, password_hash, totp_secret }: Pick<UserRow, 'id' | 'password_hash' | 'totp_secret'>,
+  { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: Moment | null,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   const [session] = await query(
     db,
-    sql<{ id: string; codes_left: number }>`
+    sql<Pick<Row<'sessions'>, 'id'> & { codes_left: number }>`
       with old as (
         delete from sessions where id in (
           select id from sessions where user_id = ${id} and expires_at < now()

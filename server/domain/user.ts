@@ -1,20 +1,30 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
-import type { User, UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
+import type { UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
 import type { Provisioning } from '../context.ts';
-import { type Db, orRefuse, query, transact } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import { type Db, orRefuse, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { invalid, notFound } from '../errors.ts';
 import { refusePassword } from '../security/commonPasswords.ts';
 import { hashPassword } from '../security/passwords.ts';
 import { NO_FAILURES } from './code.ts';
 import { readCursor, toPage } from './page.ts';
-import { assignments, unlessNull } from './row.ts';
 
-export type UserRow = z.input<typeof User>;
-
-/** What superadmins see of a user `u`. */
-export const USER_COLUMNS = sql`u.id, u.name, u.email, u.language, u.superadmin, u.superadmin_billing, u.enable_ai, u.is_active,
-  u.default_project_id, u.totp_secret is not null as has_second_factor, u.created_at, u.updated_at`;
+/** What superadmins see of a user. */
+export const USER_COLUMNS = [
+  'id',
+  'name',
+  'email',
+  'language',
+  'superadmin',
+  'superadmin_billing',
+  'enable_ai',
+  'is_active',
+  'default_project_id',
+  sql<boolean>`totp_secret is not null`.as('has_second_factor'),
+  'created_at',
+  'updated_at',
+] as const;
 
 const unknownUser = () => notFound('There is no such user.');
 
@@ -25,39 +35,53 @@ const REFUSALS = {
 
 export async function createUser({ db, address }: Provisioning, { password, ...fields }: UserCreate) {
   mustBeGoodPassword('password', password, fields);
-  const user = { ...unlessNull(fields), password_hash: await hashPassword(password, address) };
-  const inserted = query(
-    db,
-    sql<UserRow>`
-      insert into users as u (${sql.join(Object.keys(user).map((column) => sql.ref(column)))})
-      values (${sql.join(Object.values(user))}) returning ${USER_COLUMNS}`,
-  );
-  const [created] = await orRefuse(inserted, REFUSALS);
-  return { user: created! };
+  const { name, email, language, default_project_id } = fields;
+  const password_hash = await hashPassword(password, address);
+  const inserted = db
+    .insertInto('users')
+    .values({ name, email, password_hash, language, default_project_id, ...rightsOf(fields) })
+    .returning(USER_COLUMNS)
+    .executeTakeFirstOrThrow();
+  return { user: await orRefuse(inserted, REFUSALS) };
 }
 
 /** Changes what was sent of a user. Whoever gets another password, or is deactivated, is signed out everywhere. */
-export async function updateUser(
-  { db, address }: Provisioning,
-  { id, password, language, default_project_id, ...fields }: UserUpdate,
-) {
+export async function updateUser({ db, address }: Provisioning, { id, password, ...fields }: UserUpdate) {
+  const { name, email, is_active, language, default_project_id } = fields;
   const password_hash = password == null ? undefined : await hashPassword(password, address);
-  const changes = { ...unlessNull(fields), language, default_project_id, password_hash };
+  const changes: RowChanges<'users'> = {
+    name: name ?? undefined,
+    email: email ?? undefined,
+    is_active: is_active ?? undefined,
+    language,
+    default_project_id,
+    password_hash,
+    ...rightsOf(fields),
+    // Whoever guessed codes knew the old password.
+    ...(password_hash && NO_FAILURES),
+  };
 
   return transact(db, async (db) => {
-    const updated = query(
-      db,
-      sql<UserRow>`update users as u set ${assignments(changes)} where u.id = ${id} returning ${USER_COLUMNS}`,
-    );
-    const [user] = await orRefuse(updated, REFUSALS);
+    const updated = db
+      .updateTable('users')
+      .set({ ...changes, updated_at: NOW })
+      .where('id', '=', id)
+      .returning(USER_COLUMNS)
+      .executeTakeFirst();
+    const user = await orRefuse(updated, REFUSALS);
     if (!user) throw unknownUser();
     if (password != null) mustBeGoodPassword('password', password, user);
-    if (password_hash !== undefined || fields.is_active === false) await endSessions(db, id);
-    // Whoever guessed codes knew the old password.
-    if (password_hash !== undefined) await query(db, sql`update users set ${NO_FAILURES} where id = ${id}`);
+    if (password_hash !== undefined || is_active === false) await endSessions(db, id);
     return { user };
   });
 }
+
+/** Null leaves a right as it is. */
+const rightsOf = ({ superadmin, superadmin_billing, enable_ai }: Partial<UserUpdate>) => ({
+  superadmin: superadmin ?? undefined,
+  superadmin_billing: superadmin_billing ?? undefined,
+  enable_ai: enable_ai ?? undefined,
+});
 
 /** Refuses what is easily guessed, for the field that it was sent in. */
 export function mustBeGoodPassword(field: string, password: string, user: { email: string; name: string }): void {
@@ -67,15 +91,17 @@ export function mustBeGoodPassword(field: string, password: string, user: { emai
 
 /** Users in the order in which they were created. */
 export async function listUsers({ db }: Provisioning, { search, cursor, limit }: UserList) {
-  const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query(
-    db,
-    sql<UserRow>`
-      select ${USER_COLUMNS} from users u
-      where u.id > ${after} and (${search ?? null}::text is null
-        or position(lower(${search ?? ''}) in lower(u.name)) > 0 or position(lower(${search ?? ''}) in lower(u.email)) > 0)
-      order by u.id limit ${limit + 1}`,
-  );
+  const [after = 0] = readCursor(cursor, 1) ?? [];
+  const holdsText = (column: 'name' | 'email') =>
+    sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
+  const found = await db
+    .selectFrom('users')
+    .select(USER_COLUMNS)
+    .where('id', '>', after)
+    .$if(search != null, (users) => users.where(({ or }) => or([holdsText('name'), holdsText('email')])))
+    .orderBy('id')
+    .limit(limit + 1)
+    .execute();
   const { rows: users, next_cursor } = toPage(found, limit, ({ id }) => [id]);
   return { users, next_cursor };
 }
@@ -94,27 +120,33 @@ export async function dropSecondFactorOf({ db }: Provisioning, { id }: { id: num
 
 /** Whatever stands on these sessions is over with the next request: tokens, and devices that are remembered. */
 export async function endSessions(db: Db, userId: number): Promise<void> {
-  await query(db, sql`update sessions set revoked_at = now() where user_id = ${userId} and revoked_at is null`);
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: NOW })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute();
 }
 
 /** Takes the second factor off an account. */
 export async function removeSecondFactor(db: Db, userId: number): Promise<void> {
   await transact(db, async (db) => {
-    await query(
-      db,
-      sql`update users set totp_secret = null, totp_pending_secret = null, ${NO_FAILURES}, updated_at = now() where id = ${userId}`,
-    );
-    await query(db, sql`delete from recovery_codes where user_id = ${userId}`);
+    await db
+      .updateTable('users')
+      .set({ totp_secret: null, totp_pending_secret: null, ...NO_FAILURES, updated_at: NOW })
+      .where('id', '=', userId)
+      .execute();
+    await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
     await forgetDevices(db, userId);
   });
 }
 
 /** A device that was remembered for another second factor is asked for a code of the new one. */
 export async function forgetDevices(db: Db, userId: number): Promise<void> {
-  await query(db, sql`update sessions set second_factor_at = null where user_id = ${userId}`);
+  await db.updateTable('sessions').set({ second_factor_at: null }).where('user_id', '=', userId).execute();
 }
 
 async function mustExist(db: Db, id: number): Promise<void> {
-  const found = await query(db, sql`select from users where id = ${id}`);
-  if (found.length === 0) throw unknownUser();
+  const found = await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst();
+  if (!found) throw unknownUser();
 }
