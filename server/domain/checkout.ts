@@ -1,9 +1,17 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Db, query } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import type { Db } from '../database/query.ts';
 import { badRequest } from '../errors.ts';
-import type { OpenedCheckout, Order } from '../payments/provider.ts';
-import { type CheckoutRow, STANDING, type Standing, type SubscriptionStatus } from './checkoutRow.ts';
+import type { OpenedCheckout } from '../payments/provider.ts';
+import {
+  CHECKOUT_COLUMNS,
+  type CheckoutRow,
+  OPEN,
+  STANDING,
+  type Standing,
+  type SubscriptionStatus,
+} from './checkoutRow.ts';
 import type { PlanRow } from './plan.ts';
 import { closeAtProvider, giveUpOpenCheckouts, markPaid, type Superseded } from './settlement.ts';
 
@@ -22,32 +30,29 @@ export async function findOpenCheckout(
   db: Db,
   { subscription_id, plan, provider }: CheckoutOrder,
 ): Promise<CheckoutRow | undefined> {
-  await query(
-    db,
-    sql`
-      update checkouts set status = 'expired', updated_at = now()
-      where subscription_id = ${subscription_id} and plan_id = ${plan.id} and status = 'open'
-        and (expires_at <= now() or provider <> ${provider})`,
-  );
-  const [checkout] = await query(
-    db,
-    sql<CheckoutRow>`
-      select * from checkouts where subscription_id = ${subscription_id} and plan_id = ${plan.id} and status = 'open'`,
-  );
-  return checkout;
+  const open = { subscription_id, plan_id: plan.id, status: OPEN };
+  await db
+    .updateTable('checkouts')
+    .set({ status: 'expired', updated_at: NOW })
+    .where(({ and }) => and(open))
+    .where(({ or, eb }) => or([eb('expires_at', '<=', NOW), eb('provider', '<>', provider)]))
+    .execute();
+  return db
+    .selectFrom('checkouts')
+    .select(CHECKOUT_COLUMNS)
+    .where(({ and }) => and(open))
+    .executeTakeFirst();
 }
 
-export async function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> {
+export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> {
   const { subscription_id, plan, created_by, provider } = order;
-  const [checkout] = await query(
-    db,
-    sql<CheckoutRow>`
-      insert into checkouts (subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at)
-      values (${subscription_id}, ${plan.id}, ${plan.price_cents}, ${plan.currency}, ${created_by}, ${provider},
-        now() + make_interval(hours => ${OPEN_HOURS}))
-      returning *`,
-  );
-  return checkout!;
+  const { id: plan_id, price_cents, currency } = plan;
+  const expires_at = sql<Date>`now() + make_interval(hours => ${OPEN_HOURS})`;
+  return db
+    .insertInto('checkouts')
+    .values({ subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at })
+    .returning(CHECKOUT_COLUMNS)
+    .executeTakeFirstOrThrow();
 }
 
 /** For a plan that costs nothing; its page says that it is active. Nobody should pay for another one any more. */
@@ -78,34 +83,32 @@ const opening = new Map<string, Promise<OpenedCheckout>>();
 
 async function askProvider({ db, payments, publicUrl, log }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
   const { id, reference, price_cents, currency } = checkout;
-  const [plan] = await query(
-    db,
-    sql<Pick<Order, 'product' | 'plan' | 'period' | 'expiresAtSeconds'>>`
-      select p.product, p.plan, p.period, floor(extract(epoch from c.expires_at))::int as "expiresAtSeconds"
-      from checkouts c join plans p on p.id = c.plan_id where c.id = ${id}`,
-  );
+  const plan = await db
+    .selectFrom('checkouts as c')
+    .innerJoin('plans as p', 'p.id', 'c.plan_id')
+    .select(['p.product', 'p.plan', 'p.period'])
+    .select(sql<number>`floor(extract(epoch from c.expires_at))::int`.as('expiresAtSeconds'))
+    .where('c.id', '=', id)
+    .executeTakeFirstOrThrow();
   try {
-    const order = { ...plan!, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
+    const order = { ...plan, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
     const opened = await payments!.open(order);
-    await query(
-      db,
-      sql`
-        update checkouts set session_id = ${opened.session_id}, checkout_url = ${opened.checkout_url}, updated_at = now()
-        where id = ${id}`,
-    );
+    const { session_id, checkout_url } = opened;
+    await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
     const refusal = refusalOf(await statusOf(db, checkout));
     if (!refusal) return opened;
     // Whoever paid for another one meanwhile could not close this one: it had no name yet.
     await closeAtProvider({ payments, log }, [opened]);
     throw refusal;
   } catch (error) {
-    // The provider may remember a failure by its reference: the next call is to begin with a new one, unless another node got this one open.
-    await query(
-      db,
-      sql`
-        update checkouts set status = 'cancelled', updated_at = now()
-        where id = ${id} and status = 'open' and checkout_url is null`,
-    );
+    // The provider may remember a failure by its reference: the next call begins with a new one, unless another node got this one open.
+    await db
+      .updateTable('checkouts')
+      .set({ status: 'cancelled', updated_at: NOW })
+      .where('id', '=', id)
+      .where('status', '=', 'open')
+      .where('checkout_url', 'is', null)
+      .execute();
     throw error;
   }
 }
@@ -120,11 +123,12 @@ export function refusalOf(status: SubscriptionStatus): Error | undefined {
 }
 
 async function statusOf(db: Db, { subscription_id }: CheckoutRow): Promise<SubscriptionStatus> {
-  const [subscription] = await query(
-    db,
-    sql<{ status: SubscriptionStatus }>`select status from subscriptions where id = ${subscription_id}`,
-  );
-  return subscription!.status;
+  const { status } = await db
+    .selectFrom('subscriptions')
+    .select('status')
+    .where('id', '=', subscription_id)
+    .executeTakeFirstOrThrow();
+  return status;
 }
 
 const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
@@ -133,14 +137,15 @@ export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkou
   Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | Standing };
 
 /** What the page of a checkout shows. Whoever knows its reference may see it. */
-export async function viewCheckout(db: Db, reference: string): Promise<CheckoutView | undefined> {
-  const [checkout] = await query(
-    db,
-    sql<CheckoutView>`
-      select c.reference, c.provider, c.checkout_url, c.price_cents, c.currency, p.product, p.plan, p.period,
-        case when c.status = 'open' and c.expires_at <= now() then 'expired'
-          when c.status = 'paid' then ${STANDING} else c.status end as status
-      from checkouts c join plans p on p.id = c.plan_id where c.reference = ${reference}::uuid`,
-  );
-  return checkout;
+export function viewCheckout(db: Db, reference: string): Promise<CheckoutView | undefined> {
+  return db
+    .selectFrom('checkouts as c')
+    .innerJoin('plans as p', 'p.id', 'c.plan_id')
+    .select(['c.reference', 'c.provider', 'c.checkout_url', 'c.price_cents', 'c.currency'])
+    .select(['p.product', 'p.plan', 'p.period', VIEWED_STATUS.as('status')])
+    .where('c.reference', '=', reference)
+    .executeTakeFirst();
 }
+
+const VIEWED_STATUS = sql<CheckoutView['status']>`
+  case when c.status = 'open' and c.expires_at <= now() then 'expired' when c.status = 'paid' then ${STANDING} else c.status end`;

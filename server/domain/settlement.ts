@@ -1,8 +1,9 @@
-import { sql } from 'kysely';
 import type { Context } from '../context.ts';
-import { type Db, query, transact } from '../database/query.ts';
+import { NOW } from '../database/moment.ts';
+import { type Db, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import type { Session, Settlement } from '../payments/provider.ts';
-import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout } from './checkoutRow.ts';
+import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN } from './checkoutRow.ts';
 import { followCheckouts, setFlag } from './standing.ts';
 
 /**
@@ -26,10 +27,12 @@ export async function settleCheckout(
     // On the test checkout nobody has paid before this: one that was given up meanwhile takes no payment.
     if (checkout.provider === 'test' && checkout.status !== 'open') return [];
     if (outcome !== 'paid') {
-      await query(
-        db,
-        sql`update checkouts set status = ${outcome}, updated_at = now() where id = ${checkout.id} and status = 'open'`,
-      );
+      await db
+        .updateTable('checkouts')
+        .set({ status: outcome, updated_at: NOW })
+        .where('id', '=', checkout.id)
+        .where('status', '=', 'open')
+        .execute();
       return [];
     }
 
@@ -57,35 +60,42 @@ async function startCharging(
   { session_id, provider_subscription_id }: Session,
   at: Date,
 ): Promise<void> {
-  await query(
-    db,
-    sql`
-      update checkouts set session_id = ${session_id},
-        provider_subscription_id = coalesce(${provider_subscription_id}::text, provider_subscription_id)
-      where id = ${id}`,
-  );
-  if (attempt !== null && provider_subscription_id !== null && attempt !== provider_subscription_id) {
-    await query(
-      db,
-      sql`
-        update checkouts set ended_at = null, is_past_due = false, past_due_changed_at = null, is_disputed = false,
-          disputed_changed_at = null
-        where id = ${id}`,
-    );
-  }
+  const isOtherAttempt = attempt !== null && provider_subscription_id !== null && attempt !== provider_subscription_id;
+  await db
+    .updateTable('checkouts')
+    .set({
+      session_id,
+      provider_subscription_id: provider_subscription_id ?? undefined,
+      ...(isOtherAttempt && NO_TROUBLE),
+    })
+    .where('id', '=', id)
+    .execute();
   await setFlag(db, { id }, 'renewed', at);
 }
+
+/** A checkout of which no failed renewal, dispute or end is known. */
+const NO_TROUBLE = {
+  ended_at: null,
+  is_past_due: false,
+  past_due_changed_at: null,
+  is_disputed: false,
+  disputed_changed_at: null,
+} satisfies RowChanges<'checkouts'>;
 
 /** What the provider calls a checkout that was given up; null if it does not know of it. */
 export type Superseded = Pick<CheckoutRow, 'session_id'>;
 
-export const giveUpOpenCheckouts = (db: Db, { subscription_id }: Pick<CheckoutRow, 'subscription_id'>) =>
-  query(
-    db,
-    sql<Superseded>`
-      update checkouts set status = 'cancelled', updated_at = now()
-      where subscription_id = ${subscription_id} and status = 'open' returning session_id`,
-  );
+export const giveUpOpenCheckouts = (
+  db: Db,
+  { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,
+): Promise<Superseded[]> =>
+  db
+    .updateTable('checkouts')
+    .set({ status: 'cancelled', updated_at: NOW })
+    .where('subscription_id', '=', subscription_id)
+    .where('status', '=', OPEN)
+    .returning('session_id')
+    .execute();
 
 /** Outside any transaction. What can't be closed is told to whoever runs the service. */
 export async function closeAtProvider(
@@ -99,6 +109,6 @@ export async function closeAtProvider(
 }
 
 export async function markPaid(db: Db, checkout: CheckoutRow): Promise<void> {
-  await query(db, sql`update checkouts set status = 'paid', updated_at = now() where id = ${checkout.id}`);
+  await db.updateTable('checkouts').set({ status: 'paid', updated_at: NOW }).where('id', '=', checkout.id).execute();
   await followCheckouts(db, checkout);
 }

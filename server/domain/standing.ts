@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Context } from '../context.ts';
+import { NOW } from '../database/moment.ts';
 import { type Db, query, transact } from '../database/query.ts';
 import type { SubscriptionNews } from '../payments/provider.ts';
-import { type CheckoutRow, hasReference, lockCheckout, STANDING, type Standing } from './checkoutRow.ts';
+import { type CheckoutRow, hasReference, lockCheckout, STANDING } from './checkoutRow.ts';
 
 /**
  * Carries out what became of a subscription after its checkout. News may come twice, in any order, and before the checkout
@@ -15,21 +16,20 @@ export async function changeStanding(
   const isOurs = await transact(db, async (db) => {
     const checkout = await lockCheckout(
       db,
-      sql`provider = ${payments!.name} and (provider_subscription_id = ${provider_subscription_id}
+      sql<boolean>`provider = ${payments!.name} and (provider_subscription_id = ${provider_subscription_id}
         or (provider_subscription_id is null and ${hasReference(reference)}))`,
     );
     if (!checkout) return false;
 
-    await query(
-      db,
-      sql`update checkouts set provider_subscription_id = ${provider_subscription_id} where id = ${checkout.id}`,
-    );
+    const { id } = checkout;
+    await db.updateTable('checkouts').set({ provider_subscription_id }).where('id', '=', id).execute();
     if (change === 'ended') await end(db, checkout, at);
     else await setFlag(db, checkout, change, at);
-    const [{ standing } = checkout] = await query(
-      db,
-      sql<{ standing: Standing }>`select ${STANDING} as standing from checkouts where id = ${checkout.id}`,
-    );
+    const { standing } = await db
+      .selectFrom('checkouts')
+      .select(STANDING.as('standing'))
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow();
     if (checkout.status === 'paid' && standing !== checkout.standing) {
       log.info({ subscription: checkout.subscription_id, change, standing }, 'A paid subscription changed.');
       await followCheckouts(db, checkout);
@@ -42,11 +42,11 @@ export async function changeStanding(
 }
 
 const FLAGS = {
-  renewal_failed: { flag: sql.ref('is_past_due'), changedAt: sql.ref('past_due_changed_at'), value: true },
-  renewed: { flag: sql.ref('is_past_due'), changedAt: sql.ref('past_due_changed_at'), value: false },
-  disputed: { flag: sql.ref('is_disputed'), changedAt: sql.ref('disputed_changed_at'), value: true },
-  dispute_won: { flag: sql.ref('is_disputed'), changedAt: sql.ref('disputed_changed_at'), value: false },
-};
+  renewal_failed: { flag: 'is_past_due', changedAt: 'past_due_changed_at', value: true },
+  renewed: { flag: 'is_past_due', changedAt: 'past_due_changed_at', value: false },
+  disputed: { flag: 'is_disputed', changedAt: 'disputed_changed_at', value: true },
+  dispute_won: { flag: 'is_disputed', changedAt: 'disputed_changed_at', value: false },
+} as const;
 
 /**
  * Unless newer news are known. The provider's clock counts seconds: of two in one second the good one holds, since an
@@ -59,16 +59,24 @@ export async function setFlag(
   at: Date,
 ): Promise<void> {
   const { flag, changedAt, value } = FLAGS[change];
-  await query(
-    db,
-    sql`
-      update checkouts set ${flag} = ${value}, ${changedAt} = ${at}, updated_at = now()
-      where id = ${id} and (${changedAt} is null or ${changedAt} < ${at} or (${changedAt} = ${at} and not ${value}::boolean))`,
-  );
+  await db
+    .updateTable('checkouts')
+    .set(flag, value)
+    .set(changedAt, at)
+    .set('updated_at', NOW)
+    .where('id', '=', id)
+    .where(({ or, eb }) => or([eb(changedAt, 'is', null), eb(changedAt, value ? '<' : '<=', at)]))
+    .execute();
 }
 
-const end = (db: Db, { id }: Pick<CheckoutRow, 'id'>, at: Date) =>
-  query(db, sql`update checkouts set ended_at = ${at}, updated_at = now() where id = ${id} and ended_at is null`);
+async function end(db: Db, { id }: Pick<CheckoutRow, 'id'>, at: Date): Promise<void> {
+  await db
+    .updateTable('checkouts')
+    .set({ ended_at: at, updated_at: NOW })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .execute();
+}
 
 /** A subscription stands as the best of its paid checkouts; of two that are equal, the one whose plan it has already. */
 export async function followCheckouts(
