@@ -3,6 +3,7 @@ import { hashPassword } from '../security/passwords.ts';
 import { hashRecoveryCode } from '../security/secondFactor.ts';
 import type { Database } from './connect.ts';
 import { type Db, insertRows, query } from './query.ts';
+import type { NewRow, Row, RowChanges, TableName } from './tables.ts';
 
 export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
 
@@ -14,10 +15,8 @@ export const DEMO_USERS = NAMES.map(emailOf);
 /** Fills an empty database with something to look at; whether it did: one that has users is left alone. */
 export async function fillWithDemoData({ db }: Database): Promise<boolean> {
   return db.transaction().execute(async (db) => {
-    const [{ isEmpty }] = (await query(db, sql`select not exists (select from users) as "isEmpty"`)) as [
-      { isEmpty: boolean },
-    ];
-    if (!isEmpty) return false;
+    const known = await db.selectFrom('users').select('id').limit(1).executeTakeFirst();
+    if (known) return false;
 
     await addTenants(db);
     await addOnboardingTemplate(db);
@@ -31,7 +30,7 @@ export async function fillWithDemoData({ db }: Database): Promise<boolean> {
 
 async function addTenants(db: Db) {
   const password_hash = await hashPassword(DEMO_USER.password, 'demo data');
-  const user = (id: number, name: (typeof NAMES)[number], more: object = {}) => ({
+  const user = (id: number, name: (typeof NAMES)[number], more: RowChanges<'users'>): NewRow<'users'> => ({
     id,
     name,
     email: emailOf(name),
@@ -102,7 +101,8 @@ async function addOnboardingTemplate(db: Db) {
 
   const tenants = [undefined, { project_id: 1, platform_id: 1 }, { project_id: 2, platform_id: 1 }];
   for (const [round, tenant] of tenants.entries()) {
-    const copyOf = (column: string, id: number) => (tenant ? { ...tenant, [column]: id } : { is_master: true });
+    const copyOf = (column: keyof Row<'boards'> | keyof Row<'groups'> | keyof Row<'cards'>, id: number) =>
+      tenant ? { ...tenant, [column]: id } : { is_master: true };
     const boardId = tenant ? round + 2 : 1;
     const firstGroup = round * groups.length + 1;
     const firstCard = round * cards.length + 1;
@@ -257,7 +257,7 @@ async function addThemes(db: Db) {
 
 /** The rows above have ids of their own; what is created later goes on behind them. */
 async function continueIds(db: Db) {
-  for (const table of [
+  const tables = [
     'platforms',
     'projects',
     'users',
@@ -270,7 +270,8 @@ async function continueIds(db: Db) {
     'subscriptions',
     'themes',
     'theme_versions',
-  ]) {
+  ] satisfies TableName[];
+  for (const table of tables) {
     await query(
       db,
       sql`select setval(pg_get_serial_sequence(${table}, 'id'), (select max(id) from ${sql.table(table)}))`,

@@ -7,6 +7,7 @@ import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
 import { type Db, query } from './query.ts';
+import type { Row } from './tables.ts';
 
 export const FIRST_ADMIN = 'admin@deckhand.local';
 
@@ -44,11 +45,13 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
 }
 
 const findDemoUsers = (db: Db, emails: readonly string[]) =>
-  query(
-    db,
-    sql<{ email: string; password_hash: string }>`
-      select email, password_hash from users where is_active and lower(email) in (${sql.join(emails)}) order by id`,
-  );
+  db
+    .selectFrom('users')
+    .select(['email', 'password_hash'])
+    .where('is_active', 'is', true)
+    .where(sql<boolean>`lower(email) = any(${emails})`)
+    .orderBy('id')
+    .execute();
 
 /** The password is printed before the commit: a start that is cut off leaves nobody whose password was never seen. */
 async function addFirstAdmin({ db }: Database, print: (text: string) => void): Promise<void> {
@@ -57,7 +60,7 @@ async function addFirstAdmin({ db }: Database, print: (text: string) => void): P
   await db.transaction().execute(async (db) => {
     const [added] = await query(
       db,
-      sql<{ id: number }>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
+      sql<Pick<Row<'users'>, 'id'>>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
         select 'Admin', ${FIRST_ADMIN}, ${password_hash}, true, true where not exists (select from users) returning id`,
     );
     if (added) print(greetingOf(added.id, password));
