@@ -1,0 +1,110 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { Db } from '../../server/database/query.ts';
+import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
+
+/** Never called: the compiler alone reads it. After each right line comes a wrong one, whose error it expects. */
+export function statements(db: Db) {
+  db.selectFrom('cards');
+  // @ts-expect-error: there is no such table.
+  db.selectFrom('card');
+
+  db.selectFrom('cards').select(['id', 'due_date']);
+  // @ts-expect-error: there is no such column.
+  db.selectFrom('cards').select(['id', 'due']);
+
+  db.selectFrom('cards').where('group_id', '=', 1);
+  // @ts-expect-error: there is no such column.
+  db.selectFrom('cards').where('group', '=', 1);
+  // @ts-expect-error: an id is a number.
+  db.selectFrom('cards').where('group_id', '=', '1');
+
+  db.selectFrom('cards').innerJoin('groups', 'groups.id', 'cards.group_id');
+  // @ts-expect-error: there is no such column.
+  db.selectFrom('cards').innerJoin('groups', 'groups.id', 'cards.groups_id');
+
+  db.insertInto('tags').values({ project_id: 1, name: 'Content' });
+  // @ts-expect-error: a tag has a name.
+  db.insertInto('tags').values({ project_id: 1 });
+  // @ts-expect-error: there is no such column.
+  db.insertInto('tags').values({ project_id: 1, name: 'Content', colour: 'red' });
+  // @ts-expect-error: a position is a number.
+  db.insertInto('tags').values({ project_id: 1, name: 'Content', position: 'first' });
+
+  db.updateTable('cards').set({ priority: 'high', updated_at: sql<Date>`now()` });
+  // @ts-expect-error: there is no such priority.
+  db.updateTable('cards').set({ priority: 'highest' });
+  // @ts-expect-error: a title can't be null.
+  db.updateTable('cards').set({ title: null });
+  // @ts-expect-error: there is no such column.
+  db.updateTable('cards').set({ titel: 'Check links' });
+
+  db.deleteFrom('sessions').where('user_id', '=', 1).returning('id');
+  // @ts-expect-error: there is no such column.
+  db.deleteFrom('sessions').where('user_id', '=', 1).returning('token');
+}
+
+/** A change of a row names columns of its table, and nothing else. */
+export const changes: RowChanges<'cards'>[] = [
+  { title: 'Check links', due_date: null, tag_id: undefined },
+  // @ts-expect-error: there is no such column.
+  { title: 'Check links', is_overdue: true },
+  // @ts-expect-error: a moment is a Date.
+  { due_date: '2026-01-31' },
+];
+
+export const columns = [
+  ['id', 'name'] as const satisfies (keyof Row<'platforms'>)[],
+  // @ts-expect-error: there is no such column.
+  ['id', 'title'] as const satisfies (keyof Row<'platforms'>)[],
+];
+
+describe('the tables, typed by the entities', () => {
+  it('let nothing compile that names what they do not have', async () => {
+    const errors = await compile(import.meta.filename);
+
+    expect(errors).toBe('');
+  }, 120_000);
+
+  it('say what a row holds, and what a new one needs', () => {
+    expectTypeOf<Row<'cards'>['id']>().toEqualTypeOf<number>();
+    expectTypeOf<Row<'cards'>['due_date']>().toEqualTypeOf<Date | null>();
+    expectTypeOf<Row<'cards'>['priority']>().toEqualTypeOf<'low' | 'normal' | 'high' | 'urgent'>();
+    expectTypeOf<Row<'cards'>['group_id']>().toEqualTypeOf<number | null>();
+    expectTypeOf<{ project_id: number; tool_key: string }>().toExtend<NewRow<'project_tools'>>();
+    expectTypeOf<'theme_versions'>().toExtend<TableName>();
+    expectTypeOf<'theme_version'>().not.toExtend<TableName>();
+  });
+});
+
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What the compiler says of one file, with the settings of the project. */
+async function compile(file: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'deckhand-types-'));
+  try {
+    const typeRoots = [join(ROOT, 'node_modules/@types')];
+    const settings = {
+      extends: join(ROOT, 'tsconfig.json'),
+      include: [],
+      files: [file],
+      compilerOptions: { typeRoots },
+    };
+    await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const run = promisify(execFile)(process.execPath, [tsc, '--pretty', 'false', '--checkers', '1'], {
+      cwd: directory,
+    });
+    return await run.then(
+      () => '',
+      ({ stdout, stderr }) => `${stdout}${stderr}`,
+    );
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
