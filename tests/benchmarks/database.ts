@@ -2,12 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { givenDirectory } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
-export type BenchDatabase = { settings: Record<string, string>; remove: () => Promise<void> };
+export type BenchDatabase = {
+  settings: { JWT_SECRET: string; DATABASE_URL?: string; DATA_DIR?: string };
+  remove: () => Promise<void>;
+};
 
 /** A database of its own to measure on: on the PostgreSQL server of the tests, or with `-- embedded` the embedded one. */
-export async function givenBenchDatabase(): Promise<BenchDatabase> {
-  if (process.argv.includes('embedded'))
-    return { settings: { DATA_DIR: await givenDirectory() }, remove: async () => {} };
+export async function givenBenchDatabase({
+  isEmbedded = process.argv.includes('embedded'),
+} = {}): Promise<BenchDatabase> {
+  const JWT_SECRET = randomBytes(32).toString('hex');
+  if (isEmbedded) return { settings: { JWT_SECRET, DATA_DIR: await givenDirectory() }, remove: async () => {} };
 
   const { url } = await findTestServer();
   if (url === undefined) throw new Error('No PostgreSQL server is reachable: add -- embedded.');
@@ -15,7 +20,7 @@ export async function givenBenchDatabase(): Promise<BenchDatabase> {
   const DATABASE_URL = Object.assign(new URL(url), { pathname: `/${name}` }).href;
   await createDatabase(DATABASE_URL);
   return {
-    settings: { DATABASE_URL, JWT_SECRET: randomBytes(32).toString('hex') },
+    settings: { DATABASE_URL, JWT_SECRET },
     remove: async () => void (await onServer(url, `drop database ${name} with (force)`)),
   };
 }

@@ -22,6 +22,7 @@ import {
 export async function startFloor(databaseUrl: string, secret: string) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: POOL_SIZE, application_name: 'floor' });
   const server = makeServer(pool, secret);
+  server.keepAliveTimeout = 72_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

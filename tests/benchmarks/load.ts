@@ -80,6 +80,7 @@ export async function open(url: string, request: Buffer, expected: number): Prom
     const begun = performance.now();
     await new Promise<void>((resolve, reject) => {
       pending = { resolve, reject };
+      if (socket.closed) fail('The connection was closed.');
       socket.write(request);
     });
     return performance.now() - begun;

@@ -1,10 +1,9 @@
 import { parseArgs } from 'node:util';
-import { removeProcesses, runToEnd, startProgram, startService } from '../harness/process.ts';
-import { givenBenchDatabase } from './database.ts';
-import { toText } from './table.ts';
-import { addTenants } from './tenants.ts';
-import { measure, type Stage, tableOf } from './throughput.ts';
-import { watchDatabase } from './usage.ts';
+import { removeProcesses } from '../harness/process.ts';
+import { measureLargeBoard } from './largeBoard.ts';
+import { onStage } from './stage.ts';
+import { type Table, toText } from './table.ts';
+import { type Length, measure, tableOf } from './throughput.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
@@ -12,34 +11,38 @@ import { WORKLOADS } from './workloads.ts';
  * processes of their own on one fresh database, and are measured in turns, so that what else the machine does hits both.
  */
 
-const CONNECTIONS = 32;
+const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
+  'large-board': measureLargeBoard,
+};
+const PARTS = [...WORKLOADS.map(({ name }) => name), ...Object.keys(OTHERS)];
+
 const { values: options } = parseArgs({
   options: {
-    only: { type: 'string', default: WORKLOADS.map(({ name }) => name).join() },
+    only: { type: 'string', default: PARTS.join() },
     seconds: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '7' },
   },
 });
 const length = { seconds: Number(options.seconds), rounds: Number(options.rounds) };
-const chosen = options.only.split(',').map((name) => {
-  const found = WORKLOADS.find((workload) => workload.name === name);
-  if (found) return found;
-  throw new Error(`--only: ${name} is none of ${WORKLOADS.map((workload) => workload.name).join(', ')}.`);
-});
+const chosen = new Set(options.only.split(','));
+for (const name of chosen) {
+  if (!PARTS.includes(name)) throw new Error(`--only: ${name} is none of ${PARTS.join(', ')}.`);
+}
 
-const { settings: database, remove } = await givenBenchDatabase();
-const settings = { ...database, RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'warn' } as Record<string, string>;
+const tables: Table[] = [];
 try {
-  await runToEnd(['server/cli/main.ts', 'demo'], settings);
-  const stage: Stage = {
-    floor: await startProgram(['tests/benchmarks/floor.ts'], settings),
-    service: await startService(settings),
-    usage: await watchDatabase(settings.DATABASE_URL!),
-    tenants: await addTenants(settings.DATABASE_URL!, settings.JWT_SECRET!, CONNECTIONS),
-  };
-  for (const workload of chosen) console.log(toText(tableOf(workload, await measure(stage, workload, length))));
-  await stage.usage.close();
+  const workloads = WORKLOADS.filter(({ name }) => chosen.has(name));
+  if (workloads.length > 0) {
+    await onStage(async (stage) => {
+      for (const workload of workloads) report(tableOf(workload, await measure(stage, workload, length)));
+    });
+  }
+  for (const [name, measurePart] of Object.entries(OTHERS)) if (chosen.has(name)) report(await measurePart(length));
 } finally {
   await removeProcesses();
-  await remove();
+}
+
+function report(table: Table) {
+  tables.push(table);
+  console.log(toText(table));
 }

@@ -1,6 +1,8 @@
-import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { makeTokens } from '../../server/security/tokens.ts';
+import { sql } from 'kysely';
+import { connect } from '../../server/database/connect.ts';
+import { type EntityManager, query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
+import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
 
 export type BenchUser = { email: string; token: string };
 export type Tenants = {
@@ -8,77 +10,122 @@ export type Tenants = {
   readers: BenchUser[];
   /** Act in a project of their own, each with a group and a card to write to. */
   writers: (BenchUser & { group_id: number; card_id: number })[];
+  /** Has a board of 5,000 cards in another project. */
+  collector: BenchUser & { board_id: number };
 };
 
+const DEMO_PROJECT = 1;
 const HOUR_SECONDS = 3600;
 
 /** Users with sessions in a database with demo data: each connection is somebody else, as in practice. */
-export async function addTenants(databaseUrl: string, secret: string, count: number): Promise<Tenants> {
-  const client = new pg.Client(databaseUrl);
-  await client.connect();
+export async function addTenants(settings: { JWT_SECRET: string }, count: number): Promise<Tenants> {
+  const database = await connect(readSettings(settings));
+  const tokens = makeTokens([settings.JWT_SECRET], HOUR_SECONDS);
+  const em = database.fork();
   try {
-    await addOtherProjects(client);
-    const readers = await addUsers(client, secret, DEMO_PROJECT, count);
-    const { rows: projects } = await client.query(
-      "insert into projects (platform_id, name) values (1, 'Bench') returning id",
-    );
-    const writers = await addUsers(client, secret, projects[0].id, count);
-    const { rows: places } = await client.query(
-      `with board as (
-        insert into boards (project_id, platform_id, title) values ($1, 1, 'Bench') returning id
-      ), added as (
-        insert into groups (project_id, platform_id, board_id, title, position)
-        select $1, 1, board.id, 'Group ' || n, n from board, generate_series(1, $2::int) as n returning id, position
-      )
-      insert into cards (project_id, platform_id, group_id, title, position, sort_order)
-      select $1, 1, id, 'A card', 1, position from added returning group_id, id as card_id`,
-      [projects[0].id, count],
-    );
-    await client.query('analyze');
-    return { readers, writers: writers.map((user, at) => ({ ...user, ...places[at] })) };
+    await addOtherProjects(em);
+    const readers = await addUsers(em, tokens, DEMO_PROJECT, count);
+    const writers = await addWriters(em, tokens, count);
+    const collector = await addCollector(em, tokens);
+    await query(em, sql`analyze`);
+    return { readers, writers, collector };
   } finally {
-    await client.end();
+    await database.close();
   }
 }
 
-const DEMO_PROJECT = 1;
-
 /** 200 projects with 20,000 cards and 20,000 comments: PostgreSQL plans as on any database in use. */
-async function addOtherProjects(client: pg.Client): Promise<void> {
-  const { rows } = await client.query(
-    "insert into projects (platform_id, name) select 2, 'Project ' || n from generate_series(1, 200) as n returning id",
-  );
-  await client.query(
-    `with board as (
-      insert into boards (project_id, platform_id, title, position)
-      select project_id, 2, 'Board ' || n, n from unnest($1::int[]) as project_id, generate_series(1, 4) as n
-      returning id, project_id
-    ), added as (
-      insert into groups (project_id, platform_id, board_id, title, position)
-      select project_id, 2, id, 'Group ' || n, n from board, generate_series(1, 5) as n returning id, project_id
-    ), card as (
-      insert into cards (project_id, platform_id, group_id, title, position, sort_order)
-      select project_id, 2, id, 'Card ' || n, n, n from added, generate_series(1, 5) as n returning id, project_id
-    )
-    insert into comments (project_id, card_id, user_id, comment) select project_id, id, 3, 'A comment' from card`,
-    [rows.map(({ id }) => id)],
+async function addOtherProjects(em: EntityManager): Promise<void> {
+  await query(
+    em,
+    sql`
+      with project as (
+        insert into projects (platform_id, name) select 2, 'Project ' || n from generate_series(1, 200) as n returning id
+      ), board as (
+        insert into boards (project_id, platform_id, title, position)
+        select project.id, 2, 'Board ' || n, n from project, generate_series(1, 4) as n returning id, project_id
+      ), added as (
+        insert into groups (project_id, platform_id, board_id, title, position)
+        select project_id, 2, id, 'Group ' || n, n from board, generate_series(1, 5) as n returning id, project_id
+      ), card as (
+        insert into cards (project_id, platform_id, group_id, title, position, sort_order)
+        select project_id, 2, id, 'Card ' || n, n, n from added, generate_series(1, 5) as n returning id, project_id
+      )
+      insert into comments (project_id, card_id, user_id, comment) select project_id, id, 3, 'A comment' from card`,
   );
 }
 
-async function addUsers(client: pg.Client, secret: string, projectId: number, count: number): Promise<BenchUser[]> {
-  const tokens = makeTokens([secret], HOUR_SECONDS);
-  const { rows } = await client.query(
-    `with created as (
-      insert into users (name, email, password_hash, default_project_id)
-      select 'Bench', $1 || n || '@example.test', password_hash, $2 from users, generate_series(1, $3::int) as n
-      where email = 'member@demo.test' returning id, email
-    ), member as (
-      insert into members (project_id, user_id, role) select $2, id, 'member' from created
-    ), session as (
-      insert into sessions (user_id, expires_at) select id, now() + interval '1 hour' from created returning id, user_id
-    )
-    select session.user_id, session.id, created.email from session join created on created.id = session.user_id`,
-    [randomUUID(), projectId, count],
+async function addWriters(em: EntityManager, tokens: Tokens, count: number): Promise<Tenants['writers']> {
+  const project = await addProject(em);
+  const users = await addUsers(em, tokens, project, count);
+  const places = await query(
+    em,
+    sql<{ group_id: number; card_id: number }>`
+      with board as (
+        insert into boards (project_id, platform_id, title) values (${project}, 1, 'Bench') returning id
+      ), added as (
+        insert into groups (project_id, platform_id, board_id, title, position)
+        select ${project}::int, 1, board.id, 'Group ' || n, n from board, generate_series(1, ${count}::int) as n
+        returning id, position
+      )
+      insert into cards (project_id, platform_id, group_id, title, position, sort_order)
+      select ${project}::int, 1, id, 'A card', 1, position from added returning group_id, id as card_id`,
   );
-  return rows.map(({ user_id, id, email }) => ({ email, token: tokens.sign({ userId: user_id, sessionId: id }) }));
+  return users.map((user, at) => ({ ...user, ...places[at]! }));
+}
+
+/** Texts as people write them: a title of some 40 characters, and most cards with a description of some hundreds. */
+async function addCollector(em: EntityManager, tokens: Tokens): Promise<Tenants['collector']> {
+  const project = await addProject(em);
+  const [user] = await addUsers(em, tokens, project, 1);
+  const [board] = await query(
+    em,
+    sql<{ board_id: number }>`
+      with board as (
+        insert into boards (project_id, platform_id, title) values (${project}, 1, 'Large') returning id
+      ), added as (
+        insert into groups (project_id, platform_id, board_id, title, position)
+        select ${project}::int, 1, board.id, 'Group ' || n, n from board, generate_series(1, 10) as n
+        returning id, position, board_id
+      ), card as (
+        insert into cards (project_id, platform_id, group_id, title, description, status, due_date, created_by, position, sort_order)
+        select ${project}::int, 1, added.id, 'Describe the pictures of the start page, ' || n,
+          case when n % 5 > 0 then '<p>' || repeat('Every picture needs a text, "in a few words", for those who can''t see it. ', n % 5) || '</p>' end,
+          (array['open', 'in_progress', 'to_check', 'closed'])[n % 4 + 1],
+          case when n % 3 = 0 then now() + make_interval(days => n % 60 - 30) end, 3, n, n
+        from added, generate_series(1, 500) as n
+      )
+      select distinct board_id from added`,
+  );
+  return { ...user!, ...board! };
+}
+
+async function addProject(em: EntityManager): Promise<number> {
+  const [project] = await query(
+    em,
+    sql<{ id: number }>`insert into projects (platform_id, name) values (1, 'Bench') returning id`,
+  );
+  return project!.id;
+}
+
+async function addUsers(em: EntityManager, tokens: Tokens, project: number, count: number): Promise<BenchUser[]> {
+  const rows = await query(
+    em,
+    sql<{ user_id: number; session_id: string; email: string }>`
+      with created as (
+        insert into users (name, email, password_hash, default_project_id)
+        select 'Bench', gen_random_uuid() || '@example.test', password_hash, ${project}::int
+        from users, generate_series(1, ${count}::int) where email = 'member@demo.test' returning id, email
+      ), member as (
+        insert into members (project_id, user_id, role) select ${project}::int, id, 'member' from created
+      ), session as (
+        insert into sessions (user_id, expires_at) select id, now() + interval '1 hour' from created returning id, user_id
+      )
+      select created.id as user_id, session.id as session_id, created.email
+      from session join created on created.id = session.user_id`,
+  );
+  return rows.map(({ user_id: userId, session_id: sessionId, email }) => ({
+    email,
+    token: tokens.sign({ userId, sessionId }),
+  }));
 }

@@ -1,11 +1,9 @@
-import type { StartedService } from '../harness/process.ts';
 import { type Load, load } from './load.ts';
+import { programOf, type Stage } from './stage.ts';
 import { median, percent, precise, type Table, whole } from './table.ts';
-import type { Tenants } from './tenants.ts';
-import { cpuMilliseconds, type DatabaseUsage } from './usage.ts';
+import { cpuMilliseconds } from './usage.ts';
 import { callsIn, type Surface, statusOf, type Workload } from './workloads.ts';
 
-export type Stage = { floor: StartedService; service: StartedService; usage: DatabaseUsage; tenants: Tenants };
 export type Length = { rounds: number; seconds: number };
 export type Measured = { surface: Surface; rounds: Load[]; nodeMilliseconds: number; databaseMilliseconds: number };
 
@@ -35,8 +33,6 @@ async function measureRound(stage: Stage, workload: Workload, measured: Measured
 
 const send = (stage: Stage, workload: Workload, surface: Surface, seconds: number) =>
   load(programOf(stage, surface).url, workload.requests(surface, stage.tenants), statusOf(workload, surface), seconds);
-
-const programOf = ({ floor, service }: Stage, surface: Surface) => (surface === 'floor' ? floor : service);
 
 export function tableOf({ name }: Workload, all: Measured[]): Table {
   const [floor] = all;

@@ -14,6 +14,8 @@ export type Workload = {
 };
 
 const OPERATIONS = '/services/operations/v1/operations';
+/** Three groups, eight cards. */
+const DEMO_BOARD = 2;
 const BATCH = 10;
 /** More at once, and the service tells some of them to come back: passwords are checked two at a time. */
 const SIGNING_IN = 8;
@@ -29,15 +31,13 @@ export const WORKLOADS: Workload[] = [
     name: 'boards/list',
     status: 200,
     surfaces: [...ALL, 'RPC × 10'],
-    requests: (surface, { readers }) =>
-      readers.map(({ token }) => ({ token, ...call(surface, `${OPERATIONS}/boards/list`, 'boards.list', {}) })),
+    requests: (surface, { readers }) => readers.map(({ token }) => ({ token, ...listBoards(surface) })),
   },
   {
     name: 'boards/get',
     status: 200,
     surfaces: ALL,
-    requests: (surface, { readers }) =>
-      readers.map(({ token }) => ({ token, ...call(surface, `${OPERATIONS}/boards/get`, 'boards.get', { id: 2 }) })),
+    requests: (surface, { readers }) => readers.map(({ token }) => ({ token, ...getBoard(surface, DEMO_BOARD) })),
   },
   {
     name: 'cards/create',
@@ -79,6 +79,10 @@ export const WORKLOADS: Workload[] = [
         ),
   },
 ];
+
+export const listBoards = (surface: Surface) => call(surface, `${OPERATIONS}/boards/list`, 'boards.list', {});
+export const getBoard = (surface: Surface, id: number) =>
+  call(surface, `${OPERATIONS}/boards/get`, 'boards.get', { id });
 
 function call(surface: Surface, path: string, procedure: string, input: object): LoadRequest {
   if (surface === 'floor' || surface === 'REST') return { path: `/api${path}`, body: JSON.stringify(input) };

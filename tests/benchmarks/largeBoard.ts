@@ -1,0 +1,141 @@
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { StartedService } from '../harness/process.ts';
+import { bytesOf, type Connection, open, percentile } from './load.ts';
+import { onStage, programOf, type Stage } from './stage.ts';
+import { median, precise, type Table, whole } from './table.ts';
+import type { Length } from './throughput.ts';
+import { cpuMilliseconds } from './usage.ts';
+import { getBoard, listBoards, type Surface } from './workloads.ts';
+
+const SURFACES: Surface[] = ['floor', 'REST', 'RPC'];
+const REQUESTS_IN_ROUND = 5;
+const LISTS_PER_SECOND = 50;
+/** So many lists can wait for an event loop that stands still. */
+const LISTING = 100;
+
+type Measured = {
+  surface: Surface;
+  milliseconds: number[];
+  nodeMilliseconds: number;
+  databaseMilliseconds: number;
+  stops: number[];
+  alone: number[];
+  meanwhile: number[];
+};
+
+/** What a board of 5,000 cards costs, and what it does to others who use the service meanwhile. */
+export async function measureLargeBoard(length: Length): Promise<Table> {
+  const NODE_OPTIONS = `--import=${pathToFileURL(join(import.meta.dirname, 'stops.ts')).href}`;
+  const all = await onStage((stage) => measureInTurns(stage, length), { NODE_OPTIONS });
+  return {
+    title: 'boards/get of 5,000 cards, one request at a time',
+    note:
+      'A stop is the longest time on the CPU between two turns of the event loop. Another user lists boards ' +
+      `${LISTS_PER_SECOND} times a second, alone and meanwhile.`,
+    columns: ['', 'ms', 'Node ms', 'PostgreSQL ms', 'stop ms', 'list p99 alone', 'meanwhile', 'times'],
+    rows: all.map(({ surface, milliseconds, nodeMilliseconds, databaseMilliseconds, stops, alone, meanwhile }) => {
+      const [before, after] = [alone, meanwhile].map((times) => percentile(Float64Array.from(times).sort(), 0.99));
+      return [
+        surface,
+        whole(median(milliseconds)),
+        whole(nodeMilliseconds / milliseconds.length),
+        whole(databaseMilliseconds / milliseconds.length),
+        whole(median(stops)),
+        `${precise(before!, 1)} ms`,
+        `${precise(after!, 1)} ms`,
+        precise(after! / before!, 1),
+      ];
+    }),
+  };
+}
+
+async function measureInTurns(stage: Stage, { rounds, seconds }: Length): Promise<Measured[]> {
+  const callers = await Promise.all(SURFACES.map((surface) => openCallers(stage, surface)));
+  for (const { load, list } of callers) {
+    for (let warm = 0; warm < REQUESTS_IN_ROUND; warm++) await load();
+    await list((2 * LISTING) / LISTS_PER_SECOND);
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const { program, measured, load, list } of callers) {
+      await longestStop(program);
+      const nodeBefore = cpuMilliseconds(program.pid);
+      const databaseBefore = await stage.usage.cpuMilliseconds();
+      for (let request = 0; request < REQUESTS_IN_ROUND; request++) measured.milliseconds.push(await load());
+      measured.nodeMilliseconds += cpuMilliseconds(program.pid) - nodeBefore;
+      measured.databaseMilliseconds += (await stage.usage.cpuMilliseconds())! - databaseBefore!;
+      measured.stops.push(await longestStop(program));
+
+      measured.alone.push(...(await list(seconds)));
+      let isOver = false;
+      const loading = (async () => {
+        while (!isOver) await load();
+      })();
+      measured.meanwhile.push(...(await list(seconds)));
+      isOver = true;
+      await loading;
+    }
+  }
+  for (const { close } of callers) close();
+  return callers.map(({ measured }) => measured);
+}
+
+async function openCallers(stage: Stage, surface: Surface) {
+  const program = programOf(stage, surface);
+  const { readers, collector } = stage.tenants;
+  const connect = (request: ReturnType<typeof getBoard>) => open(program.url, bytesOf(program.url, request), 200);
+  const loader = await connect({ ...getBoard(surface, collector.board_id), token: collector.token });
+  const lister = { ...listBoards(surface), token: readers[0]!.token };
+  const listers = await Promise.all(Array.from({ length: LISTING }, () => connect(lister)));
+  const measured: Measured = {
+    surface,
+    milliseconds: [],
+    nodeMilliseconds: 0,
+    databaseMilliseconds: 0,
+    stops: [],
+    alone: [],
+    meanwhile: [],
+  };
+  return {
+    program,
+    measured,
+    load: () => loader.send(),
+    list: (seconds: number) => listSteadily(listers, seconds),
+    close: () => {
+      for (const { close } of [loader, ...listers]) close();
+    },
+  };
+}
+
+/** Asks at a steady pace, whether or not the answer before has come; how long each waited since it was due. */
+async function listSteadily(idle: Connection[], seconds: number): Promise<number[]> {
+  const begun = performance.now();
+  const times: Promise<number>[] = [];
+  for (let number = 0; number < seconds * LISTS_PER_SECOND; number++) {
+    const due = begun + (number * 1000) / LISTS_PER_SECOND;
+    await pause(Math.max(0, due - performance.now()));
+    times.push(listOnce(idle, due));
+  }
+  return Promise.all(times);
+}
+
+async function listOnce(idle: Connection[], due: number): Promise<number> {
+  // The one that waited longest: the service closes connections that are not used.
+  const connection = idle.shift();
+  if (!connection) throw new Error(`More than ${LISTING} lists wait.`);
+  await connection.send();
+  idle.push(connection);
+  return performance.now() - due;
+}
+
+/** Since it was asked the last time. */
+async function longestStop({ pid, printed }: StartedService): Promise<number> {
+  const before = printed().length;
+  process.kill(pid, 'SIGUSR2');
+  for (;;) {
+    const told = /longest stop: ([\d.]+) ms\n/.exec(printed().slice(before));
+    if (told) return Number(told[1]);
+    await pause(1);
+  }
+}
