@@ -28,7 +28,7 @@ type Measured = {
 /** What a board of 5,000 cards costs, and what it does to others who use the service meanwhile. */
 export async function measureLargeBoard(length: Length): Promise<Table> {
   const NODE_OPTIONS = `--import=${pathToFileURL(join(import.meta.dirname, 'stops.ts')).href}`;
-  const all = await onStage((stage) => measureInTurns(stage, length), { NODE_OPTIONS });
+  const all = await onStage((stage) => measureInTurns(stage, length), { more: { NODE_OPTIONS } });
   return {
     title: 'boards/get of 5,000 cards, one request at a time',
     note:
@@ -61,10 +61,10 @@ async function measureInTurns(stage: Stage, { rounds, seconds }: Length): Promis
     for (const { program, measured, load, list } of callers) {
       await longestStop(program);
       const nodeBefore = cpuMilliseconds(program.pid);
-      const databaseBefore = await stage.usage.cpuMilliseconds();
+      const databaseBefore = await stage.usage!.cpuMilliseconds();
       for (let request = 0; request < REQUESTS_IN_ROUND; request++) measured.milliseconds.push(await load());
       measured.nodeMilliseconds += cpuMilliseconds(program.pid) - nodeBefore;
-      measured.databaseMilliseconds += (await stage.usage.cpuMilliseconds())! - databaseBefore!;
+      measured.databaseMilliseconds += (await stage.usage!.cpuMilliseconds()) - databaseBefore;
       measured.stops.push(await longestStop(program));
 
       measured.alone.push(...(await list(seconds)));

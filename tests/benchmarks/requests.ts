@@ -2,8 +2,10 @@ import { parseArgs } from 'node:util';
 import { removeProcesses } from '../harness/process.ts';
 import { measureLargeBoard } from './largeBoard.ts';
 import { onStage } from './stage.ts';
+import { measureStarts } from './starts.ts';
+import { measureTemplates } from './sync.ts';
 import { type Table, toText } from './table.ts';
-import { type Length, measure, tableOf } from './throughput.ts';
+import { figuresOf, type Length, measure, measureEmbedded, tableOf } from './throughput.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
@@ -13,6 +15,9 @@ import { WORKLOADS } from './workloads.ts';
 
 const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
   'large-board': measureLargeBoard,
+  embedded: measureEmbedded,
+  templates: measureTemplates,
+  starts: measureStarts,
 };
 const PARTS = [...WORKLOADS.map(({ name }) => name), ...Object.keys(OTHERS)];
 
@@ -34,7 +39,10 @@ try {
   const workloads = WORKLOADS.filter(({ name }) => chosen.has(name));
   if (workloads.length > 0) {
     await onStage(async (stage) => {
-      for (const workload of workloads) report(tableOf(workload, await measure(stage, workload, length)));
+      for (const workload of workloads) {
+        const figures = figuresOf(await measure(stage, workload, length));
+        report(tableOf(workload.name, [{ workload, figures }]));
+      }
     });
   }
   for (const [name, measurePart] of Object.entries(OTHERS)) if (chosen.has(name)) report(await measurePart(length));

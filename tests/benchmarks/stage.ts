@@ -4,32 +4,42 @@ import { addTenants, type Tenants } from './tenants.ts';
 import { type DatabaseUsage, watchDatabase } from './usage.ts';
 import type { Surface } from './workloads.ts';
 
-/** Who is called, by whom. */
-export type Stage = { floor: StartedService; service: StartedService; usage: DatabaseUsage; tenants: Tenants };
+/** Who is called, by whom; on the embedded database there is neither a floor nor a server of its own. */
+export type Stage = {
+  floor: StartedService | undefined;
+  service: StartedService;
+  usage: DatabaseUsage | undefined;
+  tenants: Tenants;
+};
 
-export const CONNECTIONS = 32;
-
-/** Limits and token checks are on, as in production; nobody reaches the limit. */
-export const SETTINGS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'warn' };
-
-/** The service and the floor on one fresh database, each as a process of its own. */
+/** The service and the floor on one fresh database, each as a process of its own; or the service on an embedded one. */
 export async function onStage<Result>(
   work: (stage: Stage) => Promise<Result>,
-  more: Record<string, string> = {},
+  { isEmbedded = false, more = {} as Record<string, string> } = {},
 ): Promise<Result> {
-  const { settings: database, remove } = await givenBenchDatabase({ isEmbedded: false });
-  const settings = { ...database, ...SETTINGS };
-  await runToEnd(['server/cli/main.ts', 'demo'], settings);
-  const tenants = await addTenants(settings, CONNECTIONS);
-  const usage = await watchDatabase(settings.DATABASE_URL!);
-  const floor = await startProgram(['tests/benchmarks/floor.ts'], { ...settings, ...more });
+  const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded });
   const service = await startService({ ...settings, ...more });
+  const floor = isEmbedded ? undefined : await startProgram(['tests/benchmarks/floor.ts'], { ...settings, ...more });
+  const usage = isEmbedded ? undefined : await watchDatabase(settings.DATABASE_URL!);
   try {
     return await work({ floor, service, usage, tenants });
   } finally {
-    await Promise.all([floor.stop(), service.stop(), usage.close()]);
+    await Promise.all([floor?.stop(), service.stop(), usage?.close()]);
     await remove();
   }
 }
 
-export const programOf = ({ floor, service }: Stage, surface: Surface) => (surface === 'floor' ? floor : service);
+/** The embedded database is for small teams. */
+const connectionsTo = ({ isEmbedded }: { isEmbedded: boolean }) => (isEmbedded ? 8 : 32);
+
+/** Limits and token checks are on, as in production; nobody reaches the limit. */
+export const SETTINGS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'warn' };
+
+export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean }) {
+  const { settings: database, remove } = await givenBenchDatabase({ isEmbedded });
+  const settings = { ...database, ...SETTINGS };
+  await runToEnd(['server/cli/main.ts', 'demo'], settings);
+  return { settings, remove, tenants: await addTenants(settings, connectionsTo({ isEmbedded })) };
+}
+
+export const programOf = ({ floor, service }: Stage, surface: Surface) => (surface === 'floor' ? floor! : service);

@@ -1,22 +1,31 @@
-export type Table = { title: string; note?: string; columns: string[]; rows: string[][] };
+export type Table = {
+  title: string;
+  note?: string;
+  columns: string[];
+  rows: string[][];
+  /** How many columns hold names; the others hold figures. One unless told. */
+  names?: number;
+};
 
-/** For the terminal: the first column to the left, figures to the right. */
-export function toText({ title, note, columns, rows }: Table): string {
-  const widths = widthsOf([columns, ...rows]);
-  const line = (cells: string[]) => `  ${cells.map((cell, at) => pad(cell, widths[at]!, at)).join('  ')}`.trimEnd();
-  return [title, ...(note ? [`  ${note}`] : []), '', line(columns), ...rows.map(line), ''].join('\n');
+export function toText({ title, note, columns, rows, names = 1 }: Table): string {
+  const pad = padding([columns, ...rows], names);
+  const line = (cells: string[]) => `  ${cells.map(pad).join('  ')}`.trimEnd();
+  return [title, '', line(columns), ...rows.map(line), ...(note ? ['', `  ${note}`] : []), ''].join('\n');
 }
 
-export function toMarkdown({ title, note, columns, rows }: Table): string {
-  const widths = widthsOf([columns, ...rows]);
-  const line = (cells: string[]) => `| ${cells.map((cell, at) => pad(cell, widths[at]!, at)).join(' | ')} |`;
-  const rule = widths.map((width, at) => (at === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
-  return [`## ${title}`, '', ...(note ? [note, ''] : []), line(columns), line(rule), ...rows.map(line), ''].join('\n');
+export function toMarkdown({ title, note, columns, rows, names = 1 }: Table): string {
+  const rule = columns.map((_, at) => (at < names ? '---' : '--:'));
+  const pad = padding([columns, rule, ...rows], names);
+  const line = (cells: string[]) => `| ${cells.map(pad).join(' | ')} |`;
+  const ruled = line(rule).replaceAll(/( +)(--:)/g, (_, spaces) => ` ${'-'.repeat(spaces.length + 1)}:`);
+  return [`## ${title}`, '', line(columns), ruled, ...rows.map(line), ...(note ? ['', note] : []), ''].join('\n');
 }
 
-const widthsOf = (lines: string[][]) =>
-  lines[0]!.map((_, at) => Math.max(3, ...lines.map((cells) => cells[at]!.length)));
-const pad = (cell: string, width: number, at: number) => (at === 0 ? cell.padEnd(width) : cell.padStart(width));
+/** Names to the left, figures to the right. */
+function padding(lines: string[][], names: number) {
+  const widths = lines[0]!.map((_, at) => Math.max(...lines.map((cells) => cells[at]!.length)));
+  return (cell: string, at: number) => (at < names ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!));
+}
 
 export const whole = (value: number) => Math.round(value).toLocaleString('en');
 export const precise = (value: number, digits = 2) => value.toFixed(digits);

@@ -21,48 +21,52 @@ const GROUPS = 6;
 const CARDS_IN_GROUP = 10;
 
 const { url: server } = process.argv[2] === 'embedded' ? {} : await findTestServer();
-if (server) {
-  console.log('On a PostgreSQL server:');
-  // First, while nothing else has made the process grow.
-  const alone = await onFreshDatabase((database) => measureSync(database, 5000, { isListing: false }));
-  const bare = await onFreshDatabase((database) => bareInsert(database, 5000));
-  const first = await onFreshDatabase((database) => measureSync(database, 5000));
-  report('bare INSERT … SELECT of 300,000 cards', `${bare} ms`);
-  report(
-    'sync of 5,000 projects × 60 cards',
-    `${first.sync} ms, ${(first.sync / bare).toFixed(2)} times the bare insert`,
-    '1.3 times',
-  );
-  report('the same again, nothing new', `${first.again} ms, ${first.idsBurned} ids burned`, '1,000 ms, 0 ids');
-  report(
-    'the same without other requests',
-    `${alone.sync} ms, ${(alone.sync / bare).toFixed(2)} times the bare insert`,
-    '1.3 times',
-  );
-  report('memory of Node, up by', `${alone.memoryMegabytes} MB`, '50 MB');
-  report('boards/list meanwhile, p99', `${first.p99} ms of ${first.requests} requests`, '500 ms');
-  const large = await onFreshDatabase((database) => measureSync(database, 16_667));
-  report(
-    'sync of 1,000,020 cards',
-    `${large.sync} ms, ${(large.sync / first.sync / (16_667 / 5000)).toFixed(2)} times linear`,
-    'about 1',
-  );
-} else {
-  console.log('SKIPPED: no PostgreSQL server in reach.');
-}
+if (process.argv[1] === import.meta.filename) await reportAll();
 
-console.log('On the embedded database:');
-const embedded = await open(readSettings({ DATA_DIR: IN_MEMORY, JWT_SECRET: SECRET }));
-const figures = await measureSync(embedded, 1000);
-report('sync of 1,000 projects × 60 cards', `${figures.sync} ms`);
-report('boards/list meanwhile, p99', `${figures.p99} ms of ${figures.requests} requests`, '1,000 ms');
-process.exit();
+async function reportAll() {
+  if (server) {
+    console.log('On a PostgreSQL server:');
+    // First, while nothing else has made the process grow.
+    const alone = await onFreshDatabase((database) => measureSync(database, 5000, { isListing: false }));
+    const bare = await onFreshDatabase((database) => bareInsert(database, 5000));
+    const first = await onFreshDatabase((database) => measureSync(database, 5000));
+    report('bare INSERT … SELECT of 300,000 cards', `${bare} ms`);
+    report(
+      'sync of 5,000 projects × 60 cards',
+      `${first.sync} ms, ${(first.sync / bare).toFixed(2)} times the bare insert`,
+      '1.3 times',
+    );
+    report('the same again, nothing new', `${first.again} ms, ${first.idsBurned} ids burned`, '1,000 ms, 0 ids');
+    report(
+      'the same without other requests',
+      `${alone.sync} ms, ${(alone.sync / bare).toFixed(2)} times the bare insert`,
+      '1.3 times',
+    );
+    report('memory of Node, up by', `${alone.memoryMegabytes} MB`, '50 MB');
+    report('boards/list meanwhile, p99', `${first.p99} ms of ${first.requests} requests`, '500 ms');
+    const large = await onFreshDatabase((database) => measureSync(database, 16_667));
+    report(
+      'sync of 1,000,020 cards',
+      `${large.sync} ms, ${(large.sync / first.sync / (16_667 / 5000)).toFixed(2)} times linear`,
+      'about 1',
+    );
+  } else {
+    console.log('SKIPPED: no PostgreSQL server in reach.');
+  }
+
+  console.log('On the embedded database:');
+  const embedded = await open(readSettings({ DATA_DIR: IN_MEMORY, JWT_SECRET: SECRET }));
+  const figures = await measureSync(embedded, 1000);
+  report('sync of 1,000 projects × 60 cards', `${figures.sync} ms`);
+  report('boards/list meanwhile, p99', `${figures.p99} ms of ${figures.requests} requests`, '1,000 ms');
+  process.exit();
+}
 
 function report(what: string, figure: string, limit?: string) {
   console.log(`  ${what}: ${figure}${limit ? ` (at most ${limit})` : ''}`);
 }
 
-async function onFreshDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
+export async function onFreshDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
   const url = Object.assign(new URL(server!), { pathname: `/deckhand_bench_${randomBytes(6).toString('hex')}` }).href;
   await createDatabase(url);
   const database = await open(readSettings({ DATABASE_URL: url, JWT_SECRET: SECRET }));
@@ -105,7 +109,7 @@ async function fill({ db }: Database, projects: number) {
   await query(db, sql`analyze`);
 }
 
-async function bareInsert(database: Database, projects: number): Promise<number> {
+export async function bareInsert(database: Database, projects: number): Promise<number> {
   await fill(database, projects);
   const db = database.db;
   await query(
@@ -131,7 +135,7 @@ async function bareInsert(database: Database, projects: number): Promise<number>
   );
 }
 
-async function measureSync(database: Database, projects: number, { isListing = true } = {}) {
+export async function measureSync(database: Database, projects: number, { isListing = true } = {}) {
   await fill(database, projects);
   const logger = pino({ level: 'silent' });
   const settings = readSettings({ RATE_LIMIT_PER_MINUTE: '100000000', JWT_SECRET: SECRET });

@@ -1,17 +1,23 @@
 import { type Load, load } from './load.ts';
-import { programOf, type Stage } from './stage.ts';
+import { onStage, programOf, type Stage } from './stage.ts';
 import { median, percent, precise, type Table, whole } from './table.ts';
 import { cpuMilliseconds } from './usage.ts';
-import { callsIn, type Surface, statusOf, type Workload } from './workloads.ts';
+import { callsIn, type Surface, statusOf, WORKLOADS, type Workload } from './workloads.ts';
 
 export type Length = { rounds: number; seconds: number };
-export type Measured = { surface: Surface; rounds: Load[]; nodeMilliseconds: number; databaseMilliseconds: number };
+export type Measured = {
+  surface: Surface;
+  rounds: Load[];
+  nodeMilliseconds: number;
+  /** NaN where there is no server to watch. */
+  databaseMilliseconds: number;
+};
 
 /** The surfaces in turns, several times each. */
 export async function measure(stage: Stage, workload: Workload, { rounds, seconds }: Length): Promise<Measured[]> {
-  const all = workload.surfaces.map(
-    (surface): Measured => ({ surface, rounds: [], nodeMilliseconds: 0, databaseMilliseconds: 0 }),
-  );
+  const all = workload.surfaces
+    .filter((surface) => surface !== 'floor' || stage.floor)
+    .map((surface): Measured => ({ surface, rounds: [], nodeMilliseconds: 0, databaseMilliseconds: 0 }));
   for (const { surface } of all) await send(stage, workload, surface, WARM_SECONDS);
   for (let round = 0; round < rounds; round++)
     for (const measured of all) await measureRound(stage, workload, measured, seconds);
@@ -24,36 +30,77 @@ const RECONNECT_SECONDS = 0.2;
 async function measureRound(stage: Stage, workload: Workload, measured: Measured, seconds: number): Promise<void> {
   await send(stage, workload, measured.surface, RECONNECT_SECONDS);
   const { pid } = programOf(stage, measured.surface);
+  const databaseTime = async () => stage.usage?.cpuMilliseconds() ?? Number.NaN;
   const nodeBefore = cpuMilliseconds(pid);
-  const databaseBefore = await stage.usage.cpuMilliseconds();
+  const databaseBefore = await databaseTime();
   measured.rounds.push(await send(stage, workload, measured.surface, seconds));
   measured.nodeMilliseconds += cpuMilliseconds(pid) - nodeBefore;
-  measured.databaseMilliseconds += (await stage.usage.cpuMilliseconds())! - databaseBefore!;
+  measured.databaseMilliseconds += (await databaseTime()) - databaseBefore;
 }
 
 const send = (stage: Stage, workload: Workload, surface: Surface, seconds: number) =>
   load(programOf(stage, surface).url, workload.requests(surface, stage.tenants), statusOf(workload, surface), seconds);
 
-export function tableOf({ name }: Workload, all: Measured[]): Table {
-  const [floor] = all;
+export type Figures = {
+  surface: Surface;
+  callsPerSecond: number;
+  /** Of the calls that the floor answers in the same time; absent where there is none. */
+  share: number | undefined;
+  p50: number;
+  p99: number;
+  nodeMilliseconds: number;
+  databaseMilliseconds: number;
+};
+
+/** Medians of the rounds; the CPU time of all of them. */
+export function figuresOf(all: Measured[]): Figures[] {
+  const floor = all.find(({ surface }) => surface === 'floor');
+  return all.map(({ surface, rounds, nodeMilliseconds, databaseMilliseconds }) => {
+    const calls = callsIn(surface);
+    const count = calls * rounds.reduce((sum, round) => sum + round.count, 0);
+    const perSecond = rounds.map((round) => calls * round.requestsPerSecond);
+    return {
+      surface,
+      callsPerSecond: median(perSecond),
+      share: floor && median(perSecond.map((calls, at) => calls / floor.rounds[at]!.requestsPerSecond)),
+      p50: median(rounds.map(({ p50 }) => p50)),
+      p99: median(rounds.map(({ p99 }) => p99)),
+      nodeMilliseconds: nodeMilliseconds / count,
+      databaseMilliseconds: databaseMilliseconds / count,
+    };
+  });
+}
+
+export function tableOf(title: string, measured: { workload: Workload; figures: Figures[] }[]): Table {
   return {
-    title: name,
-    columns: ['', 'calls/s', 'of the floor', 'p50 ms', 'p99 ms', 'Node ms/call', 'PostgreSQL ms/call'],
-    rows: all.map(({ surface, rounds, nodeMilliseconds, databaseMilliseconds }) => {
-      const calls = callsIn(surface);
-      const count = calls * rounds.reduce((sum, round) => sum + round.count, 0);
-      const shares = rounds.map(
-        (round, at) => (calls * round.requestsPerSecond) / floor!.rounds[at]!.requestsPerSecond,
-      );
-      return [
-        surface,
-        whole(calls * median(rounds.map((round) => round.requestsPerSecond))),
-        percent(median(shares)),
-        precise(median(rounds.map((round) => round.p50)), 1),
-        precise(median(rounds.map((round) => round.p99)), 1),
-        precise(nodeMilliseconds / count, 3),
-        precise(databaseMilliseconds / count, 3),
-      ];
-    }),
+    title,
+    names: 2,
+    columns: ['', 'over', 'calls/s', 'of the floor', 'p50 ms', 'p99 ms', 'CPU ms, Node', 'PostgreSQL'],
+    rows: measured.flatMap(({ workload, figures }) =>
+      figures.map((each, at) => [
+        at === 0 ? workload.name : '',
+        each.surface,
+        whole(each.callsPerSecond),
+        each.share === undefined ? '' : percent(each.share),
+        precise(each.p50, 1),
+        precise(each.p99, 1),
+        precise(each.nodeMilliseconds, 2),
+        Number.isNaN(each.databaseMilliseconds) ? '' : precise(each.databaseMilliseconds, 2),
+      ]),
+    ),
   };
+}
+
+/** The embedded database works in the process of the service: its CPU time is Node's. */
+export async function measureEmbedded(length: Length): Promise<Table> {
+  const workloads = WORKLOADS.filter(({ name }) => name === 'boards/list' || name === 'cards/create');
+  return onStage(
+    async (stage) => {
+      const measured = [];
+      for (const workload of workloads)
+        measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
+      return tableOf('The embedded database', measured);
+    },
+    { isEmbedded: true },
+  );
 }

@@ -23,8 +23,8 @@ export function residentMegabytes(pid: number): number {
 }
 
 export type DatabaseUsage = {
-  /** The CPU time of the server's processes that serve this database; undefined where the server is on another machine. */
-  cpuMilliseconds: () => Promise<number | undefined>;
+  /** The CPU time of the server's processes that serve this database; NaN where the server is on another machine. */
+  cpuMilliseconds: () => Promise<number>;
   version: string;
   close: () => Promise<void>;
 };
@@ -41,7 +41,7 @@ export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage>
   return {
     version: rows[0].version,
     cpuMilliseconds: async () => {
-      if (!isLocal) return undefined;
+      if (!isLocal) return Number.NaN;
       const { rows } = await client.query(
         'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );
