@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
-import { type EntityManager, query } from '../../server/database/query.ts';
+import { type Db, query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
 
@@ -21,13 +21,13 @@ const HOUR_SECONDS = 3600;
 export async function addTenants(settings: { JWT_SECRET: string }, count: number): Promise<Tenants> {
   const database = await connect(readSettings(settings));
   const tokens = makeTokens([settings.JWT_SECRET], HOUR_SECONDS);
-  const em = database.fork();
+  const { db } = database;
   try {
-    await addOtherProjects(em);
-    const readers = await addUsers(em, tokens, DEMO_PROJECT, count);
-    const writers = await addWriters(em, tokens, count);
-    const collector = await addCollector(em, tokens);
-    await query(em, sql`analyze`);
+    await addOtherProjects(db);
+    const readers = await addUsers(db, tokens, DEMO_PROJECT, count);
+    const writers = await addWriters(db, tokens, count);
+    const collector = await addCollector(db, tokens);
+    await query(db, sql`analyze`);
     return { readers, writers, collector };
   } finally {
     await database.close();
@@ -35,9 +35,9 @@ export async function addTenants(settings: { JWT_SECRET: string }, count: number
 }
 
 /** 200 projects with 20,000 cards and 20,000 comments: PostgreSQL plans as on any database in use. */
-async function addOtherProjects(em: EntityManager): Promise<void> {
+async function addOtherProjects(db: Db): Promise<void> {
   await query(
-    em,
+    db,
     sql`
       with project as (
         insert into projects (platform_id, name) select 2, 'Project ' || n from generate_series(1, 200) as n returning id
@@ -55,11 +55,11 @@ async function addOtherProjects(em: EntityManager): Promise<void> {
   );
 }
 
-async function addWriters(em: EntityManager, tokens: Tokens, count: number): Promise<Tenants['writers']> {
-  const project = await addProject(em);
-  const users = await addUsers(em, tokens, project, count);
+async function addWriters(db: Db, tokens: Tokens, count: number): Promise<Tenants['writers']> {
+  const project = await addProject(db);
+  const users = await addUsers(db, tokens, project, count);
   const places = await query(
-    em,
+    db,
     sql<{ group_id: number; card_id: number }>`
       with board as (
         insert into boards (project_id, platform_id, title) values (${project}, 1, 'Bench') returning id
@@ -75,11 +75,11 @@ async function addWriters(em: EntityManager, tokens: Tokens, count: number): Pro
 }
 
 /** Texts as people write them: a title of some 40 characters, and most cards with a description of some hundreds. */
-async function addCollector(em: EntityManager, tokens: Tokens): Promise<Tenants['collector']> {
-  const project = await addProject(em);
-  const [user] = await addUsers(em, tokens, project, 1);
+async function addCollector(db: Db, tokens: Tokens): Promise<Tenants['collector']> {
+  const project = await addProject(db);
+  const [user] = await addUsers(db, tokens, project, 1);
   const [board] = await query(
-    em,
+    db,
     sql<{ board_id: number }>`
       with board as (
         insert into boards (project_id, platform_id, title) values (${project}, 1, 'Large') returning id
@@ -100,17 +100,17 @@ async function addCollector(em: EntityManager, tokens: Tokens): Promise<Tenants[
   return { ...user!, ...board! };
 }
 
-async function addProject(em: EntityManager): Promise<number> {
+async function addProject(db: Db): Promise<number> {
   const [project] = await query(
-    em,
+    db,
     sql<{ id: number }>`insert into projects (platform_id, name) values (1, 'Bench') returning id`,
   );
   return project!.id;
 }
 
-async function addUsers(em: EntityManager, tokens: Tokens, project: number, count: number): Promise<BenchUser[]> {
+async function addUsers(db: Db, tokens: Tokens, project: number, count: number): Promise<BenchUser[]> {
   const rows = await query(
-    em,
+    db,
     sql<{ user_id: number; session_id: string; email: string }>`
       with created as (
         insert into users (name, email, password_hash, default_project_id)
