@@ -24,24 +24,41 @@ export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
  * would ever end that wait otherwise. What waits on it fails, and the pool replaces it. Statements with values are prepared.
  */
 export class DeckhandClient extends pg.Client {
-  private isPatient = false;
   private readonly isPreparing: boolean;
+  private isPatient = false;
+  private unanswered = 0;
+  private latestAnswer = Number.POSITIVE_INFINITY;
 
   constructor(options: ClientOptions) {
     super(options);
     this.isPreparing = options.isPreparing;
     this.setTypeParser(TIMESTAMPTZ, parseMoment);
+    this.once('connect', () => connected.add(this));
+    this.once('end', () => connected.delete(this));
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the many forms of pg's own `query`
   override query(...parts: any[]): any {
     const [text, values] = parts;
-    if (typeof text !== 'string' || typeof parts.at(-1) === 'function') return super.query(...(parts as [string]));
+    if (typeof text === 'string' && typeof parts.at(-1) !== 'function') return this.answerInTime(text, values);
+    return super.query(...(parts as [string]));
+  }
 
-    const answer = this.answer(text, values);
+  private async answerInTime(text: string, values: unknown[] | undefined): Promise<unknown> {
     if (text.startsWith(PATIENT)) this.isPatient = true;
-    if (text === 'commit' || text === 'rollback') this.isPatient = false;
-    return this.isPatient ? answer : this.unlessSilent(answer, text.startsWith(BRIEF));
+    this.unanswered++;
+    this.expectAnswerWithin(text.startsWith(BRIEF) ? LONGEST_BRIEF_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS);
+    try {
+      return await this.answer(text, values);
+    } finally {
+      if (text === 'commit' || text === 'rollback') this.isPatient = false;
+      this.unanswered--;
+      this.expectAnswerWithin(this.unanswered > 0 ? LONGEST_ANSWER_MILLISECONDS : Number.POSITIVE_INFINITY);
+    }
+  }
+
+  private expectAnswerWithin(milliseconds: number): void {
+    this.latestAnswer = this.isPatient ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
   }
 
   private async answer(text: string, values: unknown[] = []): Promise<unknown> {
@@ -58,31 +75,33 @@ export class DeckhandClient extends pg.Client {
     }
   }
 
+  get isSilent(): boolean {
+    return performance.now() > this.latestAnswer;
+  }
+
   /** Ends the connection at once, without a word to the server. */
   drop(): void {
     const { stream } = (this as unknown as { connection: { stream: { destroy: (error: Error) => void } } }).connection;
     stream.destroy(new Error(NO_ANSWER));
   }
 
-  private async unlessSilent<Result>(answer: Promise<Result>, isBrief: boolean): Promise<Result> {
-    const limit = isBrief ? LONGEST_BRIEF_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS;
-    const giveUp = () => {
-      this.emit('silent');
-      this.drop();
-    };
-    // One more turn of the event loop: where it was blocked, the answer may have arrived and not been read.
-    let turn: NodeJS.Immediate | undefined;
-    const timer = setTimeout(() => {
-      turn = setImmediate(giveUp);
-    }, limit);
-    try {
-      return await answer;
-    } finally {
-      clearTimeout(timer);
-      clearImmediate(turn);
-    }
+  giveUp(): void {
+    this.emit('silent');
+    this.drop();
   }
 }
+
+const connected = new Set<DeckhandClient>();
+
+/** All connections are looked at ten times a second: a timer for each statement would cost more. */
+setInterval(() => {
+  const silent = [...connected].filter(({ isSilent }) => isSilent);
+  if (silent.length === 0) return;
+  // After one more turn of the event loop: where it was blocked, the answer may have arrived and not been read.
+  setImmediate(() => {
+    for (const client of silent) if (client.isSilent) client.giveUp();
+  });
+}, 100).unref();
 
 /** What the pool does not do by itself when connections are lost. */
 export function replaceLost(pool: pg.Pool): void {

@@ -24,9 +24,12 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
   const [current] = keys;
   const [currentId, currentKey] = current!;
 
+  /** By the first part of our tokens, which is the same for all of a key: reading it again would take as long as the check. */
+  const keysByHeader = new Map([...keys].map(([keyid, key]) => [headerOf(keyid, key), key]));
+
   const readWith = (ignoreExpiration: boolean) => (token: string) => {
     try {
-      const key = keys.get(jwt.decode(token, { complete: true })?.header.kid ?? '');
+      const key = keysByHeader.get(token.slice(0, token.indexOf('.'))) ?? keys.get(kidOf(token));
       if (!key) return undefined;
       const expected = { algorithms: [ALGORITHM], issuer: ISSUER, audience: AUDIENCE, ignoreExpiration };
       const { sub, jti } = Payload.parse(jwt.verify(token, key, expected));
@@ -52,6 +55,11 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
     readExpired: readWith(true),
   };
 }
+
+const headerOf = (keyid: string, key: KeyObject) =>
+  jwt.sign({}, key, { algorithm: ALGORITHM, keyid }).split('.', 1)[0]!;
+
+const kidOf = (token: string) => jwt.decode(token, { complete: true })?.header.kid ?? '';
 
 const Payload = z.object({ sub: z.string().regex(/^\d+$/).transform(Number), jti: z.uuid() });
 
