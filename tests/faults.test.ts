@@ -1,22 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { connect, type Database } from '../server/database/connect.ts';
+import type { Database } from '../server/database/connect.ts';
 import { query } from '../server/database/query.ts';
-import { readSettings } from '../server/env.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { givenProxyTo } from './harness/proxy.ts';
 import { onServer } from './harness/server.ts';
-import { databaseUrl, givenService, TEST_SECRET, testDatabase } from './harness/service.ts';
+import { databaseUrl, givenDatabase, givenService, testDatabase } from './harness/service.ts';
 import { givenCard, givenProject, givenToken, givenUser } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
 const LIST = '/services/operations/v1/operations/boards/list';
 const FAULT = 'Something went wrong on our side. Try again later.';
-
-/** A connection of its own to the run's database, so that it can be broken. */
-const givenDatabase = (more: Record<string, string> = {}): Promise<Database> =>
-  connect(readSettings({ DATABASE_URL: databaseUrl, JWT_SECRET: TEST_SECRET, ...more }));
 
 const givenCallerOn = async (database: Database) => {
   const service = await givenService({}, { database });

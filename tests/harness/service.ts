@@ -43,6 +43,9 @@ async function openDatabase() {
   return database;
 }
 
+/** Connections of its own to the run's database, on a server. */
+export const givenDatabase = (more: Record<string, string> = {}): Promise<Database> => connect(settingsWith(more));
+
 export type TestService = { url: string; app: FastifyInstance; logged: Record<string, unknown>[] };
 
 /** A service of its own on the run's database, for tests that need other settings. */

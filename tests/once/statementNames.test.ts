@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { isStalePlan, PLANNED_EACH_TIME, StatementNames } from '../../server/database/preparedStatements.ts';
+
+describe('the name of a statement', () => {
+  it('is given when it comes for the second time, and then stays', () => {
+    const names = new StatementNames();
+
+    expect(names.of('select 1')).toBeUndefined();
+    const name = names.of('select 1');
+    expect(name).toMatch(/^deckhand_0_[\w-]{16}$/);
+    expect(names.of('select 1')).toBe(name);
+  });
+
+  it('differs for statements that differ', () => {
+    const names = new StatementNames();
+    const nameOf = (text: string) => names.of(text) ?? names.of(text);
+
+    expect(nameOf('select 1')).not.toBe(nameOf('select 2'));
+  });
+
+  it('is not given to a statement that is to be planned each time', () => {
+    const names = new StatementNames();
+    const text = `${PLANNED_EACH_TIME} select 1`;
+
+    expect([names.of(text), names.of(text), names.of(text)]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('is given to 500 statements, whatever comes behind them', () => {
+    const names = new StatementNames();
+    const texts = Array.from({ length: 2000 }, (_, number) => `select ${number}`);
+    for (const text of texts) {
+      names.of(text);
+      names.of(text);
+    }
+
+    expect(texts.filter((text) => names.of(text) !== undefined)).toEqual(texts.slice(0, 500));
+  });
+
+  it('is another one after a table changed below a statement, for all of them, once', () => {
+    const names = new StatementNames();
+    const nameOf = (text: string) => names.of(text) ?? names.of(text)!;
+    const before = [nameOf('select 1'), nameOf('select 2')];
+
+    for (const stale of before) names.forget(stale);
+
+    expect([names.of('select 1'), names.of('select 2')]).toEqual(before.map((name) => name.replace('_0_', '_1_')));
+  });
+});
+
+describe('a stale plan', () => {
+  it('is told by its code and words: other features that are not supported have the same code', () => {
+    const stale = { code: '0A000', message: 'cached plan must not change result type' };
+
+    expect(isStalePlan(stale)).toBe(true);
+    expect(isStalePlan({ ...stale, message: 'cannot do this' })).toBe(false);
+    expect(isStalePlan({ ...stale, code: '42P01' })).toBe(false);
+  });
+});
