@@ -6,6 +6,7 @@ import { describe, notFound } from './errors.ts';
 import { ownAddress } from './host.ts';
 import { asBadRequest } from './http/body.ts';
 import { checkoutPage } from './http/checkoutPage.ts';
+import { compressLargeAnswers } from './http/compress.ts';
 import { limitConnections } from './http/connections.ts';
 import { drainable } from './http/drain.ts';
 import { health } from './http/health.ts';
@@ -65,6 +66,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.server.on('checkExpectation', app.routing);
   limitConnections(app, { isBehindProxy: trustProxy !== false });
   malformed.attachTo(app);
+  compressLargeAnswers(app);
   drainable(app);
   rememberOrigin(app);
   app.addHook('onRequest', (request, reply, done) => {

@@ -60,7 +60,8 @@ export function identifyCallers(
   });
 
   scope.addHook('onSend', (request, reply, payload, done) => {
-    if (typeof payload === 'string' && unsentAnswers.isCounted(payload.length)) {
+    const isText = typeof payload === 'string' || Buffer.isBuffer(payload);
+    if (isText && unsentAnswers.isCounted(payload.length)) {
       const { release } = unsentAnswers.add(callerKey(request), payload.length);
       reply.raw.once('close', release);
     }
