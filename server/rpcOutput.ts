@@ -46,7 +46,7 @@ function annotationOf(value: unknown): string {
     case 'boolean':
       return '';
     case 'number':
-      if (!Number.isFinite(value)) throw UNUSUAL;
+      if (!Number.isFinite(value) || Object.is(value, -0)) throw UNUSUAL;
       return '';
     case 'object':
       break;

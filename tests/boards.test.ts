@@ -209,16 +209,34 @@ describe('POST …/boards/get', () => {
     expect(await seenBy(asMember)).toEqual([tour, plain]);
   });
 
-  it('answers over RPC with the board itself, dates as dates', async () => {
+  it('answers over RPC with the board itself, and every card as cards.get does, dates as dates', async () => {
     const { asViewer, project } = await givenWorld();
-    const board = await givenBoard(project);
-    const group_id = await givenGroup(project, board);
-    await givenCard(project, { group_id, due_date: new Date('2030-01-01') });
+    const board = await givenBoard(project, { description: 'Quotes ", \\ and \u0007, ä 😀\n' });
+    await givenGroup(project, board);
+    const groups = [await givenGroup(project, board), await givenGroup(project, board)];
+    const dates = [new Date('0999-12-31T23:59:59.999Z'), null, new Date('2030-01-01')];
+    for (const group_id of groups)
+      for (const due_date of dates)
+        for (const snoozed_until of dates) await givenCard(project, { group_id, due_date, snoozed_until });
 
     const answer = await asViewer.rpc.boards.get.query({ id: board });
 
-    expect(answer.board.groups[0]!.cards[0]!.due_date).toEqual(new Date('2030-01-01'));
-    expect(answer.board.groups[0]!.created_at).toBeInstanceOf(Date);
+    expect(answer.board.description).toBe('Quotes ", \\ and \u0007, ä 😀\n');
+    expect(answer.board.created_at).toBeInstanceOf(Date);
+    expect(answer.board.groups.map(({ cards }) => cards.length)).toEqual([0, 9, 9]);
+    for (const card of answer.board.groups.flatMap(({ cards }) => cards)) {
+      expect(card).toEqual((await asViewer.rpc.cards.get.query({ id: card.id })).card);
+    }
+    const text = (await asViewer.post(GET, { id: board })).body.data.board;
+    expect(text).toBe(JSON.stringify(answer.board));
+  });
+
+  it('answers over RPC a board without groups', async () => {
+    const { asViewer, project } = await givenWorld();
+
+    const { board } = await asViewer.rpc.boards.get.query({ id: await givenBoard(project) });
+
+    expect(board).toMatchObject({ groups: [], created_at: expect.any(Date), deleted_at: null });
   });
 
   it('runs two statements, the caller included, whatever the board holds; 50 groups and 5,000 cards work', async () => {

@@ -1,0 +1,63 @@
+import fc from 'fast-check';
+import superjson from 'superjson';
+import { describe, expect, it } from 'vitest';
+import { asWritten } from '../../server/jsonText.ts';
+import { writeSuperjson } from '../../server/rpcOutput.ts';
+
+const SEED = Number(process.env.FAST_CHECK_SEED);
+const read = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));
+
+const name = fc.constantFrom('id', 'title', 'created_at', 'a b', 'a.b', 'a\\b', 'a"b', '', '0');
+const date = fc.date({ noInvalidDate: true });
+const { tree } = fc.letrec((tie) => ({
+  tree: fc.oneof(
+    { depthSize: 'small' },
+    fc.string({ unit: 'binary' }),
+    fc.integer(),
+    fc.double(),
+    fc.boolean(),
+    fc.constantFrom(null, undefined),
+    date,
+    fc.array(tie('tree')),
+    fc.dictionary(name, tie('tree')),
+  ),
+}));
+
+describe('a result', () => {
+  it('is read by superjson as it was', () => {
+    fc.assert(
+      fc.property(fc.dictionary(name, tree), (result) => {
+        expect(read(result)).toEqual(result);
+      }),
+      { seed: SEED, numRuns: 500 },
+    );
+  });
+
+  it.each([
+    undefined,
+    null,
+    5,
+    'text',
+    new Date(0),
+    { a: undefined },
+    { a: 5n },
+    { a: Number.NaN },
+    { a: -0 },
+    { a: new Map([[1, 2]]) },
+    { a: [new Set([1])] },
+  ])('that is unusual is written by superjson itself: %o', (result) => {
+    expect(JSON.parse(writeSuperjson(result))).toEqual(JSON.parse(JSON.stringify(superjson.serialize(result))));
+    expect(read(result)).toEqual(result);
+  });
+
+  it('that PostgreSQL wrote is passed on as it is, with its dates', () => {
+    const text = '{"at":"2026-01-31T09:30:00.000Z","odd":1.50}';
+    const result = { board: asWritten(text, () => '{"at":["Date"]}'), at: new Date(0) };
+
+    expect(writeSuperjson(result)).toBe(
+      `{"json":{"board":${text},"at":"1970-01-01T00:00:00.000Z"},"meta":{"values":{"board":{"at":["Date"]},"at":["Date"]},"v":1}}`,
+    );
+    expect(read(result)).toEqual({ board: { at: new Date('2026-01-31T09:30:00Z'), odd: 1.5 }, at: new Date(0) });
+    expect(JSON.stringify(result.board)).toBe('{"at":"2026-01-31T09:30:00.000Z","odd":1.5}');
+  });
+});
