@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Row, TableName } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 
@@ -13,7 +14,7 @@ const SIZES = {
   groups: { texts: ['title', 'description'], others: 400 },
   cards: { texts: ['title', 'short_description', 'description'], others: 700 },
   comments: { texts: ['comment'], others: 300 },
-};
+} satisfies { [Table in TableName]?: { texts: (keyof Row<Table>)[]; others: number } };
 
 /** About how many bytes a row takes in an answer. From lengths alone: a long text is not read for it. */
 export function bytesOf(table: keyof typeof SIZES, alias: string): RawBuilder<number> {
@@ -26,7 +27,10 @@ export function bytesOf(table: keyof typeof SIZES, alias: string): RawBuilder<nu
  * Ends a page when its rows are more than an answer holds, after one row at least. `rows` have `bytes` and are in the order
  * of `key`; `found` says how many there were.
  */
-export function cutToAnswer<Row>(rows: RawBuilder<Row>, key: string[]): RawBuilder<Row & { found: number }> {
+export function cutToAnswer<Found>(
+  rows: RawBuilder<Found>,
+  key: (keyof Found & string)[],
+): RawBuilder<Found & { found: number }> {
   const order = sql.join(key.map((column) => sql.ref(column)));
   return sql`
     select * from (
@@ -38,7 +42,10 @@ export function cutToAnswer<Row>(rows: RawBuilder<Row>, key: string[]): RawBuild
 }
 
 /** All rows, or the first alone where they are more than an answer holds: `mustFitAnswer` then refuses. */
-export function wholeAnswer<Row>(rows: RawBuilder<Row>, key: string[]): RawBuilder<Row & { is_too_large: boolean }> {
+export function wholeAnswer<Found>(
+  rows: RawBuilder<Found>,
+  key: (keyof Found & string)[],
+): RawBuilder<Found & { is_too_large: boolean }> {
   const order = sql.join(key.map((column) => sql.ref(column)));
   return sql`
     select * from (
@@ -51,3 +58,9 @@ export function wholeAnswer<Row>(rows: RawBuilder<Row>, key: string[]): RawBuild
 export function mustFitAnswer(answered: { is_too_large: boolean } | undefined, message: string): void {
   if (answered?.is_too_large) throw badRequest(message);
 }
+
+type Size = { bytes?: unknown; bytes_before?: unknown; found?: unknown; is_too_large?: unknown; place?: unknown };
+
+/** Leaves out what these statements add to a row, and no answer holds. */
+export const withoutSize = <Found extends Size>({ bytes, bytes_before, found, is_too_large, place, ...row }: Found) =>
+  row;

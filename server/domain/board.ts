@@ -1,23 +1,28 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
-import {
-  type Board,
-  type BoardCreate,
-  type BoardList,
-  type BoardReorder,
-  type BoardUpdate,
-  ListedBoard,
-} from '../../shared/board.ts';
+import { Board, type BoardCreate, type BoardList, type BoardReorder, type BoardUpdate } from '../../shared/board.ts';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import { prepared } from '../database/prepared.ts';
-import { behind, query, transact } from '../database/query.ts';
+import { behind, type Db, query, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
+import { bytesOf, mustFitAnswer, wholeAnswer, withoutSize } from './answerSize.ts';
 import { placeRows } from './place.ts';
-import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
+import {
+  changeRow,
+  DELETED,
+  deleteRow,
+  findRow,
+  lockProject,
+  type Selected,
+  selectionOf,
+  withoutNulls,
+} from './row.ts';
 
-type BoardRow = z.input<typeof Board>;
+/** What answers hold of a board. */
+export const BOARD_COLUMNS = Board.keyof().options;
+export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
+export type CountedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
 /** How much is on a board, which is called `b`. */
 export const COUNTS = sql`
@@ -27,26 +32,23 @@ export const COUNTS = sql`
 
 /** The boards of the project in their order, with how much is in them. */
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
-  const found = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
-  mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
-  return { boards: found.map(({ is_too_large, ...board }) => board) };
+  const boards = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
+  mustFitAnswer(boards[0], 'The boards are too large for one answer. List those of one tool_key.');
+  return { boards: boards.map(withoutSize) };
 }
-
-const LISTED = sql.join(Object.keys(ListedBoard.shape).map((column) => sql.ref(column)));
 
 const selectBoards = prepared<
   { project_id: number; tool_key: string | null },
-  z.output<typeof ListedBoard> & { is_too_large: boolean }
->(
-  (value) => sql`
-    select ${LISTED}, is_too_large from (${wholeAnswer(
-      sql`
-        select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
-        from boards b
-        where b.project_id = ${value('project_id')} and b.deleted_at is null
-          and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
-      ['position', 'id'],
-    )}) as list`,
+  CountedBoardRow & { is_too_large: boolean }
+>((value) =>
+  wholeAnswer(
+    sql<CountedBoardRow>`
+      select ${selectionOf(BOARD_COLUMNS)}, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
+      from boards b
+      where b.project_id = ${value('project_id')} and b.deleted_at is null
+        and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
+    ['position', 'id'],
+  ),
 );
 
 /**
@@ -62,7 +64,7 @@ export async function createBoard({ db, caller: { id, project } }: ProjectContex
         coalesce(${input.position ?? null}::int, ${behind(sql`last`)})
       from (select count(*) as count, max(position) as last from boards where project_id = ${project.id} and deleted_at is null) as others
       where count < ${MOST_PLACED}
-      returning *`,
+      returning ${selectionOf(BOARD_COLUMNS)}`,
   );
   if (!board) throw badRequest(`A project has at most ${MOST_PLACED} boards.`);
 
@@ -70,9 +72,12 @@ export async function createBoard({ db, caller: { id, project } }: ProjectContex
 }
 
 /** Changes what was sent of a board. */
-export async function updateBoard(context: ProjectContext, { id, title, position, ...clearable }: BoardUpdate) {
-  const changes = { ...clearable, ...unlessNull({ title, position }) };
-  return { board: await changeRow<BoardRow>(context, 'boards', id, changes) };
+export async function updateBoard(
+  context: ProjectContext,
+  { id, title, description, tool_key, position }: BoardUpdate,
+) {
+  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
+  return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
 }
 
 /** Puts boards of the project at new places: all of them, or none. */
@@ -87,14 +92,24 @@ export async function deleteBoard(context: ProjectContext, { id }: { id: number 
   await transact(context.db, async (db) => {
     await lockProject(db, context.caller.project);
     await deleteRow({ ...context, db }, 'boards', id);
-    await query(
-      db,
-      sql`
-        with deleted as (
-          update groups set deleted_at = now(), updated_at = now() where board_id = ${id} and deleted_at is null returning id
-        )
-        update cards set deleted_at = now(), updated_at = now()
-        where group_id in (select id from deleted) and deleted_at is null`,
-    );
+    await deleteGroups(db, id);
   });
+}
+
+/** Deletes the groups of a board, and their cards with them; `db` is in a transaction. */
+export async function deleteGroups(db: Db, board_id: number): Promise<void> {
+  await db
+    .with('deleted', (db) =>
+      db
+        .updateTable('groups')
+        .set(DELETED)
+        .where('board_id', '=', board_id)
+        .where('deleted_at', 'is', null)
+        .returning('id'),
+    )
+    .updateTable('cards')
+    .set(DELETED)
+    .where('group_id', 'in', (from) => from.selectFrom('deleted').select('id'))
+    .where('deleted_at', 'is', null)
+    .execute();
 }

@@ -1,12 +1,33 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
-import type { CardCreate, CardMove, CardSnooze, CardUpdate, CreatedCard } from '../../shared/card.ts';
+import {
+  type CARD_TYPES,
+  Card,
+  type CardCreate,
+  type CardMove,
+  type CardSnooze,
+  type CardUpdate,
+} from '../../shared/card.ts';
 import { behind, type Db, query, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import type { ProjectContext } from '../trpc.ts';
 import type { ActingProject } from './caller.ts';
 import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
-import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
+import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
+
+/** Due before now, and not closed. */
+export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed', false)`;
+
+/** What answers hold of a card. */
+export const CARD_COLUMNS = Card.keyof().options.map((field) =>
+  field === 'is_overdue' ? IS_OVERDUE.as(field) : field,
+);
+export type CardRow = Selected<'cards', typeof CARD_COLUMNS>;
+
+const CARD_TYPE = sql<(typeof CARD_TYPES)[number]>`case when tour_key is null then 'regular' else 'tour' end`;
+const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
+const CREATED_CARD = selectionOf(CREATED_CARD_COLUMNS);
+type CreatedCardRow = Selected<'cards', typeof CREATED_CARD_COLUMNS>;
 
 /** Creates a card at the end of its group and of the project. One statement: what it refers to is checked on the way. */
 export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
@@ -14,7 +35,7 @@ export async function createCard({ db, caller }: ProjectContext, input: CardCrea
   const sent = { ...input, description: await cleanDescription(input.description) };
   const [found] = await query(
     db,
-    sql<CardRow & ReferencedProjects>`
+    sql<CreatedCardRow & ReferencedProjects>`
       with sent as (
         select * from jsonb_to_record(${JSON.stringify(sent)}::jsonb) as sent (title text, description text,
           group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
@@ -43,41 +64,41 @@ export async function createCard({ db, caller }: ProjectContext, input: CardCrea
         where (sent.group_id is null or exists (select from group_found where project_id = ${project.id}))
           and (sent.tag_id is null or exists (select from tag_found where project_id = ${project.id}))
           and (sent.owner_id is null or exists (select from owner_found where project_id = ${project.id}))
-        returning *
+        returning ${CREATED_CARD}
       )
-      select c.*, ${DERIVED},
+      select created.*,
         (select project_id from group_found) as group_project_id,
         (select project_id from tag_found) as tag_project_id,
         (select project_id from owner_found) as owner_project_id
-      from sent left join created c on true`,
+      from sent left join created on true`,
   );
-  mustReferTo(project, input, found!);
+  const { group_project_id, tag_project_id, owner_project_id, ...card } = found!;
+  mustReferTo(project, input, { group_project_id, tag_project_id, owner_project_id });
 
-  return { card: found! };
+  return { card };
 }
 
 /** One card. */
-export async function getCard({ db, caller }: ProjectContext, { id }: { id: number }) {
-  const [card] = await query(
-    db,
-    sql<ProjectCard>`select c.*, ${DERIVED} from cards c where c.id = ${id} and c.project_id is not null and c.deleted_at is null`,
-  );
-  return { card: mustBeFound(caller.project, 'cards', card) };
+export async function getCard(context: ProjectContext, { id }: { id: number }) {
+  return { card: await findRow(context, 'cards', id, CARD_COLUMNS) };
 }
 
 /** Changes what was sent of a card. */
-export async function updateCard(
-  context: ProjectContext,
-  { id, title, status, priority, is_active, ...clearable }: CardUpdate,
-) {
-  const description = await cleanDescription(clearable.description);
+export async function updateCard(context: ProjectContext, { id, ...sent }: CardUpdate) {
+  const { title, status, priority, is_active, owner_id, tag_id, due_date, short_description } = sent;
+  const changes: RowChanges<'cards'> = {
+    description: await cleanDescription(sent.description),
+    short_description,
+    owner_id,
+    tag_id,
+    due_date,
+    ...withoutNulls<'cards'>({ title, status, priority, is_active }),
+  };
   await findRow(context, 'cards', id);
 
   return transact(context.db, async (db) => {
-    await checkReferences(db, context.caller.project, clearable);
-    const changes = { ...clearable, description, ...unlessNull({ title, status, priority, is_active }) };
-    await changeRow({ ...context, db }, 'cards', id, changes);
-    return getCard({ ...context, db }, { id });
+    await checkReferences(db, context.caller.project, { owner_id, tag_id });
+    return { card: await changeRow({ ...context, db }, 'cards', id, changes, CARD_COLUMNS) };
   });
 }
 
@@ -89,7 +110,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
   return transact(context.db, async (db) => {
     await lockProject(db, project);
     await checkReferences(db, project, { group_id });
-    await changeRow({ ...context, db }, 'cards', id, { group_id });
+    await changeRow({ ...context, db }, 'cards', id, { group_id }, ['id', 'project_id']);
     await query(
       db,
       sql`
@@ -98,7 +119,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
           where project_id = ${project.id} and group_id is not distinct from ${group_id}::int and id <> ${id} and deleted_at is null
         ), placed as (
           select id, row_number() over (order by place) as position
-          from (select * from other union all select ${id}::int, ${position == null ? null : 2 * position - 1}::bigint) as every
+          from (select id, place from other union all select ${id}::int, ${position == null ? null : 2 * position - 1}::bigint) as every
         )
         update cards set position = placed.position from placed
         where cards.id = placed.id and cards.position <> placed.position`,
@@ -109,8 +130,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
 
 /** Puts a card off until a moment, or ends that. */
 export async function snoozeCard(context: ProjectContext, { id, until }: CardSnooze) {
-  await changeRow(context, 'cards', id, { snoozed_until: until ?? null });
-  return getCard(context, { id });
+  return { card: await changeRow(context, 'cards', id, { snoozed_until: until ?? null }, CARD_COLUMNS) };
 }
 
 /** Deletes a card; its comments stay with it, out of sight. */
@@ -133,11 +153,7 @@ export async function dismissTourCards({ db, caller }: ProjectContext) {
 }
 
 /** Refuses what is unknown or of another project, and keeps the rest from being deleted meanwhile. */
-async function checkReferences(
-  db: Db,
-  project: ActingProject,
-  { group_id, tag_id, owner_id }: { group_id?: number | null; tag_id?: number | null; owner_id?: number | null },
-) {
+async function checkReferences(db: Db, project: ActingProject, { group_id, tag_id, owner_id }: References) {
   const [found] = await query(
     db,
     sql<ReferencedProjects>`
@@ -155,17 +171,12 @@ async function checkReferences(
   mustReferTo(project, { group_id, tag_id, owner_id }, found!);
 }
 
-type ReferencedProjects = {
-  group_project_id: number | null;
-  tag_project_id: number | null;
-  owner_project_id: number | null;
-};
+type References = { group_id?: number | null; tag_id?: number | null; owner_id?: number | null };
 
-function mustReferTo(
-  project: ActingProject,
-  { group_id, tag_id, owner_id }: { group_id?: number | null; tag_id?: number | null; owner_id?: number | null },
-  found: ReferencedProjects,
-) {
+/** The project of what each reference names; null if it names nothing. */
+type ReferencedProjects = Record<'group_project_id' | 'tag_project_id' | 'owner_project_id', number | null>;
+
+function mustReferTo(project: ActingProject, { group_id, tag_id, owner_id }: References, found: ReferencedProjects) {
   mustBeOfProject(project, [
     { field: 'group_id', id: group_id, project_id: found.group_project_id },
     { field: 'tag_id', id: tag_id, project_id: found.tag_project_id },
@@ -173,13 +184,5 @@ function mustReferTo(
   ]);
 }
 
-type CardRow = z.input<typeof CreatedCard>;
-export type ProjectCard = CardRow & { project_id: number };
-
 /** Of a user who exists, but is no member. */
 const NO_PROJECT = 0;
-
-export const IS_OVERDUE = sql`coalesce(c.due_date < now() and c.status <> 'closed', false)`;
-
-/** What a card's answer holds beyond its columns; the card is called `c`. */
-export const DERIVED = sql`${IS_OVERDUE} as is_overdue, case when c.tour_key is null then 'regular' else 'tour' end as card_type`;

@@ -1,10 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { CardList } from '../../shared/card.ts';
 import { query } from '../database/query.ts';
+import type { Row } from '../database/tables.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { bytesOf, cutToAnswer } from './answerSize.ts';
-import { DERIVED, IS_OVERDUE, type ProjectCard } from './card.ts';
+import { bytesOf, cutToAnswer, withoutSize } from './answerSize.ts';
+import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
+import { selectionOf } from './row.ts';
 
 /**
  * The cards of the project that fit all that was sent, in their order within the project. A search for text looks at the
@@ -21,19 +23,15 @@ export async function listCards(
     sql`c.project_id = ${project.id}`,
     sql`c.deleted_at is null`,
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
-    wanted.group_id != null && sql`c.group_id = ${wanted.group_id}`,
-    wanted.owner_id != null && sql`c.owner_id = ${wanted.owner_id}`,
-    wanted.tag_id != null && sql`c.tag_id = ${wanted.tag_id}`,
-    wanted.status != null && sql`c.status = ${wanted.status}`,
-    wanted.priority != null && sql`c.priority = ${wanted.priority}`,
+    ...EQUAL.map((column) => wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`),
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
   ].filter((condition) => condition !== false);
   const { text } = wanted;
   const where = (more: RawBuilder<unknown>[] = []) => sql`where ${sql.join([...conditions, ...more], sql` and `)}`;
   const next = (more: RawBuilder<unknown>[] = []) =>
-    sql`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
-  const answerOf = async (found: RawBuilder<unknown>) =>
-    toCardPage(await query(db, cutToAnswer(found as RawBuilder<ProjectCard>, ['sort_order', 'id'])), limit);
+    sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
+  const answerOf = async (found: RawBuilder<CardRow>) =>
+    toCardPage(await query(db, cutToAnswer(found, ['sort_order', 'id'])), limit);
 
   if (text == null) return answerOf(next());
   const isIndexed = !isEmbedded && IS_INDEXED.test(text);
@@ -61,18 +59,21 @@ export async function listCards(
   if (page.next_cursor !== null) return page;
   const [last] = await query(
     db,
-    sql<ProjectCard>`
+    sql<Pick<CardRow, 'sort_order' | 'id'>>`
       with ${lookedAt} select sort_order, id from last where exists (select from cards c ${where([isBehind])})`,
   );
   return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
 }
 
-const COLUMNS = sql`c.*, ${DERIVED}, ${bytesOf('cards', 'c')} as bytes`;
+/** A card must have these as they were sent. */
+const EQUAL = ['group_id', 'owner_id', 'tag_id', 'status', 'priority'] as const satisfies (keyof Row<'cards'>)[];
+
+const COLUMNS = sql`${selectionOf(CARD_COLUMNS)}, ${bytesOf('cards', 'c')} as bytes`;
 const IN_ORDER = sql`order by c.sort_order, c.id`;
 
-function toCardPage(found: (ProjectCard & { found: number })[], limit: number) {
-  const { rows: cards, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id], found[0]?.found);
-  return { cards, next_cursor };
+function toCardPage(found: (CardRow & { found: number })[], limit: number) {
+  const { rows, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id], found[0]?.found);
+  return { cards: rows.map(withoutSize), next_cursor };
 }
 
 /** The index of searches is one of three letters or digits in a row. */

@@ -1,43 +1,51 @@
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import type { Comment, CommentCreate, CommentList, CommentThread, ReplyList } from '../../shared/comment.ts';
+import {
+  Comment,
+  type CommentCreate,
+  type CommentList,
+  type CommentThread,
+  type ReplyList,
+} from '../../shared/comment.ts';
 import { query, transact } from '../database/query.ts';
+import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { bytesOf, cutToAnswer } from './answerSize.ts';
+import { bytesOf, cutToAnswer, withoutSize } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
-import { changeRow, findRow, lockProject, mustBeFound } from './row.ts';
+import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
 
-type CommentRow = z.input<typeof Comment>;
+/** What answers hold of a comment. */
+export const COMMENT_COLUMNS = Comment.keyof().options;
+export type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
+
+const COMMENT = selectionOf(COMMENT_COLUMNS);
 
 /** Comments on a card, or replies to a comment of that card. One statement: card and parent are checked on the way. */
 export async function createComment(
   { db, caller }: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
 ) {
-  const { project } = caller;
-  const [found] = await query(
+  const [created] = await query(
     db,
-    sql<CommentRow & { found_in: number; has_parent: boolean }>`
+    sql<CommentRow | { id: null; project_id: number }>`
       with card as (
-        select id, project_id from cards where id = ${card_id} and project_id is not null and deleted_at is null for share
+        select id as card_id, project_id from cards where id = ${card_id} and project_id is not null and deleted_at is null for share
       ), parent as (
         select id from comments where id = ${parent_comment_id}::int and card_id = ${card_id} and deleted_at is null for share
       ), created as (
         insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
-        select card.project_id, card.id, ${caller.id}, ${parent_comment_id}::int, ${comment} from card
-        where card.project_id = ${project.id} and (${parent_comment_id}::int is null or exists (select from parent))
-        returning *
+        select project_id, card_id, ${caller.id}, ${parent_comment_id}::int, ${comment} from card
+        where project_id = ${caller.project.id} and (${parent_comment_id}::int is null or exists (select from parent))
+        returning ${COMMENT}
       )
-      select created.*, card.project_id as found_in, exists (select from parent) as has_parent
-      from card left join created on true`,
+      select ${COMMENT} from card left join created using (card_id, project_id)`,
   );
-  mustBeFound(project, 'cards', found && { project_id: found.found_in });
-  if (parent_comment_id !== null && !found!.has_parent)
-    throw invalid({ parent_comment_id: 'names no comment of this card' });
+  const found = mustBeFound(caller.project, 'cards', created);
+  if (found.id === null) throw invalid({ parent_comment_id: 'names no comment of this card' });
 
-  return { comment: found! };
+  return { comment: found };
 }
 
 /** How many replies a thread brings along. */
@@ -71,14 +79,14 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
         select * from sized where bytes_before < ${sql.lit(LARGEST_ANSWER_BYTES)}
       ), replies as (
         select a.root_id, json_agg(reply order by reply.id) as replies
-        from answered a join comments reply on reply.id = a.id where a.place > 0 group by a.root_id
+        from answered a join (select ${COMMENT} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
       )
-      select c.*, a.replies_count::int, coalesce(r.replies, '[]') as replies, (select count(*)::int from root) as found
+      select ${selectionOf(COMMENT_COLUMNS, 'c')}, a.replies_count::int, coalesce(r.replies, '[]') as replies, (select count(*)::int from root) as found
       from answered a join comments c on c.id = a.id left join replies r on r.root_id = a.id
       where a.place = 0 order by c.id`,
   );
   const { rows, next_cursor } = toPage(found, limit, ({ id }) => [id], found[0]?.found);
-  const threads = rows.map((thread) => ({ ...thread, replies_next_cursor: cursorForReplies(thread) }));
+  const threads = rows.map(({ found, ...thread }) => ({ ...thread, replies_next_cursor: cursorForReplies(thread) }));
   return { threads, next_cursor };
 }
 
@@ -100,26 +108,26 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
           union all
           select reply.id from comments reply join thread on reply.parent_comment_id = thread.id where reply.deleted_at is null
         )
-        select c.*, ${bytesOf('comments', 'c')} as bytes from thread join comments c on c.id = thread.id
+        select ${selectionOf(COMMENT_COLUMNS, 'c')}, ${bytesOf('comments', 'c')} as bytes from thread join comments c on c.id = thread.id
         where c.id <> ${id} and c.id > ${after} order by c.id limit ${limit + 1}`,
       ['id'],
     ),
   );
-  const { rows: replies, next_cursor } = toPage(found, limit, (reply) => [reply.id], found[0]?.found);
-  return { replies, next_cursor };
+  const { rows, next_cursor } = toPage(found, limit, (reply) => [reply.id], found[0]?.found);
+  return { replies: rows.map(withoutSize), next_cursor };
 }
 
 /** Marks a comment as read; the first time counts. */
 export async function markCommentRead(context: ProjectContext, { id }: { id: number }) {
-  const { is_read } = await findRow<CommentRow>(context, 'comments', id);
-  const changes = is_read ? {} : { is_read: true, read_at: new Date() };
-  return { comment: await changeRow<CommentRow>(context, 'comments', id, changes) };
+  const { is_read } = await findRow(context, 'comments', id, ['is_read']);
+  const changes: RowChanges<'comments'> = is_read ? {} : { is_read: true, read_at: new Date() };
+  return { comment: await changeRow(context, 'comments', id, changes, COMMENT_COLUMNS) };
 }
 
 /** Deletes a comment with all that was replied below it: its author may, and an owner of the project. */
 export async function deleteComment(context: ProjectContext, { id }: { id: number }) {
   const { caller } = context;
-  const { user_id } = await findRow<CommentRow>(context, 'comments', id);
+  const { user_id } = await findRow(context, 'comments', id, ['user_id']);
   if (user_id !== caller.id && caller.project.role !== 'owner')
     throw forbidden('Only its author or an owner may delete a comment.');
 
@@ -127,7 +135,7 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
     await lockProject(db, caller.project);
     const deleted = await query(
       db,
-      sql<{ id: number; project_id: number }>`
+      sql<Pick<Row<'comments'>, 'id' | 'project_id'>>`
         with recursive thread (id) as (
           select ${id}::int
           union all

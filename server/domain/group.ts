@@ -1,56 +1,70 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
 import { MOST_PLACED } from '../../shared/fields.ts';
-import type { Group, GroupCreate, GroupReorder, GroupUpdate } from '../../shared/group.ts';
-import { behind, query, transact } from '../database/query.ts';
+import { Group, type GroupCreate, type GroupReorder, type GroupUpdate } from '../../shared/group.ts';
+import { behind, type Db, query, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
 import { placeRows } from './place.ts';
-import { changeRow, deleteRow, findRow, lockProject, mustBeFound, unlessNull } from './row.ts';
+import {
+  changeRow,
+  DELETED,
+  deleteRow,
+  findRow,
+  lockProject,
+  mustBeFound,
+  type Selected,
+  selectionOf,
+  withoutNulls,
+} from './row.ts';
 
-type GroupRow = z.input<typeof Group>;
+/** What answers hold of a group. */
+export const GROUP_COLUMNS = Group.keyof().options;
+export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
 
 /** Creates a group on a board, behind the others unless a place was sent. */
 export async function createGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
   const { project } = caller;
-  const [found] = await query(
+  const [group] = await query(
     db,
-    sql<(GroupRow | { id: null }) & { found_in: number }>`
+    sql<GroupRow | { id: null; project_id: number }>`
       with board as (
-        select id, project_id from boards where id = ${board_id} and project_id is not null and deleted_at is null for share
+        select id as board_id, project_id from boards where id = ${board_id} and project_id is not null and deleted_at is null for share
       ), created as (
         insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
-        select ${project.id}, ${project.platform_id}, board.id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
+        select ${project.id}, ${project.platform_id}, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
           ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
           coalesce(${input.position ?? null}::int, ${behind(sql`others.last`)})
         from board cross join lateral (
-          select count(*) as count, max(position) as last from groups where board_id = board.id and deleted_at is null
+          select count(*) as count, max(position) as last from groups where board_id = board.board_id and deleted_at is null
         ) as others
         where board.project_id = ${project.id} and others.count < ${MOST_PLACED}
-        returning *
+        returning ${selectionOf(GROUP_COLUMNS)}
       )
-      select created.*, board.project_id as found_in from board left join created on true`,
+      select ${selectionOf(GROUP_COLUMNS)} from board left join created using (board_id, project_id)`,
   );
-  mustBeFound(project, 'boards', found && { project_id: found.found_in });
-  if (found!.id === null) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
+  const found = mustBeFound(project, 'boards', group);
+  if (found.id === null) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
 
-  return { group: found as GroupRow };
+  return { group: found };
 }
 
 /** Changes what was sent of a group. */
-export async function updateGroup(
-  context: ProjectContext,
-  { id, title, position, is_collapsed, ...clearable }: GroupUpdate,
-) {
-  const changes = { ...clearable, ...unlessNull({ title, position, is_collapsed }) };
-  return { group: await changeRow<GroupRow>(context, 'groups', id, changes) };
+export async function updateGroup(context: ProjectContext, { id, ...sent }: GroupUpdate) {
+  const { title, position, is_collapsed, description, type, color, icon } = sent;
+  const changes: RowChanges<'groups'> = {
+    description,
+    type,
+    color,
+    icon,
+    ...withoutNulls<'groups'>({ title, position, is_collapsed }),
+  };
+  return { group: await changeRow(context, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
 /** Puts groups of one board at new places: all of them, or none. */
 export async function reorderGroups(context: ProjectContext, { groups }: GroupReorder) {
-  await placeRows(context, 'groups', groups, (rows) => {
-    if (new Set(rows.map(({ board_id }) => board_id)).size > 1) throw badRequest('The groups are of several boards.');
-  });
+  await placeRows(context, 'groups', groups);
 }
 
 /** Deletes a group, and the cards in it with it. */
@@ -60,9 +74,11 @@ export async function deleteGroup(context: ProjectContext, { id }: { id: number 
   await transact(context.db, async (db) => {
     await lockProject(db, context.caller.project);
     await deleteRow({ ...context, db }, 'groups', id);
-    await query(
-      db,
-      sql`update cards set deleted_at = now(), updated_at = now() where group_id = ${id} and deleted_at is null`,
-    );
+    await deleteCards(db, id);
   });
+}
+
+/** Deletes the cards of a group; `db` is in a transaction. */
+export async function deleteCards(db: Db, group_id: number): Promise<void> {
+  await db.updateTable('cards').set(DELETED).where('group_id', '=', group_id).where('deleted_at', 'is', null).execute();
 }

@@ -1,9 +1,6 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
-import type { Board } from '../../shared/board.ts';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import type {
-  MasterBoard,
   MasterBoardCreate,
   MasterBoardReorder,
   MasterBoardSync,
@@ -11,29 +8,29 @@ import type {
   SyncPreview,
 } from '../../shared/master.ts';
 import { behind, type Db, query, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
-import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
-import { COUNTS } from './board.ts';
-import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
-import { unlessNull } from './row.ts';
+import { bytesOf, mustFitAnswer, wholeAnswer, withoutSize } from './answerSize.ts';
+import { BOARD_COLUMNS, type BoardRow, COUNTS, type CountedBoardRow, deleteGroups } from './board.ts';
+import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
+import { selectionOf, withoutNulls } from './row.ts';
 import { applyTemplate, lockTemplate, previewTemplate } from './template.ts';
 import type { Template } from './templateStatement.ts';
-
-type BoardRow = z.input<typeof Board>;
 
 /** The master boards in their order, with how much is on them. */
 export async function listMasterBoards({ db }: SignedInContext) {
   const boards = await query(
     db,
     wholeAnswer(
-      sql<z.input<typeof MasterBoard>>`
-        select b.*, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes from boards b where b.is_master and b.deleted_at is null`,
+      sql<CountedBoardRow>`
+        select ${selectionOf(BOARD_COLUMNS)}, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
+        from boards b where b.is_master and b.deleted_at is null`,
       ['position', 'id'],
     ),
   );
   mustFitAnswer(boards[0], 'The master boards are too large for one answer. Shorten their descriptions.');
-  return { boards };
+  return { boards: boards.map(withoutSize) };
 }
 
 /** Creates a master board, behind the others unless a place was sent. */
@@ -46,7 +43,7 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
         coalesce(${input.position ?? null}::int, ${behind(sql`last`)})
       from (select count(*) as count, max(position) as last from boards where is_master and deleted_at is null) as others
       where count < ${MOST_PLACED}
-      returning *`,
+      returning ${selectionOf(BOARD_COLUMNS)}`,
   );
   if (!board) throw badRequest(`There are at most ${MOST_PLACED} master boards.`);
 
@@ -56,10 +53,10 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
 /** Changes what was sent of a master board; its copies stay as they are. */
 export async function updateMasterBoard(
   { db }: SignedInContext,
-  { id, title, position, ...clearable }: MasterBoardUpdate,
+  { id, title, description, tool_key, position }: MasterBoardUpdate,
 ) {
-  const changes = { ...clearable, ...unlessNull({ title, position }) };
-  return { board: await changeMaster<BoardRow>(db, 'boards', id, changes) };
+  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
+  return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
 }
 
 /** Puts master boards at new places: all of them, or none. */
@@ -82,25 +79,20 @@ export async function previewSync(context: SignedInContext, { board_id, ...page 
 export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: number }) {
   await transact(db, async (db) => {
     await lockTemplate(db, id);
-    await changeMaster(db, 'boards', id, { deleted_at: new Date() });
-    await query(
-      db,
-      sql`
-        with deleted as (
-          update groups set deleted_at = now(), updated_at = now() where board_id = ${id} and deleted_at is null returning id
-        )
-        update cards set deleted_at = now(), updated_at = now() where group_id in (select id from deleted) and deleted_at is null`,
-    );
+    await deleteMaster(db, 'boards', id);
+    await deleteGroups(db, id);
   });
 }
 
 async function boardTemplate(db: Db, id: number): Promise<Template> {
-  const { tool_key } = await findMaster<BoardRow>(db, 'boards', id);
-  const [{ cards }] = (await query(
-    db,
-    sql`
-      select count(*)::int as cards from groups g join cards c on c.group_id = g.id and c.deleted_at is null
-      where g.board_id = ${id} and g.deleted_at is null`,
-  )) as [{ cards: number }];
+  const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
+  const { cards } = await db
+    .selectFrom('groups as g')
+    .innerJoin('cards as c', 'c.group_id', 'g.id')
+    .select(sql<number>`count(*)::int`.as('cards'))
+    .where('g.board_id', '=', id)
+    .where('g.deleted_at', 'is', null)
+    .where('c.deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
   return { board_id: id, tool_key, cards };
 }

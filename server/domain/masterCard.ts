@@ -1,6 +1,4 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
-import type { Card } from '../../shared/card.ts';
 import type {
   MasterCardCreate,
   MasterCardDelete,
@@ -10,78 +8,79 @@ import type {
   PushPreview,
 } from '../../shared/master.ts';
 import { behind, type Db, query, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
-import { DERIVED } from './card.ts';
+import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
-import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
-import { unlessNull } from './row.ts';
+import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
+import { DELETED, selectionOf, withoutNulls } from './row.ts';
 import { applyTemplate, applyTemplateWithin, lockTemplate, previewTemplate } from './template.ts';
 import type { Template } from './templateStatement.ts';
-
-type CardRow = z.input<typeof Card>;
-type GroupRow = { id: number; board_id: number };
 
 /** Creates a master card at the end of its group and, if asked to, brings it to the projects: both, or neither. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
   const description = await cleanDescription(input.description);
-  const { board_id } = await findMaster<GroupRow>(context.db, 'groups', input.group_id);
+  const { board_id } = await findMaster(context.db, 'groups', input.group_id, ['board_id']);
 
   return transact(context.db, async (db) => {
     await lockTemplate(db, board_id);
-    await findMaster(db, 'groups', input.group_id);
-    const [created] = await query(
+    await findMaster(db, 'groups', input.group_id, ['id']);
+    const [card] = await query(
       db,
-      sql<{ id: number }>`
+      sql<CardRow>`
         insert into cards (is_master, group_id, title, description, unique_identifier, evaluation_check, tour_key,
           short_description, status, is_active, priority, created_by, position, sort_order)
         select true, ${input.group_id}, ${input.title}, ${description ?? null}, coalesce(${input.unique_identifier ?? null}, gen_random_uuid()::text),
           ${input.evaluation_check ?? null}, ${input.tour_key ?? null}, ${input.short_description ?? null}, ${input.status ?? 'open'},
           ${input.is_active ?? true}, ${input.priority ?? 'normal'}, ${context.caller.id}, last.position, last.position
         from (select ${behind(sql`select max(position) from cards where group_id = ${input.group_id} and deleted_at is null`)} as position) as last
-        returning id`,
+        returning ${selectionOf(CARD_COLUMNS)}`,
     );
     const applied = push_to_projects
-      ? await applyTemplateWithin(db, context, await cardTemplate(db, created!.id))
+      ? await applyTemplateWithin(db, context, await cardTemplate(db, card!.id))
       : { projects_changed: 0 };
-    return { card: await getMasterCard(db, created!.id), projects_updated: applied.projects_changed };
+    return { card: card!, projects_updated: applied.projects_changed };
   });
 }
 
 /** Changes what was sent of a master card; a push brings it to the copies. */
-export async function updateMasterCard(
-  context: SignedInContext,
-  { id, title, status, is_active, priority, unique_identifier, ...clearable }: MasterCardUpdate,
-) {
-  const description = await cleanDescription(clearable.description);
-  await changeMaster(context.db, 'cards', id, {
-    ...clearable,
-    description,
-    ...unlessNull({ title, status, is_active, priority, unique_identifier }),
-  });
-  return { card: await getMasterCard(context.db, id) };
+export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }: MasterCardUpdate) {
+  const { title, status, is_active, priority, unique_identifier } = sent;
+  const changes: RowChanges<'cards'> = {
+    description: await cleanDescription(sent.description),
+    short_description: sent.short_description,
+    evaluation_check: sent.evaluation_check,
+    tour_key: sent.tour_key,
+    ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
+  };
+  return { card: await changeMaster(db, 'cards', id, changes, CARD_COLUMNS) };
 }
 
 /** Puts master cards at places in a group, from that group or from others of its board: all of them, or none. */
 export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {
-  const { board_id } = await findMaster<GroupRow>(db, 'groups', group_id);
+  const { board_id } = await findMaster(db, 'groups', group_id, ['board_id']);
 
   await transact(db, async (db) => {
     await lockTemplate(db, board_id);
-    await findMaster(db, 'groups', group_id);
+    await findMaster(db, 'groups', group_id, ['id']);
     await placeMasters(db, 'cards', cards);
     const ids = cards.map(({ id }) => id);
-    const [elsewhere] = await query(
-      db,
-      sql`
-        select c.id from cards c join groups g on g.id = c.group_id
-        where c.id = any(${ids}::int[]) and g.board_id <> ${board_id} limit 1`,
-    );
+    const elsewhere = await db
+      .selectFrom('cards as c')
+      .innerJoin('groups as g', 'g.id', 'c.group_id')
+      .select('c.id')
+      .where('c.id', '=', sql<number>`any(${ids}::int[])`)
+      .where('g.board_id', '<>', board_id)
+      .limit(1)
+      .executeTakeFirst();
     if (elsewhere) throw badRequest('The cards are of several boards.');
-    await query(
-      db,
-      sql`update cards set group_id = ${group_id} where id = any(${ids}::int[]) and group_id <> ${group_id}`,
-    );
+    await db
+      .updateTable('cards')
+      .set({ group_id })
+      .where('id', '=', sql<number>`any(${ids}::int[])`)
+      .where('group_id', '<>', group_id)
+      .execute();
   });
 }
 
@@ -105,7 +104,7 @@ export async function deleteMasterCard(
 
   await transact(db, async (db) => {
     await lockTemplate(db, board_id);
-    await changeMaster(db, 'cards', id, { deleted_at: new Date() });
+    await deleteMaster(db, 'cards', id);
     if (!delete_from_projects) return;
     // In the order in which everybody locks projects.
     await query(
@@ -114,24 +113,22 @@ export async function deleteMasterCard(
         select p.id from projects p where exists (select from cards c where c.project_id = p.id and c.master_card_id = ${id})
         order by p.id for no key update`,
     );
-    await query(
-      db,
-      sql`update cards set deleted_at = now(), updated_at = now() where master_card_id = ${id} and deleted_at is null`,
-    );
+    await db
+      .updateTable('cards')
+      .set(DELETED)
+      .where('master_card_id', '=', id)
+      .where('deleted_at', 'is', null)
+      .execute();
   });
 }
 
-async function getMasterCard(db: Db, id: number): Promise<CardRow> {
-  const [card] = await query(db, sql<CardRow>`select c.*, ${DERIVED} from cards c where c.id = ${id}`);
-  return card!;
-}
-
 async function cardTemplate(db: Db, id: number): Promise<Template> {
-  const { group_id } = await findMaster<{ group_id: number }>(db, 'cards', id);
-  const [board] = await query(
-    db,
-    sql<{ id: number; tool_key: string | null }>`
-      select b.id, b.tool_key from groups g join boards b on b.id = g.board_id where g.id = ${group_id}`,
-  );
-  return { board_id: board!.id, tool_key: board!.tool_key, cards: 1, card: { id, group_id } };
+  const card = await findMaster(db, 'cards', id, ['group_id']);
+  const { group_id, board_id, tool_key } = await db
+    .selectFrom('groups as g')
+    .innerJoin('boards as b', 'b.id', 'g.board_id')
+    .select(['g.id as group_id', 'g.board_id', 'b.tool_key'])
+    .where('g.id', '=', card.group_id)
+    .executeTakeFirstOrThrow();
+  return { board_id, tool_key, cards: 1, card: { id, group_id } };
 }

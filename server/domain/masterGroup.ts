@@ -1,16 +1,14 @@
 import { sql } from 'kysely';
-import type { z } from 'zod';
 import { MOST_PLACED } from '../../shared/fields.ts';
-import type { Group } from '../../shared/group.ts';
 import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
 import { behind, query, transact } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
-import { changeMaster, findMaster, placeMasters } from './masterRow.ts';
-import { unlessNull } from './row.ts';
+import { deleteCards, GROUP_COLUMNS, type GroupRow } from './group.ts';
+import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
+import { selectionOf, withoutNulls } from './row.ts';
 import { lockTemplate } from './template.ts';
-
-type GroupRow = z.input<typeof Group>;
 
 /** Creates a master group, behind the others of its board. */
 export async function createMasterGroup(
@@ -19,7 +17,7 @@ export async function createMasterGroup(
 ) {
   return transact(db, async (db) => {
     await lockTemplate(db, board_id);
-    await findMaster(db, 'boards', board_id);
+    await findMaster(db, 'boards', board_id, ['id']);
 
     const [group] = await query(
       db,
@@ -28,7 +26,7 @@ export async function createMasterGroup(
         select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${behind(sql`last`)}
         from (select count(*) as count, max(position) as last from groups where board_id = ${board_id} and deleted_at is null) as others
         where count < ${MOST_PLACED}
-        returning *`,
+        returning ${selectionOf(GROUP_COLUMNS)}`,
     );
     if (!group) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
 
@@ -38,23 +36,29 @@ export async function createMasterGroup(
 
 /** Changes what was sent of a master group; its copies stay as they are. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
-  return { group: await changeMaster<GroupRow>(db, 'groups', id, { description, ...unlessNull({ title }) }) };
+  const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
+  return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
 /** Puts groups of a master board at new places: all of them, or none. */
 export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
   await transact(db, async (db) => {
     await lockTemplate(db, board_id);
-    const [board] = await query(
-      db,
-      sql`select id from boards where id = ${board_id} and is_master and deleted_at is null`,
-    );
+    const board = await db
+      .selectFrom('boards')
+      .select('id')
+      .where('id', '=', board_id)
+      .where('is_master', '=', true)
+      .where('deleted_at', 'is', null)
+      .executeTakeFirst();
     if (!board) throw invalid({ board_id: 'names no master board' });
 
-    const found = await query(
-      db,
-      sql<{ id: number }>`select id from groups where board_id = ${board_id} and deleted_at is null`,
-    );
+    const found = await db
+      .selectFrom('groups')
+      .select('id')
+      .where('board_id', '=', board_id)
+      .where('deleted_at', 'is', null)
+      .execute();
     const onBoard = new Set(found.map(({ id }) => id));
     const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
     if (others.length > 0) {
@@ -67,14 +71,11 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
 
 /** Deletes a master group, and its cards with it; the copies in projects stay. */
 export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
-  const { board_id } = await findMaster<GroupRow>(db, 'groups', id);
+  const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
 
   await transact(db, async (db) => {
     await lockTemplate(db, board_id);
-    await changeMaster(db, 'groups', id, { deleted_at: new Date() });
-    await query(
-      db,
-      sql`update cards set deleted_at = now(), updated_at = now() where group_id = ${id} and deleted_at is null`,
-    );
+    await deleteMaster(db, 'groups', id);
+    await deleteCards(db, id);
   });
 }

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
 import { type Db, query } from '../database/query.ts';
+import type { RowChanges } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
-import { assignments } from './row.ts';
+import { assignments, type Column, type Selected, selectionOf } from './row.ts';
 
 /** Tables that hold templates, and what a template in them is called. */
 const NOUNS = { boards: 'master board', groups: 'master group', cards: 'master card' };
@@ -10,30 +11,42 @@ export type MasterTable = keyof typeof NOUNS;
 
 const unknown = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
 
-/** Finds a template; the row of a project is none. */
-export async function findMaster<Row>(db: Db, table: MasterTable, id: number): Promise<Row> {
+/** Finds a template, and reads these columns of it; the row of a project is none. */
+export async function findMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
+  db: Db,
+  table: Table,
+  id: number,
+  columns: Columns,
+): Promise<Selected<Table, Columns>> {
   const [row] = await query(
     db,
-    sql<Row>`select * from ${sql.table(table)} where id = ${id} and is_master and deleted_at is null`,
+    sql<Selected<Table, Columns>>`
+      select ${selectionOf(columns)} from ${sql.table(table)} where id = ${id} and is_master and deleted_at is null`,
   );
   if (!row) throw unknown(table);
   return row;
 }
 
-/** Changes a template and answers it. */
-export async function changeMaster<Row>(
+/** Changes a template and answers these columns of it. */
+export async function changeMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
   db: Db,
-  table: MasterTable,
+  table: Table,
   id: number,
-  changes: Record<string, unknown>,
-): Promise<Row> {
+  changes: RowChanges<Table>,
+  columns: Columns,
+): Promise<Selected<Table, Columns>> {
   const [row] = await query(
     db,
-    sql<Row>`
-      update ${sql.table(table)} set ${assignments(changes)} where id = ${id} and is_master and deleted_at is null returning *`,
+    sql<Selected<Table, Columns>>`
+      update ${sql.table(table)} set ${assignments<Table>(changes)} where id = ${id} and is_master and deleted_at is null
+      returning ${selectionOf(columns)}`,
   );
   if (!row) throw unknown(table);
   return row;
+}
+
+export async function deleteMaster(db: Db, table: MasterTable, id: number): Promise<void> {
+  await changeMaster(db, table, id, { deleted_at: new Date() }, ['id']);
 }
 
 /** Puts templates at new places, all or none; `db` is in a transaction. */

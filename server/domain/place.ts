@@ -1,17 +1,21 @@
 import { sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
 import { query, transact } from '../database/query.ts';
+import type { Row } from '../database/tables.ts';
+import { badRequest } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { lockProject, mustBeFound, type Table } from './row.ts';
+import { isLive, lockProject, mustBeFound } from './row.ts';
 
-type PlacedRow = { id: number; project_id: number; board_id?: number };
+/** Boards have their order within a project, groups within a board. */
+const ORDERED_WITHIN = { boards: 'project_id', groups: 'board_id' } as const satisfies {
+  [Table in 'boards' | 'groups']: keyof Row<Table>;
+};
 
 /** Puts rows of the project at new places: all of them, or none. */
 export async function placeRows(
   { db, caller: { project } }: ProjectContext,
-  table: Table & ('boards' | 'groups'),
+  table: keyof typeof ORDERED_WITHIN,
   placements: Placement[],
-  mustFit: (rows: PlacedRow[]) => void = () => {},
 ): Promise<void> {
   if (placements.length === 0) return;
 
@@ -19,13 +23,14 @@ export async function placeRows(
     await lockProject(db, project);
     const found = await query(
       db,
-      sql<PlacedRow>`
-        select t.* from ${sql.table(table)} t
-        where t.id = any(${placements.map(({ id }) => id)}::int[]) and t.deleted_at is null and t.project_id is not null`,
+      sql<{ project_id: number; parent_id: number }>`
+        select t.project_id, ${sql.ref(`t.${ORDERED_WITHIN[table]}`)} as parent_id from ${sql.table(table)} t
+        where t.id = any(${placements.map(({ id }) => id)}::int[]) and ${isLive(table)}`,
     );
     if (found.length < placements.length) mustBeFound(project, table, undefined);
     for (const row of found) mustBeFound(project, table, row);
-    mustFit(found);
+    if (new Set(found.map(({ parent_id }) => parent_id)).size > 1)
+      throw badRequest('The groups are of several boards.');
 
     await query(
       db,

@@ -1,19 +1,46 @@
-import { type RawBuilder, sql } from 'kysely';
+import {
+  type AliasedRawBuilder,
+  createQueryId,
+  PostgresQueryCompiler,
+  type RawBuilder,
+  type Selection,
+  sql,
+} from 'kysely';
 import { type Db, query } from '../database/query.ts';
+import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
 import type { ActingProject } from './caller.ts';
 
 /** Tables whose rows belong to a project, and what one of those rows is called. */
 const NOUNS = { boards: 'board', groups: 'group', cards: 'card', comments: 'comment', tags: 'tag' };
-export type Table = keyof typeof NOUNS;
+export type ProjectTable = keyof typeof NOUNS;
 
-type Found = { id: number; project_id: number };
+/** A column of a table, or an expression with a name. */
+export type Column<Table extends TableName> = (keyof Row<Table> & string) | NamedExpression;
+type NamedExpression = AliasedRawBuilder<unknown, string>;
+
+/** The row that a statement answers when it selects these columns. */
+export type Selected<Table extends TableName, Columns extends readonly Column<Table>[]> = Selection<
+  Tables,
+  Table,
+  Columns[number]
+>;
+
+/** Columns in raw SQL, behind `select` or `returning`: as one text, since every piece of a statement is compiled with each call. */
+export function selectionOf(columns: readonly (string | NamedExpression)[], alias?: string): RawBuilder<unknown> {
+  const prefix = alias === undefined ? '' : `${alias}.`;
+  return sql.raw(columns.map((column) => (typeof column === 'string' ? prefix + column : textOf(column))).join(', '));
+}
+
+/** An expression without values is nothing but its text. */
+const textOf = (expression: NamedExpression): string =>
+  new PostgresQueryCompiler().compileQuery(sql`${expression}`.toOperationNode(), createQueryId()).sql;
 
 /** A row that an operation acts on: it must exist, and be of the project that the caller acts in. */
-export function mustBeFound<Row extends Pick<Found, 'project_id'>>(
+export function mustBeFound<Row extends { project_id: number | null }>(
   project: ActingProject,
-  table: Table,
+  table: ProjectTable,
   row: Row | undefined,
 ): Row {
   if (!row) throw notFound(`There is no such ${NOUNS[table]}.`);
@@ -22,62 +49,74 @@ export function mustBeFound<Row extends Pick<Found, 'project_id'>>(
 }
 
 /** Rows that are there: neither deleted nor templates, and comments only while their card is. */
-export const isLive = (table: Table) =>
+export const isLive = (table: ProjectTable) =>
   table === 'comments'
     ? sql`t.deleted_at is null and exists (select from cards c where c.id = t.card_id and c.deleted_at is null)`
     : sql`t.deleted_at is null and t.project_id is not null`;
 
-/** Finds a row of the project. */
-export async function findRow<Row extends object>(
+/** Finds a row of the project, and reads these columns of it. */
+export async function findRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[] = []>(
   { db, caller }: ProjectContext,
   table: Table,
   id: number,
-): Promise<Row & Found> {
+  columns?: Columns,
+): Promise<Selected<Table, Columns>> {
   const [row] = await query(
     db,
-    sql<Row & Found>`select t.* from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)}`,
+    sql<Selected<Table, Columns> & { project_id: number }>`
+      select ${selectionOf([...(columns ?? []), 'project_id'])} from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)}`,
   );
   return mustBeFound(caller.project, table, row);
 }
 
-/** Changes a row of the project and answers it; one statement. */
-export async function changeRow<Row extends object>(
+/** Changes a row of the project and answers these columns of it, `id` and `project_id` among them; one statement. */
+export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
   { db, caller }: ProjectContext,
   table: Table,
   id: number,
-  changes: Record<string, unknown>,
-): Promise<Row & Found> {
-  const [found] = await query(
+  changes: RowChanges<Table>,
+  columns: Columns,
+): Promise<Selected<Table, Columns>> {
+  const [row] = await query(
     db,
-    sql<Row & Found & { found_in: number }>`
+    sql<Selected<Table, Columns> & { project_id: number }>`
       with found as (
         select t.id, t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)} for update of t
       ), changed as (
-        update ${sql.table(table)} t set ${assignments(changes)}
-        from found where t.id = found.id and found.project_id = ${caller.project.id}
-        returning t.*
+        update ${sql.table(table)} set ${assignments<Table>(changes)}
+        where id = (select id from found where project_id = ${caller.project.id})
+        returning ${selectionOf(columns)}
       )
-      select changed.*, found.project_id as found_in from found left join changed on true`,
+      select * from found left join changed using (id, project_id)`,
   );
-  mustBeFound(caller.project, table, found && { project_id: found.found_in });
-  return found!;
+  return mustBeFound(caller.project, table, row);
 }
 
-export const deleteRow = (context: ProjectContext, table: Table, id: number) =>
-  changeRow(context, table, id, { deleted_at: new Date() });
+export async function deleteRow(context: ProjectContext, table: ProjectTable, id: number): Promise<void> {
+  await changeRow(context, table, id, { deleted_at: new Date() }, ['id', 'project_id']);
+}
+
+/** What marks rows as deleted, where that is more than one. */
+export const DELETED = { deleted_at: sql<Date>`now()`, updated_at: sql<Date>`now()` };
 
 /** The `set` of an update: what is undefined stays. */
-export function assignments(changes: Record<string, unknown>): RawBuilder<unknown> {
+export function assignments<Table extends TableName>(changes: RowChanges<Table>): RawBuilder<unknown> {
   const sent = Object.entries(changes).filter(([, value]) => value !== undefined);
   return sql.join([...sent.map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql`updated_at = now()`]);
 }
+
+/** Changes of columns that can't be null: null leaves them as they are. */
+export function withoutNulls<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
+  return unlessNull(changes) as RowChanges<Table>;
+}
+type Nullable<Changes> = { [Column in keyof Changes]: Changes[Column] | null };
 
 /** Of columns that can't be null: null leaves them as they are. */
 export function unlessNull<Fields extends Record<string, unknown>>(fields: Fields): Partial<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as Partial<Fields>;
 }
 
-/** Whoever changes several rows of a project waits here for whoever does already: so nobody waits for each other. */
+/** Locks the project row before several of its rows change: one lock order prevents deadlocks. */
 export async function lockProject(db: Db, { id }: ActingProject): Promise<void> {
-  await query(db, sql`select from projects where id = ${id} for no key update`);
+  await db.selectFrom('projects').select('id').where('id', '=', id).forNoKeyUpdate().execute();
 }
