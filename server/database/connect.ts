@@ -3,13 +3,12 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
-import type { PgliteConnection } from '@mikro-orm/pglite';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import { lockDataDirectory } from './dataDirectory.ts';
-import { refuseStartOnFullDisk, refuseWritesOnFullDisk } from './fullDisk.ts';
+import { refuseStartOnFullDisk } from './fullDisk.ts';
 import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
 import { brief, type Db, query } from './query.ts';
 
@@ -75,8 +74,6 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
     await query(database.db, sql`select 1`);
     await writeFile(join(directory, FINISHED), '');
-    const connection = database.orm.em.getDriver().getConnection() as PgliteConnection;
-    refuseWritesOnFullDisk(await connection.getNativeClient(), directory);
     const checkpoints = keepLogShort(database);
     return {
       ...database,

@@ -3,9 +3,11 @@ import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
+import { PGliteDialect } from 'kysely';
 import type { Settings } from '../env.ts';
+import type { openEmbedded } from './embeddedClient.ts';
 import { entities } from './entities.ts';
-import { parseMoment, TIMESTAMPTZ } from './moment.ts';
+import { refuseWriteOnFullDisk } from './fullDisk.ts';
 
 /** Where the data is. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
@@ -28,27 +30,31 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
 }
 
 const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<Options>> => {
-  const { PgliteDriver } = await import('@mikro-orm/pglite');
-  if (DATA_DIR === IN_MEMORY)
-    return { driver: PgliteDriver, dbName: IN_MEMORY, driverOptions: await embeddedDriver({ isNew: true }) };
+  if (DATA_DIR === IN_MEMORY) return embeddedDriver({ dataDir: IN_MEMORY, loadDataDir: await emptyCluster() });
 
   // Optimizing the code of the database while it starts takes longer than it saves: put it off until it has run for a while.
   setFlagsFromString('--wasm-tiering-budget=1000000000');
-  const dbName = embeddedDirectory(DATA_DIR);
-  return { driver: PgliteDriver, dbName, driverOptions: await embeddedDriver({ isNew: !existsSync(dbName) }) };
+  const dataDir = embeddedDirectory(DATA_DIR);
+  const loadDataDir = existsSync(dataDir) ? undefined : await emptyCluster();
+  return embeddedDriver({ dataDir, loadDataDir }, { beforeWrite: () => refuseWriteOnFullDisk(dataDir) });
 };
 
 export const embeddedDirectory = (dataDirectory: string) => join(resolve(dataDirectory), 'database');
 
-async function embeddedDriver({ isNew }: { isNew: boolean }): Promise<() => object> {
-  const parsers = { [TIMESTAMPTZ]: parseMoment };
-  if (!isNew) return () => ({ parsers });
-
-  // An empty cluster that PGlite's makers prepared: unpacking it takes a second, making one takes five.
+/** Prepared by PGlite's makers: unpacking it takes a second, making one takes five. */
+async function emptyCluster(): Promise<Blob> {
   const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
-  const loadDataDir = await dataDir();
-  // As a function: the ORM copies what is given as an object, and a file can't be copied so.
-  return () => ({ parsers, loadDataDir });
+  return dataDir();
+}
+
+async function embeddedDriver(...opening: Parameters<typeof openEmbedded>): Promise<Partial<Options>> {
+  const [{ PgliteDriver }, { openEmbedded }] = await Promise.all([
+    import('@mikro-orm/pglite'),
+    import('./embeddedClient.ts'),
+  ]);
+  // As a function: the ORM copies what is given as an object.
+  const driverOptions = () => new PGliteDialect({ pglite: () => openEmbedded(...opening) });
+  return { driver: PgliteDriver, dbName: opening[0].dataDir, driverOptions };
 }
 
 /** A `DATA_DIR` that keeps nothing, for tests. */

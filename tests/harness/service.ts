@@ -3,7 +3,9 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { buildApp } from '../../server/app.ts';
+import { DeckhandClient } from '../../server/database/client.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
+import { EmbeddedClient } from '../../server/database/embeddedClient.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { readSettings, type Settings } from '../../server/env.ts';
@@ -77,9 +79,7 @@ export function testService(): Promise<TestService> {
 
 /** How many statements reach the database while something is done: counted at the driver, so that none is missed. */
 export async function countStatements(work: () => Promise<unknown>): Promise<number> {
-  const { orm } = await testDatabase();
-  const native: any = await (orm.em.getDriver().getConnection() as any).getNativeClient();
-  const driver = databaseUrl ? native.Client.prototype : native;
+  const driver: any = databaseUrl ? DeckhandClient.prototype : EmbeddedClient.prototype;
   const { query } = driver;
   let count = 0;
   driver.query = function (...parts: unknown[]) {

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../server/database/connect.ts';
-import { refuseWritesOnFullDisk } from '../../server/database/fullDisk.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { describe as describeError } from '../../server/errors.ts';
@@ -81,17 +80,6 @@ describe('a data directory', () => {
 });
 
 describe('the embedded database that gives up', () => {
-  it.each([{ severity: 'PANIC' }, { severity: 'FATAL' }])('is told no more statements: %o', async (fields) => {
-    const lost = Object.assign(new Error('could not write to file "pg_wal/xlogtemp.42"'), fields);
-    const embedded = { execProtocolStream: (_message: Uint8Array) => Promise.reject(lost) };
-    const givenUp: string[] = [];
-    refuseWritesOnFullDisk(embedded, first, (reason) => givenUp.push(reason));
-
-    await expect(embedded.execProtocolStream(Buffer.from('Qselect 1'))).rejects.toBe(lost);
-
-    expect(givenUp).toEqual(['could not write to file "pg_wal/xlogtemp.42"']);
-  });
-
   it('goes on after an error of a statement', async () => {
     const database = await open(await givenCopyOf(first));
 

@@ -1,0 +1,161 @@
+import { type messages, PGlite, type PGliteOptions, protocol, types } from '@electric-sql/pglite';
+import type { PGlite as KyselyClient } from 'kysely';
+import { type Column, countAffected, findError, readAnswer } from './embeddedAnswer.ts';
+import { parseMoment } from './moment.ts';
+import { isStalePlan, statementNames } from './preparedStatements.ts';
+
+/** What is used of PGlite. */
+type Engine = Pick<PGlite, 'execProtocolRawStream' | 'serializers' | 'parsers' | 'isInTransaction' | 'close'>;
+
+type Guards = {
+  /** Throws where a statement that may write has to be refused. */
+  beforeWrite?: () => void;
+  /** Told that the database is gone, though its process is not. */
+  giveUp?: (reason: string) => void;
+};
+
+/** What is known of a statement once it was prepared. */
+type Statement = { isWrite: boolean; serializers: (types.Serializer | undefined)[]; columns: Column[] };
+
+const { serialize } = protocol;
+const SYNC = serialize.sync();
+const NO_NAME = '';
+
+/** A row lock is a write too. */
+const WRITES = /\b(insert|update|delete|merge|truncate|create|alter|drop)\b/i;
+
+/** Texts of PostgreSQL that stay as they are, and moments. */
+const PARSERS = {
+  [types.DATE]: (text: string) => text,
+  [types.TIMESTAMP]: (text: string) => text,
+  [types.TIMESTAMPTZ]: parseMoment,
+};
+
+/** Opens PGlite; `dataDir` is a directory, or `memory://`. */
+export async function openEmbedded(options: PGliteOptions, guards: Guards = {}): Promise<EmbeddedClient> {
+  return new EmbeddedClient(await PGlite.create({ ...options, parsers: PARSERS }), guards);
+}
+
+/**
+ * The embedded database, as Kysely uses it: for one caller at a time. Statements with values are prepared; PGlite's own
+ * `query` parses, plans and describes each one anew, which takes many times as long as running a short one.
+ */
+export class EmbeddedClient implements KyselyClient {
+  readonly ready = true;
+  readonly waitReady = Promise.resolve();
+  closed = false;
+  private readonly engine: Engine;
+  private readonly guards: Guards;
+  private readonly prepared = new Map<string, Statement>();
+
+  constructor(engine: Engine, guards: Guards = {}) {
+    this.engine = engine;
+    this.guards = guards;
+  }
+
+  async query<Row>(text: string, values: readonly unknown[] = []) {
+    const name = values.length > 0 ? statementNames.of(text) : undefined;
+    if (name === undefined) return this.run<Row>(NO_NAME, text, values);
+    try {
+      return await this.run<Row>(name, text, values);
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      statementNames.forget(name);
+      // A transaction has failed with it, and is tried again by whoever runs it.
+      if (this.engine.isInTransaction()) throw error;
+      return this.run<Row>(NO_NAME, text, values);
+    }
+  }
+
+  async transaction<Result>(work: (transaction: EmbeddedClient) => Promise<Result>): Promise<Result> {
+    await this.exchange([serialize.query('begin')]);
+    try {
+      const result = await work(this);
+      await this.exchange([serialize.query('commit')]);
+      return result;
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+  }
+
+  async rollback(): Promise<void> {
+    await this.exchange([serialize.query('rollback')]);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.engine.close();
+  }
+
+  private async run<Row>(name: string, text: string, values: readonly unknown[]) {
+    const statement = this.prepared.get(name) ?? (await this.prepare(name, text));
+    if (statement.isWrite) this.guards.beforeWrite?.();
+    const texts = values.map((value, at) => toText(value, statement.serializers[at]));
+    const bind = serialize.bind({ statement: name, values: texts });
+    const answer = await this.exchange([bind, serialize.execute()], statement.columns);
+    return { rows: answer.rows as Row[], fields: statement.columns, affectedRows: countAffected(answer) };
+  }
+
+  private async prepare(name: string, text: string): Promise<Statement> {
+    const answer = await this.exchange([serialize.parse({ name, text }), serialize.describe({ type: 'S', name })]);
+    const [parameters, row] = answer.messages as [
+      messages.ParameterDescriptionMessage,
+      messages.RowDescriptionMessage?,
+    ];
+    const statement = {
+      isWrite: WRITES.test(text),
+      serializers: parameters.dataTypeIDs.map((type) => this.engine.serializers[type]),
+      columns: (row?.fields ?? []).map(({ name, dataTypeID }) => ({
+        name,
+        dataTypeID,
+        parse: this.engine.parsers[dataTypeID],
+      })),
+    };
+    if (name !== NO_NAME) this.prepared.set(name, statement);
+    return statement;
+  }
+
+  /** Sends messages and the Sync that ends them: what is not part of a transaction is committed by it. */
+  private async exchange(messages: Uint8Array[], columns: Column[] = []) {
+    const sent = await this.send(Buffer.concat(messages));
+    // On its own: a database that was lost would never end it.
+    const synced = await this.send(SYNC);
+    const error = findError(sent) ?? findError(synced);
+    if (error) throw error;
+    return readAnswer(sent, columns);
+  }
+
+  private async send(message: Uint8Array): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    // Copied: the memory that they are in is used again.
+    const onRawData = (bytes: Uint8Array) => void chunks.push(bytes.slice());
+    try {
+      await this.engine.execProtocolRawStream(message, { onRawData, syncToFs: message === SYNC });
+      const answer = Buffer.concat(chunks);
+      const error = findError(answer);
+      if (isLost(error)) throw error;
+      return answer;
+    } catch (error) {
+      if (isLost(error)) (this.guards.giveUp ?? endProcess)((error as Error).message);
+      throw error;
+    }
+  }
+}
+
+function toText(value: unknown, serializer: types.Serializer | undefined): string | null {
+  if (value === null || value === undefined) return null;
+  return serializer ? serializer(value) : String(value);
+}
+
+/** After these the database is gone: whatever it is told next never ends. */
+const isLost = (error: unknown) =>
+  error instanceof WebAssembly.RuntimeError ||
+  /^(PANIC|FATAL)$/.test((error as { severity?: string } | undefined)?.severity ?? '');
+
+function endProcess(reason: string): void {
+  console.error(
+    `Deckhand ends: the embedded database gave up (${reason}). Nothing that was answered is lost. Start again.`,
+  );
+  process.exit(1);
+}

@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { EmbeddedClient, openEmbedded } from '../../server/database/embeddedClient.ts';
+
+let client: EmbeddedClient;
+let isFull = false;
+
+beforeAll(async () => {
+  const beforeWrite = () => {
+    if (isFull) throw new Error('the disk is full');
+  };
+  client = await openEmbedded({ dataDir: 'memory://' }, { beforeWrite });
+  await client.query('create table words (id int generated always as identity, word text)');
+});
+beforeEach(async () => {
+  isFull = false;
+  await client.query('truncate words');
+});
+afterAll(() => client.close());
+
+/** Not prepared the first time, prepared the second time, found prepared the third time. */
+const THREE_TIMES = [1, 2, 3];
+
+describe('a write that is refused', () => {
+  const add = (word: string) => client.query('insert into words (word) values ($1)', [word]);
+  const words = async () => (await client.query<{ word: string }>('select word from words order by id')).rows;
+
+  it('does not reach the database, prepared or not, while reads do', async () => {
+    isFull = true;
+    for (const _ of THREE_TIMES) await expect(add('no')).rejects.toThrow('the disk is full');
+    expect(await words()).toEqual([]);
+
+    isFull = false;
+    for (const _ of THREE_TIMES) await add('yes');
+    isFull = true;
+    await expect(add('no')).rejects.toThrow('the disk is full');
+    await expect(client.query('truncate words')).rejects.toThrow('the disk is full');
+    expect(await words()).toEqual([{ word: 'yes' }, { word: 'yes' }, { word: 'yes' }]);
+  });
+
+  it('undoes its transaction', async () => {
+    const work = client.transaction(async (transaction) => {
+      await transaction.query('insert into words (word) values ($1)', ['first']);
+      isFull = true;
+      await transaction.query('insert into words (word) values ($1)', ['second']);
+    });
+
+    await expect(work).rejects.toThrow('the disk is full');
+    expect(await words()).toEqual([]);
+  });
+});
+
+describe('a database that gives up', () => {
+  it.each(['PANIC', 'FATAL'])('is told nothing more: %s', async (severity) => {
+    const told: string[] = [];
+    const givenUp: string[] = [];
+    const lost = {
+      serializers: {},
+      parsers: {},
+      isInTransaction: () => false,
+      close: async () => {},
+      execProtocolRawStream: async (message: Uint8Array, { onRawData }: { onRawData: (bytes: Uint8Array) => void }) => {
+        told.push(String.fromCharCode(message[0]!));
+        onRawData(errorMessage({ S: severity, C: 'XX000', M: 'could not write to file "pg_wal/xlogtemp.42"' }));
+      },
+    };
+    const client = new EmbeddedClient(lost, { giveUp: (reason) => givenUp.push(reason) });
+
+    await expect(client.query('select 1')).rejects.toMatchObject({ severity, code: 'XX000' });
+
+    expect(givenUp).toEqual(['could not write to file "pg_wal/xlogtemp.42"']);
+    expect(told).toEqual(['P']);
+  });
+});
+
+/** As PostgreSQL sends it. */
+function errorMessage(fields: Record<string, string>): Buffer {
+  const content = Object.entries(fields).map(([type, text]) => `${type}${text}\0`);
+  const message = Buffer.from(`E\0\0\0\0${content.join('')}\0`);
+  message.writeInt32BE(message.length - 1, 1);
+  return message;
+}

@@ -1,0 +1,376 @@
+import { randomBytes } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import { afterEach, describe, expect, it } from 'vitest';
+import { PLANNED_EACH_TIME } from '../server/database/preparedStatements.ts';
+import { type Db, query, transact } from '../server/database/query.ts';
+import { databaseUrl } from './harness/service.ts';
+import { testDb } from './harness/world.ts';
+
+/** Not prepared the first time, prepared the second time, found prepared the third time. */
+const THREE_TIMES = [1, 2, 3];
+
+const uniqueName = () => `made_${randomBytes(6).toString('hex')}`;
+
+/** A text that no test has sent yet. */
+const fresh = <Row>(statement: RawBuilder<Row>) => sql<Row>`${sql.raw(`/* ${uniqueName()} */`)} ${statement}`;
+
+const made: RawBuilder<unknown>[] = [];
+afterEach(async () => {
+  const db = await testDb();
+  for (const table of made.splice(0)) await query(db, sql`drop table ${table}`);
+});
+
+/** A table of its own, for tests that change it. */
+async function givenTable(columns: string) {
+  const table = sql.table(uniqueName());
+  await query(await testDb(), sql`create table ${table} (${sql.raw(columns)})`);
+  made.push(table);
+  return table;
+}
+
+async function expectThreeTimes(statement: RawBuilder<unknown>, rows: unknown[]) {
+  const db = await testDb();
+  for (const _ of THREE_TIMES) expect(await query(db, statement)).toStrictEqual(rows);
+}
+
+describe('values that are sent and come back the same each time', () => {
+  const moment = new Date('2026-01-31T09:30:00.500Z');
+  const texts = [
+    '',
+    "O'Reilly said \"no\" \\ ; -- $1 'quoted'",
+    'Zoë 日本語 🚢 \u{10ffff}',
+    '\ufeffafter a byte order mark',
+    ' \t\n',
+    'null',
+    'x'.repeat(100_000),
+    '日'.repeat(20_000),
+  ];
+
+  it.each<[string, unknown]>([
+    ['int', 0],
+    ['int', -2_147_483_648],
+    ['smallint', 7],
+    ['double precision', 1.5],
+    ['boolean', true],
+    ['boolean', false],
+    ['uuid', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'],
+    ['timestamptz', moment],
+    ['timestamptz', new Date('0001-01-01T00:00:00Z')],
+    ['int[]', [1, 2, 3]],
+    ['int[]', []],
+    ['text[]', ['a', 'b"c', "d'e", '{f,g}', 'h\\i', '', 'null', '日本']],
+    ['boolean[]', [true, false]],
+    ...texts.map((text): [string, unknown] => ['text', text]),
+  ])('%s: %j', async (type, value) => {
+    await expectThreeTimes(fresh(sql`select ${value}::${sql.raw(type)} as value`), [{ value }]);
+  });
+
+  it.each(['int', 'bigint', 'text', 'boolean', 'timestamptz', 'jsonb', 'json', 'int[]', 'uuid'])(
+    'null as %s',
+    async (type) => {
+      await expectThreeTimes(fresh(sql`select ${null}::${sql.raw(type)} as value`), [{ value: null }]);
+    },
+  );
+
+  it.each(['json', 'jsonb'])('%s', async (type) => {
+    const value = { text: 'Zoë "quoted" \\', list: [1, null, true, { deep: {} }], none: null };
+
+    await expectThreeTimes(fresh(sql`select ${JSON.stringify(value)}::${sql.raw(type)} as value`), [{ value }]);
+  });
+
+  it('a bigint, as a text on a server', async () => {
+    const [small, large] = databaseUrl ? ['5000000000', '9007199254740993'] : [5_000_000_000, 9_007_199_254_740_993n];
+
+    const statement = fresh(sql`select ${'5000000000'}::bigint as small, ${9_007_199_254_740_993n}::bigint as large`);
+    await expectThreeTimes(statement, [{ small, large }]);
+  });
+
+  it('dates without a time zone, intervals and decimals are texts', async () => {
+    const statement = fresh(sql`
+      select ${'2026-01-31'}::date as date, ${'2026-01-31 09:30'}::timestamp as timestamp,
+        ${'90 minutes'}::interval as interval, ${'1.50'}::numeric as decimal`);
+
+    const row = { date: '2026-01-31', timestamp: '2026-01-31 09:30:00', interval: '01:30:00', decimal: '1.50' };
+    await expectThreeTimes(statement, [row]);
+  });
+
+  it('several columns, some of them null', async () => {
+    const statement = fresh(sql`select ${1}::int as a, ${null}::text as b, ${'c'}::text as c, null as d`);
+
+    await expectThreeTimes(statement, [{ a: 1, b: null, c: 'c', d: null }]);
+  });
+
+  it('no rows', async () => {
+    await expectThreeTimes(fresh(sql`select id, name from users where id = ${-1}`), []);
+  });
+
+  it('many rows with long texts', async () => {
+    const statement = fresh(sql`
+      select n, repeat('日本' || n, 40) as text from generate_series(1, ${3000}::int) n order by n`);
+
+    const rows = Array.from({ length: 3000 }, (_, at) => ({ n: at + 1, text: `日本${at + 1}`.repeat(40) }));
+    await expectThreeTimes(statement, rows);
+  });
+
+  it('statements whose shape changes with their values', async () => {
+    const db = await testDb();
+
+    for (const length of [1, 2, 3, 40, 2, 1]) {
+      const values = Array.from({ length }, (_, at) => at);
+      const statement = sql`select n from generate_series(0, ${99}::int) n where n in (${sql.join(values)}) order by n`;
+      expect(await query(db, statement)).toEqual(values.map((n) => ({ n })));
+    }
+  });
+});
+
+describe('writes', () => {
+  it('tell how many rows they changed', async () => {
+    const db = await testDb();
+    const table = await givenTable('id int, name text');
+    const affected = async (statement: RawBuilder<unknown>) => (await statement.execute(db)).numAffectedRows;
+
+    for (const _ of THREE_TIMES) {
+      expect(await affected(sql`insert into ${table} select n, ${'x'} from generate_series(1, 3) n`)).toBe(3n);
+      expect(await affected(sql`update ${table} set name = ${'y'} where id < 3`)).toBe(2n);
+      expect(await affected(sql`delete from ${table} where id = ${0}`)).toBe(0n);
+      expect(await affected(sql`delete from ${table} where id > ${0}`)).toBe(3n);
+    }
+  });
+
+  it('return what they made', async () => {
+    const table = await givenTable('id int generated always as identity, name text');
+    const db = await testDb();
+
+    for (const id of THREE_TIMES) {
+      const rows = await query(db, sql`insert into ${table} (name) values (${`name ${id}`}) returning *`);
+      expect(rows).toEqual([{ id, name: `name ${id}` }]);
+    }
+  });
+});
+
+describe('errors are the same each time, and the next statement works', () => {
+  const failing = async (statement: RawBuilder<unknown>, error: object) => {
+    const db = await testDb();
+    for (const _ of THREE_TIMES) {
+      await expect(query(db, statement)).rejects.toMatchObject(error);
+      expect(await query(db, sql`select ${1}::int as one`)).toEqual([{ one: 1 }]);
+    }
+  };
+
+  it('a constraint, with its name', async () => {
+    const table = await givenTable('id int constraint made_once unique, parent int');
+    await query(await testDb(), sql`insert into ${table} values (1)`);
+
+    await failing(sql`insert into ${table} (id) values (${1})`, {
+      code: '23505',
+      constraint: 'made_once',
+      message: 'duplicate key value violates unique constraint "made_once"',
+      detail: 'Key (id)=(1) already exists.',
+    });
+  });
+
+  it('a constraint that is checked at the end', async () => {
+    const table = await givenTable('id int constraint made_once unique deferrable initially deferred');
+    await query(await testDb(), sql`insert into ${table} values (1)`);
+
+    await failing(sql`insert into ${table} (id) values (${1})`, { code: '23505', constraint: 'made_once' });
+    expect(await query(await testDb(), sql`select * from ${table}`)).toEqual([{ id: 1 }]);
+  });
+
+  it('a value out of range', () =>
+    failing(fresh(sql`select ${'2147483648'}::int as value`), {
+      code: '22003',
+      message: 'value "2147483648" is out of range for type integer',
+    }));
+
+  it('a text with a zero byte', () => failing(fresh(sql`select ${'a\0b'}::text as value`), { code: '22021' }));
+
+  it('a division by zero in the second row', () =>
+    failing(fresh(sql`select ${1}::int / (2 - n) as value from generate_series(1, 2) n`), {
+      code: '22012',
+      message: 'division by zero',
+    }));
+
+  it('a table that does not exist', () =>
+    failing(sql`select * from nothing_of_this_name where id = ${1}`, {
+      code: '42P01',
+      message: 'relation "nothing_of_this_name" does not exist',
+    }));
+
+  it('a text that is no SQL', () => failing(fresh(sql`selec ${1}`), { code: '42601' }));
+});
+
+describe('transactions', () => {
+  const names = async (table: RawBuilder<unknown>) =>
+    (await query(await testDb(), sql<{ name: string }>`select name from ${table} order by name`)).map(
+      ({ name }) => name,
+    );
+  const add = (db: Db, table: RawBuilder<unknown>, name: string) =>
+    query(db, sql`insert into ${table} (name) values (${name})`);
+
+  it('keep all that was done, or nothing', async () => {
+    const db = await testDb();
+    const table = await givenTable('name text');
+
+    for (const time of THREE_TIMES) {
+      await transact(db, (db) => add(db, table, `kept ${time}`));
+      const undone = transact(db, async (db) => {
+        await add(db, table, 'undone');
+        throw new Error('changed my mind');
+      });
+      await expect(undone).rejects.toThrow('changed my mind');
+    }
+
+    expect(await names(table)).toEqual(['kept 1', 'kept 2', 'kept 3']);
+  });
+
+  it('take no more statements after one failed', async () => {
+    const db = await testDb();
+    const table = await givenTable('name text unique');
+    for (const time of THREE_TIMES) await add(db, table, `before ${time}`);
+
+    const failed = transact(db, async (db) => {
+      await add(db, table, 'undone');
+      await expect(add(db, table, 'before 1')).rejects.toMatchObject({ code: '23505' });
+      await add(db, table, 'too late');
+    });
+
+    await expect(failed).rejects.toMatchObject({ code: '25P02' });
+    expect(await names(table)).toEqual(['before 1', 'before 2', 'before 3']);
+  });
+
+  it('go on from a savepoint after a statement failed', async () => {
+    const db = await testDb();
+    const table = await givenTable('name text unique');
+    for (const time of THREE_TIMES) await add(db, table, `before ${time}`);
+
+    const transaction = await db.startTransaction().execute();
+    const saved = await transaction.savepoint('here').execute();
+    await expect(add(saved, table, 'before 1')).rejects.toMatchObject({ code: '23505' });
+    await saved.rollbackToSavepoint('here').execute();
+    await add(saved, table, 'after');
+    await saved.commit().execute();
+
+    expect(await names(table)).toEqual(['after', 'before 1', 'before 2', 'before 3']);
+  });
+
+  it('fail at their end where a constraint is checked then', async () => {
+    const db = await testDb();
+    const table = await givenTable('name text constraint made_once unique deferrable initially deferred');
+    await add(db, table, 'once');
+
+    const failed = transact(db, async (db) => {
+      await add(db, table, 'once');
+      await add(db, table, 'another');
+    });
+
+    await expect(failed).rejects.toMatchObject({ code: '23505', constraint: 'made_once' });
+    expect(await names(table)).toEqual(['once']);
+  });
+
+  it('are not joined by statements of others at the same time', async () => {
+    const db = await testDb();
+    const table = await givenTable('name text');
+    const others: Promise<unknown>[] = [];
+
+    const undone = transact(db, async (db) => {
+      for (let at = 0; at < 5; at++) {
+        others.push(
+          add(await testDb(), table, `other ${at}`),
+          transact(await testDb(), (db) => add(db, table, `set ${at}`)),
+        );
+        await add(db, table, 'undone');
+      }
+      throw new Error('changed my mind');
+    });
+    await expect(undone).rejects.toThrow('changed my mind');
+    await Promise.all(others);
+
+    expect(await names(table)).toEqual(
+      [0, 1, 2, 3, 4].map((at) => `other ${at}`).concat([0, 1, 2, 3, 4].map((at) => `set ${at}`)),
+    );
+  });
+});
+
+describe('a table that changes below prepared statements', () => {
+  async function givenPrepared(columns = 'id int, name text') {
+    const db = await testDb();
+    const table = await givenTable(columns);
+    await query(db, sql`insert into ${table} values (1, 'one')`);
+    const read = (db: Db) => query(db, sql<Record<string, unknown>>`select * from ${table} where id = ${1}`);
+    for (const _ of THREE_TIMES) expect(await read(db)).toHaveLength(1);
+    return { db, table, read };
+  }
+
+  it('by a new column, which is then read', async () => {
+    const { db, table, read } = await givenPrepared();
+
+    await query(db, sql`alter table ${table} add column added timestamptz default '2026-01-31T09:30:00Z'`);
+
+    for (const _ of THREE_TIMES)
+      expect(await read(db)).toEqual([{ id: 1, name: 'one', added: new Date('2026-01-31T09:30:00Z') }]);
+  });
+
+  it('by a column that is gone, or is of another type', async () => {
+    const { db, table, read } = await givenPrepared('id int, name text, extra int default 5');
+
+    await query(db, sql`alter table ${table} alter column extra type text using extra::text`);
+    for (const _ of THREE_TIMES) expect(await read(db)).toEqual([{ id: 1, name: 'one', extra: '5' }]);
+    await query(db, sql`alter table ${table} drop column extra`);
+    for (const _ of THREE_TIMES) expect(await read(db)).toEqual([{ id: 1, name: 'one' }]);
+  });
+
+  it('while a transaction is begun, which is tried again', async () => {
+    const { db, table, read } = await givenPrepared();
+    await query(db, sql`alter table ${table} add column added int default 2`);
+    let attempts = 0;
+
+    const rows = await transact(db, async (db) => {
+      attempts++;
+      await query(db, sql`update ${table} set name = name || ${'!'}`);
+      return read(db);
+    });
+
+    expect(rows).toEqual([{ id: 1, name: 'one!', added: 2 }]);
+    expect(attempts).toBe(2);
+  });
+
+  it('by being made anew', async () => {
+    const { db, table, read } = await givenPrepared();
+
+    await query(db, sql`drop table ${table}`);
+    await expect(read(db)).rejects.toMatchObject({ code: '42P01' });
+    await query(db, sql`create table ${table} (id int, name int)`);
+    await query(db, sql`insert into ${table} values (1, 1)`);
+
+    for (const _ of THREE_TIMES) expect(await read(db)).toEqual([{ id: 1, name: 1 }]);
+  });
+});
+
+describe.skipIf(databaseUrl)('on the embedded database', () => {
+  const plans = async (part: string) =>
+    query(
+      await testDb(),
+      sql<{ count: number }>`select count(*)::int from pg_prepared_statements where strpos(statement, ${part}) > 0
+        and strpos(statement, 'pg_prepared_statements') = 0`,
+    );
+
+  it('a statement is prepared once, when it comes again', async () => {
+    const name = uniqueName();
+    const counts = [];
+    for (const n of THREE_TIMES) {
+      await query(await testDb(), sql`select ${n}::int as ${sql.id(name)}`);
+      counts.push(...(await plans(name)));
+    }
+
+    expect(counts).toEqual([{ count: 0 }, { count: 1 }, { count: 1 }]);
+  });
+
+  it('one that is planned each time never is', async () => {
+    const name = uniqueName();
+    for (const n of THREE_TIMES)
+      await query(await testDb(), sql`${sql.raw(PLANNED_EACH_TIME)} select ${n}::int as ${sql.id(name)}`);
+
+    expect(await plans(name)).toEqual([{ count: 0 }]);
+  });
+});
