@@ -1,16 +1,18 @@
 import { parseArgs } from 'node:util';
 import { removeProcesses } from '../harness/process.ts';
 import { measureLargeBoard } from './largeBoard.ts';
+import { describeRun, writePage } from './page.ts';
 import { onStage } from './stage.ts';
 import { measureStarts } from './starts.ts';
 import { measureTemplates } from './sync.ts';
 import { type Table, toText } from './table.ts';
-import { figuresOf, type Length, measure, measureEmbedded, tableOf } from './throughput.ts';
+import { figuresOf, type Length, type MeasuredWorkload, measure, measureEmbedded, tableOf } from './throughput.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
  * What a request costs, against the same written by hand on `node:http` and `pg` (`floor.ts`): `npm run bench`. Both run as
  * processes of their own on one fresh database, and are measured in turns, so that what else the machine does hits both.
+ * Without `--only` the figures are written to docs/benchmark.md.
  */
 
 const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
@@ -23,34 +25,41 @@ const PARTS = [...WORKLOADS.map(({ name }) => name), ...Object.keys(OTHERS)];
 
 const { values: options } = parseArgs({
   options: {
-    only: { type: 'string', default: PARTS.join() },
+    only: { type: 'string' },
     seconds: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '7' },
   },
 });
 const length = { seconds: Number(options.seconds), rounds: Number(options.rounds) };
-const chosen = new Set(options.only.split(','));
+const chosen = new Set(options.only?.split(',') ?? PARTS);
 for (const name of chosen) {
   if (!PARTS.includes(name)) throw new Error(`--only: ${name} is none of ${PARTS.join(', ')}.`);
 }
 
-const tables: Table[] = [];
 try {
+  const measured: MeasuredWorkload[] = [];
+  const tables: Table[] = [];
+  let run = '';
   const workloads = WORKLOADS.filter(({ name }) => chosen.has(name));
   if (workloads.length > 0) {
     await onStage(async (stage) => {
+      run = describeRun(stage.usage!.version);
+      console.log(`${run}\n`);
       for (const workload of workloads) {
         const figures = figuresOf(await measure(stage, workload, length));
-        report(tableOf(workload.name, [{ workload, figures }]));
+        measured.push({ workload, figures });
+        console.log(toText(tableOf(workload.name, [{ workload, figures }])));
       }
     });
+    tables.push(tableOf('Calls', measured));
   }
-  for (const [name, measurePart] of Object.entries(OTHERS)) if (chosen.has(name)) report(await measurePart(length));
+  for (const [name, measurePart] of Object.entries(OTHERS)) {
+    if (!chosen.has(name)) continue;
+    const table = await measurePart(length);
+    tables.push(table);
+    console.log(toText(table));
+  }
+  if (options.only === undefined) await writePage(run, measured, tables);
 } finally {
   await removeProcesses();
-}
-
-function report(table: Table) {
-  tables.push(table);
-  console.log(toText(table));
 }

@@ -6,7 +6,7 @@ import { buildApp } from '../../server/app.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
-import { query, transact } from '../../server/database/query.ts';
+import { PATIENT, query, transact } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { openServices } from '../../server/services.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
@@ -124,7 +124,11 @@ export async function bareInsert(database: Database, projects: number): Promise<
   return milliseconds(() =>
     transact(db, async (db) => {
       // With the same planning as a sync: without it the bare statement takes several times as long.
-      await query(db, sql`select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`);
+      await query(
+        db,
+        sql`${sql.raw(PATIENT)} select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
+          set_config('statement_timeout', '0', true)`,
+      );
       await query(
         db,
         sql`insert into cards (project_id, platform_id, master_card_id, group_id, title, description, position, sort_order)
