@@ -2,7 +2,7 @@ import { percent, precise, whole } from './table.ts';
 import type { Figures, MeasuredWorkload } from './throughput.ts';
 
 const WIDTH = 960;
-const TOP = 92;
+const TOP = 112;
 const BAR = 16;
 const ROW = 22;
 const GAP = 16;
@@ -43,9 +43,9 @@ export function toChart(measured: MeasuredWorkload[], caption: string): string {
 </style>
 <rect class="page" width="${WIDTH}" height="${height}" rx="8"/>
 <text class="title" x="${NAME_AT}" y="34">Deckhand against the same calls written by hand</text>
-<text class="name" x="${SPEED.at}" y="${TOP - 18}">Calls a second</text>
-<text class="name" x="${CPU.at}" y="${TOP - 18}">CPU time of a call</text>
-<text class="quiet" x="${CPU.at + 124}" y="${TOP - 18}">Node, and paler PostgreSQL</text>
+<text class="quiet" x="${NAME_AT}" y="56">The floor is node:http and pg with the same statements and answers; shares are of its calls a second.</text>
+<text x="${SPEED.at}" y="${TOP - 14}"><tspan class="name">Calls a second</tspan></text>
+<text x="${CPU.at}" y="${TOP - 14}"><tspan class="name">CPU time of a call</tspan> <tspan class="quiet">Node, then PostgreSQL (pale)</tspan></text>
 ${groups.join('\n')}
 <text class="quiet" x="${NAME_AT}" y="${height - 22}">${escaped(caption)}</text>
 </svg>

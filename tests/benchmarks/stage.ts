@@ -18,13 +18,14 @@ export async function onStage<Result>(
   { isEmbedded = false, more = {} as Record<string, string> } = {},
 ): Promise<Result> {
   const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded });
-  const service = await startService({ ...settings, ...more });
-  const floor = isEmbedded ? undefined : await startProgram(['tests/benchmarks/floor.ts'], { ...settings, ...more });
-  const usage = isEmbedded ? undefined : await watchDatabase(settings.DATABASE_URL!);
   try {
-    return await work({ floor, service, usage, tenants });
+    const service = await startService({ ...settings, ...more });
+    const floor = isEmbedded ? undefined : await startProgram(['tests/benchmarks/floor.ts'], { ...settings, ...more });
+    const usage = isEmbedded ? undefined : await watchDatabase(settings.DATABASE_URL!);
+    const result = await work({ floor, service, usage, tenants });
+    await Promise.all([floor?.stop(), service.stop(), usage?.stop()]);
+    return result;
   } finally {
-    await Promise.all([floor?.stop(), service.stop(), usage?.close()]);
     await remove();
   }
 }
@@ -38,8 +39,13 @@ export const SETTINGS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'warn' 
 export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean }) {
   const { settings: database, remove } = await givenBenchDatabase({ isEmbedded });
   const settings = { ...database, ...SETTINGS };
-  await runToEnd(['server/cli/main.ts', 'demo'], settings);
-  return { settings, remove, tenants: await addTenants(settings, connectionsTo({ isEmbedded })) };
+  try {
+    await runToEnd(['server/cli/main.ts', 'demo'], settings);
+    return { settings, remove, tenants: await addTenants(settings, connectionsTo({ isEmbedded })) };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 export const programOf = ({ floor, service }: Stage, surface: Surface) => (surface === 'floor' ? floor! : service);

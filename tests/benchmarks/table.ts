@@ -8,24 +8,26 @@ export type Table = {
 };
 
 export function toText({ title, note, columns, rows, names = 1 }: Table): string {
-  const pad = padding([columns, ...rows], names);
-  const line = (cells: string[]) => `  ${cells.map(pad).join('  ')}`.trimEnd();
+  const widths = widthsOf([columns, ...rows]);
+  const line = (cells: string[]) => `  ${padded(cells, widths, names).join('  ')}`.trimEnd();
   return [title, '', line(columns), ...rows.map(line), ...(note ? ['', `  ${note}`] : []), ''].join('\n');
 }
 
 export function toMarkdown({ title, note, columns, rows, names = 1 }: Table): string {
-  const rule = columns.map((_, at) => (at < names ? '---' : '--:'));
-  const pad = padding([columns, rule, ...rows], names);
-  const line = (cells: string[]) => `| ${cells.map(pad).join(' | ')} |`;
-  const ruled = line(rule).replaceAll(/( +)(--:)/g, (_, spaces) => ` ${'-'.repeat(spaces.length + 1)}:`);
-  return [`## ${title}`, '', line(columns), ruled, ...rows.map(line), ...(note ? ['', note] : []), ''].join('\n');
+  const widths = widthsOf([columns, ...rows]);
+  const line = (cells: string[]) => `| ${padded(cells, widths, names).join(' | ')} |`;
+  const rule = widths.map((width, at) => (at < names ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`));
+  return [`## ${title}`, '', line(columns), line(rule), ...rows.map(line), ...(note ? ['', note] : []), ''].join('\n');
 }
 
+const SHORTEST_RULE = 3;
+
+const widthsOf = (lines: string[][]) =>
+  lines[0]!.map((_, at) => Math.max(SHORTEST_RULE, ...lines.map((cells) => cells[at]!.length)));
+
 /** Names to the left, figures to the right. */
-function padding(lines: string[][], names: number) {
-  const widths = lines[0]!.map((_, at) => Math.max(...lines.map((cells) => cells[at]!.length)));
-  return (cell: string, at: number) => (at < names ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!));
-}
+const padded = (cells: string[], widths: number[], names: number) =>
+  cells.map((cell, at) => (at < names ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)));
 
 export const whole = (value: number) => Math.round(value).toLocaleString('en');
 export const precise = (value: number, digits = 2) => value.toFixed(digits);

@@ -26,7 +26,7 @@ export type DatabaseUsage = {
   /** The CPU time of the server's processes that serve this database; NaN where the server is on another machine. */
   cpuMilliseconds: () => Promise<number>;
   version: string;
-  close: () => Promise<void>;
+  stop: () => Promise<void>;
 };
 
 /** Watches the processes of PostgreSQL that work for one database, so that the work of others on the server does not count. */
@@ -48,6 +48,6 @@ export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage>
       for (const { pid } of rows) lastSeen.set(pid, Math.max(lastSeen.get(pid) ?? 0, cpuMilliseconds(pid)));
       return [...lastSeen.values()].reduce((sum, each) => sum + each, 0);
     },
-    close: () => client.end(),
+    stop: () => client.end(),
   };
 }
