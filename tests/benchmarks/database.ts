@@ -19,8 +19,15 @@ export async function givenBenchDatabase({
   const name = `deckhand_bench_${randomBytes(6).toString('hex')}`;
   const DATABASE_URL = Object.assign(new URL(url), { pathname: `/${name}` }).href;
   await createDatabase(DATABASE_URL);
-  return {
-    settings: { DATABASE_URL, JWT_SECRET },
-    remove: async () => void (await onServer(url, `drop database ${name} with (force)`)),
+  const remove = async () => {
+    if (!left.delete(remove)) return;
+    await onServer(url, `drop database ${name} with (force)`);
   };
+  left.add(remove);
+  return { settings: { DATABASE_URL, JWT_SECRET }, remove };
 }
+
+const left = new Set<() => Promise<void>>();
+
+/** For a run that is cut off. */
+export const removeBenchDatabases = () => Promise.all([...left].map((remove) => remove()));

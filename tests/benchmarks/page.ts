@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { toChart } from './chart.ts';
 import { type Table, toMarkdown } from './table.ts';
@@ -12,8 +12,12 @@ export function describeRun(postgresVersion: string): string {
   const all = cpus();
   const server = postgresVersion.split(' ', 1)[0];
   const date = new Date().toISOString().slice(0, 10);
-  return `${all.length} × ${all[0]!.model}, Node ${process.versions.node}, PostgreSQL ${server}, ${date}`;
+  const others = loadBefore > all.length / 4 ? `, busy with other work (load ${loadBefore.toFixed(1)})` : '';
+  return `${all.length} × ${all[0]!.model}, Node ${process.versions.node}, PostgreSQL ${server}, ${date}${others}`;
 }
+
+/** Before anything is measured. */
+const [loadBefore = 0] = loadavg();
 
 /** Writes docs/benchmark.md and its chart. */
 export async function writePage(run: string, measured: MeasuredWorkload[], tables: Table[]): Promise<void> {

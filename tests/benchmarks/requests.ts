@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { removeProcesses } from '../harness/process.ts';
+import { removeBenchDatabases } from './database.ts';
 import { measureLargeBoard } from './largeBoard.ts';
 import { describeRun, writePage } from './page.ts';
 import { onStage } from './stage.ts';
@@ -36,6 +37,13 @@ for (const name of chosen) {
   if (!PARTS.includes(name)) throw new Error(`--only: ${name} is none of ${PARTS.join(', ')}.`);
 }
 
+let cutOff: Promise<never> | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    cutOff = cleanUp().then(() => process.exit(130));
+  });
+}
+
 try {
   const measured: MeasuredWorkload[] = [];
   const tables: Table[] = [];
@@ -60,6 +68,13 @@ try {
     console.log(toText(table));
   }
   if (options.only === undefined) await writePage(run, measured, tables);
-} finally {
+  await cleanUp();
+} catch (error) {
+  await (cutOff ?? cleanUp());
+  throw error;
+}
+
+async function cleanUp() {
   await removeProcesses();
+  await removeBenchDatabases();
 }
