@@ -23,17 +23,21 @@ export function bytesOf(table: keyof typeof SIZES, alias: string): RawBuilder<nu
   return sql`(${sql.lit(others)} + ${sql.join(lengths, sql` + `)})::bigint`;
 }
 
+type NamesOf<Found> = readonly (keyof Found & string)[];
+const namesOf = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
+
 /**
- * Ends a page when its rows are more than an answer holds, after one row at least. `rows` have `bytes` and are in the order
- * of `key`; `found` says how many there were.
+ * Ends a page when its rows are more than an answer holds, after one row at least. `rows` have `bytes` too, and are in the
+ * order of `key`; `found` says how many there were.
  */
 export function cutToAnswer<Found>(
   rows: RawBuilder<Found>,
-  key: (keyof Found & string)[],
+  columns: NamesOf<Found>,
+  key: NamesOf<Found>,
 ): RawBuilder<Found & { found: number }> {
-  const order = sql.join(key.map((column) => sql.ref(column)));
+  const order = namesOf(key);
   return sql`
-    select * from (
+    select ${namesOf(columns)}, found from (
       select page.*, count(*) over ()::int as found,
         sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding) as bytes_before
       from (${rows}) as page
@@ -44,11 +48,12 @@ export function cutToAnswer<Found>(
 /** All rows, or the first alone where they are more than an answer holds: `mustFitAnswer` then refuses. */
 export function wholeAnswer<Found>(
   rows: RawBuilder<Found>,
-  key: (keyof Found & string)[],
+  columns: NamesOf<Found>,
+  key: NamesOf<Found>,
 ): RawBuilder<Found & { is_too_large: boolean }> {
-  const order = sql.join(key.map((column) => sql.ref(column)));
+  const order = namesOf(key);
   return sql`
-    select * from (
+    select ${namesOf(columns)}, is_too_large from (
       select list.*, sum(bytes) over () > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large, row_number() over (order by ${order}) as place
       from (${rows}) as list
     ) as list
@@ -58,9 +63,3 @@ export function wholeAnswer<Found>(
 export function mustFitAnswer(answered: { is_too_large: boolean } | undefined, message: string): void {
   if (answered?.is_too_large) throw badRequest(message);
 }
-
-type Size = { bytes?: unknown; bytes_before?: unknown; found?: unknown; is_too_large?: unknown; place?: unknown };
-
-/** Leaves out what these statements add to a row, and no answer holds. */
-export const withoutSize = <Found extends Size>({ bytes, bytes_before, found, is_too_large, place, ...row }: Found) =>
-  row;

@@ -1,54 +1,53 @@
-import { sql } from 'kysely';
-import { Board, type BoardCreate, type BoardList, type BoardReorder, type BoardUpdate } from '../../shared/board.ts';
+import { type RawBuilder, sql } from 'kysely';
+import {
+  Board,
+  type BoardCreate,
+  type BoardList,
+  type BoardReorder,
+  type BoardUpdate,
+  ListedBoard,
+} from '../../shared/board.ts';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import { prepared } from '../database/prepared.ts';
 import { behind, type Db, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { bytesOf, mustFitAnswer, wholeAnswer, withoutSize } from './answerSize.ts';
+import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
 import { placeRows } from './place.ts';
-import {
-  changeRow,
-  DELETED,
-  deleteRow,
-  findRow,
-  lockProject,
-  type Selected,
-  selectionOf,
-  withoutNulls,
-} from './row.ts';
+import { changeRow, DELETED, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
 
 /** What answers hold of a board. */
 export const BOARD_COLUMNS = Board.keyof().options;
 export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
-export type CountedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
-/** How much is on a board, which is called `b`. */
-export const COUNTS = sql`
-  (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
-  (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
-    where g.board_id = b.id and g.deleted_at is null) as cards_count`;
+/** Boards with how much is on them, in their order; a board is called `b`. */
+export const listedBoards = (which: RawBuilder<unknown>) =>
+  wholeAnswer(
+    sql<ListedBoardRow>`
+      select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
+        (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
+        (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
+          where g.board_id = b.id and g.deleted_at is null) as cards_count
+      from boards b where ${which} and b.deleted_at is null`,
+    ListedBoard.keyof().options,
+    ['position', 'id'],
+  );
+type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
 /** The boards of the project in their order, with how much is in them. */
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
-  const boards = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
-  mustFitAnswer(boards[0], 'The boards are too large for one answer. List those of one tool_key.');
-  return { boards: boards.map(withoutSize) };
+  const found = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
+  mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
+  return { boards: found.map(({ is_too_large, ...board }) => board) };
 }
 
 const selectBoards = prepared<
   { project_id: number; tool_key: string | null },
-  CountedBoardRow & { is_too_large: boolean }
+  ListedBoardRow & { is_too_large: boolean }
 >((value) =>
-  wholeAnswer(
-    sql<CountedBoardRow>`
-      select ${selectionOf(BOARD_COLUMNS)}, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
-      from boards b
-      where b.project_id = ${value('project_id')} and b.deleted_at is null
-        and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
-    ['position', 'id'],
-  ),
+  listedBoards(sql`
+    b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`),
 );
 
 /**
@@ -76,7 +75,7 @@ export async function updateBoard(
   context: ProjectContext,
   { id, title, description, tool_key, position }: BoardUpdate,
 ) {
-  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
+  const changes: RowChanges<'boards'> = { description, tool_key, ...unlessNull<'boards'>({ title, position }) };
   return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
 }
 

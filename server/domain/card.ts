@@ -13,7 +13,7 @@ import type { ProjectContext } from '../trpc.ts';
 import type { ActingProject } from './caller.ts';
 import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
-import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
+import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
 
 /** Due before now, and not closed. */
 export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed', false)`;
@@ -92,7 +92,7 @@ export async function updateCard(context: ProjectContext, { id, ...sent }: CardU
     owner_id,
     tag_id,
     due_date,
-    ...withoutNulls<'cards'>({ title, status, priority, is_active }),
+    ...unlessNull<'cards'>({ title, status, priority, is_active }),
   };
   await findRow(context, 'cards', id);
 

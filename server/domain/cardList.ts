@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { CardList } from '../../shared/card.ts';
+import { Card, type CardList } from '../../shared/card.ts';
 import { query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { bytesOf, cutToAnswer, withoutSize } from './answerSize.ts';
+import { bytesOf, cutToAnswer } from './answerSize.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { selectionOf } from './row.ts';
@@ -31,7 +31,7 @@ export async function listCards(
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
   const answerOf = async (found: RawBuilder<CardRow>) =>
-    toCardPage(await query(db, cutToAnswer(found, ['sort_order', 'id'])), limit);
+    toCardPage(await query(db, cutToAnswer(found, Card.keyof().options, ['sort_order', 'id'])), limit);
 
   if (text == null) return answerOf(next());
   const isIndexed = !isEmbedded && IS_INDEXED.test(text);
@@ -73,7 +73,7 @@ const IN_ORDER = sql`order by c.sort_order, c.id`;
 
 function toCardPage(found: (CardRow & { found: number })[], limit: number) {
   const { rows, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id], found[0]?.found);
-  return { cards: rows.map(withoutSize), next_cursor };
+  return { cards: rows.map(({ found, ...card }) => card), next_cursor };
 }
 
 /** The index of searches is one of three letters or digits in a row. */

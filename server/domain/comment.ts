@@ -12,7 +12,7 @@ import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 import type { ProjectContext } from '../trpc.ts';
-import { bytesOf, cutToAnswer, withoutSize } from './answerSize.ts';
+import { bytesOf, cutToAnswer } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
 
@@ -110,11 +110,12 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
         )
         select ${selectionOf(COMMENT_COLUMNS, 'c')}, ${bytesOf('comments', 'c')} as bytes from thread join comments c on c.id = thread.id
         where c.id <> ${id} and c.id > ${after} order by c.id limit ${limit + 1}`,
+      COMMENT_COLUMNS,
       ['id'],
     ),
   );
   const { rows, next_cursor } = toPage(found, limit, (reply) => [reply.id], found[0]?.found);
-  return { replies: rows.map(withoutSize), next_cursor };
+  return { replies: rows.map(({ found, ...reply }) => reply), next_cursor };
 }
 
 /** Marks a comment as read; the first time counts. */

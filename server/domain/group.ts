@@ -15,7 +15,7 @@ import {
   mustBeFound,
   type Selected,
   selectionOf,
-  withoutNulls,
+  unlessNull,
 } from './row.ts';
 
 /** What answers hold of a group. */
@@ -57,7 +57,7 @@ export async function updateGroup(context: ProjectContext, { id, ...sent }: Grou
     type,
     color,
     icon,
-    ...withoutNulls<'groups'>({ title, position, is_collapsed }),
+    ...unlessNull<'groups'>({ title, position, is_collapsed }),
   };
   return { group: await changeRow(context, 'groups', id, changes, GROUP_COLUMNS) };
 }

@@ -11,26 +11,18 @@ import { behind, type Db, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
-import { bytesOf, mustFitAnswer, wholeAnswer, withoutSize } from './answerSize.ts';
-import { BOARD_COLUMNS, type BoardRow, COUNTS, type CountedBoardRow, deleteGroups } from './board.ts';
+import { mustFitAnswer } from './answerSize.ts';
+import { BOARD_COLUMNS, type BoardRow, deleteGroups, listedBoards } from './board.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { selectionOf, withoutNulls } from './row.ts';
+import { selectionOf, unlessNull } from './row.ts';
 import { applyTemplate, lockTemplate, previewTemplate } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
 /** The master boards in their order, with how much is on them. */
 export async function listMasterBoards({ db }: SignedInContext) {
-  const boards = await query(
-    db,
-    wholeAnswer(
-      sql<CountedBoardRow>`
-        select ${selectionOf(BOARD_COLUMNS)}, ${COUNTS}, ${bytesOf('boards', 'b')} as bytes
-        from boards b where b.is_master and b.deleted_at is null`,
-      ['position', 'id'],
-    ),
-  );
-  mustFitAnswer(boards[0], 'The master boards are too large for one answer. Shorten their descriptions.');
-  return { boards: boards.map(withoutSize) };
+  const found = await query(db, listedBoards(sql`b.is_master`));
+  mustFitAnswer(found[0], 'The master boards are too large for one answer. Shorten their descriptions.');
+  return { boards: found.map(({ is_too_large, ...board }) => board) };
 }
 
 /** Creates a master board, behind the others unless a place was sent. */
@@ -55,7 +47,7 @@ export async function updateMasterBoard(
   { db }: SignedInContext,
   { id, title, description, tool_key, position }: MasterBoardUpdate,
 ) {
-  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
+  const changes: RowChanges<'boards'> = { description, tool_key, ...unlessNull<'boards'>({ title, position }) };
   return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
 }
 

@@ -7,7 +7,7 @@ import { badRequest, invalid } from '../errors.ts';
 import type { SignedInContext } from '../trpc.ts';
 import { deleteCards, GROUP_COLUMNS, type GroupRow } from './group.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { selectionOf, withoutNulls } from './row.ts';
+import { selectionOf, unlessNull } from './row.ts';
 import { lockTemplate } from './template.ts';
 
 /** Creates a master group, behind the others of its board. */
@@ -36,7 +36,7 @@ export async function createMasterGroup(
 
 /** Changes what was sent of a master group; its copies stay as they are. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
-  const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
+  const changes: RowChanges<'groups'> = { description, ...unlessNull<'groups'>({ title }) };
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 

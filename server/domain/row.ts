@@ -1,11 +1,5 @@
-import {
-  type AliasedRawBuilder,
-  createQueryId,
-  PostgresQueryCompiler,
-  type RawBuilder,
-  type Selection,
-  sql,
-} from 'kysely';
+import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
+import { NOW } from '../database/moment.ts';
 import { type Db, query } from '../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
@@ -27,15 +21,11 @@ export type Selected<Table extends TableName, Columns extends readonly Column<Ta
   Columns[number]
 >;
 
-/** Columns in raw SQL, behind `select` or `returning`: as one text, since every piece of a statement is compiled with each call. */
+/** Columns in raw SQL, behind `select` or `returning`. */
 export function selectionOf(columns: readonly (string | NamedExpression)[], alias?: string): RawBuilder<unknown> {
   const prefix = alias === undefined ? '' : `${alias}.`;
-  return sql.raw(columns.map((column) => (typeof column === 'string' ? prefix + column : textOf(column))).join(', '));
+  return sql.join(columns.map((column) => (typeof column === 'string' ? sql.ref(prefix + column) : sql`${column}`)));
 }
-
-/** An expression without values is nothing but its text. */
-const textOf = (expression: NamedExpression): string =>
-  new PostgresQueryCompiler().compileQuery(sql`${expression}`.toOperationNode(), createQueryId()).sql;
 
 /** A row that an operation acts on: it must exist, and be of the project that the caller acts in. */
 export function mustBeFound<Row extends { project_id: number | null }>(
@@ -69,7 +59,10 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
   return mustBeFound(caller.project, table, row);
 }
 
-/** Changes a row of the project and answers these columns of it, `id` and `project_id` among them; one statement. */
+/**
+ * Changes a row of the project and answers these columns of it; one statement. `id` and `project_id` come first among them,
+ * and are known of a row of another project too, which stays as it is.
+ */
 export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
   { db, caller }: ProjectContext,
   table: Table,
@@ -97,7 +90,7 @@ export async function deleteRow(context: ProjectContext, table: ProjectTable, id
 }
 
 /** What marks rows as deleted, where that is more than one. */
-export const DELETED = { deleted_at: sql<Date>`now()`, updated_at: sql<Date>`now()` };
+export const DELETED = { deleted_at: NOW, updated_at: NOW };
 
 /** The `set` of an update: what is undefined stays. */
 export function assignments<Table extends TableName>(changes: RowChanges<Table>): RawBuilder<unknown> {
@@ -106,15 +99,10 @@ export function assignments<Table extends TableName>(changes: RowChanges<Table>)
 }
 
 /** Changes of columns that can't be null: null leaves them as they are. */
-export function withoutNulls<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
-  return unlessNull(changes) as RowChanges<Table>;
+export function unlessNull<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
+  return Object.fromEntries(Object.entries(changes).filter(([, value]) => value != null)) as RowChanges<Table>;
 }
 type Nullable<Changes> = { [Column in keyof Changes]: Changes[Column] | null };
-
-/** Of columns that can't be null: null leaves them as they are. */
-export function unlessNull<Fields extends Record<string, unknown>>(fields: Fields): Partial<Fields> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value != null)) as Partial<Fields>;
-}
 
 /** Locks the project row before several of its rows change: one lock order prevents deadlocks. */
 export async function lockProject(db: Db, { id }: ActingProject): Promise<void> {

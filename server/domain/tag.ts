@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import { Tag, type TagCreate, type TagUpdate } from '../../shared/tag.ts';
+import { NOW } from '../database/moment.ts';
 import { behind, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import type { ProjectContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
-import { changeRow, deleteRow, findRow, lockProject, withoutNulls } from './row.ts';
+import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
 
 /** What answers hold of a tag. */
 export const TAG_COLUMNS = Tag.keyof().options;
@@ -43,7 +44,7 @@ export async function listTags({ db, caller: { project } }: ProjectContext, { cu
 
 /** Changes what was sent of a tag. */
 export async function updateTag(context: ProjectContext, { id, name, color, icon, position, is_active }: TagUpdate) {
-  const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, position, is_active }) };
+  const changes: RowChanges<'tags'> = { color, icon, ...unlessNull<'tags'>({ name, position, is_active }) };
   return { tag: await changeRow(context, 'tags', id, changes, TAG_COLUMNS) };
 }
 
@@ -54,7 +55,7 @@ export async function deleteTag(context: ProjectContext, { id }: { id: number })
   await transact(context.db, async (db) => {
     await lockProject(db, context.caller.project);
     await deleteRow({ ...context, db }, 'tags', id);
-    const changes = { tag_id: null, updated_at: sql<Date>`now()` };
+    const changes = { tag_id: null, updated_at: NOW };
     await db.updateTable('cards').set(changes).where('tag_id', '=', id).execute();
   });
 }
