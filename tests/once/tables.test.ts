@@ -7,6 +7,8 @@ import { sql } from 'kysely';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
+import { changeRow, findRow, unlessNull } from '../../server/domain/row.ts';
+import type { ProjectContext } from '../../server/trpc.ts';
 
 /** Never called: the compiler alone reads it. After each right line comes a wrong one, whose error it expects. */
 export function statements(db: Db) {
@@ -47,6 +49,23 @@ export function statements(db: Db) {
   db.deleteFrom('sessions').where('user_id', '=', 1).returning('id');
   // @ts-expect-error: there is no such column.
   db.deleteFrom('sessions').where('user_id', '=', 1).returning('token');
+}
+
+/** The same of what domain functions share. */
+export function rows(context: ProjectContext) {
+  findRow(context, 'comments', 1, ['user_id']);
+  // @ts-expect-error: there is no such column.
+  findRow(context, 'comments', 1, ['owner_id']);
+
+  changeRow(context, 'tags', 1, { name: 'Content' }, ['id', 'project_id']);
+  // @ts-expect-error: there is no such column.
+  changeRow(context, 'tags', 1, { title: 'Content' }, ['id', 'project_id']);
+  // @ts-expect-error: there is no such column.
+  changeRow(context, 'tags', 1, { name: 'Content' }, ['id', 'project_id', 'title']);
+
+  unlessNull<'tags'>({ name: null });
+  // @ts-expect-error: there is no such column.
+  unlessNull<'tags'>({ title: null });
 }
 
 /** A change of a row names columns of its table, and nothing else. */
