@@ -7,6 +7,7 @@ import {
   type CardSnooze,
   type CardUpdate,
 } from '../../shared/card.ts';
+import { prepared } from '../database/prepared.ts';
 import { behind, type Db, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import type { ProjectContext } from '../trpc.ts';
@@ -26,57 +27,61 @@ export type CardRow = Selected<'cards', typeof CARD_COLUMNS>;
 
 const CARD_TYPE = sql<(typeof CARD_TYPES)[number]>`case when tour_key is null then 'regular' else 'tour' end`;
 const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
-const CREATED_CARD = selectionOf(CREATED_CARD_COLUMNS);
-type CreatedCardRow = Selected<'cards', typeof CREATED_CARD_COLUMNS>;
 
-/** Creates a card at the end of its group and of the project. One statement: what it refers to is checked on the way. */
+/** Creates a card at the end of its group and of the project. */
 export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
   const { project } = caller;
-  const sent = { ...input, description: await cleanDescription(input.description) };
-  const [found] = await query(
-    db,
-    sql<CreatedCardRow & ReferencedProjects>`
-      with sent as (
-        select * from jsonb_to_record(${JSON.stringify(sent)}::jsonb) as sent (title text, description text,
-          group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
-      ), group_found as (
-        select g.project_id from groups g, sent
-        where g.id = sent.group_id and not g.is_master and g.deleted_at is null
-        for share of g
-      ), tag_found as (
-        select t.project_id from tags t, sent where t.id = sent.tag_id and t.deleted_at is null
-        for share of t
-      ), owner_found as (
-        select coalesce(m.project_id, ${NO_PROJECT}) as project_id
-        from sent join users u on u.id = sent.owner_id and u.is_active
-        left join members m on m.user_id = u.id and m.project_id = ${project.id}
-      ), created as (
-        insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
-          due_date, created_by, position, sort_order)
-        select ${project.id}, ${project.platform_id}, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
-          sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, ${caller.id},
-          ${behind(sql`coalesce(
-            (select max(position) from cards where group_id = sent.group_id and deleted_at is null),
-            (select max(position) from cards where project_id = ${project.id} and group_id is null
-              and sent.group_id is null and deleted_at is null))`)},
-          ${behind(sql`select max(sort_order) from cards where project_id = ${project.id} and deleted_at is null`)}
-        from sent
-        where (sent.group_id is null or exists (select from group_found where project_id = ${project.id}))
-          and (sent.tag_id is null or exists (select from tag_found where project_id = ${project.id}))
-          and (sent.owner_id is null or exists (select from owner_found where project_id = ${project.id}))
-        returning ${CREATED_CARD}
-      )
-      select created.*,
-        (select project_id from group_found) as group_project_id,
-        (select project_id from tag_found) as tag_project_id,
-        (select project_id from owner_found) as owner_project_id
-      from sent left join created on true`,
-  );
+  const sent = JSON.stringify({ ...input, description: await cleanDescription(input.description) });
+  const values = { sent, user_id: caller.id, project_id: project.id, platform_id: project.platform_id };
+  const [found] = await insertCard(db, values);
   const { group_project_id, tag_project_id, owner_project_id, ...card } = found!;
   mustReferTo(project, input, { group_project_id, tag_project_id, owner_project_id });
 
   return { card };
 }
+
+/** One statement: what the card refers to is checked on the way, and nothing is inserted unless all of it is of the project. */
+const insertCard = prepared<
+  { sent: string; user_id: number; project_id: number; platform_id: number },
+  Selected<'cards', typeof CREATED_CARD_COLUMNS> & ReferencedProjects
+>(
+  (value) => sql`
+    with sent as (
+      select * from jsonb_to_record(${value('sent')}::jsonb) as sent (title text, description text,
+        group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
+    ), group_found as (
+      select g.project_id from groups g, sent
+      where g.id = sent.group_id and not g.is_master and g.deleted_at is null
+      for share of g
+    ), tag_found as (
+      select t.project_id from tags t, sent where t.id = sent.tag_id and t.deleted_at is null
+      for share of t
+    ), owner_found as (
+      select coalesce(m.project_id, ${NO_PROJECT}) as project_id
+      from sent join users u on u.id = sent.owner_id and u.is_active
+      left join members m on m.user_id = u.id and m.project_id = ${value('project_id')}
+    ), created as (
+      insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
+        due_date, created_by, position, sort_order)
+      select ${value('project_id')}, ${value('platform_id')}, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
+        sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, ${value('user_id')},
+        ${behind(sql`coalesce(
+          (select max(position) from cards where group_id = sent.group_id and deleted_at is null),
+          (select max(position) from cards where project_id = ${value('project_id')} and group_id is null
+            and sent.group_id is null and deleted_at is null))`)},
+        ${behind(sql`select max(sort_order) from cards where project_id = ${value('project_id')} and deleted_at is null`)}
+      from sent
+      where (sent.group_id is null or exists (select from group_found where project_id = ${value('project_id')}))
+        and (sent.tag_id is null or exists (select from tag_found where project_id = ${value('project_id')}))
+        and (sent.owner_id is null or exists (select from owner_found where project_id = ${value('project_id')}))
+      returning ${selectionOf(CREATED_CARD_COLUMNS)}
+    )
+    select created.*,
+      (select project_id from group_found) as group_project_id,
+      (select project_id from tag_found) as tag_project_id,
+      (select project_id from owner_found) as owner_project_id
+    from sent left join created on true`,
+);
 
 /** One card. */
 export async function getCard(context: ProjectContext, { id }: { id: number }) {

@@ -7,6 +7,7 @@ import {
   type CommentThread,
   type ReplyList,
 } from '../../shared/comment.ts';
+import { prepared } from '../database/prepared.ts';
 import { query, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
@@ -20,33 +21,39 @@ import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionO
 export const COMMENT_COLUMNS = Comment.keyof().options;
 export type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
 
-const COMMENT = selectionOf(COMMENT_COLUMNS);
-
-/** Comments on a card, or replies to a comment of that card. One statement: card and parent are checked on the way. */
+/** Comments on a card, or replies to a comment of that card. */
 export async function createComment(
   { db, caller }: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
 ) {
-  const [created] = await query(
-    db,
-    sql<CommentRow | { id: null; project_id: number }>`
-      with card as (
-        select id as card_id, project_id from cards where id = ${card_id} and project_id is not null and deleted_at is null for share
-      ), parent as (
-        select id from comments where id = ${parent_comment_id}::int and card_id = ${card_id} and deleted_at is null for share
-      ), created as (
-        insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
-        select project_id, card_id, ${caller.id}, ${parent_comment_id}::int, ${comment} from card
-        where project_id = ${caller.project.id} and (${parent_comment_id}::int is null or exists (select from parent))
-        returning ${COMMENT}
-      )
-      select ${COMMENT} from card left join created using (card_id, project_id)`,
-  );
-  const found = mustBeFound(caller.project, 'cards', created);
-  if (found.id === null) throw invalid({ parent_comment_id: 'names no comment of this card' });
+  const values = { card_id, comment, parent_comment_id, user_id: caller.id, project_id: caller.project.id };
+  const [found] = await insertComment(db, values);
+  const created = mustBeFound(caller.project, 'cards', found);
+  if (created.id === null) throw invalid({ parent_comment_id: 'names no comment of this card' });
 
-  return { comment: found };
+  return { comment: created };
 }
+
+/** One statement: card and parent are checked on the way. Answers the project of the card alone if nothing was inserted. */
+const insertComment = prepared<
+  Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id' | 'user_id' | 'project_id'>,
+  CommentRow | { id: null; project_id: number }
+>(
+  (value) => sql`
+    with card as (
+      select id as card_id, project_id from cards
+      where id = ${value('card_id')} and project_id is not null and deleted_at is null for share
+    ), parent as (
+      select id from comments
+      where id = ${value('parent_comment_id')}::int and card_id = ${value('card_id')} and deleted_at is null for share
+    ), created as (
+      insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
+      select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')} from card
+      where project_id = ${value('project_id')} and (${value('parent_comment_id')}::int is null or exists (select from parent))
+      returning ${selectionOf(COMMENT_COLUMNS)}
+    )
+    select ${selectionOf(COMMENT_COLUMNS)} from card left join created using (card_id, project_id)`,
+);
 
 /** How many replies a thread brings along. */
 const FIRST_REPLIES = 100;
@@ -79,7 +86,7 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
         select * from sized where bytes_before < ${sql.lit(LARGEST_ANSWER_BYTES)}
       ), replies as (
         select a.root_id, json_agg(reply order by reply.id) as replies
-        from answered a join (select ${COMMENT} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
+        from answered a join (select ${selectionOf(COMMENT_COLUMNS)} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
       )
       select ${selectionOf(COMMENT_COLUMNS, 'c')}, a.replies_count::int, coalesce(r.replies, '[]') as replies, (select count(*)::int from root) as found
       from answered a join comments c on c.id = a.id left join replies r on r.root_id = a.id
