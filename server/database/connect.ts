@@ -11,6 +11,7 @@ import { lockDataDirectory } from './dataDirectory.ts';
 import { refuseStartOnFullDisk } from './fullDisk.ts';
 import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
 import { brief, type Db, query } from './query.ts';
+import { startUpkeep } from './upkeep.ts';
 
 export type Database = {
   orm: MikroORM;
@@ -74,11 +75,11 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
     await query(database.db, sql`select 1`);
     await writeFile(join(directory, FINISHED), '');
-    const checkpoints = keepLogShort(database);
+    const stopUpkeep = startUpkeep(database.db);
     return {
       ...database,
       close: async () => {
-        clearInterval(checkpoints);
+        stopUpkeep();
         await database.close();
         unlock();
       },
@@ -106,12 +107,6 @@ const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Dat
   isEmbedded,
   close: () => orm.close(true),
 });
-
-/** The embedded database has no checkpointer of its own: without this its log would grow until it is closed. */
-function keepLogShort(database: Database): NodeJS.Timeout {
-  const checkpoint = () => query(database.db, sql`checkpoint`).catch(() => undefined);
-  return setInterval(checkpoint, 5 * 60_000).unref();
-}
 
 function reason(error: unknown): string {
   const { code, message, cause } = error as NodeJS.ErrnoException & { cause?: unknown };
