@@ -24,15 +24,15 @@ export async function getBoard(
   mustFitAnswer(found, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
 
   const { board, cards_with_dates } = found!;
-  return { board: asWritten(board!, () => annotate(cards_with_dates!)) };
+  return { board: asWritten(board!, () => annotate(cards_with_dates)) };
 }
 
 type WrittenBoard = {
   project_id: number;
   is_too_large: boolean;
   board: string | null;
-  /** For each group, a digit for each of its cards: which of the dates that can be null are there. */
-  cards_with_dates: string[] | null;
+  /** A digit for each card, with commas between the groups: which of the dates that can be null it has. */
+  cards_with_dates: string | null;
 };
 
 const selectBoard = prepared<{ id: number; user_id: number; project_id: number }, WrittenBoard>(
@@ -47,15 +47,15 @@ const selectBoard = prepared<{ id: number; user_id: number; project_id: number }
     left join lateral (
       select left((select row_to_json(board)::text from (select ${fieldsOf('b', Board)}) as board), -1)
           || ',"groups":[' || coalesce(string_agg(listed.json, ','), '') || ']}' as board,
-        coalesce(array_agg(listed.dates), '{}') as cards_with_dates
+        string_agg(listed.dates, ',') as cards_with_dates
       from (
         select left((select row_to_json(listed)::text from (select ${fieldsOf('g', Group)}) as listed), -1)
             || ',"cards":[' || coalesce(in_group.cards, '') || ']}' as json,
           coalesce(in_group.dates, '') as dates
         from groups g cross join lateral (
           select string_agg(row_to_json(card)::text, ',') as cards,
-            string_agg(case when card.due_date is null then '0' else '1' end
-              || case when card.snoozed_until is null then '0' else '1' end, '') as dates
+            string_agg(case when card.due_date is null then case when card.snoozed_until is null then '0' else '1' end
+              when card.snoozed_until is null then '2' else '3' end, '') as dates
           from (
             select ${fieldsOf('c', Card, { is_overdue: IS_OVERDUE })} from cards c
             where c.group_id = g.id and c.deleted_at is null and (c.tour_key is null or not exists (
@@ -90,22 +90,22 @@ const isoText = (moment: RawBuilder<unknown>) =>
   sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** Where the dates of a board are, for superjson. */
-function annotate(cardsWithDates: string[]): string {
-  const groups = cardsWithDates.map((dates, group) => {
+function annotate(cardsWithDates: string | null): string {
+  const groups = cardsWithDates?.split(',').map((dates, group) => {
     let cards = '';
-    for (let card = 0; card < dates.length / 2; card++) {
-      cards += `${card === 0 ? '' : ','}"${card}":${CARD_DATES[dates.slice(2 * card, 2 * card + 2)]}`;
+    for (let card = 0; card < dates.length; card++) {
+      cards += `${card === 0 ? '' : ','}"${card}":${CARD_DATES[Number(dates[card])]}`;
     }
     return `"${group}":{${ALWAYS}${cards && `,"cards":{${cards}}`}}`;
   });
-  return `{${ALWAYS}${groups.length === 0 ? '' : `,"groups":{${groups}}`}}`;
+  return `{${ALWAYS}${groups ? `,"groups":{${groups}}` : ''}}`;
 }
 
 const ALWAYS = '"created_at":["Date"],"updated_at":["Date"]';
-/** By whether `due_date` and `snoozed_until` are there. */
-const CARD_DATES: Record<string, string> = {
-  '00': `{${ALWAYS}}`,
-  '01': `{${ALWAYS},"snoozed_until":["Date"]}`,
-  '10': `{${ALWAYS},"due_date":["Date"]}`,
-  '11': `{${ALWAYS},"due_date":["Date"],"snoozed_until":["Date"]}`,
-};
+/** By the digit of a card: neither, `snoozed_until`, `due_date`, or both. */
+const CARD_DATES = [
+  '',
+  ',"snoozed_until":["Date"]',
+  ',"due_date":["Date"]',
+  ',"due_date":["Date"],"snoozed_until":["Date"]',
+].map((others) => `{${ALWAYS}${others}}`);
