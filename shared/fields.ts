@@ -150,6 +150,7 @@ function countCodePoints(value: string) {
 
 const emptyAsNull = (value: string) => (value === '' ? null : value);
 
+const DAY = z.iso.date();
 const MOMENT =
   /^(\d{4}-\d{2}-\d{2})(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i;
 const FIRST_MOMENT = Date.parse('0001-01-01T00:00:00Z');
@@ -158,7 +159,7 @@ const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z');
 function parseMoment(value: string): Date | undefined {
   if (value.length > LONGEST_MOMENT) return undefined;
   const day = MOMENT.exec(value)?.[1];
-  if (!day || !z.iso.date().safeParse(day).success) return undefined;
+  if (!day || !DAY.safeParse(day).success) return undefined;
   const moment = new Date(value.toUpperCase());
   return moment.getTime() >= FIRST_MOMENT && moment.getTime() <= LAST_MOMENT ? moment : undefined;
 }

@@ -15,8 +15,9 @@ import { createCard, deleteCard, dismissTourCards, getCard, moveCard, snoozeCard
 import { listCards } from '../domain/cardList.ts';
 import { rest } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+import { unchecked } from '../unchecked.ts';
 
-const oneCard = z.object({ card: Card });
+const oneCard = unchecked(z.object({ card: Card }));
 
 export const cardRouter = router({
   create: memberProcedure
@@ -30,7 +31,7 @@ export const cardRouter = router({
       }),
     )
     .input(CardCreate)
-    .output(z.object({ card: CreatedCard }))
+    .output(unchecked(z.object({ card: CreatedCard })))
     .mutation(({ ctx, input }) => createCard(ctx, input)),
 
   delete: memberProcedure
@@ -53,7 +54,7 @@ export const cardRouter = router({
 
   list: viewerProcedure
     .input(CardList)
-    .output(CardPage)
+    .output(unchecked(CardPage))
     .query(({ ctx, input }) => listCards(ctx, input)),
 
   update: memberProcedure

@@ -12,8 +12,9 @@ import {
 import { createComment, deleteComment, listComments, listReplies, markCommentRead } from '../domain/comment.ts';
 import { rest } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+import { unchecked } from '../unchecked.ts';
 
-const oneComment = z.object({ comment: Comment });
+const oneComment = unchecked(z.object({ comment: Comment }));
 
 export const commentRouter = router({
   create: memberProcedure
