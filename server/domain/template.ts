@@ -52,7 +52,10 @@ export async function applyTemplateWithin(
 /** What `applyTemplate` would do to each project; nothing changes. */
 export async function previewTemplate({ db }: SignedInContext, template: Template, { cursor, limit }: Page) {
   const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after!, limit + 1));
+  const found = await transact(db, async (db) => {
+    await planWithoutStatistics(db);
+    return query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after!, limit + 1));
+  });
   const { rows: projects, next_cursor } = toPage(found, limit, ({ project_id }) => [project_id]);
   return { projects, next_cursor };
 }
@@ -104,6 +107,17 @@ export async function lockTemplate(db: Db, board_id: number): Promise<void> {
     sql`select set_config('lock_timeout', '120s', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
   );
   await query(db, sql`select pg_advisory_xact_lock(${TEMPLATE_LOCKS}, ${board_id})`);
+}
+
+/**
+ * What the database knows of a table lags behind while a sync fills it. A merge join is as fast as its rows are few, whatever
+ * it was told to expect; the others are not. What one step sorts fits in this memory.
+ */
+async function planWithoutStatistics(db: Db): Promise<void> {
+  await query(
+    db,
+    sql`select set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('work_mem', '32MB', true)`,
+  );
 }
 
 /** Tells these locks from others that have a number for a name. */
@@ -175,6 +189,7 @@ async function applyToNextProjects(
   // Before it waits for anything: one lock order prevents deadlocks.
   await query(db, sql`update template_runs set progressed_at = now(), interrupted_at = null where id = ${run}`);
   await lockTemplate(db, template.board_id);
+  await planWithoutStatistics(db);
   const projects = await query(
     db,
     sql<{ id: number }>`

@@ -17,12 +17,18 @@ export function previewStatement(
   most: number,
 ): RawBuilder<z.input<typeof ProjectOutcome>> {
   return sql`
-    with ${lacking(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)}
+    with ${lacking(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
+    missing_card as (
+      select g.project_id from incomplete_group g join master_card m on ${LACKS_CARD}
+    )
     select outcome.*, p.name as project_name from (${outcomes('missing', template)}) as outcome
     join projects p on p.id = outcome.project_id order by outcome.project_id`;
 }
 
-/** Copies what the projects lack, brings up to date what is stale, and writes down what it did to each: one statement. */
+/**
+ * Copies what the projects lack, brings up to date what is stale, and writes down what it did to each: one statement. Rows
+ * are written project by project: those of one lie together, in the tables and in the indexes.
+ */
 export function copyStatement(template: Template, run: number, projects: number[]): RawBuilder<unknown> {
   return sql`
     with ${lacking(template, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
@@ -30,40 +36,49 @@ export function copyStatement(template: Template, run: number, projects: number[
       select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.created_by,
         least(coalesce((select max(position) from boards b where b.project_id = l.project_id and b.deleted_at is null), 0), 2147483646) + 1
       from missing_board l cross join master_board m
+      order by l.project_id
       returning id, project_id
     ), added_group as (
       insert into groups (project_id, platform_id, master_group_id, board_id, title, description, type, color, icon, is_active, is_collapsed, created_by, position)
       select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), m.title, m.description, m.type, m.color, m.icon, m.is_active,
         m.is_collapsed, m.created_by, m.position
       from missing_group l join master_group m on m.id = l.master_group_id left join added_board b on b.project_id = l.project_id
+      order by l.project_id, m.position, m.id
       returning id, project_id, master_group_id
-    ), last_in_project as materialized (
-      select t.project_id, coalesce((select max(sort_order) from cards c where c.project_id = t.project_id and c.deleted_at is null), 0)::bigint as sort_order
-      from target t where t.has_access
-    ), last_in_group as materialized (
-      select o.id, coalesce((select max(position) from cards c where c.group_id = o.id and c.deleted_at is null), 0)::bigint as position
-      from open_group o where o.id is not null
+    ), last_in_project as (
+      select project_id, (
+        select coalesce(max(c.sort_order), 0)::bigint from cards c where c.project_id = g.project_id and c.deleted_at is null) as sort_order
+      from incomplete_group g group by project_id
+    ), filled_group as materialized (
+      select g.project_id, g.platform_id, g.master_group_id, coalesce(g.id, a.id) as id, l.sort_order as last_sort_order, (
+        select coalesce(max(c.position), 0)::bigint from cards c where c.group_id = g.id and c.deleted_at is null) as last_position
+      from incomplete_group g join last_in_project l on l.project_id = g.project_id
+      left join added_group a on a.project_id = g.project_id and a.master_group_id = g.master_group_id
     ), added_card as (
       insert into cards (project_id, platform_id, master_card_id, group_id, title, short_description, description, evaluation_check,
         tour_key, unique_identifier, is_active, status, priority, created_by, position, sort_order)
-      select l.project_id, l.platform_id, m.id, coalesce(l.group_id, g.id), m.title, m.short_description, m.description, m.evaluation_check,
+      select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
         m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
-        least(coalesce(lg.position, 0) + m.place_in_group, 2147483647),
-        least(lp.sort_order + m.place_on_board, 2147483647)
-      from missing_card l join master_card m on m.id = l.master_card_id
-      join last_in_project lp on lp.project_id = l.project_id
-      left join last_in_group lg on lg.id = l.group_id
-      left join added_group g on g.project_id = l.project_id and g.master_group_id = l.master_group_id
+        least(g.last_position + m.place_in_group, 2147483647), least(g.last_sort_order + m.place_on_board, 2147483647)
+      from filled_group g join master_card m on ${LACKS_CARD}
+      order by g.project_id, m.place_on_board
       returning project_id
     ), updated_card as (
       update cards c set ${sql.join(OWN_FIELDS.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`))}, updated_at = now()
-      from stale_card s join master_card m on m.id = s.master_card_id
-      where c.id = s.id
+      from master_card m
+      where c.id = any(array(select id from stale_card))
       returning c.project_id
     )
     insert into template_outcomes (run_id, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated)
     select ${run}, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated from (${outcomes('added', template)}) as outcome`;
 }
+
+/** What a group `g` of a project lacks of the master cards `m` in its template. */
+const LACKS_CARD = sql`m.group_id = g.master_group_id
+  and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
+
+/** Between the first and the last of the projects that it is about: one range of an index for each template. */
+const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
 /**
  * The common tables of what projects lack of a template, as SQL. A copy that a project deleted is no longer open: nothing
@@ -73,52 +88,57 @@ function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<un
   const onlyGroup = card ? sql`and id = ${card.group_id}` : sql``;
   const onlyCard = card ? sql`and c.id = ${card.id}` : sql``;
   return sql`
-    target as (
+    target as materialized (
       select p.id as project_id, p.platform_id, (${tool_key}::text is null or exists (
         select from project_tools t where t.project_id = p.id and t.tool_key = ${tool_key})) as has_access
       from (${projects}) as p
     ), master_board as (
       select * from boards where id = ${board_id}
-    ), master_group as (
+    ), master_group as materialized (
       select * from groups where board_id = ${board_id} and deleted_at is null ${onlyGroup}
     ), master_card as materialized (
       select c.*, row_number() over (partition by g.id order by c.position, c.id) as place_in_group,
         row_number() over (order by g.position, g.id, c.position, c.id) as place_on_board
-      from master_group g join cards c on c.group_id = g.id and c.deleted_at is null ${onlyCard}
+      from master_group g cross join lateral (
+        select * from cards c where c.group_id = g.id and c.deleted_at is null ${onlyCard} offset 0) as c
+    ), board_copy as materialized (
+      select b.project_id, b.id, b.deleted_at from boards b where b.master_board_id = ${board_id} and b.${AMONG_TARGETS}
+    ), group_copy as materialized (
+      select g.project_id, g.id, g.master_group_id, g.deleted_at from groups g
+      where g.master_group_id = any(array(select id from master_group)) and g.${AMONG_TARGETS}
+    ), card_copy as materialized (
+      select c.project_id, c.master_card_id from cards c
+      where c.master_card_id = any(array(select id from master_card)) and c.${AMONG_TARGETS}
     ), complete as materialized (
-      select c.project_id from cards c
-      where c.master_card_id = any(array(select id from master_card))
-        and c.project_id between (select min(project_id) from target) and (select max(project_id) from target)
-      group by c.project_id having count(*) = (select count(*) from master_card)
-    ), missing_board as (
-      select t.project_id, t.platform_id from target t where t.has_access and not exists (
-        select from boards b where b.project_id = t.project_id and b.master_board_id = ${board_id})
-    ), open_board as (
-      select b.project_id, t.platform_id, b.id from target t
-      join boards b on b.project_id = t.project_id and b.master_board_id = ${board_id} and b.deleted_at is null
-      where t.has_access
+      select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
+    ), missing_board as materialized (
+      select t.project_id, t.platform_id from target t
+      where t.has_access and not exists (select from board_copy b where b.project_id = t.project_id)
+    ), open_board as materialized (
+      select t.project_id, t.platform_id, b.id from target t join board_copy b on b.project_id = t.project_id
+      where t.has_access and b.deleted_at is null
       union all
       select project_id, platform_id, null from missing_board
-    ), missing_group as (
-      select o.project_id, o.platform_id, o.id as board_id, g.id as master_group_id from open_board o cross join master_group g
-      where not exists (select from groups c where c.project_id = o.project_id and c.master_group_id = g.id)
+    ), missing_group as materialized (
+      select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id from open_board b cross join master_group m
+      where not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
     ), open_group as (
-      select o.project_id, o.platform_id, c.id, g.id as master_group_id from open_board o cross join master_group g
-      join groups c on c.project_id = o.project_id and c.master_group_id = g.id and c.deleted_at is null
+      select b.project_id, b.platform_id, g.id, g.master_group_id from open_board b join group_copy g on g.project_id = b.project_id
+      where g.deleted_at is null
       union all
       select project_id, platform_id, null, master_group_id from missing_group
-    ), missing_card as (
-      select o.project_id, o.platform_id, o.id as group_id, o.master_group_id, m.id as master_card_id
-      from open_group o join master_card m on m.group_id = o.master_group_id
-      where not exists (select from complete where complete.project_id = o.project_id)
-        and not exists (select from cards c where c.project_id = o.project_id and c.master_card_id = m.id)
-    ), stale_card as (
-      select c.id, c.project_id, m.id as master_card_id from master_card m
-      join target t on t.has_access and ${card !== undefined}
-      join cards c on c.project_id = t.project_id and c.master_card_id = m.id and c.deleted_at is null
-      where (${ownFields('c')}) is distinct from (${ownFields('m')})
+    ), incomplete_group as materialized (
+      select * from open_group g where not exists (select from complete c where c.project_id = g.project_id)
+    ), stale_card as materialized (
+      ${card ? staleCards(card.id) : sql`select null::int as id, null::int as project_id where false`}
     )`;
 }
+
+/** Copies of a card whose own fields are no longer those of the template. */
+const staleCards = (id: number) => sql`
+  select c.id, c.project_id from cards c join target t on t.project_id = c.project_id cross join master_card m
+  where c.master_card_id = ${id} and c.deleted_at is null and c.${AMONG_TARGETS} and t.has_access
+    and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
 
 /** What a template says of its copies for good; the rest is the project's once it is copied. */
 const OWN_FIELDS = [
