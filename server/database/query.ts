@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { isStalePlan } from './preparedStatements.ts';
+import { isStalePlan, PLANNED_EACH_TIME } from './preparedStatements.ts';
 import type { NewRow, TableName, Tables } from './tables.ts';
 
 /** The database, or a transaction in it. */
@@ -24,6 +24,10 @@ export const PATIENT = '/* patient */';
 
 /** A statement whose answer takes milliseconds, or does not come at all: the first one of every request. */
 export const brief = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> => sql`${sql.raw(BRIEF)} ${statement}`;
+
+/** A statement that PostgreSQL plans for its values, each time: one plan for all would be a bad one for many. */
+export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
+  sql`${sql.raw(PLANNED_EACH_TIME)} ${statement}`;
 
 /** Runs steps that belong together, all or none; a deadlock is tried again, three times at most. */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {

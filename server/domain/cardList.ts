@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { Card, type CardList } from '../../shared/card.ts';
-import { query } from '../database/query.ts';
+import { plannedEachTime, query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import type { ProjectContext } from '../trpc.ts';
 import { bytesOf, cutToAnswer } from './answerSize.ts';
@@ -27,11 +27,14 @@ export async function listCards(
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
   ].filter((condition) => condition !== false);
   const { text } = wanted;
+  const isFiltered = Object.values(wanted).some((value) => value != null);
   const where = (more: RawBuilder<unknown>[] = []) => sql`where ${sql.join([...conditions, ...more], sql` and `)}`;
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
-  const answerOf = async (found: RawBuilder<CardRow>) =>
-    toCardPage(await query(db, cutToAnswer(found, Card.keyof().options, ['sort_order', 'id'])), limit);
+  const answerOf = async (found: RawBuilder<CardRow>) => {
+    const page = cutToAnswer(found, Card.keyof().options, ['sort_order', 'id']);
+    return toCardPage(await query(db, isFiltered ? plannedEachTime(page) : page), limit);
+  };
 
   if (text == null) return answerOf(next());
   const isIndexed = !isEmbedded && IS_INDEXED.test(text);
@@ -59,8 +62,8 @@ export async function listCards(
   if (page.next_cursor !== null) return page;
   const [last] = await query(
     db,
-    sql<Pick<CardRow, 'sort_order' | 'id'>>`
-      with ${lookedAt} select sort_order, id from last where exists (select from cards c ${where([isBehind])})`,
+    plannedEachTime(sql<Pick<CardRow, 'sort_order' | 'id'>>`
+      with ${lookedAt} select sort_order, id from last where exists (select from cards c ${where([isBehind])})`),
   );
   return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import type { ProjectOutcome } from '../../shared/master.ts';
+import { plannedEachTime } from '../database/query.ts';
 
 /** What is brought to the projects: a master board with all that is on it, or one card of it. */
 export type Template = {
@@ -16,13 +17,13 @@ export function previewStatement(
   after: number,
   most: number,
 ): RawBuilder<z.input<typeof ProjectOutcome>> {
-  return sql`
+  return plannedEachTime(sql`
     with ${lacking(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
     missing_card as (
       select g.project_id from incomplete_group g join master_card m on ${LACKS_CARD}
     )
     select outcome.*, p.name as project_name from (${outcomes('missing', template)}) as outcome
-    join projects p on p.id = outcome.project_id order by outcome.project_id`;
+    join projects p on p.id = outcome.project_id order by outcome.project_id`);
 }
 
 /**
@@ -30,7 +31,7 @@ export function previewStatement(
  * are written project by project: those of one lie together, in the tables and in the indexes.
  */
 export function copyStatement(template: Template, run: number, projects: number[]): RawBuilder<unknown> {
-  return sql`
+  return plannedEachTime(sql`
     with ${lacking(template, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
       insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, created_by, position)
       select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.created_by,
@@ -70,7 +71,7 @@ export function copyStatement(template: Template, run: number, projects: number[
       returning c.project_id
     )
     insert into template_outcomes (run_id, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated)
-    select ${run}, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated from (${outcomes('added', template)}) as outcome`;
+    select ${run}, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated from (${outcomes('added', template)}) as outcome`);
 }
 
 /** What a group `g` of a project lacks of the master cards `m` in its template. */
