@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Migration20261115100300_clean_descriptions as CleanDescriptions } from '../server/database/migrations/Migration20261115100300_clean_descriptions.ts';
-import { query } from '../server/database/query.ts';
-import { testDatabase } from './harness/service.ts';
+import { query, transact } from '../server/database/query.ts';
+import { databaseUrl, testDatabase } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
@@ -21,6 +21,18 @@ const refused = async (statement: RawBuilder<unknown>) =>
     () => 'accepted',
     ({ code }) => code,
   );
+
+/** How many statements wait for a lock of another. */
+const waiting = async () => {
+  const [{ count }] = (await query(
+    await testDb(),
+    sql`select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )) as [{ count: number }];
+  return count;
+};
+
+/** An id that no row has. */
+const NOTHING = 2_000_000_000;
 
 const FOREIGN_KEY = '23503';
 const UNIQUE = '23505';
@@ -49,12 +61,13 @@ describe('the migration that cleans descriptions', () => {
 });
 
 describe('the tables', () => {
-  it('are what the entities say, but for the references that keep tenants apart and the index of searches', async () => {
+  it('are what the entities say, but for the references that keep tenants apart, the triggers that check cards and the index of searches', async () => {
     const { orm } = await testDatabase();
 
     const difference = (await orm.schema.getUpdateSchemaSQL({ wrap: false })).split('\n').filter(Boolean);
 
-    const known = /drop constraint "\w+_same_tenant_\w+"|drop index "cards_search_index"/;
+    const known =
+      /drop constraint "\w+_same_tenant_\w+"|drop index "cards_search_index"|drop (trigger|function) if exists \S*"\w*cards_/;
     const unknown = difference.filter((statement) => !known.test(statement));
     expect(unknown).toEqual([]);
   });
@@ -69,6 +82,115 @@ describe('the tables', () => {
     expect(await change('tag_id', await givenTag(other))).toBe(FOREIGN_KEY);
     expect(await change('owner_id', (await givenUser({ project: other })).id)).toBe(FOREIGN_KEY);
     expect(await change('platform_id', other.platform_id)).toBe(FOREIGN_KEY);
+  });
+
+  it('refuse a card that refers to what does not exist or is of another project, beside others that are right', async () => {
+    const [project, other] = [await givenProject(), await givenProject()];
+    const { card: master_card_id } = await givenMasterBoard();
+    const right = {
+      project_id: project.id,
+      platform_id: project.platform_id,
+      group_id: await givenGroup(project, await givenBoard(project)),
+      master_card_id,
+      created_by: (await givenUser({ project })).id,
+    };
+    const insert = (change: object) =>
+      refused(sql`
+        insert into cards (project_id, platform_id, group_id, master_card_id, created_by, title)
+        select *, 'x' from jsonb_to_recordset(${JSON.stringify([
+          { ...right, master_card_id: null },
+          { ...right, ...change },
+        ])}::jsonb)
+          as card (project_id int, platform_id int, group_id int, master_card_id int, created_by int)`);
+
+    expect(await insert({ group_id: NOTHING })).toBe(FOREIGN_KEY);
+    expect(await insert({ group_id: await givenGroup(other, await givenBoard(other)) })).toBe(FOREIGN_KEY);
+    expect(await insert({ platform_id: other.platform_id })).toBe(FOREIGN_KEY);
+    expect(await insert({ project_id: NOTHING, group_id: null })).toBe(FOREIGN_KEY);
+    expect(await insert({ master_card_id: NOTHING })).toBe(FOREIGN_KEY);
+    expect(await insert({ created_by: NOTHING })).toBe(FOREIGN_KEY);
+    expect(await insert({})).toBe('accepted');
+  });
+
+  it('refuse to give a card a template or a creator that does not exist, or to put a master card among regular ones', async () => {
+    const project = await givenProject();
+    const card = await givenCard(project);
+    const { card: master } = await givenMasterBoard();
+    const change = (id: number, column: string, value: number) =>
+      refused(sql`update cards set ${sql.ref(column)} = ${value} where id = ${id}`);
+
+    expect(await change(card, 'master_card_id', NOTHING)).toBe(FOREIGN_KEY);
+    expect(await change(card, 'created_by', NOTHING)).toBe(FOREIGN_KEY);
+    expect(await change(card, 'group_id', NOTHING)).toBe(FOREIGN_KEY);
+    expect(await change(master, 'group_id', NOTHING)).toBe(FOREIGN_KEY);
+    expect(await change(master, 'group_id', await givenGroup(project, await givenBoard(project)))).toBe(FOREIGN_KEY);
+  });
+
+  it('refuse to remove what a card refers to, or to give it another key, until no card does', async () => {
+    const project = await givenProject();
+    const { id: created_by } = await givenUser();
+    const group_id = await givenGroup(project, await givenBoard(project));
+    const { card: master_card_id } = await givenMasterBoard();
+    const card = await givenCard(project, { created_by, group_id, master_card_id });
+    const outside = await givenProject();
+    const loose = await givenCard(outside);
+
+    for (const [table, id] of Object.entries({
+      cards: master_card_id,
+      groups: group_id,
+      users: created_by,
+      projects: outside.id,
+    })) {
+      expect(await refused(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe(FOREIGN_KEY);
+      expect(await refused(sql`update ${sql.table(table)} set id = ${NOTHING} where id = ${id}`)).toBe(FOREIGN_KEY);
+    }
+    expect(await refused(sql`update projects set platform_id = ${project.platform_id} where id = ${outside.id}`)).toBe(
+      FOREIGN_KEY,
+    );
+    expect(await refused(sql`truncate groups`)).toBe(FOREIGN_KEY);
+    await query(await testDb(), sql`delete from cards where id = any(${[card, loose]}::int[])`);
+    for (const [table, id] of Object.entries({
+      cards: master_card_id,
+      groups: group_id,
+      users: created_by,
+      projects: outside.id,
+    })) {
+      expect(await refused(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe('accepted');
+    }
+  });
+
+  it('refuse to remove what cards refer to with a snapshot that may not show all of them', async () => {
+    const project = await givenProject();
+    const group = await givenGroup(project, await givenBoard(project));
+
+    const removal = transact(await testDb(), async (db) => {
+      await query(db, sql`set transaction isolation level repeatable read`);
+      await query(db, sql`delete from groups where id = ${group}`);
+    });
+
+    await expect(removal).rejects.toMatchObject({ code: '0A000' });
+  });
+
+  it.skipIf(!databaseUrl)('let nobody remove a group while a card is put in it, nor the other way round', async () => {
+    const project = await givenProject();
+    const [first, second] = [
+      await givenGroup(project, await givenBoard(project)),
+      await givenGroup(project, await givenBoard(project)),
+    ];
+    const insert = (group: number) =>
+      sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`;
+    const remove = (group: number) => sql`delete from groups where id = ${group}`;
+    /** What becomes of a statement that another transaction, which then commits, keeps waiting. */
+    const behind = async (earlier: RawBuilder<unknown>, later: RawBuilder<unknown>) =>
+      transact(await testDb(), async (db) => {
+        await query(db, earlier);
+        const answer = refused(later);
+        await expect.poll(waiting, { timeout: 10_000 }).toBe(1);
+        return { answer };
+      });
+
+    expect(await (await behind(insert(first), remove(first))).answer).toBe(FOREIGN_KEY);
+    expect(await (await behind(remove(second), insert(second))).answer).toBe(FOREIGN_KEY);
   });
 
   it('refuse a second copy of a master card in one project, deleted or not', async () => {

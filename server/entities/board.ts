@@ -5,7 +5,7 @@ import {
   masterOrTenant,
   position,
   refersTo,
-  refersWithinTenant,
+  refersWithoutKey,
   type SelfReference,
   softDeleted,
 } from './columns.ts';
@@ -17,8 +17,8 @@ export const Board = defineEntity({
   tableName: 'boards',
   properties: {
     id: identity(),
-    project_id: () => refersWithinTenant(Project, 'project_id'),
-    platform_id: () => refersWithinTenant(Platform, 'platform_id'),
+    project_id: () => refersWithoutKey(Project, 'project_id'),
+    platform_id: () => refersWithoutKey(Platform, 'platform_id'),
     master_board_id: (): SelfReference<'master_board_id'> => refersTo(Board, 'master_board_id').nullable(),
     is_master: p.boolean().default(false),
     is_active: p.boolean().default(true),

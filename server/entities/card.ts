@@ -7,7 +7,7 @@ import {
   moment,
   position,
   refersTo,
-  refersWithinTenant,
+  refersWithoutKey,
   type SelfReference,
   softDeleted,
 } from './columns.ts';
@@ -21,12 +21,12 @@ export const Card = defineEntity({
   tableName: 'cards',
   properties: {
     id: identity(),
-    project_id: () => refersWithinTenant(Project, 'project_id'),
-    platform_id: () => refersWithinTenant(Platform, 'platform_id'),
-    master_card_id: (): SelfReference<'master_card_id'> => refersTo(Card, 'master_card_id').nullable(),
-    group_id: () => refersTo(Group, 'group_id').nullable(),
-    owner_id: () => refersWithinTenant(User, 'owner_id'),
-    tag_id: () => refersWithinTenant(Tag, 'tag_id'),
+    project_id: () => refersWithoutKey(Project, 'project_id'),
+    platform_id: () => refersWithoutKey(Platform, 'platform_id'),
+    master_card_id: (): SelfReference<'master_card_id'> => refersWithoutKey(Card, 'master_card_id'),
+    group_id: () => refersWithoutKey(Group, 'group_id'),
+    owner_id: () => refersWithoutKey(User, 'owner_id'),
+    tag_id: () => refersWithoutKey(Tag, 'tag_id'),
     is_master: p.boolean().default(false),
     is_active: p.boolean().default(true),
     unique_identifier: p.string().length(100).defaultRaw('gen_random_uuid()'),
@@ -43,7 +43,7 @@ export const Card = defineEntity({
     position: position(),
     /** Its place within the project. */
     sort_order: position(),
-    created_by: () => refersTo(User, 'created_by').nullable(),
+    created_by: () => refersWithoutKey(User, 'created_by'),
     ...softDeleted(),
   },
   checks: [

@@ -10,10 +10,10 @@ export const refersTo = <Column extends string>(target: EntityName<any>, column:
   p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
 
 /**
- * A reference that is checked together with the project, by a constraint that entities can't say: see the migration that
- * keeps tenants apart. A check of its own would cost time with each of the many rows that a sync writes.
+ * A reference without a foreign key of its own, which would cost time with each of the many rows that a sync writes. The
+ * migrations say what checks it: a constraint together with the project, or a trigger once for each statement.
  */
-export const refersWithinTenant = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
+export const refersWithoutKey = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
   refersTo(target, column).nullable().createForeignKeyConstraint(false);
 
 /** The same within one table: its type must be written down, since the table's own is not known yet. */

@@ -6,7 +6,7 @@ import {
   masterOrTenant,
   position,
   refersTo,
-  refersWithinTenant,
+  refersWithoutKey,
   type SelfReference,
   softDeleted,
 } from './columns.ts';
@@ -18,8 +18,8 @@ export const Group = defineEntity({
   tableName: 'groups',
   properties: {
     id: identity(),
-    project_id: () => refersWithinTenant(Project, 'project_id'),
-    platform_id: () => refersWithinTenant(Platform, 'platform_id'),
+    project_id: () => refersWithoutKey(Project, 'project_id'),
+    platform_id: () => refersWithoutKey(Platform, 'platform_id'),
     master_group_id: (): SelfReference<'master_group_id'> => refersTo(Group, 'master_group_id').nullable(),
     board_id: () => refersTo(Board, 'board_id'),
     is_master: p.boolean().default(false),
@@ -36,8 +36,5 @@ export const Group = defineEntity({
   },
   checks: [masterOrTenant('groups', 'master_group_id')],
   indexes: [{ properties: ['board_id', 'position', 'id'], where: LIVE }],
-  uniques: [
-    { name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] },
-    { properties: ['id', 'project_id'] },
-  ],
+  uniques: [{ name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] }],
 });
