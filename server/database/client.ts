@@ -44,35 +44,36 @@ export class DeckhandClient extends pg.Client {
     return super.query(...(parts as [string]));
   }
 
-  private async answerInTime(text: string, values: unknown[] | undefined): Promise<unknown> {
+  private answerInTime(text: string, values: unknown[] = []): Promise<unknown> {
     if (text.startsWith(PATIENT)) this.isPatient = true;
     this.unanswered++;
     this.expectAnswerWithin(text.startsWith(BRIEF) ? LONGEST_BRIEF_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS);
-    try {
-      return await this.answer(text, values);
-    } finally {
-      if (text === 'commit' || text === 'rollback') this.isPatient = false;
-      this.unanswered--;
-      this.expectAnswerWithin(this.unanswered > 0 ? LONGEST_ANSWER_MILLISECONDS : Number.POSITIVE_INFINITY);
-    }
+    const name = this.isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
+    const answer = name === undefined ? super.query(text, values) : super.query({ name, text, values });
+    return answer.then(
+      (result) => {
+        this.noteAnswer(text);
+        return result;
+      },
+      (error) => {
+        this.noteAnswer(text);
+        if (name === undefined || !isStalePlan(error)) throw error;
+        statementNames.forget(name);
+        // A transaction has failed with it, and is tried again by whoever runs it.
+        if (this.getTransactionStatus() !== 'I') throw error;
+        return this.answerInTime(text, values);
+      },
+    );
+  }
+
+  private noteAnswer(text: string): void {
+    if (text === 'commit' || text === 'rollback') this.isPatient = false;
+    this.unanswered--;
+    this.expectAnswerWithin(this.unanswered > 0 ? LONGEST_ANSWER_MILLISECONDS : Number.POSITIVE_INFINITY);
   }
 
   private expectAnswerWithin(milliseconds: number): void {
     this.latestAnswer = this.isPatient ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
-  }
-
-  private async answer(text: string, values: unknown[] = []): Promise<unknown> {
-    const name = this.isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
-    if (name === undefined) return super.query(text, values);
-    try {
-      return await super.query({ name, text, values });
-    } catch (error) {
-      if (!isStalePlan(error)) throw error;
-      statementNames.forget(name);
-      // A transaction has failed with it, and is tried again by whoever runs it.
-      if (this.getTransactionStatus() !== 'I') throw error;
-      return super.query(text, values);
-    }
   }
 
   get isSilent(): boolean {

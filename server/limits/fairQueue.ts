@@ -21,6 +21,9 @@ type Options = {
 type Line = { running: number; waiting: Set<Waiter> };
 type Waiter = { admit: () => void; refuse: () => void; timer: NodeJS.Timeout | undefined };
 
+/** Of a line in which nobody has waited yet, as most never do. */
+const NOBODY = new Set<Waiter>();
+
 /**
  * Limits work that is done at once. Keys take turns, so that one with much to do delays the others by no more than one
  * piece of work each.
@@ -34,7 +37,7 @@ export function makeFairQueue(options: Options): FairQueue {
 
   return {
     run: async (key, work, { longestWaitForOwnMilliseconds = 0 } = {}) => {
-      const line = lines.get(key) ?? { running: 0, waiting: new Set() };
+      const line = lines.get(key) ?? { running: 0, waiting: NOBODY };
       lines.set(key, line);
       try {
         // Where a slot is free, nobody who may use it waits.
@@ -79,6 +82,7 @@ export function makeFairQueue(options: Options): FairQueue {
         waiter.timer = setTimeout(giveUp, options.longestWaitMilliseconds);
       };
       wait();
+      if (line.waiting === NOBODY) line.waiting = new Set();
       line.waiting.add(waiter);
       waiting++;
       if (mayRun(line)) ready.add(line);

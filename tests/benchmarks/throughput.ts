@@ -23,7 +23,8 @@ export async function measure(stage: Stage, workload: Workload, { rounds, second
     for (const measured of all) await measureRound(stage, workload, measured, seconds);
   return all;
 }
-const WARM_SECONDS = 1.5;
+/** Until the engine has compiled what is called most. */
+const WARM_SECONDS = 5;
 /** The pool may have closed its connections while the others had their turns. */
 const RECONNECT_SECONDS = 0.2;
 
