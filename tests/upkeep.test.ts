@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { analyzeChanged } from '../server/database/upkeep.ts';
+import { vacuumChanged } from '../server/database/upkeep.ts';
 import { databaseUrl } from './harness/service.ts';
 import { testDb } from './harness/world.ts';
 
@@ -23,37 +23,38 @@ describe.skipIf(databaseUrl)('the upkeep of the embedded database', () => {
     await query(db, sql`select pg_stat_force_next_flush()`);
   }
 
-  /** -1 where it was never analyzed. */
-  async function knownRows(): Promise<number> {
+  /** Of which rows its planner knows, -1 for a table that was never analyzed. */
+  async function known() {
     const [table] = await query(
       await testDb(),
-      sql<{ reltuples: number }>`select reltuples from pg_class where oid = 'growing'::regclass`,
+      sql<{ rows: number; isVacuumed: boolean }>`
+        select reltuples as rows, relallvisible = relpages as "isVacuumed" from pg_class where oid = 'growing'::regclass`,
     );
-    return table!.reltuples;
+    return table;
   }
 
-  it('analyzes a table as soon as something is in it', async () => {
+  it('vacuums and analyzes a table as soon as something is in it', async () => {
     const db = await testDb();
-    await analyzeChanged(db);
-    expect(await knownRows()).toBe(-1);
+    await vacuumChanged(db);
+    expect(await known()).toMatchObject({ rows: -1 });
 
     await add(3);
-    await analyzeChanged(db);
+    await vacuumChanged(db);
 
-    expect(await knownRows()).toBe(3);
+    expect(await known()).toEqual({ rows: 3, isVacuumed: true });
   });
 
-  it('analyzes it again after a tenth of it changed, at least 50 rows', async () => {
+  it('does so again after 50 rows and a tenth of it changed', async () => {
     const db = await testDb();
     await add(1000);
-    await analyzeChanged(db);
+    await vacuumChanged(db);
 
     await add(100);
-    await analyzeChanged(db);
-    expect(await knownRows()).toBe(1000);
+    await vacuumChanged(db);
+    expect(await known()).toMatchObject({ rows: 1000 });
 
     await add(100);
-    await analyzeChanged(db);
-    expect(await knownRows()).toBe(1200);
+    await vacuumChanged(db);
+    expect(await known()).toEqual({ rows: 1200, isVacuumed: true });
   });
 });

@@ -22,7 +22,7 @@ const SYNC = serialize.sync();
 const NO_NAME = '';
 
 /** A row lock is a write too. */
-const WRITES = /\b(insert|update|delete|merge|truncate|create|alter|drop|analyze)\b/i;
+const WRITES = /\b(insert|update|delete|merge|truncate|create|alter|drop|vacuum)\b/i;
 
 /** Texts of PostgreSQL that stay as they are, and moments. */
 const PARSERS = {

@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import { type Db, query } from './query.ts';
 
 const CHECKPOINT_MILLISECONDS = 5 * 60_000;
-const ANALYZE_MILLISECONDS = 10_000;
+const VACUUM_MILLISECONDS = 10_000;
 
-/** As autovacuum has it: so many rows, and such a part of the table, have to change before it is analyzed again. */
+/** As autovacuum has it: so many rows, and such a part of the table, change before it is vacuumed again. */
 const LEAST_CHANGED_ROWS = 50;
 const LEAST_CHANGED_PART = 0.1;
 
@@ -13,7 +13,7 @@ export function startUpkeep(db: Db): () => void {
   const timers = [
     // Without checkpoints its log would grow until it is closed.
     setInterval(() => query(db, sql`checkpoint`).catch(ignore), CHECKPOINT_MILLISECONDS),
-    setInterval(() => analyzeChanged(db).catch(ignore), ANALYZE_MILLISECONDS),
+    setInterval(() => vacuumChanged(db).catch(ignore), VACUUM_MILLISECONDS),
   ];
   for (const timer of timers) timer.unref();
   return () => timers.forEach(clearInterval);
@@ -23,10 +23,10 @@ export function startUpkeep(db: Db): () => void {
 const ignore = () => undefined;
 
 /**
- * Counts what is in the tables that changed much. A table that was never analyzed is taken for one of a few rows, and the
- * plans for it read all of them.
+ * Vacuums and analyzes the tables that changed much. One that was never analyzed is taken for a table of a few rows, and the
+ * plans for it read all that it has; one that was never vacuumed can't be counted by its indexes alone.
  */
-export async function analyzeChanged(db: Db): Promise<void> {
+export async function vacuumChanged(db: Db): Promise<void> {
   const changed = await query(
     db,
     sql<{ name: string }>`
@@ -36,5 +36,5 @@ export async function analyzeChanged(db: Db): Promise<void> {
         else s.n_mod_since_analyze > ${LEAST_CHANGED_ROWS}::int + ${LEAST_CHANGED_PART}::float8 * c.reltuples end`,
   );
   // One statement each: others have their turn in between.
-  for (const { name } of changed) await query(db, sql`analyze ${sql.table(name)}`);
+  for (const { name } of changed) await query(db, sql`vacuum (analyze) ${sql.table(name)}`);
 }
