@@ -65,4 +65,4 @@ function headerStrayings(headers: Headers, documented: Record<string, Schema>): 
 
 /** Headers of HTTP itself, and those that only browsers heed. */
 const OF_HTTP =
-  /^(access-control-[a-z]+-[a-z]+|cache-control|connection|content-(length|security-policy|type)|cross-origin-[a-z]+-policy|date|keep-alive|origin-agent-cluster|referrer-policy|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection))$/;
+  /^(access-control-[a-z]+-[a-z]+|cache-control|connection|content-(encoding|length|security-policy|type)|cross-origin-[a-z]+-policy|date|keep-alive|origin-agent-cluster|referrer-policy|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection))$/;
