@@ -137,9 +137,10 @@ function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<un
 
 /** Copies of a card whose own fields are no longer those of the template. */
 const staleCards = (id: number) => sql`
-  select c.id, c.project_id from cards c join target t on t.project_id = c.project_id cross join master_card m
-  where c.master_card_id = ${id} and c.deleted_at is null and c.${AMONG_TARGETS} and t.has_access
-    and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
+  select c.id, c.project_id
+  from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
+  join target t on t.project_id = c.project_id cross join master_card m
+  where t.has_access and c.deleted_at is null and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
 
 /** What a template says of its copies for good; the rest is the project's once it is copied. */
 const OWN_FIELDS = [
