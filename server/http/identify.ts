@@ -83,9 +83,7 @@ export function contextOf(request: FastifyRequest, services: Services): Context 
     secretBox: services.secretBox,
     payments: services.payments,
     publicUrl: services.publicUrl ?? request.server.ownOrigin,
-    get address() {
-      return addressOf(request);
-    },
+    address: addressOf(request),
     queue: services.queue,
     answerRoom: undefined,
     isStopping: services.isStopping,

@@ -17,6 +17,8 @@ const ALGORITHM = 'HS256' as const;
 const ISSUER = 'deckhand';
 const AUDIENCE = 'deckhand-api';
 
+const MOST_REMEMBERED = 1000;
+
 /** Signs with the first secret and accepts all of them, so that secrets can be exchanged without signing anybody out. */
 export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: number): Tokens {
   // As key objects: a text would be tried as a public key first, with every token.
@@ -24,19 +26,27 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
   const [current] = keys;
   const [currentId, currentKey] = current!;
 
-  /** By the first part of our tokens, which is the same for all of a key: reading it again would take as long as the check. */
-  const keysByHeader = new Map([...keys].map(([keyid, key]) => [headerOf(keyid, key), key]));
-
-  const readWith = (ignoreExpiration: boolean) => (token: string) => {
+  const verify = (token: string, ignoreExpiration: boolean) => {
     try {
-      const key = keysByHeader.get(token.slice(0, token.indexOf('.'))) ?? keys.get(kidOf(token));
+      const key = keys.get(jwt.decode(token, { complete: true })?.header.kid ?? '');
       if (!key) return undefined;
       const expected = { algorithms: [ALGORITHM], issuer: ISSUER, audience: AUDIENCE, ignoreExpiration };
-      const { sub, jti } = Payload.parse(jwt.verify(token, key, expected));
-      return { userId: sub, sessionId: jti };
+      const { sub, jti, exp } = Payload.parse(jwt.verify(token, key, expected));
+      return { claims: { userId: sub, sessionId: jti }, expiresAt: exp * 1000 };
     } catch {
       return undefined;
     }
+  };
+
+  /** Those used last. A signature that was genuine stays so: only the time is looked at again. */
+  const genuine = new Map<string, { claims: Claims; expiresAt: number }>();
+  const read = (token: string) => {
+    const known = genuine.get(token) ?? verify(token, false);
+    genuine.delete(token);
+    if (!known || known.expiresAt <= Date.now()) return undefined;
+    genuine.set(token, known);
+    if (genuine.size > MOST_REMEMBERED) genuine.delete(genuine.keys().next().value!);
+    return known.claims;
   };
 
   return {
@@ -51,17 +61,12 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
         jwtid: sessionId,
         expiresIn: lifetimeSeconds,
       }),
-    read: readWith(false),
-    readExpired: readWith(true),
+    read,
+    readExpired: (token) => verify(token, true)?.claims,
   };
 }
 
-const headerOf = (keyid: string, key: KeyObject) =>
-  jwt.sign({}, key, { algorithm: ALGORITHM, keyid }).split('.', 1)[0]!;
-
-const kidOf = (token: string) => jwt.decode(token, { complete: true })?.header.kid ?? '';
-
-const Payload = z.object({ sub: z.string().regex(/^\d+$/).transform(Number), jti: z.uuid() });
+const Payload = z.object({ sub: z.string().regex(/^\d+$/).transform(Number), jti: z.uuid(), exp: z.int() });
 
 /** Tells keys apart without telling anything of them. */
 export const keyId = (secret: string) =>
