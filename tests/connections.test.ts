@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { makeUnsentAnswers } from '../server/limits/unsentAnswers.ts';
 import { givenService, type TestService, testService } from './harness/service.ts';
 import { givenBoard, givenCard, givenGroup, givenWorld, testDb } from './harness/world.ts';
 
@@ -80,5 +81,36 @@ describe('answers that nobody reads', () => {
     expect(accepted.filter(({ timeout }) => timeout === 30_000).length).toBeGreaterThanOrEqual(9);
     for (const socket of opened) socket.destroy();
     await expect.poll(async () => (await asViewer.post(LIST)).status).toBe(200);
+  });
+
+  it('are not counted where the caller left before they were made', async () => {
+    let large = 0;
+    const unsentAnswers = makeUnsentAnswers();
+    const isCounted = (bytes: number) => {
+      const is = unsentAnswers.isCounted(bytes);
+      if (is) large++;
+      return is;
+    };
+    const service = await givenService({}, { unsentAnswers: { ...unsentAnswers, isCounted } });
+    const { asViewer, project } = await givenWorld(service);
+    const id = await givenBoard(project);
+    const card = await givenCard(project, { group_id: await givenGroup(project, id) });
+    await query(
+      await testDb(),
+      sql`update cards set description = (select string_agg(md5(n::text), '') from generate_series(1, 110000) n) where id = ${card}`,
+    );
+    service.app.server.on('request', (request) => {
+      if (request.headers['x-leaves'] !== undefined) request.once('end', () => request.socket.destroy());
+    });
+
+    const body = JSON.stringify({ id });
+    for (const socket of await openMany(service, 24)) {
+      socket.write(
+        `POST /api${GET} HTTP/1.1\r\nHost: x\r\nX-Leaves: yes\r\nAuthorization: Bearer ${asViewer.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+    }
+
+    await expect.poll(() => large, { timeout: 15_000 }).toBe(24);
+    expect((await asViewer.post(LIST)).status).toBe(200);
   });
 });
