@@ -61,7 +61,8 @@ export function identifyCallers(
 
   scope.addHook('onSend', (request, reply, payload, done) => {
     const isText = typeof payload === 'string' || Buffer.isBuffer(payload);
-    if (isText && unsentAnswers.isCounted(payload.length)) {
+    // Of a connection that has gone already, nothing would release it.
+    if (isText && unsentAnswers.isCounted(payload.length) && !reply.raw.closed) {
       const { release } = unsentAnswers.add(callerKey(request), payload.length);
       reply.raw.once('close', release);
     }
