@@ -32,6 +32,19 @@ describe('statements with values', () => {
     await close();
   });
 
+  it.skipIf(!databaseUrl)('are prepared again after somebody else deallocated them', async () => {
+    const { db, close } = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
+    const read = () => query(db, sql`select ${1}::int as one`);
+    for (let time = 1; time <= 3; time++) await read();
+
+    await query(db, sql`deallocate all`);
+
+    expect(await read()).toEqual([{ one: 1 }]);
+    await query(db, sql`deallocate all`);
+    expect(await transact(db, (db) => query(db, sql`select ${1}::int as one`))).toEqual([{ one: 1 }]);
+    await close();
+  });
+
   /** Of a connection that has just been used. */
   const preparedTexts = async (db: Db) => {
     const rows = await query(db, sql<{ statement: string }>`select statement from pg_prepared_statements`);
