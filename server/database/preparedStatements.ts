@@ -48,8 +48,12 @@ export class StatementNames {
 /** Of all connections of this process. */
 export const statementNames = new StatementNames();
 
-/** A migration changed what a prepared `select *` answers; under a new name the statement works. */
+/**
+ * A migration changed what a prepared `select *` answers, or somebody deallocated the statement, as a pooler does; under a
+ * new name the statement works.
+ */
 export function isStalePlan(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
+  if (code === '26000') return true;
   return code === '0A000' && message === 'cached plan must not change result type';
 }
