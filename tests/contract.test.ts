@@ -339,6 +339,13 @@ describe('the RPC surface', () => {
     expect((await call(`${Array(50).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(200);
   });
 
+  it('400 for a batch whose body is a list', async () => {
+    const answer = await call('boards.list,boards.list?batch=1', [{ json: {} }, { json: {} }]);
+
+    expect(answer.status).toBe(400);
+    expect(answer.body[0].error.json.message).toBe('The body of a batch must be an object.');
+  });
+
   it('400 as JSON for a batch of queries and mutations, which is refused as a whole', async () => {
     const answer = await call('boards.list,cards.create?batch=1', {});
 
