@@ -88,7 +88,8 @@ function inputsOf(request: FastifyRequest): (index: number) => unknown {
 function readInputs(text: string, isBatch: boolean): Record<number, unknown> {
   const body = text === '' ? undefined : parseJson(text);
   if (!isBatch) return [body];
-  if (typeof body !== 'object' || body === null) throw badRequest('The body of a batch must be an object.');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badRequest('The body of a batch must be an object.');
   return body as Record<number, unknown>;
 }
 
