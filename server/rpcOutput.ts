@@ -2,8 +2,8 @@ import superjson from 'superjson';
 import { JsonText } from './jsonText.ts';
 
 /**
- * The text of a result as superjson would write it. Answers are plain JSON with dates, and are written here in a fraction of
- * the time; whatever else there is goes to superjson itself.
+ * The text of a result, as superjson reads it. Answers are plain JSON with dates, and are written here in a fraction of the
+ * time; whatever else there is goes to superjson itself.
  */
 export function writeSuperjson(result: unknown): string {
   if (!isRecord(result)) return JSON.stringify(superjson.serialize(result));

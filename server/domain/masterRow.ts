@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
-import { type Db, query } from '../database/query.ts';
+import { type Db, plannedEachTime, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
 import { assignments, type Column, type Selected, selectionOf } from './row.ts';
@@ -37,9 +37,9 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
 ): Promise<Selected<Table, Columns>> {
   const [row] = await query(
     db,
-    sql<Selected<Table, Columns>>`
+    plannedEachTime(sql<Selected<Table, Columns>>`
       update ${sql.table(table)} set ${assignments<Table>(changes)} where id = ${id} and is_master and deleted_at is null
-      returning ${selectionOf(columns)}`,
+      returning ${selectionOf(columns)}`),
   );
   if (!row) throw unknown(table);
   return row;

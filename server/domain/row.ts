@@ -1,6 +1,6 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
 import { NOW } from '../database/moment.ts';
-import { type Db, query } from '../database/query.ts';
+import { type Db, plannedEachTime, query } from '../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
 import type { ProjectContext } from '../trpc.ts';
@@ -70,9 +70,10 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
   changes: RowChanges<Table>,
   columns: Columns,
 ): Promise<Selected<Table, Columns>> {
+  // Prepared, each set of changed columns would take a place that other statements need.
   const [row] = await query(
     db,
-    sql<Selected<Table, Columns> & { project_id: number }>`
+    plannedEachTime(sql<Selected<Table, Columns> & { project_id: number }>`
       with found as (
         select t.id, t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)} for update of t
       ), changed as (
@@ -80,7 +81,7 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
         where id = (select id from found where project_id = ${caller.project.id})
         returning ${selectionOf(columns)}
       )
-      select * from found left join changed using (id, project_id)`,
+      select * from found left join changed using (id, project_id)`),
   );
   return mustBeFound(caller.project, table, row);
 }

@@ -10,8 +10,7 @@ const OPTIONS = { level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 };
 /** Compresses large answers for callers who accept it; another thread does the work, so that nobody waits for it. */
 export function compressLargeAnswers(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
-    const isText = typeof payload === 'string' || Buffer.isBuffer(payload);
-    if (!isText || payload.length < SMALLEST_COMPRESSED_BYTES) return done(null, payload);
+    if (typeof payload !== 'string' || payload.length < SMALLEST_COMPRESSED_BYTES) return done(null, payload);
     reply.header('Vary', [reply.getHeader('Vary'), 'Accept-Encoding'].filter(Boolean).join(', '));
     if (!acceptsGzip(request.headers['accept-encoding'])) return done(null, payload);
 
@@ -30,8 +29,9 @@ export function acceptsGzip(header: string | string[] | undefined): boolean {
       .toLowerCase()
       .split(',')
       .map((part) => {
-        const [coding, weight = 'q=1'] = part.split(';').map((word) => word.trim());
-        return [coding, Number(weight.slice('q='.length))];
+        const [coding, ...parameters] = part.split(';').map((word) => word.trim());
+        const weight = parameters.find((parameter) => parameter.startsWith('q='));
+        return [coding, weight === undefined ? 1 : Number(weight.slice('q='.length))];
       }),
   );
   return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
