@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { query } from '../server/database/query.ts';
+import { query, transact } from '../server/database/query.ts';
 import { interruptAllRuns } from '../server/domain/template.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService } from './harness/service.ts';
@@ -821,17 +821,26 @@ describe('many at once', () => {
         select count(c.id)::int as count from project_tools t left join cards c on c.project_id = t.project_id and c.master_card_id is not null
         where t.tool_key = ${tool} group by t.project_id`,
         );
-      const hasBegun = async () => (await copies()).some(({ count }) => count > 0);
+      const isWaiting = sql`datname = current_database() and wait_event_type = 'Lock'`;
+      const waiting = async () =>
+        (await query(await testDb(), sql`select from pg_stat_activity where ${isWaiting}`)).length;
 
-      const cut = asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: board });
-      await expect.poll(hasBegun, { timeout: 15_000, interval: 20 }).toBe(true);
-      await query(
-        db,
-        sql`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,
-      );
-      const { status } = await cut;
+      const { status } = await transact(db, async (db) => {
+        // Nobody else sees this copy yet: the sync waits for it when it has written all others of its last step.
+        const [copy] = await query(
+          db,
+          sql<{ id: number }>`
+            insert into cards (project_id, platform_id, title, master_card_id)
+            select p.id, p.platform_id, 'Copy', m.id from projects p, cards m where m.group_id = ${group}
+            order by p.id desc, m.id desc limit 1 returning id`,
+        );
+        const cut = asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: board });
+        await expect.poll(waiting, { timeout: 15_000, interval: 20 }).toBe(1);
+        await query(db, sql`select pg_terminate_backend(pid) from pg_stat_activity where ${isWaiting}`);
+        const answer = await cut;
+        await query(db, sql`delete from cards where id = ${copy!.id}`);
+        return answer;
+      });
       const left = (await copies()).map(({ count }) => count);
       const again = await asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: board });
 
