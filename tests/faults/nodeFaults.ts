@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { readRows, type StartedService, startService, statusOf } from '../harness/process.ts';
 import { findViolations } from './check.ts';
@@ -70,7 +71,13 @@ async function payTogether(nodes: StartedService[], owner: string): Promise<stri
     Promise.all(nodes.flatMap(({ url }) => ['month', 'year', 'month', 'year'].map((period) => call(url, period))));
   const opened = await everywhere(async (url, period) => {
     const agent = keepAlive();
-    const reply = await post(url + UPGRADE, agent, owner, { product: 'load', plan: 'pro', period });
+    const open = () => post(url + UPGRADE, agent, owner, { product: 'load', plan: 'pro', period });
+    let reply = await open();
+    // A busy node says when to come back.
+    for (let again = 0; again < 20 && reply.status === 429; again++) {
+      await pause(1000);
+      reply = await open();
+    }
     agent.destroy();
     const page = reply.status === 200 ? new URL(JSON.parse(reply.text).data.checkout_url).pathname : undefined;
     return { period, page, told: reply.status === undefined ? reply.code : `${reply.status} ${reply.text}` };
