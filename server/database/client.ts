@@ -44,30 +44,30 @@ export class DeckhandClient extends pg.Client {
     return super.query(...(parts as [string]));
   }
 
-  private answerInTime(text: string, values: unknown[] = []): Promise<unknown> {
+  private answerInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
     if (text.startsWith(PATIENT)) this.isPatient = true;
+    if (text === 'commit' || text === 'rollback') this.isPatient = false;
     this.unanswered++;
     this.expectAnswerWithin(text.startsWith(BRIEF) ? LONGEST_BRIEF_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS);
-    const name = this.isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
+    const name = isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
     const answer = name === undefined ? super.query(text, values) : super.query({ name, text, values });
     return answer.then(
       (result) => {
-        this.noteAnswer(text);
+        this.noteAnswer();
         return result;
       },
       (error) => {
-        this.noteAnswer(text);
+        this.noteAnswer();
         if (name === undefined || !isStalePlan(error)) throw error;
         statementNames.forget(name);
         // A transaction has failed with it, and is tried again by whoever runs it.
         if (this.getTransactionStatus() !== 'I') throw error;
-        return this.answerInTime(text, values);
+        return this.answerInTime(text, values, false);
       },
     );
   }
 
-  private noteAnswer(text: string): void {
-    if (text === 'commit' || text === 'rollback') this.isPatient = false;
+  private noteAnswer(): void {
     this.unanswered--;
     this.expectAnswerWithin(this.unanswered > 0 ? LONGEST_ANSWER_MILLISECONDS : Number.POSITIVE_INFINITY);
   }
