@@ -1,10 +1,10 @@
-import type { FastifyBaseLogger } from 'fastify';
+import type { Role } from '../shared/user.ts';
 import type { Db } from './database/query.ts';
-import type { Caller } from './domain/caller.ts';
 import type { AnswerRoom } from './limits/answerRoom.ts';
 import type { FairQueue } from './limits/fairQueue.ts';
+import type { Guessing } from './limits/guessing.ts';
+import type { Log } from './log.ts';
 import type { PaymentProvider } from './payments/provider.ts';
-import type { Guessing } from './security/guessing.ts';
 import type { SecretBox } from './security/secretBox.ts';
 import type { Tokens } from './security/tokens.ts';
 
@@ -13,7 +13,7 @@ export type Context = {
   db: Db;
   /** On the embedded database a long statement keeps everybody waiting. */
   isEmbedded: boolean;
-  log: FastifyBaseLogger;
+  log: Log;
   tokens: Tokens;
   guessing: Guessing;
   secretBox: SecretBox;
@@ -38,3 +38,23 @@ export type Context = {
 
 /** What is enough for those functions of the domain that the command line calls as well. */
 export type Provisioning = Pick<Context, 'db' | 'address'>;
+
+/** Who is calling. */
+export type Caller = {
+  id: number;
+  sessionId: string;
+  superadmin: boolean;
+  superadmin_billing: boolean;
+  /** The project to act in; undefined if the user belongs to no project, or not to the one that was asked for. */
+  project: ActingProject | undefined;
+};
+
+/** Without a role, the caller may only handle billing there. */
+export type ActingProject = { id: number; platform_id: number; role: Role | null };
+
+/** A caller who may act in a project. */
+export type ProjectCaller = Caller & { project: ActingProject };
+
+/** The context of a procedure that requires a sign-in, and of one that acts in a project. */
+export type SignedInContext = Context & { caller: Caller };
+export type ProjectContext = Context & { caller: ProjectCaller };

@@ -32,17 +32,17 @@ export type Failure = {
 };
 
 /** The only place that decides what an error is called. Whatever isn't known here is our fault, and its text stays inside. */
-export function describe(thrown: unknown): Failure {
+export function toFailure(thrown: unknown): Failure {
   const error = thrown instanceof TRPCError ? thrown : undefined;
 
-  if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return describeInvalidInput(error.cause);
-  if (error?.cause instanceof SyntaxError) return describe(badRequest('The body is not valid JSON.'));
+  if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
+  if (error?.cause instanceof SyntaxError) return toFailure(badRequest('The body is not valid JSON.'));
   // Of the protocol's own reading of an input; its text tells of our code.
-  if (error?.code === 'BAD_REQUEST' && error.cause) return describe(badRequest('The input could not be read.'));
-  if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return describe(badRequest(JSON_WANTED));
+  if (error?.code === 'BAD_REQUEST' && error.cause) return toFailure(badRequest('The input could not be read.'));
+  if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return toFailure(badRequest(JSON_WANTED));
   if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, message: NOTHING_SAVED };
   if (isOverload(error?.cause ?? thrown))
-    return describe(tooManyRequests('The service is busy. Try again shortly.', 1));
+    return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1));
   if (!error || error.code === 'INTERNAL_SERVER_ERROR') return FAULT;
 
   const details = (error.cause as { details?: Details } | undefined)?.details;
@@ -65,8 +65,8 @@ function refusal(code: TRPCError['code'], { message = code, ...details }: Detail
 
 const MOST_FIELDS = 50;
 
-function describeInvalidInput({ issues }: ZodError): Failure {
-  if (issues.some((issue) => issue.path.length === 0)) return describe(badRequest('The input must be an object.'));
+function toValidationFailure({ issues }: ZodError): Failure {
+  if (issues.some((issue) => issue.path.length === 0)) return toFailure(badRequest('The input must be an object.'));
 
   const byField = Map.groupBy(issues, (issue) => issue.path.join('.'));
   const errors = Object.fromEntries(

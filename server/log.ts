@@ -1,6 +1,9 @@
 import { writeSync } from 'node:fs';
-import { pino } from 'pino';
+import { type BaseLogger, pino } from 'pino';
 import type { Settings } from './env.ts';
+
+/** What code that writes log lines needs to know of the logger. */
+export type Log = Pick<BaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
 /** JSON lines for machines; for a person at a terminal, something that can be read. */
 export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>) {

@@ -1,16 +1,15 @@
-import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from './database/connect.ts';
 import type { Settings } from './env.ts';
 import { tooManyRequests } from './errors.ts';
 import { isLoopback } from './host.ts';
-import { openCounters } from './http/counters.ts';
-import type { MetricsAccess } from './http/metrics.ts';
-import { makeRateLimit, type RateLimit } from './http/rateLimit.ts';
+import { openCounters } from './limits/counters.ts';
 import { type FairQueue, makeFairQueue } from './limits/fairQueue.ts';
+import { type Guessing, makeGuessing } from './limits/guessing.ts';
+import { makeRateLimit, type RateLimit } from './limits/rateLimit.ts';
 import { makeUnsentAnswers, type UnsentAnswers } from './limits/unsentAnswers.ts';
+import type { Log } from './log.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import { testCheckout } from './payments/testCheckout.ts';
-import { type Guessing, makeGuessing } from './security/guessing.ts';
 import { makeSecretBox, type SecretBox } from './security/secretBox.ts';
 import { makeTokens, type Tokens } from './security/tokens.ts';
 
@@ -34,12 +33,15 @@ export type Services = {
   isStopping: () => boolean;
 };
 
+/** Who may read the metrics: whoever sends the token; without a token, anyone while the service only listens on loopback. */
+export type MetricsAccess = { token: string | undefined; isOpen: boolean };
+
 /** Makes them as the settings say; `close` leaves the database open. */
 export async function openServices(
   settings: Settings,
   database: Database,
   secret: string,
-  log: FastifyBaseLogger,
+  log: Log,
   /** Second factors may still be encrypted with it. */
   keptSecret?: string,
 ): Promise<Services & { beginToStop: () => void; close: () => void }> {

@@ -1,9 +1,9 @@
 import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import type { Role } from '../shared/user.ts';
-import type { Context } from './context.ts';
-import { type Access, admit, type Caller, type ProjectCaller } from './domain/caller.ts';
-import { describe, type FieldErrors, tooManyRequests } from './errors.ts';
+import { ACCESS, type Access, mustHaveAccess } from './access.ts';
+import type { Caller, Context, ProjectCaller } from './context.ts';
+import { type FieldErrors, toFailure } from './errors.ts';
+import { overLimit } from './limits/rateLimit.ts';
 import type { RestMeta } from './restOperation.ts';
 import { mustBeReadable, transformer } from './rpcInput.ts';
 
@@ -20,7 +20,7 @@ const t = initTRPC
     transformer,
     isDev: false,
     errorFormatter: ({ shape, error }) => {
-      const { code, status, message, errors, retryAfterSeconds } = describe(error);
+      const { code, status, message, errors, retryAfterSeconds } = toFailure(error);
       return {
         message,
         code: TRPC_ERROR_CODES_BY_KEY[code] as TRPC_ERROR_CODE_NUMBER,
@@ -35,43 +35,34 @@ const t = initTRPC
     },
   });
 
-export const { router, mergeRouters } = t;
+export const { router } = t;
 
-/** The ladder: each step says who may call, and what is then known about the caller. */
-export const anyoneProcedure = admitting<Caller | undefined>('anyone');
-export const signedInProcedure = admitting<Caller>('signedIn');
-export const viewerProcedure = inProject('viewer');
-export const memberProcedure = inProject('member');
-export const ownerOrSuperadminProcedure = admitting<Caller>('ownerOrSuperadmin');
-export const billingProcedure = admitting<ProjectCaller>('billing');
-export const superadminProcedure = admitting<Caller>('superadmin');
+/** The ladder: each step names who may call (`access.ts`), and types what is then known about the caller. */
+export const anyoneProcedure = procedureFor<Caller | undefined>('anyone');
+export const signedInProcedure = procedureFor<Caller>('signedIn');
+export const viewerProcedure = procedureFor<ProjectCaller>('viewer');
+export const memberProcedure = procedureFor<ProjectCaller>('member');
+export const ownerOrSuperadminProcedure = procedureFor<Caller>('ownerOrSuperadmin');
+export const billingProcedure = procedureFor<ProjectCaller>('billing');
+export const superadminProcedure = procedureFor<Caller>('superadmin');
 
-function admitting<Admitted extends Caller | undefined>(access: Access) {
+function procedureFor<Admitted extends Caller | undefined>(access: Access) {
   return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next }) => {
-    // Of a batch, the calls beyond the limit are refused one by one.
-    if (batchIndex >= ctx.callsAllowed)
-      throw tooManyRequests('Too many requests. Try again later.', ctx.retryAfterSeconds);
-    admit(ctx.caller, access);
+    // In a batch, only the calls beyond the rate limit are refused.
+    if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
+    mustHaveAccess(ctx.caller, access);
     mustBeReadable(await getRawInput());
     const proceed = async () => {
       ctx.answerRoom?.mustBeLeft();
-      const result = await next(SAME as { ctx: { caller: Admitted } });
+      const result = await next(SAME_CONTEXT as { ctx: { caller: Admitted } });
       if (result.ok) ctx.answerRoom?.take(result.data);
       return result;
     };
-    // Signing in has a queue of its own, for passwords.
-    if (!ctx.caller || access === 'anyone') return proceed();
+    // Sign-in waits in the queue for passwords instead.
+    if (!ctx.caller || !ACCESS[access].needsSignIn) return proceed();
     return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000 });
   });
 }
 
-/** The context goes on as it is, with more known of its caller; tRPC copies one that is given. */
-const SAME: unknown = undefined;
-
-function inProject(role: Role) {
-  return admitting<ProjectCaller>(role);
-}
-
-/** What domain functions are given by the steps of the ladder. */
-export type SignedInContext = Context & { caller: Caller };
-export type ProjectContext = Context & { caller: ProjectCaller };
+/** Only the type of the context changes: tRPC would copy a context that is passed on. */
+const SAME_CONTEXT: unknown = undefined;

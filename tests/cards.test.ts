@@ -378,7 +378,7 @@ describe('POST …/cards/create', () => {
 
     expect(answer).toMatchObject({
       status: 403,
-      body: { error: true, message: 'This takes the role member; yours in this project is viewer.' },
+      body: { error: true, message: 'This requires the role member; yours in this project is viewer.' },
     });
     expect(answer.body).not.toHaveProperty('data');
   });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Access } from '../server/domain/caller.ts';
-import { type Procedure, procedures, restProcedures } from '../server/http/procedures.ts';
+import type { Access } from '../server/access.ts';
+import { type Procedure, procedures, restProcedures } from '../server/procedures.ts';
 import { SENT_AS_TEXT } from '../shared/fields.ts';
 import { changed, inputSchemaOf, validValue, wrongChange } from './harness/arbitrary.ts';
 import type { TestCaller } from './harness/caller.ts';

@@ -181,7 +181,7 @@ describe('the tables', () => {
       sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`;
     const remove = (group: number) => sql`delete from groups where id = ${group}`;
     /** What becomes of a statement that another transaction, which then commits, keeps waiting. */
-    const behind = async (earlier: RawBuilder<unknown>, later: RawBuilder<unknown>) =>
+    const after = async (earlier: RawBuilder<unknown>, later: RawBuilder<unknown>) =>
       transact(await testDb(), async (db) => {
         await query(db, earlier);
         const answer = refused(later);
@@ -189,8 +189,8 @@ describe('the tables', () => {
         return { answer };
       });
 
-    expect(await (await behind(insert(first), remove(first))).answer).toBe(FOREIGN_KEY);
-    expect(await (await behind(remove(second), insert(second))).answer).toBe(FOREIGN_KEY);
+    expect(await (await after(insert(first), remove(first))).answer).toBe(FOREIGN_KEY);
+    expect(await (await after(remove(second), insert(second))).answer).toBe(FOREIGN_KEY);
   });
 
   it('refuse a second copy of a master card in one project, deleted or not', async () => {

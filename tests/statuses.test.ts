@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Procedure, restProcedures } from '../server/http/procedures.ts';
+import { type Procedure, restProcedures } from '../server/procedures.ts';
 import type { RestOperation } from '../server/restOperation.ts';
 import type { Answer } from './harness/caller.ts';
 import { document } from './harness/document.ts';

@@ -167,7 +167,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(answer.status).toBe(403);
     expect(answer.body).toEqual({
       error: true,
-      message: 'This takes the role owner; yours in this project is member.',
+      message: 'This requires the role owner; yours in this project is member.',
       data: [],
     });
   });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { procedures } from '../server/http/procedures.ts';
+import { procedures } from '../server/procedures.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { databaseUrl, testService } from './harness/service.ts';
 import {

@@ -68,7 +68,7 @@ describe('POST …/themes/versions/deprecate', () => {
 
     expect((await asMember.post(DEPRECATE, { version_id })).body).toEqual({
       error: true,
-      message: 'This takes the role owner; yours in this project is member.',
+      message: 'This requires the role owner; yours in this project is member.',
     });
     expect((await asOutsider.post(DEPRECATE, { version_id })).body).toEqual({
       error: true,

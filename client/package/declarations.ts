@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { type Procedure, procedures } from '../../server/http/procedures.ts';
+import { ACCESS } from '../../server/access.ts';
+import { type Procedure, procedures } from '../../server/procedures.ts';
 
 /**
  * What `client/procedures.ts` says of the router, printed out with the descriptions of the fields, so that whoever
@@ -78,19 +79,8 @@ function printRouter(members: Procedure[], depth = 0): string {
 
 function describe({ summary, command, access }: Procedure): string {
   const does = (summary ?? command)?.replace(/\.?$/, '. ') ?? '';
-  return does + CALLERS[access];
+  return does + ACCESS[access].callers;
 }
-
-const CALLERS: Record<Procedure['access'], string> = {
-  anyone: 'For anyone.',
-  signedIn: 'For whoever is signed in.',
-  viewer: 'Takes the role viewer.',
-  member: 'Takes the role member.',
-  owner: 'Takes the role owner.',
-  ownerOrSuperadmin: 'Takes the role owner; for superadmins too.',
-  billing: 'Takes the role owner; for those who handle billing too.',
-  superadmin: 'For superadmins.',
-};
 
 /** `CardsCreateInput` */
 function typeName(name: string, part: string): string {

@@ -1,5 +1,5 @@
 import { readSettings } from '../env.ts';
-import { describe } from '../errors.ts';
+import { toFailure } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
 import { COMMANDS, type Command } from './commands.ts';
 import { commandHelp, overallHelp } from './help.ts';
@@ -65,7 +65,7 @@ function failureOf(error: unknown): CommandFailure {
   if (isStartFailure(error)) return { exitCode: 1, message: error.message };
   if (isUnknownOption(error)) return { exitCode: 2, message: error.message };
 
-  const { status, message, errors } = describe(error);
+  const { status, message, errors } = toFailure(error);
   if (errors) return { exitCode: 2, status, message: Object.values(errors).flat().join('\n'), errors };
   return { exitCode: 1, status, message: status === 500 ? faultOf(error) : message };
 }

@@ -1,5 +1,5 @@
-import { collectionOf } from '../http/collection.ts';
-import { openApiDocument } from '../http/openapi.ts';
+import { collectionOf } from '../openapi/collection.ts';
+import { openApiDocument } from '../openapi/document.ts';
 import { writeJson } from './file.ts';
 
 await writeJson('dist/deckhand.postman_collection.json', collectionOf(openApiDocument()));

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Context } from '../context.ts';
 import type { Database } from '../database/connect.ts';
 import type { Settings } from '../env.ts';
-import { type Procedure, procedures } from '../http/procedures.ts';
+import { type Procedure, procedures } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 
 export type Command = {

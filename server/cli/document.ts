@@ -1,4 +1,4 @@
-import { openApiDocument } from '../http/openapi.ts';
+import { openApiDocument } from '../openapi/document.ts';
 import { writeJson } from './file.ts';
 
 await writeJson('dist/openapi.json', openApiDocument());

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { invalid } from '../errors.ts';
-import type { Schema } from '../http/example.ts';
+import type { Schema } from '../openapi/example.ts';
 import { kebab } from './commands.ts';
 import { askSecret } from './prompt.ts';
 

@@ -4,13 +4,12 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import { lockDataDirectory } from './dataDirectory.ts';
 import { refuseStartOnFullDisk } from './fullDisk.ts';
 import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
-import { brief, type Db, query } from './query.ts';
+import { type Db, ping } from './query.ts';
 import { startUpkeep } from './upkeep.ts';
 
 export type Database = {
@@ -48,7 +47,7 @@ async function expectAnswer({ db }: Database): Promise<void> {
   const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
   for (;;) {
     try {
-      await query(db, brief(sql`select 1`));
+      await ping(db);
       return;
     } catch (error) {
       if (!isSilence(error as Error) || performance.now() > latest) throw error;
@@ -73,7 +72,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     await setUnfinishedAside(directory);
     refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
     const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
-    await query(database.db, sql`select 1`);
+    await ping(database.db);
     await writeFile(join(directory, FINISHED), '');
     const stopUpkeep = startUpkeep(database.db);
     return {

@@ -3,7 +3,7 @@ import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
-import { brief, type Db, PATIENT, query } from './query.ts';
+import { type Db, PATIENT, ping, query } from './query.ts';
 
 /** As the migrator wants it. */
 type Transaction = Db & { savepoint: unknown };
@@ -58,7 +58,7 @@ async function underLock<Result>(
 ): Promise<Result> {
   const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
   for (let attempt = 1; performance.now() < latest; attempt++) {
-    await query(db, brief(sql`select 1`)).catch((error: Error) => {
+    await ping(db).catch((error: Error) => {
       throw startFailure(`DATABASE_URL: ${error.message}.`, error);
     });
     const done = await orm.em.fork().transactional(async (em) => {

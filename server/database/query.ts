@@ -25,6 +25,9 @@ export const PATIENT = '/* patient */';
 /** A statement whose answer takes milliseconds, or does not come at all: the first one of every request. */
 export const brief = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> => sql`${sql.raw(BRIEF)} ${statement}`;
 
+/** Throws unless the database answers. */
+export const ping = (db: Db) => query(db, brief(sql`select 1`));
+
 /** A statement that PostgreSQL plans for its values, each time: one plan for all would be a bad one for many. */
 export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
   sql`${sql.raw(PLANNED_EACH_TIME)} ${statement}`;
@@ -43,8 +46,11 @@ export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>
 const isRetried = (error: unknown) =>
   ['40P01', '40001'].includes((error as { code?: string }).code ?? '') || isStalePlan(error);
 
-/** Says what a constraint of the database stands for: `orRefuse(work, { users_email_unique: () => invalid(…) })`. */
-export async function orRefuse<Result>(work: Promise<Result>, refusals: Record<string, () => Error>): Promise<Result> {
+/** Turns the violation of a constraint into a refusal: `mapConstraintErrors(work, { users_email_unique: () => invalid(…) })`. */
+export async function mapConstraintErrors<Result>(
+  work: Promise<Result>,
+  refusals: Record<string, () => Error>,
+): Promise<Result> {
   try {
     return await work;
   } catch (error) {
@@ -54,6 +60,6 @@ export async function orRefuse<Result>(work: Promise<Result>, refusals: Record<s
 
 const LARGEST_INTEGER = 2_147_483_647;
 
-/** The place behind the last one; where that has the largest number, the same again, and the ids decide. */
-export const behind = (last: RawBuilder<unknown>) =>
+/** The next position after the last one, capped at the int4 maximum; ties break by id. */
+export const nextPosition = (last: RawBuilder<unknown>) =>
   sql<number>`least(coalesce((${last}), 0), ${sql.lit(LARGEST_INTEGER - 1)}) + 1`;

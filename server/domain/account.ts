@@ -5,6 +5,7 @@ import type {
   SecondFactorProof,
   SecondFactorStart,
 } from '../../shared/account.ts';
+import type { SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, transact } from '../database/query.ts';
 import { badRequest, invalid, unauthorized } from '../errors.ts';
@@ -16,7 +17,6 @@ import {
   makeSecret,
   stepOfCode,
 } from '../security/secondFactor.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { claimTry, isRightCode, NO_FAILURES, openSecret } from './code.ts';
 import { isRightPassword, openSession } from './signIn.ts';

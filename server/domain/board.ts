@@ -8,11 +8,11 @@ import {
   ListedBoard,
 } from '../../shared/board.ts';
 import { MOST_PLACED } from '../../shared/fields.ts';
+import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { behind, type Db, query, transact } from '../database/query.ts';
+import { type Db, nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import type { ProjectContext } from '../trpc.ts';
 import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
 import { placeRows } from './place.ts';
 import { changeRow, DELETED, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
@@ -60,7 +60,7 @@ export async function createBoard({ db, caller: { id, project } }: ProjectContex
     sql<BoardRow>`
       insert into boards (project_id, platform_id, title, description, tool_key, created_by, position)
       select ${project.id}, ${project.platform_id}, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${id},
-        coalesce(${input.position ?? null}::int, ${behind(sql`last`)})
+        coalesce(${input.position ?? null}::int, ${nextPosition(sql`last`)})
       from (select count(*) as count, max(position) as last from boards where project_id = ${project.id} and deleted_at is null) as others
       where count < ${MOST_PLACED}
       returning ${selectionOf(BOARD_COLUMNS)}`,

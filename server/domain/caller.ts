@@ -1,28 +1,9 @@
 import { sql } from 'kysely';
-import { ROLES, type Role } from '../../shared/user.ts';
+import type { Caller } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { brief, type Db } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
-import { forbidden, unauthorized } from '../errors.ts';
 import type { Claims } from '../security/tokens.ts';
-
-/** What a procedure asks of its caller, from least to most. */
-export type Access = 'anyone' | 'signedIn' | Role | 'ownerOrSuperadmin' | 'billing' | 'superadmin';
-
-export type Caller = {
-  id: number;
-  sessionId: string;
-  superadmin: boolean;
-  superadmin_billing: boolean;
-  /** The project to act in; none if the user belongs to none, or not to the one that was asked for. */
-  project: ActingProject | undefined;
-};
-
-/** Without a role, only billing may be handled there. */
-export type ActingProject = { id: number; platform_id: number; role: Role | null };
-
-/** A caller who was admitted to act in a project. */
-export type ProjectCaller = Caller & { project: ActingProject };
 
 /**
  * Who holds a token, and in which project they act: the chosen one, or their default. One round trip, by keys. A session
@@ -63,26 +44,3 @@ const selectCaller = prepared<Claims & { chosenProjectId: number | null }, Found
     where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
       and s.revoked_at is null and s.expires_at > now()`),
 );
-
-/** Lets the caller pass, or says why not. */
-export function admit(caller: Caller | undefined, access: Access): void {
-  const refusal = refusalTo(caller, access);
-  if (refusal) throw refusal;
-}
-
-/** Why a caller may not call what asks for this access. */
-export function refusalTo(caller: Caller | undefined, access: Access): Error | undefined {
-  if (access === 'anyone') return undefined;
-  if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".');
-  if (access === 'signedIn') return undefined;
-  if (access === 'superadmin') return caller.superadmin ? undefined : forbidden('Only a superadmin may do this.');
-
-  if (access === 'ownerOrSuperadmin' && caller.superadmin) return undefined;
-  if (access === 'billing' && caller.superadmin_billing && caller.project) return undefined;
-
-  const needed = access === 'ownerOrSuperadmin' || access === 'billing' ? 'owner' : access;
-  const role = caller.project?.role;
-  if (!role) return forbidden('You belong to no such project. Choose one of yours with the X-Project-Id header.');
-  if (ROLES.indexOf(role) >= ROLES.indexOf(needed)) return undefined;
-  return forbidden(`This takes the role ${needed}; yours in this project is ${role}.`);
-}

@@ -7,11 +7,10 @@ import {
   type CardSnooze,
   type CardUpdate,
 } from '../../shared/card.ts';
+import type { ActingProject, ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { behind, type Db, query, transact } from '../database/query.ts';
+import { type Db, nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
-import type { ProjectContext } from '../trpc.ts';
-import type { ActingProject } from './caller.ts';
 import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
 import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
@@ -65,11 +64,11 @@ const insertCard = prepared<
         due_date, created_by, position, sort_order)
       select ${value('project_id')}, ${value('platform_id')}, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
         sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, ${value('user_id')},
-        ${behind(sql`coalesce(
+        ${nextPosition(sql`coalesce(
           (select max(position) from cards where group_id = sent.group_id and deleted_at is null),
           (select max(position) from cards where project_id = ${value('project_id')} and group_id is null
             and sent.group_id is null and deleted_at is null))`)},
-        ${behind(sql`select max(sort_order) from cards where project_id = ${value('project_id')} and deleted_at is null`)}
+        ${nextPosition(sql`select max(sort_order) from cards where project_id = ${value('project_id')} and deleted_at is null`)}
       from sent
       where (sent.group_id is null or exists (select from group_found where project_id = ${value('project_id')}))
         and (sent.tag_id is null or exists (select from tag_found where project_id = ${value('project_id')}))

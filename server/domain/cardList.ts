@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { Card, type CardList } from '../../shared/card.ts';
+import type { ProjectContext } from '../context.ts';
 import { plannedEachTime, query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
-import type { ProjectContext } from '../trpc.ts';
 import { bytesOf, cutToAnswer } from './answerSize.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { readCursor, toCursor, toPage } from './page.ts';

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import { Group, type GroupCreate, type GroupReorder, type GroupUpdate } from '../../shared/group.ts';
-import { behind, type Db, query, transact } from '../database/query.ts';
+import type { ProjectContext } from '../context.ts';
+import { type Db, nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import type { ProjectContext } from '../trpc.ts';
 import { placeRows } from './place.ts';
 import {
   changeRow,
@@ -34,7 +34,7 @@ export async function createGroup({ db, caller }: ProjectContext, { board_id, ..
         insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
         select ${project.id}, ${project.platform_id}, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
           ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
-          coalesce(${input.position ?? null}::int, ${behind(sql`others.last`)})
+          coalesce(${input.position ?? null}::int, ${nextPosition(sql`others.last`)})
         from board cross join lateral (
           select count(*) as count, max(position) as last from groups where board_id = board.board_id and deleted_at is null
         ) as others

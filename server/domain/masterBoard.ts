@@ -7,10 +7,10 @@ import type {
   MasterBoardUpdate,
   SyncPreview,
 } from '../../shared/master.ts';
-import { behind, type Db, query, transact } from '../database/query.ts';
+import type { SignedInContext } from '../context.ts';
+import { type Db, nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { mustFitAnswer } from './answerSize.ts';
 import { BOARD_COLUMNS, type BoardRow, deleteGroups, listedBoards } from './board.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
@@ -32,7 +32,7 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
     sql<BoardRow>`
       insert into boards (is_master, title, description, tool_key, created_by, position)
       select true, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${caller.id},
-        coalesce(${input.position ?? null}::int, ${behind(sql`last`)})
+        coalesce(${input.position ?? null}::int, ${nextPosition(sql`last`)})
       from (select count(*) as count, max(position) as last from boards where is_master and deleted_at is null) as others
       where count < ${MOST_PLACED}
       returning ${selectionOf(BOARD_COLUMNS)}`,

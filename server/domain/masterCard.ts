@@ -7,10 +7,10 @@ import type {
   MasterCardUpdate,
   PushPreview,
 } from '../../shared/master.ts';
-import { behind, type Db, query, transact } from '../database/query.ts';
+import type { SignedInContext } from '../context.ts';
+import { type Db, nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
@@ -34,7 +34,7 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
         select true, ${input.group_id}, ${input.title}, ${description ?? null}, coalesce(${input.unique_identifier ?? null}, gen_random_uuid()::text),
           ${input.evaluation_check ?? null}, ${input.tour_key ?? null}, ${input.short_description ?? null}, ${input.status ?? 'open'},
           ${input.is_active ?? true}, ${input.priority ?? 'normal'}, ${context.caller.id}, last.position, last.position
-        from (select ${behind(sql`select max(position) from cards where group_id = ${input.group_id} and deleted_at is null`)} as position) as last
+        from (select ${nextPosition(sql`select max(position) from cards where group_id = ${input.group_id} and deleted_at is null`)} as position) as last
         returning ${selectionOf(CARD_COLUMNS)}`,
     );
     const applied = push_to_projects

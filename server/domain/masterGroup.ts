@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
-import { behind, query, transact } from '../database/query.ts';
+import type { SignedInContext } from '../context.ts';
+import { nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { deleteCards, GROUP_COLUMNS, type GroupRow } from './group.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
 import { selectionOf, unlessNull } from './row.ts';
@@ -23,7 +23,7 @@ export async function createMasterGroup(
       db,
       sql<GroupRow>`
         insert into groups (is_master, board_id, title, description, created_by, position)
-        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${behind(sql`last`)}
+        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${nextPosition(sql`last`)}
         from (select count(*) as count, max(position) as last from groups where board_id = ${board_id} and deleted_at is null) as others
         where count < ${MOST_PLACED}
         returning ${selectionOf(GROUP_COLUMNS)}`,

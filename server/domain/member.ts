@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { MemberChoice, MemberList, MemberSet } from '../../shared/member.ts';
 import type { Provisioning } from '../context.ts';
-import { orRefuse, query } from '../database/query.ts';
+import { mapConstraintErrors, query } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 
@@ -22,7 +22,7 @@ export async function setMember({ db }: Provisioning, { project_id, user_id, rol
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .select(MEMBER_COLUMNS)
     .executeTakeFirstOrThrow();
-  const member = await orRefuse(set, {
+  const member = await mapConstraintErrors(set, {
     members_project_id_foreign: () => invalid({ project_id: 'names no project' }),
     members_user_id_foreign: () => invalid({ user_id: 'names no user' }),
   });

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
+import type { ProjectContext } from '../context.ts';
 import { query, transact } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import type { ProjectContext } from '../trpc.ts';
 import { isLive, lockProject, mustBeFound } from './row.ts';
 
 /** Boards have their order within a project, groups within a board. */

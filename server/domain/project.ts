@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
-import type { Provisioning } from '../context.ts';
+import type { Provisioning, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { type Db, orRefuse, query, transact } from '../database/query.ts';
+import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { DEFAULT_PROJECT } from './caller.ts';
 import { readCursor, toPage } from './page.ts';
 
@@ -32,7 +31,7 @@ export async function listOwnProjects({ db, caller }: SignedInContext, { cursor,
 export async function createProject({ db }: Provisioning, { platform_id, name, tools }: ProjectCreate) {
   return transact(db, async (db) => {
     const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
-    const { id } = await orRefuse(inserted, {
+    const { id } = await mapConstraintErrors(inserted, {
       projects_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
     });
     await setTools(db, id, tools);

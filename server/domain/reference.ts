@@ -1,5 +1,5 @@
+import type { ActingProject } from '../context.ts';
 import { forbidden, invalid } from '../errors.ts';
-import type { ActingProject } from './caller.ts';
 
 /** An id in a request, and the project that what it names is of: null if it names nothing. */
 export type Reference = { field: string; id: number | null | undefined; project_id: number | null };

@@ -1,10 +1,9 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
+import type { ActingProject, ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, plannedEachTime, query } from '../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
-import type { ProjectContext } from '../trpc.ts';
-import type { ActingProject } from './caller.ts';
 
 /** Tables whose rows belong to a project, and what one of those rows is called. */
 const NOUNS = { boards: 'board', groups: 'group', cards: 'card', comments: 'comment', tags: 'tag' };

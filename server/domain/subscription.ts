@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import type { CheckoutResult, SubscriptionList, TrialSet, TrialUpgrade } from '../../shared/subscription.ts';
-import type { Provisioning } from '../context.ts';
+import type { ProjectContext, Provisioning } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { type Db, orRefuse, transact } from '../database/query.ts';
+import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
-import type { ProjectContext } from '../trpc.ts';
 import { addCheckout, findOpenCheckout, openAtProvider, payWithoutProvider, refusalOf } from './checkout.ts';
 import { readCursor, toPage } from './page.ts';
 import { choosePlan } from './plan.ts';
@@ -55,7 +54,7 @@ export async function setTrial({ db }: Provisioning, { platform_id, product, day
     )
     .returning('id')
     .executeTakeFirst();
-  const trial = await orRefuse(set, {
+  const trial = await mapConstraintErrors(set, {
     subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
   if (!trial) throw badRequest('This subscription is paid already, or a payment for it is due.');

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import { Tag, type TagCreate, type TagUpdate } from '../../shared/tag.ts';
+import type { ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { behind, transact } from '../database/query.ts';
+import { nextPosition, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
-import type { ProjectContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
 import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
 
@@ -19,7 +19,7 @@ export async function createTag(
   const last = sql`select max(position) from tags where project_id = ${project.id} and deleted_at is null`;
   const tag = await db
     .insertInto('tags')
-    .values({ project_id: project.id, name, color, icon, created_by: id, position: position ?? behind(last) })
+    .values({ project_id: project.id, name, color, icon, created_by: id, position: position ?? nextPosition(last) })
     .returning(TAG_COLUMNS)
     .executeTakeFirstOrThrow();
   return { tag };

@@ -3,9 +3,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import type { ProjectOutcome, TemplateRun, TemplateRunList, TemplateRunReport } from '../../shared/master.ts';
 import type { Page } from '../../shared/paging.ts';
+import type { SignedInContext } from '../context.ts';
 import { type Db, query, transact } from '../database/query.ts';
 import { notFound, tooManyRequests } from '../errors.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
 import { copyStatement, previewStatement, type Template } from './templateStatement.ts';
 

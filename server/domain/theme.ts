@@ -1,11 +1,10 @@
 import type { Page } from '../../shared/paging.ts';
 import type { ThemeCreate, VersionChoice, VersionDeprecate, VersionList, VersionSubmit } from '../../shared/theme.ts';
-import type { Provisioning } from '../context.ts';
+import type { Provisioning, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { type Db, orRefuse, transact } from '../database/query.ts';
+import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
-import type { SignedInContext } from '../trpc.ts';
 import { readCursor, toPage } from './page.ts';
 
 const THEME_COLUMNS = [
@@ -37,7 +36,7 @@ export async function createTheme({ db }: Provisioning, { platform_id, name }: T
     .values({ platform_id, name })
     .returning(THEME_COLUMNS)
     .executeTakeFirstOrThrow();
-  const theme = await orRefuse(inserted, {
+  const theme = await mapConstraintErrors(inserted, {
     themes_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
   });
   return { theme };

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
 import type { Provisioning } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { type Db, orRefuse, transact } from '../database/query.ts';
+import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { invalid, notFound } from '../errors.ts';
 import { refusePassword } from '../security/commonPasswords.ts';
@@ -42,7 +42,7 @@ export async function createUser({ db, address }: Provisioning, { password, ...f
     .values({ name, email, password_hash, language, default_project_id, ...rightsOf(fields) })
     .returning(USER_COLUMNS)
     .executeTakeFirstOrThrow();
-  return { user: await orRefuse(inserted, REFUSALS) };
+  return { user: await mapConstraintErrors(inserted, REFUSALS) };
 }
 
 /** Changes what was sent of a user. Whoever gets another password, or is deactivated, is signed out everywhere. */
@@ -68,7 +68,7 @@ export async function updateUser({ db, address }: Provisioning, { id, password, 
       .where('id', '=', id)
       .returning(USER_COLUMNS)
       .executeTakeFirst();
-    const user = await orRefuse(updated, REFUSALS);
+    const user = await mapConstraintErrors(updated, REFUSALS);
     if (!user) throw unknownUser();
     if (password != null) mustBeGoodPassword('password', password, user);
     if (password_hash !== undefined || is_active === false) await endSessions(db, id);

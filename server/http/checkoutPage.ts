@@ -2,17 +2,16 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type CheckoutView, viewCheckout } from '../domain/checkout.ts';
 import { isReference } from '../domain/checkoutRow.ts';
 import { settleCheckout } from '../domain/settlement.ts';
-import { describe } from '../errors.ts';
+import { toFailure } from '../errors.ts';
 import type { Services } from '../services.ts';
-import { sendRetryAfter } from './identify.ts';
+import { limitAddresses, sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
-import { limitAddresses } from './rateLimit.ts';
 
 /** The page of a checkout: it shows what is paid for, and is where people come back to. On the test checkout it also takes the "payment". */
 export async function checkoutPage(scope: FastifyInstance, { database, payments, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
   scope.setErrorHandler((error, request, reply) => {
-    const { status, message, retryAfterSeconds } = describe(error);
+    const { status, message, retryAfterSeconds } = toFailure(error);
     logFailure(request.log, error, { status });
     sendRetryAfter(reply, retryAfterSeconds);
     return reply

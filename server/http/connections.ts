@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { networkOf } from '../security/address.ts';
+import { networkOf } from '../address.ts';
 
 /** Beyond them, new connections are closed at once. */
 const MOST_CONNECTIONS = 5000;

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { sql } from 'kysely';
 import type { Database } from '../database/connect.ts';
-import { brief, query } from '../database/query.ts';
+import { ping } from '../database/query.ts';
 
 /** For balancers and supervisors: `live` while the process answers, `ready` while it can serve requests. */
 export async function health(
@@ -13,7 +12,7 @@ export async function health(
   /** However many ask at once, the database is asked once. */
   let asking: Promise<unknown> | undefined;
   const askDatabase = () => {
-    asking ??= query(database.db, brief(sql`select 1`)).finally(() => {
+    asking ??= ping(database.db).finally(() => {
       asking = undefined;
     });
     return asking;

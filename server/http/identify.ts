@@ -1,10 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
-import { type Caller, findCaller } from '../domain/caller.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Caller, Context } from '../context.ts';
+import { findCaller } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
+import { type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
 import type { Tokens } from '../security/tokens.ts';
 import type { Services } from '../services.ts';
-import { addressKey, addressOf, type Counted, sendLimitHeaders, TOO_MANY, userKey } from './rateLimit.ts';
+import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -50,9 +51,7 @@ export function identifyCallers(
       request.counted = counted;
       sendLimitHeaders(reply, counted);
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
-      if (counted.callsAllowed === 0) {
-        throw tooManyRequests(TOO_MANY, counted.retryAfterSeconds);
-      }
+      if (counted.callsAllowed === 0) throw overLimit(counted);
       if (unsentAnswers.isTooMuch(callerKey(request))) {
         throw tooManyRequests('Too many answers wait to be read. Read them first.', 1);
       }
@@ -108,8 +107,3 @@ function chosenProject(request: FastifyRequest): number | undefined {
 }
 const NO_PROJECT = 0;
 const LARGEST_ID = 2_147_483_647;
-
-/** For surfaces: sends what an error asks for beyond its body. */
-export function sendRetryAfter(reply: FastifyReply, retryAfterSeconds: number | undefined): void {
-  if (retryAfterSeconds !== undefined) reply.header('Retry-After', retryAfterSeconds);
-}

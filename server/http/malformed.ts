@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { canonicalAddress } from '../address.ts';
 import { badRequest } from '../errors.ts';
-import { canonicalAddress } from '../security/address.ts';
-import { type Counted, networkKey, type RateLimit, TOO_MANY } from './rateLimit.ts';
+import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/rateLimit.ts';
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
 
@@ -15,7 +15,7 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
     const requestId = randomUUID();
     const counted = await rateLimit.count(networkKey(address), 1);
     const isOverLimit = counted.callsAllowed === 0;
-    const body = isOverLimit ? { error: true, message: TOO_MANY } : { error: true, message, data: [] };
+    const body = isOverLimit ? { error: true, message: OVER_LIMIT } : { error: true, message, data: [] };
     logger.info({ reqId: requestId, status: isOverLimit ? 429 : 400, address, reason }, 'refused a malformed request');
     if (socket.writable) socket.end(answer(isOverLimit, body, counted, requestId));
   };

@@ -2,10 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { forbidden, unauthorized } from '../errors.ts';
-import { operationOf } from './procedures.ts';
-
-/** Who may read the metrics: whoever has the token; without one, anybody while the service is only tried out. */
-export type MetricsAccess = { token: string | undefined; isOpen: boolean };
+import type { MetricsAccess } from '../services.ts';
+import { operationOf } from './operation.ts';
 
 /** For Prometheus: the process, and how long each operation takes with which outcome. */
 export async function metrics(scope: FastifyInstance, { token, isOpen }: MetricsAccess): Promise<void> {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import type { Services } from '../services.ts';
-import { limitAddresses } from './rateLimit.ts';
+import { limitAddresses } from './limitRequests.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
@@ -38,7 +38,7 @@ export async function pages(scope: FastifyInstance, { publicUrl, rateLimit }: Se
 }
 
 async function writeDocument(publicUrl: string | undefined): Promise<{ text: Buffer; etag: string }> {
-  const { openApiDocument } = await import('./openapi.ts');
+  const { openApiDocument } = await import('../openapi/document.ts');
   const text = Buffer.from(JSON.stringify(openApiDocument(publicUrl)));
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` };
 }

@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { refusalTo } from '../domain/caller.ts';
-import { badRequest, describe, type Failure, JSON_WANTED } from '../errors.ts';
+import { refusalTo } from '../access.ts';
+import { badRequest, type Failure, JSON_WANTED, toFailure } from '../errors.ts';
+import { restProcedures } from '../procedures.ts';
 import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } from '../restOperation.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
-import { contextOf, identifyCallers, sendRetryAfter } from './identify.ts';
+import { contextOf, identifyCallers } from './identify.ts';
+import { sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
-import { restProcedures } from './procedures.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
@@ -16,7 +17,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
   identifyCallers(scope, services, () => 1);
   refuseUnknownRoutes(scope, (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path));
   scope.setErrorHandler((error, request, reply) => {
-    const failure = describe(asBadRequest(error));
+    const failure = toFailure(asBadRequest(error));
     logFailure(request.log, error, failure);
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });

@@ -1,16 +1,17 @@
 import { getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError, transformTRPCResponse } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { badRequest, describe, JSON_WANTED, tooManyRequests } from '../errors.ts';
+import { badRequest, JSON_WANTED, toFailure, tooManyRequests } from '../errors.ts';
 import { makeAnswerRoom } from '../limits/answerRoom.ts';
+import { findProcedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
-import { writeSuperjson } from '../rpcOutput.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
-import { contextOf, identifyCallers, sendRetryAfter } from './identify.ts';
+import { contextOf, identifyCallers } from './identify.ts';
+import { sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
-import { findProcedure } from './procedures.ts';
+import { writeSuperjson } from './rpcOutput.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
 export const LARGEST_BATCH = 50;
@@ -29,7 +30,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
 
   scope.setErrorHandler((thrown, request, reply) => {
     const error = getTRPCErrorFromUnknown(asBadRequest(thrown));
-    const failure = describe(error);
+    const failure = toFailure(error);
     logFailure(request.log, thrown, failure);
     sendRetryAfter(reply, failure.retryAfterSeconds);
     return reply.code(failure.status).send(errorResponse(error));
@@ -68,7 +69,7 @@ async function call(path: string, input: () => unknown, batchIndex: number, ctx:
     return { status: 200, text: `{"result":{"data":${writeSuperjson(result)}}}` };
   } catch (thrown) {
     const error = getTRPCErrorFromUnknown(thrown);
-    const failure = describe(error);
+    const failure = toFailure(error);
     logFailure(ctx.log, error, failure);
     return { ...failure, text: JSON.stringify(errorResponse(error, path)) };
   }

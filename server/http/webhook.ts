@@ -4,7 +4,7 @@ import { changeStanding } from '../domain/standing.ts';
 import { badRequest } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { LARGEST_BODY_BYTES } from './body.ts';
-import { limitRefusals } from './rateLimit.ts';
+import { limitRefusals } from './limitRequests.ts';
 
 /** Where the payment provider tells us what was paid. Its signature covers the bytes of the body, so they stay as they are. */
 export async function paymentWebhook(

@@ -1,7 +1,7 @@
 import argon2 from 'argon2';
+import { networkOf } from '../address.ts';
 import { tooManyRequests } from '../errors.ts';
 import { makeFairQueue } from '../limits/fairQueue.ts';
-import { networkOf } from './address.ts';
 
 /** OWASP's minimum for argon2id. */
 const ARGON2ID = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;

@@ -99,7 +99,7 @@ export const GET_BOARD: Statement = {
     where b.id = $1 and b.project_id is not null and b.deleted_at is null`,
 };
 
-const behind = (last: string) => `least(coalesce((${last}), 0), 2147483646) + 1`;
+const nextPosition = (last: string) => `least(coalesce((${last}), 0), 2147483646) + 1`;
 
 export const CREATE_CARD: Statement = {
   name: 'create_card',
@@ -123,11 +123,11 @@ export const CREATE_CARD: Statement = {
         due_date, created_by, position, sort_order)
       select $2, $3, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
         sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, $4,
-        ${behind(`coalesce(
+        ${nextPosition(`coalesce(
           (select max(position) from cards where group_id = sent.group_id and deleted_at is null),
           (select max(position) from cards where project_id = $2 and group_id is null
             and sent.group_id is null and deleted_at is null))`)},
-        ${behind('select max(sort_order) from cards where project_id = $2 and deleted_at is null')}
+        ${nextPosition('select max(sort_order) from cards where project_id = $2 and deleted_at is null')}
       from sent
       where (sent.group_id is null or exists (select from group_found where project_id = $2))
         and (sent.tag_id is null or exists (select from tag_found where project_id = $2))

@@ -1,5 +1,5 @@
-import type { Schema } from '../../server/http/example.ts';
-import { restProcedures } from '../../server/http/procedures.ts';
+import type { Schema } from '../../server/openapi/example.ts';
+import { restProcedures } from '../../server/procedures.ts';
 import { undocumented } from '../harness/answer.ts';
 import { document, strayings } from '../harness/document.ts';
 import { decoded } from './path.ts';

@@ -1,4 +1,4 @@
-import type { Schema } from '../../server/http/example.ts';
+import type { Schema } from '../../server/openapi/example.ts';
 import { document, strayings } from './document.ts';
 
 export type SentAnswer = {

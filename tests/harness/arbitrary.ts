@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { z } from 'zod';
-import type { Schema } from '../../server/http/example.ts';
-import type { Procedure } from '../../server/http/procedures.ts';
+import type { Schema } from '../../server/openapi/example.ts';
+import type { Procedure } from '../../server/procedures.ts';
 
 /** Values made from schemas by chance: such as they take, and such as they don't. */
 

@@ -1,5 +1,5 @@
-import type { Schema } from '../../server/http/example.ts';
-import type { OpenApiDocument, Operation } from '../../server/http/openapi.ts';
+import type { OpenApiDocument, Operation } from '../../server/openapi/document.ts';
+import type { Schema } from '../../server/openapi/example.ts';
 import { narrowings, type Resolve } from './narrowing.ts';
 
 /** Everything that callers of the released document may rely on, and that the current one takes away: a line for each. */

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Schema } from '../../server/http/example.ts';
-import { openApiDocument } from '../../server/http/openapi.ts';
+import { openApiDocument } from '../../server/openapi/document.ts';
+import type { Schema } from '../../server/openapi/example.ts';
 
 /** The document that callers get at `/openapi.json`. */
 export const document = openApiDocument();

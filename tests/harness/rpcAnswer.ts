@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { z } from 'zod';
-import { findProcedure } from '../../server/http/procedures.ts';
+import { findProcedure } from '../../server/procedures.ts';
 
 type Sent = { result?: { data: SuperJSONResult } };
 

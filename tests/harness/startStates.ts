@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { exampleOf } from '../../server/http/example.ts';
-import { type Procedure, restProcedures } from '../../server/http/procedures.ts';
+import { exampleOf } from '../../server/openapi/example.ts';
+import { type Procedure, restProcedures } from '../../server/procedures.ts';
 import { inputSchemaOf } from './arbitrary.ts';
 import {
   givenBoard,

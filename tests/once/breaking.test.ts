@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { OpenApiDocument } from '../../server/http/openapi.ts';
+import type { OpenApiDocument } from '../../server/openapi/document.ts';
 import { breakingChanges } from '../harness/breaking.ts';
 import { document } from '../harness/document.ts';
 

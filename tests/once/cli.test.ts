@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
-import { procedures } from '../../server/http/procedures.ts';
+import { procedures } from '../../server/procedures.ts';
 import { removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
-import { procedures } from '../../server/http/procedures.ts';
+import { procedures } from '../../server/procedures.ts';
 import { hasBrowser, openBrowser } from '../harness/browser.ts';
 import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { givenService } from '../harness/service.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fillWithDemoData } from '../../server/database/demo.ts';
-import type { Collection } from '../../server/http/collection.ts';
+import type { Collection } from '../../server/openapi/collection.ts';
 import { document } from '../harness/document.ts';
 import { givenDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
 import { testDatabase, testService } from '../harness/service.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type Counters, openCounters } from '../../server/http/counters.ts';
+import { type Counters, openCounters } from '../../server/limits/counters.ts';
 
 const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0;
 if (!hasRedisServer) console.log('SKIPPED: a frozen Redis. There is no redis-server on the path.');

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
-import { describe as describeError } from '../../server/errors.ts';
+import { toFailure } from '../../server/errors.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { givenCopyOf, givenDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
 
@@ -92,7 +92,7 @@ describe('the embedded database that gives up', () => {
   it('500 with a message for callers, also where a PostgreSQL server has no space left', () => {
     const full = Object.assign(new Error('could not extend file "base/5/1"'), { code: '53100' });
 
-    expect(describeError(full)).toEqual({
+    expect(toFailure(full)).toEqual({
       code: 'INTERNAL_SERVER_ERROR',
       status: 500,
       message: 'Nothing can be saved at the moment: the disk of the service is full. Reading works.',

@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
-import type { Schema } from '../../server/http/example.ts';
-import { restProcedures } from '../../server/http/procedures.ts';
+import type { Schema } from '../../server/openapi/example.ts';
+import { restProcedures } from '../../server/procedures.ts';
 import { document, strayings } from '../harness/document.ts';
 
 const operations = Object.entries(document.paths).map(([path, { post }]) => ({ path, ...post }));

@@ -1,6 +1,6 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { describe, expect, it } from 'vitest';
-import { makeGuessing } from '../../server/security/guessing.ts';
+import { makeGuessing } from '../../server/limits/guessing.ts';
 
 const givenGuessing = () =>
   makeGuessing((keyPrefix, points, duration) => new RateLimiterMemory({ keyPrefix, points, duration }));

@@ -5,80 +5,103 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 
+/**
+ * The rooms of the code, from the bottom to the top, as docs/architecture.md draws them: a file imports only from its own
+ * room and from rooms below. Rooms in one line don't know each other.
+ */
+const ROOMS = [
+  ['shared/'],
+  ['server/errors.ts', 'server/address.ts', 'server/host.ts', 'server/startFailure.ts', 'server/jsonText.ts'],
+  ['server/env.ts'],
+  ['server/log.ts'],
+  ['server/entities/', 'server/limits/', 'server/payments/'],
+  ['server/security/'],
+  ['server/database/'],
+  ['server/context.ts'],
+  ['server/domain/', 'server/access.ts'],
+  ['server/rpcInput.ts', 'server/restOperation.ts', 'server/unchecked.ts'],
+  ['server/trpc.ts'],
+  ['server/routers/'],
+  ['server/procedures.ts'],
+  ['server/openapi/'],
+  ['server/services.ts'],
+  ['server/http/'],
+  ['server/app.ts'],
+  ['server/start.ts'],
+  ['server/run.ts', 'server/cli/'],
+  ['server/main.ts', 'client/'],
+];
+
+/** Packages that only these rooms may import. */
+const PACKAGES: { name: RegExp; rooms: string[] }[] = [
+  {
+    name: /^fastify$|^@fastify\//,
+    rooms: ['server/http/', 'server/app.ts', 'server/start.ts'],
+  },
+  { name: /^kysely$|^@mikro-orm\//, rooms: ['server/entities/', 'server/database/', 'server/domain/'] },
+  { name: /^vitest$|^fast-check$/, rooms: [] },
+];
+
 const STATIC_IMPORT = /^(?:import|export)\s+(?<type>type\s+)?(?:[^'"`;]*?\sfrom\s+)?['"](?<target>[^'"]+)['"]/gm;
 const DYNAMIC_IMPORT = /\bimport\s*\(\s*['"](?<target>[^'"]+)['"]/g;
 
-/** `of` is where its file is, `target` what it names: a path in the repository if it is ours, else a package. */
+/** `of` is the importing file, `target` a path in the repository, or the name of a package. */
 type Import = { of: string; target: string; isOurs: boolean; isType: boolean };
 
 const paths = ['server', 'shared', 'client', 'tests'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
 );
-const imports = paths
-  .filter((path) => path.endsWith('.ts') && !path.startsWith('tests/'))
-  .flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
+const sources = paths.filter((path) => path.endsWith('.ts') && !path.startsWith('tests/'));
+const imports = sources.flatMap((path) => importsOf(path, readFileSync(join(ROOT, path), 'utf8')));
 
 describe('imports', () => {
-  it.each<{ rule: string; folder: string; isRefused: (found: Import) => boolean }>([
-    {
-      rule: 'shared imports nothing else of ours',
-      folder: 'shared/',
-      isRefused: ({ isOurs, target }) => isOurs && !isIn(target, 'shared/'),
-    },
-    {
-      rule: 'entities import no more than shared',
-      folder: 'server/entities/',
-      isRefused: ({ isOurs, target }) => isOurs && !isIn(target, 'shared/', 'server/entities/'),
-    },
-    {
-      rule: 'limits import nothing else of ours',
-      folder: 'server/limits/',
-      isRefused: ({ isOurs, target }) => isOurs && !isIn(target, 'server/limits/'),
-    },
-    {
-      rule: 'security imports only shared, limits and errors',
-      folder: 'server/security/',
-      isRefused: ({ isOurs, target }) =>
-        isOurs && !isIn(target, 'shared/', 'server/limits/', 'server/security/', 'server/errors.ts'),
-    },
-    {
-      rule: 'the domain knows of no surface',
-      folder: 'server/domain/',
-      isRefused: ({ target, isType }) =>
-        isIn(target, 'server/http/', 'server/routers/', 'server/app.ts', 'fastify', '@fastify/', '@trpc/') ||
-        (isIn(target, 'server/trpc.ts') && !isType),
-    },
-    {
-      rule: 'routers know of no database or server',
-      folder: 'server/routers/',
-      isRefused: ({ target }) =>
-        isIn(target, 'server/database/', 'server/entities/', 'kysely', '@mikro-orm/') ||
-        isIn(target, 'server/http/', 'server/app.ts', 'fastify', '@fastify/'),
-    },
-    {
-      rule: 'the client imports the server as types; only what packs it runs any of it',
-      folder: 'client/',
-      isRefused: ({ of, target, isType }) => isIn(target, 'server/') && !isType && !isIn(of, 'client/package/'),
-    },
-    {
-      rule: 'nothing imports tests',
-      folder: '',
-      isRefused: ({ target }) => isIn(target, 'tests/', 'vitest', 'fast-check'),
-    },
-  ])('$rule', ({ folder, isRefused }) => {
-    const found = imports.filter(({ of }) => of.startsWith(folder));
+  it('go from a room to its own files and to rooms below', () => {
+    expect(sources.filter((path) => levelOf(path) < 0)).toEqual([]);
+    expect(upwardImports(imports)).toEqual([]);
+  });
 
-    const refused = found.filter(isRefused).map(({ of, target }) => `${of} imports ${target}`);
+  it('form no circle', () => {
+    expect(circlesIn(imports)).toEqual([]);
+  });
 
-    expect(paths.some((path) => path.startsWith(folder))).toBe(true);
-    expect(refused).toEqual([]);
+  it('name packages only in the rooms that these are for', () => {
+    const refused = imports.filter(({ of, target, isOurs }) =>
+      PACKAGES.some(({ name, rooms }) => !isOurs && name.test(target) && !rooms.some((room) => of.startsWith(room))),
+    );
+
+    expect(refused.map(({ of, target }) => `${of} imports ${target}`)).toEqual([]);
+  });
+
+  it('of the client are types of the server, except in client/package', () => {
+    const refused = imports.filter(
+      ({ of, target, isType }) =>
+        of.startsWith('client/') && target.startsWith('server/') && !isType && !of.startsWith('client/package/'),
+    );
+
+    expect(refused.map(({ of, target }) => `${of} imports ${target}`)).toEqual([]);
+  });
+
+  it('upward, sideways and in a circle are found', () => {
+    const found = [
+      ...importsOf('server/domain/card.ts', `import type { Context } from '../trpc.ts';`),
+      ...importsOf('server/limits/rateLimit.ts', `import { Card } from '../entities/card.ts';`),
+      ...importsOf('shared/card.ts', `import './group.ts';`),
+      ...importsOf('shared/group.ts', `import './board.ts';`),
+      ...importsOf('shared/board.ts', `import './card.ts';`),
+    ];
+
+    expect(upwardImports(found)).toEqual([
+      'server/domain/card.ts imports server/trpc.ts',
+      'server/limits/rateLimit.ts imports server/entities/card.ts',
+    ]);
+    expect(circlesIn(found)).toEqual(['shared/card.ts → shared/group.ts → shared/board.ts → shared/card.ts']);
   });
 
   it('are found in every form', () => {
     const source = `import './reference.ts';
 import fastify, { type FastifyInstance } from 'fastify';
 import {
-  behind,
+  nextPosition,
   query,
 } from "../database/query.ts";
 import type { Card } from '../../shared/card.ts';
@@ -88,7 +111,7 @@ export type * from './group.ts';
 export const said = 'not from here';
   const { Redis } = await import('ioredis');
   const page = import(
-    '../http/openapi.ts'
+    '../openapi/document.ts'
   );`;
 
     const found = importsOf('server/domain/card.ts', source);
@@ -102,7 +125,7 @@ export const said = 'not from here';
       'server/domain/board.ts',
       'type server/domain/group.ts',
       'ioredis',
-      'server/http/openapi.ts',
+      'server/openapi/document.ts',
     ]);
   });
 });
@@ -119,9 +142,29 @@ describe('files and folders', () => {
   });
 });
 
-/** Whether it is one of these files or packages, or inside one of these folders or scopes, which end in a slash. */
-function isIn(target: string, ...places: string[]): boolean {
-  return places.some((place) => target === place || target.startsWith(place.endsWith('/') ? place : `${place}/`));
+const roomOf = (path: string) => ROOMS.flat().find((room) => path.startsWith(room));
+
+const levelOf = (path: string) => ROOMS.findIndex((rooms) => rooms.some((room) => path.startsWith(room)));
+
+function upwardImports(found: Import[]): string[] {
+  return found
+    .filter(({ target, isOurs }) => isOurs && roomOf(target) !== undefined)
+    .filter(({ of, target }) => roomOf(of) !== roomOf(target) && levelOf(target) >= levelOf(of))
+    .map(({ of, target }) => `${of} imports ${target}`);
+}
+
+/** Each circle of files once, beginning with the file that comes first. */
+function circlesIn(found: Import[]): string[] {
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, way: string[]) => {
+    if (way.includes(file)) return circles.push([...way.slice(way.indexOf(file)), file].join(' → '));
+    if (done.has(file)) return;
+    for (const { target } of found.filter(({ of, isOurs }) => isOurs && of === file)) visit(target, [...way, file]);
+    done.add(file);
+  };
+  for (const { of } of found) visit(of, []);
+  return circles;
 }
 
 function importsOf(of: string, source: string): Import[] {

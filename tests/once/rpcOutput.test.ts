@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import superjson from 'superjson';
 import { describe, expect, it } from 'vitest';
+import { writeSuperjson } from '../../server/http/rpcOutput.ts';
 import { asWritten } from '../../server/jsonText.ts';
-import { writeSuperjson } from '../../server/rpcOutput.ts';
 
 const SEED = Number(process.env.FAST_CHECK_SEED);
 const read = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { ProjectContext } from '../../server/context.ts';
 import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
 import { changeRow, findRow, unlessNull } from '../../server/domain/row.ts';
-import type { ProjectContext } from '../../server/trpc.ts';
 
 /** Never called: the compiler alone reads it. After each right line comes a wrong one, whose error it expects. */
 export function statements(db: Db) {

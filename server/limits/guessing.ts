@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { RateLimiterAbstract } from 'rate-limiter-flexible';
+import { networkOf } from '../address.ts';
 import { tooManyRequests } from '../errors.ts';
-import { networkOf } from './address.ts';
 
 /** Counts failed attempts for each account and network, so that a network is slowed down and nobody else locked out. */
 export type Guessing = {

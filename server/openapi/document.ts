@@ -1,11 +1,12 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import packageJson from '../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
+import { ACCESS } from '../access.ts';
+import { type Procedure, restProcedures } from '../procedures.ts';
 import type { Area, ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
+import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
-import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './openapiErrors.ts';
-import { type Procedure, restProcedures } from './procedures.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
 export type Operation = {
@@ -85,7 +86,7 @@ function completeOperation(
     const { description, ...schema } = sent!.properties![field]!;
     return { name: field, in: 'query', required: false, description, schema };
   });
-  operation.parameters = IN_PROJECT.has(access) ? [...parameters, PROJECT_HEADER] : parameters;
+  operation.parameters = 'role' in ACCESS[access] ? [...parameters, PROJECT_HEADER] : parameters;
 
   schemas[`${schemaName}Response`] = envelope(responses[200]!.content!['application/json'].schema, rest);
   operation.responses = {
@@ -97,8 +98,6 @@ function completeOperation(
     ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, rest, schemas)])),
   };
 }
-
-const IN_PROJECT: ReadonlySet<string> = new Set(['viewer', 'member', 'owner', 'ownerOrSuperadmin', 'billing']);
 
 const PROJECT_HEADER = {
   name: 'X-Project-Id',

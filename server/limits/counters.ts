@@ -1,5 +1,5 @@
-import type { FastifyBaseLogger } from 'fastify';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
+import type { Log } from '../log.ts';
 
 export type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
 
@@ -10,7 +10,7 @@ export type Counters = {
 };
 
 /** Counts in the process, or in Redis for all nodes together; while Redis is out of reach, each node counts for itself. */
-export async function openCounters(redisUrl: string | undefined, log: FastifyBaseLogger): Promise<Counters> {
+export async function openCounters(redisUrl: string | undefined, log: Log): Promise<Counters> {
   const shared = redisUrl === undefined ? undefined : await connectToRedis(redisUrl, log);
   return {
     make: (name, points, duration) => {
@@ -45,7 +45,7 @@ export async function openCounters(redisUrl: string | undefined, log: FastifyBas
 const LONGEST_WAIT_MILLISECONDS = 250;
 const RECONNECT_MILLISECONDS = 1000;
 
-async function connectToRedis(url: string, log: FastifyBaseLogger) {
+async function connectToRedis(url: string, log: Log) {
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     lazyConnect: true,

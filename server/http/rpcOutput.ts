@@ -1,5 +1,5 @@
 import superjson from 'superjson';
-import { JsonText } from './jsonText.ts';
+import { JsonText } from '../jsonText.ts';
 
 /**
  * The text of a result, as superjson reads it. Answers are plain JSON with dates, and are written here in a fraction of the

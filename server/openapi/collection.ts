@@ -1,4 +1,4 @@
-import type { OpenApiDocument, Operation } from './openapi.ts';
+import type { OpenApiDocument, Operation } from './document.ts';
 
 /**
  * The document as a collection of requests in Postman's format 2.1, which Bruno, Insomnia and Hoppscotch read too: a folder

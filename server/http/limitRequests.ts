@@ -1,0 +1,41 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { canonicalAddress } from '../address.ts';
+import { toFailure } from '../errors.ts';
+import { type Counted, networkKey, overLimit, type RateLimit } from '../limits/rateLimit.ts';
+import { asBadRequest } from './body.ts';
+
+/** Counts every request for pages and documents by its address, signed in or not. */
+export function limitAddresses(scope: FastifyInstance, rateLimit: RateLimit): void {
+  scope.addHook('onRequest', async (request, reply) => {
+    const counted = await rateLimit.count(addressKey(request), 1);
+    sendLimitHeaders(reply, counted);
+    if (counted.callsAllowed === 0) throw overLimit(counted);
+  });
+}
+
+/** Counts only requests that are refused: the payment provider may send any number of signed notifications. */
+export function limitRefusals(scope: FastifyInstance, rateLimit: RateLimit): void {
+  scope.setErrorHandler(async (error, request) => {
+    if (toFailure(asBadRequest(error)).status !== 400) throw error;
+    const counted = await rateLimit.count(addressKey(request), 1);
+    throw counted.callsAllowed === 0 ? overLimit(counted) : error;
+  });
+}
+
+export function sendLimitHeaders(reply: FastifyReply, { limit, remaining }: Counted): void {
+  reply.headers({ 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': remaining });
+}
+
+export function sendRetryAfter(reply: FastifyReply, retryAfterSeconds: number | undefined): void {
+  if (retryAfterSeconds !== undefined) reply.header('Retry-After', retryAfterSeconds);
+}
+
+/** The key that calls without a valid token are counted under. */
+export const addressKey = (request: FastifyRequest) => networkKey(addressOf(request));
+
+/** The client's address. Some proxies append a port; a value that is not an address counts as the proxy's own. */
+export function addressOf({ ip, socket }: FastifyRequest): string {
+  const [, withoutPort = ip] =
+    /^([\d.]+):\d+$|^\[(.+)\](?::\d+)?$/.exec(ip)?.filter((part) => part !== undefined) ?? [];
+  return canonicalAddress(withoutPort) ?? canonicalAddress(socket.remoteAddress ?? '') ?? 'unknown';
+}

@@ -1,0 +1,20 @@
+import type { FastifyRequest } from 'fastify';
+import { findProcedure } from '../procedures.ts';
+import type { RestOperation } from '../restOperation.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    surface?: 'rest' | 'rpc';
+    operation?: string;
+    rest?: RestOperation;
+  }
+}
+
+/** The procedure that a request calls, for logs and metrics: a known name, `batch` or `other`, whatever was sent. */
+export function operationOf({ routeOptions, params }: FastifyRequest): string {
+  const { surface, operation } = routeOptions.config;
+  if (surface !== 'rpc') return operation ?? 'other';
+  const called = (params as { '*': string })['*'].split(',');
+  if (!called.every(findProcedure)) return 'other';
+  return called.length === 1 ? called[0]! : 'batch';
+}
