@@ -1,34 +1,20 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { PRIORITIES } from '../../shared/card.ts';
-import {
-  identity,
-  LIVE,
-  masterOrTenant,
-  moment,
-  position,
-  refersTo,
-  refersWithoutKey,
-  type SelfReference,
-  softDeleted,
-} from './columns.ts';
+import { LIVE, moment, position, refersTo, refersWithoutKey, type SelfReference, softDeleted } from './columns.ts';
 import { Group } from './group.ts';
-import { Platform, Project } from './platform.ts';
 import { Tag } from './tag.ts';
+import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
 export const Card = defineEntity({
   name: 'Card',
   tableName: 'cards',
   properties: {
-    id: identity(),
-    project_id: () => refersWithoutKey(Project, 'project_id'),
-    platform_id: () => refersWithoutKey(Platform, 'platform_id'),
+    ...tenantOrTemplate(),
     master_card_id: (): SelfReference<'master_card_id'> => refersWithoutKey(Card, 'master_card_id'),
     group_id: () => refersWithoutKey(Group, 'group_id'),
     owner_id: () => refersWithoutKey(User, 'owner_id'),
     tag_id: () => refersWithoutKey(Tag, 'tag_id'),
-    is_master: p.boolean().default(false),
-    is_active: p.boolean().default(true),
     unique_identifier: p.string().length(100).defaultRaw('gen_random_uuid()'),
     evaluation_check: p.string().length(100).nullable(),
     tour_key: p.string().length(100).nullable(),
@@ -47,7 +33,7 @@ export const Card = defineEntity({
     ...softDeleted(),
   },
   checks: [
-    masterOrTenant('cards', 'master_card_id'),
+    tenantOrTemplateCheck('cards', 'master_card_id'),
     {
       name: 'cards_master_check',
       expression: 'not is_master or (group_id is not null and owner_id is null and tag_id is null)',

@@ -32,9 +32,3 @@ export const created = () => ({
 export const softDeleted = () => ({ ...created(), deleted_at: moment().nullable() });
 
 export const LIVE = 'deleted_at is null';
-
-/** Either a template, which belongs to no project and is nobody's copy, or a row of one project. */
-export const masterOrTenant = (table: string, masterColumn: string) => ({
-  name: `${table}_master_or_tenant_check`,
-  expression: `is_master = (project_id is null) and is_master = (platform_id is null) and not (is_master and ${masterColumn} is not null)`,
-});

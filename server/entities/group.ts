@@ -1,29 +1,16 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Board } from './board.ts';
-import {
-  identity,
-  LIVE,
-  masterOrTenant,
-  position,
-  refersTo,
-  refersWithoutKey,
-  type SelfReference,
-  softDeleted,
-} from './columns.ts';
-import { Platform, Project } from './platform.ts';
+import { LIVE, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
 export const Group = defineEntity({
   name: 'Group',
   tableName: 'groups',
   properties: {
-    id: identity(),
-    project_id: () => refersWithoutKey(Project, 'project_id'),
-    platform_id: () => refersWithoutKey(Platform, 'platform_id'),
+    ...tenantOrTemplate(),
     master_group_id: (): SelfReference<'master_group_id'> => refersTo(Group, 'master_group_id').nullable(),
     board_id: () => refersTo(Board, 'board_id'),
-    is_master: p.boolean().default(false),
-    is_active: p.boolean().default(true),
     is_collapsed: p.boolean().default(false),
     title: p.string().length(255),
     description: p.text().nullable(),
@@ -34,7 +21,7 @@ export const Group = defineEntity({
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },
-  checks: [masterOrTenant('groups', 'master_group_id')],
+  checks: [tenantOrTemplateCheck('groups', 'master_group_id')],
   indexes: [{ properties: ['board_id', 'position', 'id'], where: LIVE }],
   uniques: [{ name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] }],
 });
