@@ -1,4 +1,5 @@
 import type { Role } from '../shared/user.ts';
+import type { BulkPace } from './database/bulk.ts';
 import type { Db } from './database/query.ts';
 import type { AnswerRoom } from './limits/answerRoom.ts';
 import type { FairQueue } from './limits/fairQueue.ts';
@@ -11,8 +12,10 @@ import type { Tokens } from './security/tokens.ts';
 /** What a procedure is given: the database, the tools that it needs, and who is calling. */
 export type Context = {
   db: Db;
-  /** On the embedded database a long statement keeps everybody waiting. */
-  isEmbedded: boolean;
+  /** How sync and push cut their work into steps. */
+  bulkPace: BulkPace;
+  /** Whether an index serves the search for text in cards. */
+  hasSearchIndex: boolean;
   log: Log;
   tokens: Tokens;
   guessing: Guessing;

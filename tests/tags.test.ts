@@ -93,7 +93,7 @@ describe('tags over RPC', () => {
     ]) {
       expect(await refusalOf(asViewer.rpc.tags.list.query({ cursor })), cursor).toMatchObject({
         status: 422,
-        errors: { cursor: ['cursor is none that a list answered.'] },
+        errors: { cursor: ['cursor is invalid: send `next_cursor` of the previous page.'] },
       });
     }
   });

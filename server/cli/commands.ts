@@ -77,8 +77,7 @@ async function operatorContext(database: Database, settings: Settings): Promise<
   const secret = randomBytes(48).toString('base64url');
   return {
     ...(await openServices({ ...settings, REDIS_URL: undefined }, database, secret, log)),
-    db: database.db,
-    isEmbedded: database.isEmbedded,
+    ...database,
     log,
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',

@@ -6,6 +6,7 @@ import { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import type { Settings } from '../env.ts';
 import { isStartFailure, startFailure } from '../startFailure.ts';
+import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
 import { lockDataDirectory } from './dataDirectory.ts';
 import { refuseStartOnFullDisk } from './fullDisk.ts';
 import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
@@ -17,6 +18,9 @@ export type Database = {
   /** For every request: it keeps nothing from one statement to the next. */
   db: Db;
   isEmbedded: boolean;
+  bulkPace: BulkPace;
+  /** The embedded database lacks the extension that the index needs. */
+  hasSearchIndex: boolean;
   close: () => Promise<void>;
 };
 
@@ -104,6 +108,8 @@ const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Dat
   orm,
   db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
   isEmbedded,
+  bulkPace: isEmbedded ? EMBEDDED_PACE : SERVER_PACE,
+  hasSearchIndex: !isEmbedded,
   close: () => orm.close(true),
 });
 

@@ -1,4 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { LARGEST_INTEGER } from '../../shared/limits.ts';
+import { LIVE } from '../entities/columns.ts';
 import { isStalePlan, PLANNED_EACH_TIME } from './preparedStatements.ts';
 import type { NewRow, TableName, Tables } from './tables.ts';
 
@@ -58,7 +60,8 @@ export async function mapConstraintErrors<Result>(
   }
 }
 
-const LARGEST_INTEGER = 2_147_483_647;
+/** Rows that are not deleted; the alias is the name of the table in the statement. */
+export const live = (alias?: string) => sql.raw<boolean>(alias ? `${alias}.${LIVE}` : LIVE);
 
 /** The next position after the last one, capped at the int4 maximum; ties break by id. */
 export const nextPosition = (last: RawBuilder<unknown>) =>

@@ -10,12 +10,12 @@ import {
 import { MOST_PLACED } from '../../shared/fields.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { type Db, nextPosition, query, transact } from '../database/query.ts';
-import type { RowChanges } from '../database/tables.ts';
+import { type Db, live, query } from '../database/query.ts';
+import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
-import { placeRows } from './place.ts';
-import { changeRow, DELETED, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
+import { placeRows, positionAmongSiblings, siblingsIn } from './place.ts';
+import { changeRow, deleteWithContents, type Selected, selectionOf, unlessNull } from './row.ts';
 
 /** What answers hold of a board. */
 export const BOARD_COLUMNS = Board.keyof().options;
@@ -26,10 +26,10 @@ export const listedBoards = (which: RawBuilder<unknown>) =>
   wholeAnswer(
     sql<ListedBoardRow>`
       select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
-        (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
-        (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
-          where g.board_id = b.id and g.deleted_at is null) as cards_count
-      from boards b where ${which} and b.deleted_at is null`,
+        (select count(*)::int from groups g where g.board_id = b.id and ${live('g')}) as groups_count,
+        (select count(*)::int from groups g join cards c on c.group_id = g.id and ${live('c')}
+          where g.board_id = b.id and ${live('g')}) as cards_count
+      from boards b where ${which} and ${live('b')}`,
     ListedBoard.keyof().options,
     ['position', 'id'],
   );
@@ -50,24 +50,34 @@ const selectBoards = prepared<
     b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`),
 );
 
-/**
- * Creates a board in the project, behind the others unless a place was sent. Those who create at the same moment may end a
- * few above the limit, which does no harm.
- */
+/** Creates a board in the project, after the others unless a position was sent. */
 export async function createBoard({ db, caller: { id, project } }: ProjectContext, input: BoardCreate) {
-  const [board] = await query(
-    db,
-    sql<BoardRow>`
-      insert into boards (project_id, platform_id, title, description, tool_key, created_by, position)
-      select ${project.id}, ${project.platform_id}, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${id},
-        coalesce(${input.position ?? null}::int, ${nextPosition(sql`last`)})
-      from (select count(*) as count, max(position) as last from boards where project_id = ${project.id} and deleted_at is null) as others
-      where count < ${MOST_PLACED}
-      returning ${selectionOf(BOARD_COLUMNS)}`,
-  );
+  const owner = { project_id: project.id, platform_id: project.platform_id, is_master: false, created_by: id };
+  const board = await insertBoard(db, owner, input, sql`project_id = ${project.id}`);
   if (!board) throw badRequest(`A project has at most ${MOST_PLACED} boards.`);
 
   return { board };
+}
+
+type BoardOwner = Pick<Row<'boards'>, 'project_id' | 'platform_id' | 'is_master' | 'created_by'>;
+
+/** Inserts a board unless its siblings have reached the cap; calls at the same moment may exceed it by a few. */
+export async function insertBoard(
+  db: Db,
+  { project_id, platform_id, is_master, created_by }: BoardOwner,
+  input: BoardCreate,
+  isSibling: RawBuilder<unknown>,
+): Promise<BoardRow | undefined> {
+  const [board] = await query(
+    db,
+    sql<BoardRow>`
+      insert into boards (project_id, platform_id, is_master, title, description, tool_key, created_by, position)
+      select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null},
+        ${created_by}::int, ${positionAmongSiblings(input.position)}
+      from ${siblingsIn('boards', isSibling)} where siblings.count < ${MOST_PLACED}
+      returning ${selectionOf(BOARD_COLUMNS)}`,
+  );
+  return board;
 }
 
 /** Changes what was sent of a board. */
@@ -84,31 +94,7 @@ export async function reorderBoards(context: ProjectContext, { boards }: BoardRe
   await placeRows(context, 'boards', boards);
 }
 
-/** Deletes a board, and its groups and their cards with it. */
+/** Deletes a board with its groups and their cards. */
 export async function deleteBoard(context: ProjectContext, { id }: { id: number }) {
-  await findRow(context, 'boards', id);
-
-  await transact(context.db, async (db) => {
-    await lockProject(db, context.caller.project);
-    await deleteRow({ ...context, db }, 'boards', id);
-    await deleteGroups(db, id);
-  });
-}
-
-/** Deletes the groups of a board, and their cards with them; `db` is in a transaction. */
-export async function deleteGroups(db: Db, board_id: number): Promise<void> {
-  await db
-    .with('deleted', (db) =>
-      db
-        .updateTable('groups')
-        .set(DELETED)
-        .where('board_id', '=', board_id)
-        .where('deleted_at', 'is', null)
-        .returning('id'),
-    )
-    .updateTable('cards')
-    .set(DELETED)
-    .where('group_id', 'in', (from) => from.selectFrom('deleted').select('id'))
-    .where('deleted_at', 'is', null)
-    .execute();
+  await deleteWithContents(context, 'boards', id);
 }

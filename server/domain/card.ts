@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import {
   type CARD_TYPES,
   Card,
@@ -9,7 +9,7 @@ import {
 } from '../../shared/card.ts';
 import type { ActingProject, ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { type Db, nextPosition, query, transact } from '../database/query.ts';
+import { type Db, live, nextPosition, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
@@ -48,38 +48,24 @@ const insertCard = prepared<
     with sent as (
       select * from jsonb_to_record(${value('sent')}::jsonb) as sent (title text, description text,
         group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
-    ), group_found as (
-      select g.project_id from groups g, sent
-      where g.id = sent.group_id and not g.is_master and g.deleted_at is null
-      for share of g
-    ), tag_found as (
-      select t.project_id from tags t, sent where t.id = sent.tag_id and t.deleted_at is null
-      for share of t
-    ), owner_found as (
-      select coalesce(m.project_id, ${NO_PROJECT}) as project_id
-      from sent join users u on u.id = sent.owner_id and u.is_active
-      left join members m on m.user_id = u.id and m.project_id = ${value('project_id')}
-    ), created as (
+    ), ${referenced(sql`(select group_id from sent)`, sql`(select tag_id from sent)`, sql`(select owner_id from sent)`, value('project_id'))},
+    created as (
       insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
         due_date, created_by, position, sort_order)
       select ${value('project_id')}, ${value('platform_id')}, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
         sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, ${value('user_id')},
         ${nextPosition(sql`coalesce(
-          (select max(position) from cards where group_id = sent.group_id and deleted_at is null),
+          (select max(position) from cards where group_id = sent.group_id and ${live()}),
           (select max(position) from cards where project_id = ${value('project_id')} and group_id is null
-            and sent.group_id is null and deleted_at is null))`)},
-        ${nextPosition(sql`select max(sort_order) from cards where project_id = ${value('project_id')} and deleted_at is null`)}
+            and sent.group_id is null and ${live()}))`)},
+        ${nextPosition(sql`select max(sort_order) from cards where project_id = ${value('project_id')} and ${live()}`)}
       from sent
       where (sent.group_id is null or exists (select from group_found where project_id = ${value('project_id')}))
         and (sent.tag_id is null or exists (select from tag_found where project_id = ${value('project_id')}))
         and (sent.owner_id is null or exists (select from owner_found where project_id = ${value('project_id')}))
       returning ${selectionOf(CREATED_CARD_COLUMNS)}
     )
-    select created.*,
-      (select project_id from group_found) as group_project_id,
-      (select project_id from tag_found) as tag_project_id,
-      (select project_id from owner_found) as owner_project_id
-    from sent left join created on true`,
+    select created.*, ${REFERENCED_PROJECTS} from sent left join created on true`,
 );
 
 /** One card. */
@@ -120,7 +106,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
       sql`
         with other as (
           select id, 2 * row_number() over (order by position, id) as place from cards
-          where project_id = ${project.id} and group_id is not distinct from ${group_id}::int and id <> ${id} and deleted_at is null
+          where project_id = ${project.id} and group_id is not distinct from ${group_id}::int and id <> ${id} and ${live()}
         ), placed as (
           select id, row_number() over (order by place) as position
           from (select id, place from other union all select ${id}::int, ${position == null ? null : 2 * position - 1}::bigint) as every
@@ -149,31 +135,42 @@ export async function dismissTourCards({ db, caller }: ProjectContext) {
     sql`
       insert into tour_dismissals (user_id, card_id)
       select ${caller.id}, c.id from cards c
-      where c.project_id = ${caller.project.id} and c.tour_key is not null and c.deleted_at is null
+      where c.project_id = ${caller.project.id} and c.tour_key is not null and ${live('c')}
         and not exists (select from tour_dismissals d where d.user_id = ${caller.id} and d.card_id = c.id)
       on conflict do nothing returning card_id`,
   );
   return { dismissed_count: dismissed.length };
 }
 
-/** Refuses what is unknown or of another project, and keeps the rest from being deleted meanwhile. */
-async function checkReferences(db: Db, project: ActingProject, { group_id, tag_id, owner_id }: References) {
+/** Refuses references to what is unknown or of another project, and locks the rest against being deleted meanwhile. */
+async function checkReferences(db: Db, project: ActingProject, references: References) {
+  const { group_id = null, tag_id = null, owner_id = null } = references;
   const [found] = await query(
     db,
     sql<ReferencedProjects>`
-      with group_found as (
-        select project_id from groups where id = ${group_id ?? null}::int and not is_master and deleted_at is null for share
-      ), tag_found as (
-        select project_id from tags where id = ${tag_id ?? null}::int and deleted_at is null for share
-      )
-      select (select project_id from group_found) as group_project_id,
-        (select project_id from tag_found) as tag_project_id,
-        (select coalesce(m.project_id, ${NO_PROJECT}) from users u
-          left join members m on m.user_id = u.id and m.project_id = ${project.id}
-          where u.id = ${owner_id ?? null}::int and u.is_active) as owner_project_id`,
+      with ${referenced(sql`${group_id}::int`, sql`${tag_id}::int`, sql`${owner_id}::int`, sql`${project.id}`)}
+      select ${REFERENCED_PROJECTS}`,
   );
-  mustReferTo(project, { group_id, tag_id, owner_id }, found!);
+  mustReferTo(project, references, found!);
 }
+
+/** Common table expressions that find the project of each reference, and lock group and tag. */
+const referenced = (group: SqlId, tag: SqlId, owner: SqlId, project: SqlId) => sql`
+  group_found as (
+    select project_id from groups where id = ${group} and not is_master and ${live()} for share
+  ), tag_found as (
+    select project_id from tags where id = ${tag} and ${live()} for share
+  ), owner_found as (
+    select coalesce(m.project_id, ${NO_PROJECT}) as project_id from users u
+    left join members m on m.user_id = u.id and m.project_id = ${project}
+    where u.id = ${owner} and u.is_active
+  )`;
+type SqlId = RawBuilder<unknown>;
+
+const REFERENCED_PROJECTS = sql`
+  (select project_id from group_found) as group_project_id,
+  (select project_id from tag_found) as tag_project_id,
+  (select project_id from owner_found) as owner_project_id`;
 
 type References = { group_id?: number | null; tag_id?: number | null; owner_id?: number | null };
 
@@ -188,5 +185,5 @@ function mustReferTo(project: ActingProject, { group_id, tag_id, owner_id }: Ref
   ]);
 }
 
-/** Of a user who exists, but is no member. */
-const NO_PROJECT = 0;
+/** Stands for the project of an owner who exists but is not a member. */
+const NO_PROJECT = sql.lit(0);

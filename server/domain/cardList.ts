@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { Card, type CardList } from '../../shared/card.ts';
 import type { ProjectContext } from '../context.ts';
-import { plannedEachTime, query } from '../database/query.ts';
+import { live, plannedEachTime, query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { bytesOf, cutToAnswer } from './answerSize.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
@@ -15,13 +15,13 @@ import { selectionOf } from './row.ts';
  * alone: such a page may be short, and still have a next one.
  */
 export async function listCards(
-  { db, isEmbedded, caller: { project } }: ProjectContext,
+  { db, hasSearchIndex, caller: { project } }: ProjectContext,
   { cursor, limit, ...wanted }: CardList,
 ) {
-  const [sort_order, id] = readCursor(cursor, 2) ?? [];
+  const [sort_order, id] = readCursor(cursor, 2);
   const conditions = [
     sql`c.project_id = ${project.id}`,
-    sql`c.deleted_at is null`,
+    live('c'),
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
     ...EQUAL.map((column) => wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`),
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
@@ -31,13 +31,14 @@ export async function listCards(
   const where = (more: RawBuilder<unknown>[] = []) => sql`where ${sql.join([...conditions, ...more], sql` and `)}`;
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
-  const answerOf = async (found: RawBuilder<CardRow>) => {
-    const page = cutToAnswer(found, Card.keyof().options, ['sort_order', 'id']);
-    return toCardPage(await query(db, isFiltered ? plannedEachTime(page) : page), limit);
+  const readCards = async (cards: RawBuilder<CardRow>) => {
+    const page = cutToAnswer(cards, Card.keyof().options, ['sort_order', 'id']);
+    const found = await query(db, isFiltered ? plannedEachTime(page) : page);
+    return toPage('cards', found, limit, ['sort_order', 'id']);
   };
 
-  if (text == null) return answerOf(next());
-  const isIndexed = !isEmbedded && IS_INDEXED.test(text);
+  if (text == null) return readCards(next());
+  const isIndexed = hasSearchIndex && IS_INDEXED.test(text);
   const lookedAt = sql`
     looked_at as materialized (
       select c.id, c.sort_order from (
@@ -52,13 +53,13 @@ export async function listCards(
 
   if (isIndexed) {
     const isNeeded = sql`(select count(*) from near) <= ${limit}`;
-    return answerOf(sql`
+    return readCards(sql`
       with ${lookedAt}, near as materialized (${near})
       select * from near union all (${next([hasText(text), isBehind, isNeeded])})
       order by sort_order, id limit ${limit + 1}`);
   }
 
-  const page = await answerOf(sql`with ${lookedAt} ${near}`);
+  const page = await readCards(sql`with ${lookedAt} ${near}`);
   if (page.next_cursor !== null) return page;
   const [last] = await query(
     db,
@@ -73,11 +74,6 @@ const EQUAL = ['group_id', 'owner_id', 'tag_id', 'status', 'priority'] as const 
 
 const COLUMNS = sql`${selectionOf(CARD_COLUMNS)}, ${bytesOf('cards', 'c')} as bytes`;
 const IN_ORDER = sql`order by c.sort_order, c.id`;
-
-function toCardPage(found: (CardRow & { found: number })[], limit: number) {
-  const { rows, next_cursor } = toPage(found, limit, (card) => [card.sort_order, card.id], found[0]?.found);
-  return { cards: rows.map(({ found, ...card }) => card), next_cursor };
-}
 
 /** The index of searches is one of three letters or digits in a row. */
 const IS_INDEXED = /[\p{L}\p{N}]{3}/u;

@@ -9,7 +9,7 @@ import {
 } from '../../shared/comment.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { query, transact } from '../database/query.ts';
+import { live, query, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
@@ -42,10 +42,10 @@ const insertComment = prepared<
   (value) => sql`
     with card as (
       select id as card_id, project_id from cards
-      where id = ${value('card_id')} and project_id is not null and deleted_at is null for share
+      where id = ${value('card_id')} and project_id is not null and ${live()} for share
     ), parent as (
       select id from comments
-      where id = ${value('parent_comment_id')}::int and card_id = ${value('card_id')} and deleted_at is null for share
+      where id = ${value('parent_comment_id')}::int and card_id = ${value('card_id')} and ${live()} for share
     ), created as (
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
       select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')} from card
@@ -62,19 +62,19 @@ const FIRST_REPLIES = 100;
 export async function listComments(context: ProjectContext, { card_id, cursor, limit }: CommentList) {
   await findRow(context, 'cards', card_id);
 
-  const [after] = readCursor(cursor, 1) ?? [0];
+  const [after = 0] = readCursor(cursor, 1);
   const found = await query(
     context.db,
     sql<Omit<z.input<typeof CommentThread>, 'replies_next_cursor'> & { found: number }>`
       with recursive root as (
         select id from comments
-        where card_id = ${card_id} and parent_comment_id is null and deleted_at is null and id > ${after}
+        where card_id = ${card_id} and parent_comment_id is null and ${live()} and id > ${after}
         order by id limit ${limit + 1}
       ), thread (root_id, id) as (
         select id, id from root
         union all
         select thread.root_id, reply.id from comments reply join thread on reply.parent_comment_id = thread.id
-        where reply.deleted_at is null
+        where ${live('reply')}
       ), numbered as (
         select root_id, id, row_number() over (partition by root_id order by id <> root_id, id) - 1 as place,
           count(*) over (partition by root_id) - 1 as replies_count
@@ -92,9 +92,11 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
       from answered a join comments c on c.id = a.id left join replies r on r.root_id = a.id
       where a.place = 0 order by c.id`,
   );
-  const { rows, next_cursor } = toPage(found, limit, ({ id }) => [id], found[0]?.found);
-  const threads = rows.map(({ found, ...thread }) => ({ ...thread, replies_next_cursor: cursorForReplies(thread) }));
-  return { threads, next_cursor };
+  const { threads, next_cursor } = toPage('threads', found, limit);
+  return {
+    threads: threads.map((thread) => ({ ...thread, replies_next_cursor: cursorForReplies(thread) })),
+    next_cursor,
+  };
 }
 
 function cursorForReplies({ replies, replies_count }: { replies: { id: number }[]; replies_count: number }) {
@@ -105,7 +107,7 @@ function cursorForReplies({ replies, replies_count }: { replies: { id: number }[
 export async function listReplies(context: ProjectContext, { id, cursor, limit }: ReplyList) {
   await findRow(context, 'comments', id);
 
-  const [after] = readCursor(cursor, 1) ?? [0];
+  const [after = 0] = readCursor(cursor, 1);
   const found = await query(
     context.db,
     cutToAnswer(
@@ -113,7 +115,7 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
         with recursive thread (id) as (
           select ${id}::int
           union all
-          select reply.id from comments reply join thread on reply.parent_comment_id = thread.id where reply.deleted_at is null
+          select reply.id from comments reply join thread on reply.parent_comment_id = thread.id where ${live('reply')}
         )
         select ${selectionOf(COMMENT_COLUMNS, 'c')}, ${bytesOf('comments', 'c')} as bytes from thread join comments c on c.id = thread.id
         where c.id <> ${id} and c.id > ${after} order by c.id limit ${limit + 1}`,
@@ -121,8 +123,7 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
       ['id'],
     ),
   );
-  const { rows, next_cursor } = toPage(found, limit, (reply) => [reply.id], found[0]?.found);
-  return { replies: rows.map(({ found, ...reply }) => reply), next_cursor };
+  return toPage('replies', found, limit);
 }
 
 /** Marks a comment as read; the first time counts. */
@@ -150,7 +151,7 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
           select reply.id from comments reply join thread on reply.parent_comment_id = thread.id
         )
         update comments set deleted_at = now(), updated_at = now()
-        where id in (select id from thread) and deleted_at is null
+        where id in (select id from thread) and ${live()}
         returning id, project_id`,
     );
     mustBeFound(

@@ -5,6 +5,7 @@ import { Card } from '../../shared/card.ts';
 import { Group } from '../../shared/group.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
+import { live } from '../database/query.ts';
 import { asWritten } from '../jsonText.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 import { bytesOf, mustFitAnswer } from './answerSize.ts';
@@ -40,9 +41,9 @@ const selectBoard = prepared<{ id: number; user_id: number; project_id: number }
     select b.project_id, size.is_too_large, written.board, written.cards_with_dates
     from boards b cross join lateral (
       select coalesce(sum(${bytesOf('groups', 'g')} + (
-        select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and c.deleted_at is null)), 0)
+        select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and ${live('c')})), 0)
         > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large
-      from groups g where g.board_id = b.id and g.deleted_at is null
+      from groups g where g.board_id = b.id and ${live('g')}
     ) as size
     left join lateral (
       select left((select row_to_json(board)::text from (select ${fieldsOf('b', Board)}) as board), -1)
@@ -58,16 +59,16 @@ const selectBoard = prepared<{ id: number; user_id: number; project_id: number }
               when card.snoozed_until is null then '2' else '3' end, '') as dates
           from (
             select ${fieldsOf('c', Card, { is_overdue: IS_OVERDUE })} from cards c
-            where c.group_id = g.id and c.deleted_at is null and (c.tour_key is null or not exists (
+            where c.group_id = g.id and ${live('c')} and (c.tour_key is null or not exists (
               select from tour_dismissals d where d.card_id = c.id and d.user_id = ${value('user_id')}))
             order by c.position, c.id
           ) as card
         ) as in_group
-        where g.board_id = b.id and g.deleted_at is null
+        where g.board_id = b.id and ${live('g')}
         order by g.position, g.id
       ) as listed
     ) as written on b.project_id = ${value('project_id')} and not size.is_too_large
-    where b.id = ${value('id')} and b.project_id is not null and b.deleted_at is null`,
+    where b.id = ${value('id')} and b.project_id is not null and ${live('b')}`,
 );
 
 /** The fields of a model in their order, of a row called `alias`; moments as REST writes them. */

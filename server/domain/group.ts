@@ -2,43 +2,31 @@ import { sql } from 'kysely';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import { Group, type GroupCreate, type GroupReorder, type GroupUpdate } from '../../shared/group.ts';
 import type { ProjectContext } from '../context.ts';
-import { type Db, nextPosition, query, transact } from '../database/query.ts';
+import { live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import { placeRows } from './place.ts';
-import {
-  changeRow,
-  DELETED,
-  deleteRow,
-  findRow,
-  lockProject,
-  mustBeFound,
-  type Selected,
-  selectionOf,
-  unlessNull,
-} from './row.ts';
+import { placeRows, positionAmongSiblings, siblingsIn } from './place.ts';
+import { changeRow, deleteWithContents, mustBeFound, type Selected, selectionOf, unlessNull } from './row.ts';
 
 /** What answers hold of a group. */
 export const GROUP_COLUMNS = Group.keyof().options;
 export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
 
-/** Creates a group on a board, behind the others unless a place was sent. */
+/** Creates a group on a board, after the others unless a position was sent. */
 export async function createGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
   const { project } = caller;
   const [group] = await query(
     db,
     sql<GroupRow | { id: null; project_id: number }>`
       with board as (
-        select id as board_id, project_id from boards where id = ${board_id} and project_id is not null and deleted_at is null for share
+        select id as board_id, project_id from boards where id = ${board_id} and project_id is not null and ${live()} for share
       ), created as (
         insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
         select ${project.id}, ${project.platform_id}, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
           ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
-          coalesce(${input.position ?? null}::int, ${nextPosition(sql`others.last`)})
-        from board cross join lateral (
-          select count(*) as count, max(position) as last from groups where board_id = board.board_id and deleted_at is null
-        ) as others
-        where board.project_id = ${project.id} and others.count < ${MOST_PLACED}
+          ${positionAmongSiblings(input.position)}
+        from board cross join lateral ${siblingsIn('groups', sql`board_id = board.board_id`)}
+        where board.project_id = ${project.id} and siblings.count < ${MOST_PLACED}
         returning ${selectionOf(GROUP_COLUMNS)}
       )
       select ${selectionOf(GROUP_COLUMNS)} from board left join created using (board_id, project_id)`,
@@ -67,18 +55,7 @@ export async function reorderGroups(context: ProjectContext, { groups }: GroupRe
   await placeRows(context, 'groups', groups);
 }
 
-/** Deletes a group, and the cards in it with it. */
+/** Deletes a group with its cards. */
 export async function deleteGroup(context: ProjectContext, { id }: { id: number }) {
-  await findRow(context, 'groups', id);
-
-  await transact(context.db, async (db) => {
-    await lockProject(db, context.caller.project);
-    await deleteRow({ ...context, db }, 'groups', id);
-    await deleteCards(db, id);
-  });
-}
-
-/** Deletes the cards of a group; `db` is in a transaction. */
-export async function deleteCards(db: Db, group_id: number): Promise<void> {
-  await db.updateTable('cards').set(DELETED).where('group_id', '=', group_id).where('deleted_at', 'is', null).execute();
+  await deleteWithContents(context, 'groups', id);
 }

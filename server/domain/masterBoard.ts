@@ -8,14 +8,14 @@ import type {
   SyncPreview,
 } from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
-import { type Db, nextPosition, query, transact } from '../database/query.ts';
+import { type Db, live, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { mustFitAnswer } from './answerSize.ts';
-import { BOARD_COLUMNS, type BoardRow, deleteGroups, listedBoards } from './board.ts';
+import { BOARD_COLUMNS, insertBoard, listedBoards } from './board.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { selectionOf, unlessNull } from './row.ts';
-import { applyTemplate, lockTemplate, previewTemplate } from './template.ts';
+import { deleteContents, unlessNull } from './row.ts';
+import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
 /** The master boards in their order, with how much is on them. */
@@ -25,18 +25,10 @@ export async function listMasterBoards({ db }: SignedInContext) {
   return { boards: found.map(({ is_too_large, ...board }) => board) };
 }
 
-/** Creates a master board, behind the others unless a place was sent. */
+/** Creates a master board, after the others unless a position was sent. */
 export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
-  const [board] = await query(
-    db,
-    sql<BoardRow>`
-      insert into boards (is_master, title, description, tool_key, created_by, position)
-      select true, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null}, ${caller.id},
-        coalesce(${input.position ?? null}::int, ${nextPosition(sql`last`)})
-      from (select count(*) as count, max(position) as last from boards where is_master and deleted_at is null) as others
-      where count < ${MOST_PLACED}
-      returning ${selectionOf(BOARD_COLUMNS)}`,
-  );
+  const owner = { project_id: null, platform_id: null, is_master: true, created_by: caller.id };
+  const board = await insertBoard(db, owner, input, sql`is_master`);
   if (!board) throw badRequest(`There are at most ${MOST_PLACED} master boards.`);
 
   return { board };
@@ -69,10 +61,9 @@ export async function previewSync(context: SignedInContext, { board_id, ...page 
 
 /** Deletes a master board, and its groups and cards with it; the copies in projects stay. */
 export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: number }) {
-  await transact(db, async (db) => {
-    await lockTemplate(db, id);
+  await templateTransaction(db, id, async (db) => {
     await deleteMaster(db, 'boards', id);
-    await deleteGroups(db, id);
+    await deleteContents.boards(db, id);
   });
 }
 
@@ -83,8 +74,8 @@ async function boardTemplate(db: Db, id: number): Promise<Template> {
     .innerJoin('cards as c', 'c.group_id', 'g.id')
     .select(sql<number>`count(*)::int`.as('cards'))
     .where('g.board_id', '=', id)
-    .where('g.deleted_at', 'is', null)
-    .where('c.deleted_at', 'is', null)
+    .where(live('g'))
+    .where(live('c'))
     .executeTakeFirstOrThrow();
   return { board_id: id, tool_key, cards };
 }

@@ -8,14 +8,14 @@ import type {
   PushPreview,
 } from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
-import { type Db, nextPosition, query, transact } from '../database/query.ts';
+import { type Db, live, nextPosition, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
 import { DELETED, selectionOf, unlessNull } from './row.ts';
-import { applyTemplate, applyTemplateWithin, lockTemplate, previewTemplate } from './template.ts';
+import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
 /** Creates a master card at the end of its group and, if asked to, brings it to the projects: both, or neither. */
@@ -23,8 +23,7 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
   const description = await cleanDescription(input.description);
   const { board_id } = await findMaster(context.db, 'groups', input.group_id, ['board_id']);
 
-  return transact(context.db, async (db) => {
-    await lockTemplate(db, board_id);
+  return templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'groups', input.group_id, ['id']);
     const [card] = await query(
       db,
@@ -34,7 +33,7 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
         select true, ${input.group_id}, ${input.title}, ${description ?? null}, coalesce(${input.unique_identifier ?? null}, gen_random_uuid()::text),
           ${input.evaluation_check ?? null}, ${input.tour_key ?? null}, ${input.short_description ?? null}, ${input.status ?? 'open'},
           ${input.is_active ?? true}, ${input.priority ?? 'normal'}, ${context.caller.id}, last.position, last.position
-        from (select ${nextPosition(sql`select max(position) from cards where group_id = ${input.group_id} and deleted_at is null`)} as position) as last
+        from (select ${nextPosition(sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`)} as position) as last
         returning ${selectionOf(CARD_COLUMNS)}`,
     );
     const applied = push_to_projects
@@ -61,8 +60,7 @@ export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }:
 export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {
   const { board_id } = await findMaster(db, 'groups', group_id, ['board_id']);
 
-  await transact(db, async (db) => {
-    await lockTemplate(db, board_id);
+  await templateTransaction(db, board_id, async (db) => {
     await findMaster(db, 'groups', group_id, ['id']);
     await placeMasters(db, 'cards', cards);
     const ids = cards.map(({ id }) => id);
@@ -102,8 +100,7 @@ export async function deleteMasterCard(
 ) {
   const { board_id } = await cardTemplate(db, id);
 
-  await transact(db, async (db) => {
-    await lockTemplate(db, board_id);
+  await templateTransaction(db, board_id, async (db) => {
     await deleteMaster(db, 'cards', id);
     if (!delete_from_projects) return;
     // In the order in which everybody locks projects.
@@ -113,12 +110,7 @@ export async function deleteMasterCard(
         select p.id from projects p where exists (select from cards c where c.project_id = p.id and c.master_card_id = ${id})
         order by p.id for no key update`,
     );
-    await db
-      .updateTable('cards')
-      .set(DELETED)
-      .where('master_card_id', '=', id)
-      .where('deleted_at', 'is', null)
-      .execute();
+    await db.updateTable('cards').set(DELETED).where('master_card_id', '=', id).where(live()).execute();
   });
 }
 

@@ -2,30 +2,29 @@ import { sql } from 'kysely';
 import { MOST_PLACED } from '../../shared/fields.ts';
 import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
-import { nextPosition, query, transact } from '../database/query.ts';
+import { live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
-import { deleteCards, GROUP_COLUMNS, type GroupRow } from './group.ts';
+import { GROUP_COLUMNS, type GroupRow } from './group.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { selectionOf, unlessNull } from './row.ts';
-import { lockTemplate } from './template.ts';
+import { positionAmongSiblings, siblingsIn } from './place.ts';
+import { deleteContents, selectionOf, unlessNull } from './row.ts';
+import { templateTransaction } from './template.ts';
 
-/** Creates a master group, behind the others of its board. */
+/** Creates a master group, after the others of its board. */
 export async function createMasterGroup(
   { db, caller }: SignedInContext,
   { board_id, title, description }: MasterGroupCreate,
 ) {
-  return transact(db, async (db) => {
-    await lockTemplate(db, board_id);
+  return templateTransaction(db, board_id, async (db) => {
     await findMaster(db, 'boards', board_id, ['id']);
 
     const [group] = await query(
       db,
       sql<GroupRow>`
         insert into groups (is_master, board_id, title, description, created_by, position)
-        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${nextPosition(sql`last`)}
-        from (select count(*) as count, max(position) as last from groups where board_id = ${board_id} and deleted_at is null) as others
-        where count < ${MOST_PLACED}
+        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${positionAmongSiblings()}
+        from ${siblingsIn('groups', sql`board_id = ${board_id}`)} where siblings.count < ${MOST_PLACED}
         returning ${selectionOf(GROUP_COLUMNS)}`,
     );
     if (!group) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
@@ -42,23 +41,17 @@ export async function updateMasterGroup({ db }: SignedInContext, { id, title, de
 
 /** Puts groups of a master board at new places: all of them, or none. */
 export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
-  await transact(db, async (db) => {
-    await lockTemplate(db, board_id);
+  await templateTransaction(db, board_id, async (db) => {
     const board = await db
       .selectFrom('boards')
       .select('id')
       .where('id', '=', board_id)
       .where('is_master', '=', true)
-      .where('deleted_at', 'is', null)
+      .where(live())
       .executeTakeFirst();
     if (!board) throw invalid({ board_id: 'names no master board' });
 
-    const found = await db
-      .selectFrom('groups')
-      .select('id')
-      .where('board_id', '=', board_id)
-      .where('deleted_at', 'is', null)
-      .execute();
+    const found = await db.selectFrom('groups').select('id').where('board_id', '=', board_id).where(live()).execute();
     const onBoard = new Set(found.map(({ id }) => id));
     const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
     if (others.length > 0) {
@@ -73,9 +66,8 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
 export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
   const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
 
-  await transact(db, async (db) => {
-    await lockTemplate(db, board_id);
+  await templateTransaction(db, board_id, async (db) => {
     await deleteMaster(db, 'groups', id);
-    await deleteCards(db, id);
+    await deleteContents.groups(db, id);
   });
 }

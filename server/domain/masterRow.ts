@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
-import { type Db, plannedEachTime, query } from '../database/query.ts';
+import { type Db, live, plannedEachTime, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
+import { setPositions } from './place.ts';
 import { assignments, type Column, type Selected, selectionOf } from './row.ts';
 
 /** Tables that hold templates, and what a template in them is called. */
@@ -21,7 +22,7 @@ export async function findMaster<Table extends MasterTable, const Columns extend
   const [row] = await query(
     db,
     sql<Selected<Table, Columns>>`
-      select ${selectionOf(columns)} from ${sql.table(table)} where id = ${id} and is_master and deleted_at is null`,
+      select ${selectionOf(columns)} from ${sql.table(table)} where id = ${id} and is_master and ${live()}`,
   );
   if (!row) throw unknown(table);
   return row;
@@ -38,7 +39,7 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
   const [row] = await query(
     db,
     plannedEachTime(sql<Selected<Table, Columns>>`
-      update ${sql.table(table)} set ${assignments<Table>(changes)} where id = ${id} and is_master and deleted_at is null
+      update ${sql.table(table)} set ${assignments<Table>(changes)} where id = ${id} and is_master and ${live()}
       returning ${selectionOf(columns)}`),
   );
   if (!row) throw unknown(table);
@@ -49,15 +50,8 @@ export async function deleteMaster(db: Db, table: MasterTable, id: number): Prom
   await changeMaster(db, table, id, { deleted_at: new Date() }, ['id']);
 }
 
-/** Puts templates at new places, all or none; `db` is in a transaction. */
+/** Sets the positions of templates, of all or none; `db` is in a transaction. */
 export async function placeMasters(db: Db, table: MasterTable, placements: Placement[]): Promise<void> {
-  const placed = await query(
-    db,
-    sql`
-      update ${sql.table(table)} t set position = placed.position, updated_at = now()
-      from jsonb_to_recordset(${JSON.stringify(placements)}::jsonb) as placed (id int, position int)
-      where t.id = placed.id and t.is_master and t.deleted_at is null
-      returning t.id`,
-  );
+  const placed = await setPositions(db, table, placements, sql`t.is_master and ${live('t')}`);
   if (placed.length < placements.length) throw unknown(table);
 }

@@ -3,7 +3,7 @@ import type { MemberChoice, MemberList, MemberSet } from '../../shared/member.ts
 import type { Provisioning } from '../context.ts';
 import { mapConstraintErrors, query } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 
 /** Of a member `m` who is the user `u`. */
 const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
@@ -36,7 +36,7 @@ export async function removeMember({ db }: Provisioning, { project_id, user_id }
     sql`
       with removed as (
         delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id
-      ), homeless as (
+      ), default_cleared as (
         update users u set default_project_id = null from removed
         where u.id = removed.user_id and u.default_project_id = ${project_id} and not (u.superadmin or u.superadmin_billing)
       )
@@ -45,17 +45,11 @@ export async function removeMember({ db }: Provisioning, { project_id, user_id }
   if (!removed) throw notFound('This user is not a member of this project.');
 }
 
-export async function listMembers({ db }: Provisioning, { project_id, cursor, limit }: MemberList) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await db
+export async function listMembers({ db }: Provisioning, { project_id, ...page }: MemberList) {
+  const members = db
     .selectFrom('members as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .select(MEMBER_COLUMNS)
-    .where('m.project_id', '=', project_id)
-    .where('m.user_id', '>', after)
-    .orderBy('m.user_id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: members, next_cursor } = toPage(found, limit, ({ user_id }) => [user_id]);
-  return { members, next_cursor };
+    .where('m.project_id', '=', project_id);
+  return readPage('members', members, page, ['m.user_id']);
 }

@@ -1,11 +1,59 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
 import { z } from 'zod';
+import type { Page } from '../../shared/paging.ts';
 import { invalid } from '../errors.ts';
 
-/** Where a list goes on: the key of the last row that was answered. It is text for callers, and only we read it. */
-export function readCursor(cursor: string | null | undefined, length: number): number[] | undefined {
-  if (cursor == null) return undefined;
+/** A page of a list, named after what it holds: `{ tags: [...], next_cursor }`. */
+export type PageOf<Name extends string, Row> = { [Key in Name]: Row[] } & { next_cursor: string | null };
+
+/** Reads a page of rows in the order of integer columns that are unique together: `id`, or `m.user_id` in a join. */
+export async function readPage<Name extends string, Tables, Table extends keyof Tables, Row extends object>(
+  name: Name,
+  rows: SelectQueryBuilder<Tables, Table, Row>,
+  { cursor, limit }: Page,
+  key: string[] = ['id'],
+): Promise<PageOf<Name, Row>> {
+  const last = readCursor(cursor, key.length);
+  const columns = key.map((column) => sql.ref(column));
+  const found = await rows
+    .$if(last.length > 0, (all) => all.where(sql<boolean>`(${sql.join(columns)}) > (${sql.join(last)})`))
+    .orderBy(columns.map((column) => column))
+    .limit(limit + 1)
+    .execute();
+  return toPage(
+    name,
+    found as Row[],
+    limit,
+    key.map((column) => column.split('.').at(-1)!),
+  );
+}
+
+/**
+ * Makes a page of rows of which one more than `limit` was read: that one tells whether there is a next page. Where an answer
+ * was cut to its size, `found` says how many there were before.
+ */
+export function toPage<Name extends string, Row extends object>(
+  name: Name,
+  rows: (Row & { found?: number })[],
+  limit: number,
+  key: string[] = ['id'],
+): PageOf<Name, Row> {
+  const count = rows[0]?.found ?? rows.length;
+  const page = rows.slice(0, limit).map(({ found, ...row }) => row as Row);
+  const last = count > page.length ? (page.at(-1) as Record<string, number> | undefined) : undefined;
+  const next_cursor = last ? toCursor(key.map((column) => last[column]!)) : null;
+  return { [name]: page, next_cursor } as PageOf<Name, Row>;
+}
+
+/** A cursor is the key of the last row of a page, as text that only the service reads. */
+export const toCursor = (key: number[]): string => Buffer.from(JSON.stringify(key)).toString('base64url');
+
+/** The key in a cursor of so many columns; empty without a cursor. */
+export function readCursor(cursor: string | null | undefined, length: number): number[] {
+  if (cursor == null) return [];
   const key = Cursor.safeParse(cursor);
-  if (!key.success || key.data.length !== length) throw invalid({ cursor: 'is none that a list answered' });
+  if (!key.success || key.data.length !== length)
+    throw invalid({ cursor: 'is invalid: send `next_cursor` of the previous page' });
   return key.data;
 }
 
@@ -20,17 +68,3 @@ const Cursor = z
     }
   })
   .pipe(z.array(z.int32()));
-
-/** One row more than asked for was looked up: it tells whether there is a next page. `found` counts rows that were cut off, too. */
-export function toPage<Row>(
-  rows: Row[],
-  limit: number,
-  keyOf: (row: Row) => number[],
-  found = rows.length,
-): { rows: Row[]; next_cursor: string | null } {
-  const page = rows.slice(0, limit);
-  const last = found > page.length ? page.at(-1) : undefined;
-  return { rows: page, next_cursor: last ? toCursor(keyOf(last)) : null };
-}
-
-export const toCursor = (key: number[]): string => Buffer.from(JSON.stringify(key)).toString('base64url');

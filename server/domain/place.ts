@@ -1,10 +1,10 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
 import type { ProjectContext } from '../context.ts';
-import { query, transact } from '../database/query.ts';
+import { type Db, live, nextPosition, query, transact } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import { isLive, lockProject, mustBeFound } from './row.ts';
+import { isVisible, lockProject, mustBeFound } from './row.ts';
 
 /** Boards have their order within a project, groups within a board. */
 const ORDERED_WITHIN = { boards: 'project_id', groups: 'board_id' } as const satisfies {
@@ -25,19 +25,37 @@ export async function placeRows(
       db,
       sql<{ project_id: number; parent_id: number }>`
         select t.project_id, ${sql.ref(`t.${ORDERED_WITHIN[table]}`)} as parent_id from ${sql.table(table)} t
-        where t.id = any(${placements.map(({ id }) => id)}::int[]) and ${isLive(table)}`,
+        where t.id = any(${placements.map(({ id }) => id)}::int[]) and ${isVisible(table)}`,
     );
     if (found.length < placements.length) mustBeFound(project, table, undefined);
     for (const row of found) mustBeFound(project, table, row);
     if (new Set(found.map(({ parent_id }) => parent_id)).size > 1)
       throw badRequest('The groups are of several boards.');
 
-    await query(
-      db,
-      sql`
-        update ${sql.table(table)} t set position = placed.position, updated_at = now()
-        from jsonb_to_recordset(${JSON.stringify(placements)}::jsonb) as placed (id int, position int)
-        where t.id = placed.id`,
-    );
+    await setPositions(db, table, placements, sql`t.project_id = ${project.id}`);
   });
 }
+
+/** Sets the positions of those rows `t` that fit the condition, in one statement. */
+export const setPositions = (
+  db: Db,
+  table: 'boards' | 'groups' | 'cards',
+  placements: Placement[],
+  condition: RawBuilder<unknown>,
+) =>
+  query(
+    db,
+    sql<{ id: number }>`
+      update ${sql.table(table)} t set position = placed.position, updated_at = now()
+      from jsonb_to_recordset(${JSON.stringify(placements)}::jsonb) as placed (id int, position int)
+      where t.id = placed.id and ${condition}
+      returning t.id`,
+  );
+
+/** How many live rows there are in one place, and the last of their positions: for an insert that appends, up to a cap. */
+export const siblingsIn = (table: 'boards' | 'groups', condition: RawBuilder<unknown>) =>
+  sql`(select count(*) as count, max(position) as last from ${sql.table(table)} where ${condition} and ${live()}) as siblings`;
+
+/** The position that was sent, or the next one after the siblings. */
+export const positionAmongSiblings = (position?: number | null) =>
+  sql<number>`coalesce(${position ?? null}::int, ${nextPosition(sql`siblings.last`)})`;

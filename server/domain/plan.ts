@@ -4,7 +4,7 @@ import { NOW } from '../database/moment.ts';
 import type { Db } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { invalid } from '../errors.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 
 const PLAN_COLUMNS = [
   'id',
@@ -32,18 +32,12 @@ export async function setPlan(
   return { plan: set };
 }
 
-export async function listPlans({ db }: Provisioning, { product, cursor, limit }: PlanList) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await db
+export async function listPlans({ db }: Provisioning, { product, ...page }: PlanList) {
+  const plans = db
     .selectFrom('plans')
     .select(PLAN_COLUMNS)
-    .where('id', '>', after)
-    .$if(product != null, (plans) => plans.where('product', '=', product!))
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: plans, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { plans, next_cursor };
+    .$if(product != null, (plans) => plans.where('product', '=', product!));
+  return readPage('plans', plans, page);
 }
 
 /** The line of the catalogue that was chosen, or which field names none. */

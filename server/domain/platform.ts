@@ -4,7 +4,7 @@ import type { Provisioning } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import type { Row } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 
 const PLATFORM_COLUMNS = ['id', 'name', 'created_at', 'updated_at'] as const satisfies (keyof Row<'platforms'>)[];
 
@@ -28,15 +28,5 @@ export async function updatePlatform({ db }: Provisioning, { id, name }: Platfor
   return { platform };
 }
 
-export async function listPlatforms({ db }: Provisioning, { cursor, limit }: Page) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await db
-    .selectFrom('platforms')
-    .select(PLATFORM_COLUMNS)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: platforms, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { platforms, next_cursor };
-}
+export const listPlatforms = ({ db }: Provisioning, page: Page) =>
+  readPage('platforms', db.selectFrom('platforms').select(PLATFORM_COLUMNS), page);

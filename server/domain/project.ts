@@ -6,12 +6,11 @@ import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { DEFAULT_PROJECT } from './caller.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 
 /** The active projects that the caller belongs to. */
-export async function listOwnProjects({ db, caller }: SignedInContext, { cursor, limit }: Page) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await db
+export async function listOwnProjects({ db, caller }: SignedInContext, page: Page) {
+  const projects = db
     .selectFrom('members as m')
     .innerJoin('projects as p', 'p.id', 'm.project_id')
     .innerJoin('platforms as pl', 'pl.id', 'p.platform_id')
@@ -19,13 +18,8 @@ export async function listOwnProjects({ db, caller }: SignedInContext, { cursor,
     .select(['p.id', 'p.platform_id', 'p.name', 'pl.name as platform_name', 'm.role'])
     .select(sql<boolean>`coalesce(p.id = ${DEFAULT_PROJECT}, false)`.as('is_default'))
     .where('m.user_id', '=', caller.id)
-    .where('p.id', '>', after)
-    .where('p.is_active', 'is', true)
-    .orderBy('p.id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: projects, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { projects, next_cursor };
+    .where('p.is_active', 'is', true);
+  return readPage('projects', projects, page, ['p.id']);
 }
 
 export async function createProject({ db }: Provisioning, { platform_id, name, tools }: ProjectCreate) {
@@ -54,16 +48,9 @@ export async function updateProject({ db }: Provisioning, { id, name, is_active,
   });
 }
 
-export async function listProjects({ db }: Provisioning, { platform_id, cursor, limit }: ProjectList) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await projectsWithTools(db)
-    .where('id', '>', after)
-    .$if(platform_id != null, (projects) => projects.where('platform_id', '=', platform_id!))
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: projects, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { projects, next_cursor };
+export async function listProjects({ db }: Provisioning, { platform_id, ...page }: ProjectList) {
+  const projects = projectsWithTools(db).$if(platform_id != null, (all) => all.where('platform_id', '=', platform_id!));
+  return readPage('projects', projects, page);
 }
 
 const findProject = (db: Db, id: number) => projectsWithTools(db).where('id', '=', id).executeTakeFirstOrThrow();

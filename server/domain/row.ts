@@ -1,7 +1,7 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
 import type { ActingProject, ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { type Db, plannedEachTime, query } from '../database/query.ts';
+import { type Db, live, plannedEachTime, query, transact } from '../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
 
@@ -37,11 +37,11 @@ export function mustBeFound<Row extends { project_id: number | null }>(
   return row;
 }
 
-/** Rows that are there: neither deleted nor templates, and comments only while their card is. */
-export const isLive = (table: ProjectTable) =>
+/** Rows `t` that callers can see: live, not templates, and comments only while their card is live. */
+export const isVisible = (table: ProjectTable) =>
   table === 'comments'
-    ? sql`t.deleted_at is null and exists (select from cards c where c.id = t.card_id and c.deleted_at is null)`
-    : sql`t.deleted_at is null and t.project_id is not null`;
+    ? sql`${live('t')} and exists (select from cards c where c.id = t.card_id and ${live('c')})`
+    : sql`${live('t')} and t.project_id is not null`;
 
 /** Finds a row of the project, and reads these columns of it. */
 export async function findRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[] = []>(
@@ -53,7 +53,7 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
   const [row] = await query(
     db,
     sql<Selected<Table, Columns> & { project_id: number }>`
-      select ${selectionOf([...(columns ?? []), 'project_id'])} from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)}`,
+      select ${selectionOf([...(columns ?? []), 'project_id'])} from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)}`,
   );
   return mustBeFound(caller.project, table, row);
 }
@@ -74,7 +74,7 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
     db,
     plannedEachTime(sql<Selected<Table, Columns> & { project_id: number }>`
       with found as (
-        select t.id, t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isLive(table)} for update of t
+        select t.id, t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)} for update of t
       ), changed as (
         update ${sql.table(table)} set ${assignments<Table>(changes)}
         where id = (select id from found where project_id = ${caller.project.id})
@@ -89,7 +89,36 @@ export async function deleteRow(context: ProjectContext, table: ProjectTable, id
   await changeRow(context, table, id, { deleted_at: new Date() }, ['id', 'project_id']);
 }
 
-/** What marks rows as deleted, where that is more than one. */
+/** Deletes a board with its groups and cards, or a group with its cards. */
+export async function deleteWithContents(context: ProjectContext, table: 'boards' | 'groups', id: number) {
+  await findRow(context, table, id);
+
+  await transact(context.db, async (db) => {
+    await lockProject(db, context.caller.project);
+    await deleteRow({ ...context, db }, table, id);
+    await deleteContents[table](db, id);
+  });
+}
+
+/** Marks what a deleted board or group holds as deleted, too; `db` is in a transaction. */
+export const deleteContents = {
+  boards: async (db: Db, board_id: number): Promise<void> => {
+    await db
+      .with('deleted', (db) =>
+        db.updateTable('groups').set(DELETED).where('board_id', '=', board_id).where(live()).returning('id'),
+      )
+      .updateTable('cards')
+      .set(DELETED)
+      .where('group_id', 'in', (from) => from.selectFrom('deleted').select('id'))
+      .where(live())
+      .execute();
+  },
+  groups: async (db: Db, group_id: number): Promise<void> => {
+    await db.updateTable('cards').set(DELETED).where('group_id', '=', group_id).where(live()).execute();
+  },
+};
+
+/** The changes that mark several rows as deleted. */
 export const DELETED = { deleted_at: NOW, updated_at: NOW };
 
 /** The `set` of an update: what is undefined stays. */

@@ -6,7 +6,7 @@ import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import { addCheckout, findOpenCheckout, openAtProvider, payWithoutProvider, refusalOf } from './checkout.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
@@ -61,16 +61,9 @@ export async function setTrial({ db }: Provisioning, { platform_id, product, day
   return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
-export async function listSubscriptions({ db }: Provisioning, { platform_id, cursor, limit }: SubscriptionList) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await subscriptions(db)
-    .where('s.id', '>', after)
-    .$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!))
-    .orderBy('s.id')
-    .limit(limit + 1)
-    .execute();
-  const page = toPage(found, limit, ({ id }) => [id]);
-  return { subscriptions: page.rows, next_cursor: page.next_cursor };
+export async function listSubscriptions({ db }: Provisioning, { platform_id, ...page }: SubscriptionList) {
+  const found = subscriptions(db).$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));
+  return readPage('subscriptions', found, page, ['s.id']);
 }
 
 const subscriptions = (db: Db) =>

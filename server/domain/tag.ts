@@ -3,9 +3,9 @@ import type { Page } from '../../shared/paging.ts';
 import { Tag, type TagCreate, type TagUpdate } from '../../shared/tag.ts';
 import type { ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { nextPosition, transact } from '../database/query.ts';
+import { live, nextPosition, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
 
 /** What answers hold of a tag. */
@@ -16,7 +16,7 @@ export async function createTag(
   { db, caller: { id, project } }: ProjectContext,
   { name, color = null, icon = null, position }: TagCreate,
 ) {
-  const last = sql`select max(position) from tags where project_id = ${project.id} and deleted_at is null`;
+  const last = sql`select max(position) from tags where project_id = ${project.id} and ${live()}`;
   const tag = await db
     .insertInto('tags')
     .values({ project_id: project.id, name, color, icon, created_by: id, position: position ?? nextPosition(last) })
@@ -26,20 +26,9 @@ export async function createTag(
 }
 
 /** The tags of the project in their order. */
-export async function listTags({ db, caller: { project } }: ProjectContext, { cursor, limit }: Page) {
-  const [position, id] = readCursor(cursor, 2) ?? [];
-  const found = await db
-    .selectFrom('tags')
-    .select(TAG_COLUMNS)
-    .where('project_id', '=', project.id)
-    .where('deleted_at', 'is', null)
-    .$if(id !== undefined, (tags) => tags.where(sql<boolean>`(position, id) > (${position}, ${id})`))
-    .orderBy('position')
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: tags, next_cursor } = toPage(found, limit, (tag) => [tag.position, tag.id]);
-  return { tags, next_cursor };
+export async function listTags({ db, caller: { project } }: ProjectContext, page: Page) {
+  const tags = db.selectFrom('tags').select(TAG_COLUMNS).where('project_id', '=', project.id).where(live());
+  return readPage('tags', tags, page, ['position', 'id']);
 }
 
 /** Changes what was sent of a tag. */

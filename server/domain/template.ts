@@ -1,10 +1,10 @@
-import { setTimeout } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import type { ProjectOutcome, TemplateRun, TemplateRunList, TemplateRunReport } from '../../shared/master.ts';
 import type { Page } from '../../shared/paging.ts';
 import type { SignedInContext } from '../context.ts';
-import { type Db, query, transact } from '../database/query.ts';
+import { bulkTransaction, joinByMerging } from '../database/bulk.ts';
+import { type Db, query } from '../database/query.ts';
 import { notFound, tooManyRequests } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 import { copyStatement, previewStatement, type Template } from './templateStatement.ts';
@@ -17,7 +17,7 @@ export type Applied = { projects_with_access: number; projects_skipped: number; 
  * deleted, is left alone. Returns what it did; the history keeps it.
  */
 export async function applyTemplate(
-  { db, caller, isEmbedded, isStopping }: SignedInContext,
+  { db, caller, bulkPace, isStopping }: SignedInContext,
   template: Template,
 ): Promise<Applied> {
   const run = await beginRun(db, caller.id, template);
@@ -25,9 +25,10 @@ export async function applyTemplate(
     let after: number | null = 0;
     while (after !== null) {
       if (isStopping()) throw tooManyRequests('The service is about to stop. Run this again: what is done stays.', 5);
-      after = await transact(db, (db) => applyToNextProjects(db, template, run, after!, isEmbedded));
-      // The embedded database works in this very thread: give others the time for a request of theirs.
-      if (isEmbedded) await setTimeout(PAUSE_MILLISECONDS);
+      after = await templateTransaction(db, template.board_id, (db) =>
+        applyToNextProjects(db, template, run, after!, bulkPace.rowsPerStep),
+      );
+      await bulkPace.pause();
     }
     return await finishRun(db, run);
   } catch (error) {
@@ -37,32 +38,31 @@ export async function applyTemplate(
   }
 }
 
-/** The same within a transaction that is under way, for a template that is made in it. */
+/** The same within a `templateTransaction`, for a template that was created in it. */
 export async function applyTemplateWithin(
   db: Db,
-  { caller, isEmbedded }: SignedInContext,
+  { caller, bulkPace }: SignedInContext,
   template: Template,
 ): Promise<Applied> {
   const run = await beginRun(db, caller.id, template);
   let after: number | null = 0;
-  while (after !== null) after = await applyToNextProjects(db, template, run, after, isEmbedded);
+  while (after !== null) after = await applyToNextProjects(db, template, run, after, bulkPace.rowsPerStep);
   return finishRun(db, run);
 }
 
 /** What `applyTemplate` would do to each project; nothing changes. */
 export async function previewTemplate({ db }: SignedInContext, template: Template, { cursor, limit }: Page) {
-  const [after] = readCursor(cursor, 1) ?? [0];
-  const found = await transact(db, async (db) => {
-    await planWithoutStatistics(db);
-    return query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after!, limit + 1));
+  const [after = 0] = readCursor(cursor, 1);
+  const found = await bulkTransaction(db, async (db) => {
+    await joinByMerging(db);
+    return query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after, limit + 1));
   });
-  const { rows: projects, next_cursor } = toPage(found, limit, ({ project_id }) => [project_id]);
-  return { projects, next_cursor };
+  return toPage('projects', found, limit, ['project_id']);
 }
 
 /** Who synced or pushed what, newest first. */
 export async function listTemplateRuns({ db }: SignedInContext, { board_id, cursor, limit }: TemplateRunList) {
-  const [before] = readCursor(cursor, 1) ?? [null];
+  const [before = null] = readCursor(cursor, 1);
   const found = await query(
     db,
     sql<z.input<typeof TemplateRun>>`
@@ -73,8 +73,7 @@ export async function listTemplateRuns({ db }: SignedInContext, { board_id, curs
       where (${before}::int is null or r.id < ${before}::int) and (${board_id ?? null}::int is null or r.board_id = ${board_id ?? null}::int)
       order by r.id desc limit ${limit + 1}`,
   );
-  const { rows: runs, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { runs, next_cursor };
+  return toPage('runs', found, limit);
 }
 
 /** What a run did to each project. */
@@ -85,7 +84,7 @@ export async function reportTemplateRun(
   const [run] = await query(db, sql`select id from template_runs where id = ${id}`);
   if (!run) throw notFound('There is no such run.');
 
-  const [after] = readCursor(cursor, 1) ?? [0];
+  const [after = 0] = readCursor(cursor, 1);
   const found = await query(
     db,
     sql<z.input<typeof ProjectOutcome>>`
@@ -93,36 +92,22 @@ export async function reportTemplateRun(
       where o.run_id = ${id} and o.project_id > ${after} and (${outcome}::text is null or o.outcome = ${outcome})
       order by o.project_id limit ${limit + 1}`,
   );
-  const { rows: projects, next_cursor } = toPage(found, limit, ({ project_id }) => [project_id]);
-  return { projects, next_cursor };
+  return toPage('projects', found, limit, ['project_id']);
 }
 
-/** Whoever changes a master board, or brings it to projects, waits here for whoever does already. */
-export async function lockTemplate(db: Db, board_id: number): Promise<void> {
-  // A queue of long syncs is no fault: wait for longer than a row is waited for elsewhere.
-  // Compiling the statement would take longer than running it; and with tables that grow while they are written to, a plan
-  // that reads them whole is soon a bad one, above all in the checks of references, which keep theirs.
-  await query(
-    db,
-    sql`select set_config('lock_timeout', '120s', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
-  );
-  await query(db, sql`select pg_advisory_xact_lock(${TEMPLATE_LOCKS}, ${board_id})`);
+/** A transaction that changes a master board or copies it to projects: one at a time for each board. */
+export function templateTransaction<Result>(
+  db: Db,
+  board_id: number,
+  work: (db: Db) => Promise<Result>,
+): Promise<Result> {
+  return bulkTransaction(db, async (db) => {
+    await query(db, sql`select pg_advisory_xact_lock(${TEMPLATE_LOCKS}, ${board_id})`);
+    return work(db);
+  });
 }
 
-/**
- * What the database knows of a table lags behind while a sync fills it. A merge join is as fast as its rows are few, whatever
- * it was told to expect; the others are not. What one step sorts fits in this memory. Without compiling: joins that are
- * switched off count as so expensive that PostgreSQL would compile every such statement, for a third of a second.
- */
-async function planWithoutStatistics(db: Db): Promise<void> {
-  await query(
-    db,
-    sql`select set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true),
-      set_config('work_mem', '32MB', true), set_config('jit', 'off', true)`,
-  );
-}
-
-/** Tells these locks from others that have a number for a name. */
+/** The first key of the advisory locks of master boards; the second is the board's id. */
 const TEMPLATE_LOCKS = 1_414_352_972;
 
 async function beginRun(db: Db, userId: number, { board_id, card }: Template): Promise<number> {
@@ -172,26 +157,18 @@ async function finishRun(db: Db, run: number): Promise<Applied> {
   return finished!;
 }
 
-/** How many rows to write in one go: a second's work for a server, a blink for the embedded database. */
-const ROWS_AT_ONCE = { server: 30_000, embedded: 500 };
-
-const PAUSE_MILLISECONDS = 10;
-
 /** Returns the last project that it came to, or null if there are no more. */
 async function applyToNextProjects(
   db: Db,
   template: Template,
   run: number,
   after: number,
-  isEmbedded: boolean,
+  rowsPerStep: number,
 ): Promise<number | null> {
-  const rowsAtOnce = isEmbedded ? ROWS_AT_ONCE.embedded : ROWS_AT_ONCE.server;
-  const projectsAtOnce = Math.max(1, Math.floor(rowsAtOnce / Math.max(1, template.cards)));
+  const projectsAtOnce = Math.max(1, Math.floor(rowsPerStep / Math.max(1, template.cards)));
 
-  // Before it waits for anything: one lock order prevents deadlocks.
   await query(db, sql`update template_runs set progressed_at = now(), interrupted_at = null where id = ${run}`);
-  await lockTemplate(db, template.board_id);
-  await planWithoutStatistics(db);
+  await joinByMerging(db);
   const projects = await query(
     db,
     sql<{ id: number }>`

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
+import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { ProjectOutcome } from '../../shared/master.ts';
-import { plannedEachTime } from '../database/query.ts';
+import { live, nextPosition, plannedEachTime } from '../database/query.ts';
 
 /** What is brought to the projects: a master board with all that is on it, or one card of it. */
 export type Template = {
@@ -18,9 +19,9 @@ export function previewStatement(
   most: number,
 ): RawBuilder<z.input<typeof ProjectOutcome>> {
   return plannedEachTime(sql`
-    with ${lacking(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
+    with ${missingCopies(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
     missing_card as (
-      select g.project_id from incomplete_group g join master_card m on ${LACKS_CARD}
+      select g.project_id from incomplete_group g join master_card m on ${IS_MISSING}
     )
     select outcome.*, p.name as project_name from (${outcomes('missing', template)}) as outcome
     join projects p on p.id = outcome.project_id order by outcome.project_id`);
@@ -32,10 +33,10 @@ export function previewStatement(
  */
 export function copyStatement(template: Template, run: number, projects: number[]): RawBuilder<unknown> {
   return plannedEachTime(sql`
-    with ${lacking(template, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
+    with ${missingCopies(template, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
       insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, created_by, position)
       select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.created_by,
-        least(coalesce((select max(position) from boards b where b.project_id = l.project_id and b.deleted_at is null), 0), 2147483646) + 1
+        ${nextPosition(sql`select max(position) from boards b where b.project_id = l.project_id and ${live('b')}`)}
       from missing_board l cross join master_board m
       order by l.project_id
       returning id, project_id
@@ -48,11 +49,11 @@ export function copyStatement(template: Template, run: number, projects: number[
       returning id, project_id, master_group_id
     ), last_in_project as (
       select project_id, (
-        select coalesce(max(c.sort_order), 0)::bigint from cards c where c.project_id = g.project_id and c.deleted_at is null) as sort_order
+        select coalesce(max(c.sort_order), 0)::bigint from cards c where c.project_id = g.project_id and ${live('c')}) as sort_order
       from incomplete_group g group by project_id
     ), filled_group as materialized (
       select g.project_id, g.platform_id, g.master_group_id, coalesce(g.id, a.id) as id, l.sort_order as last_sort_order, (
-        select coalesce(max(c.position), 0)::bigint from cards c where c.group_id = g.id and c.deleted_at is null) as last_position
+        select coalesce(max(c.position), 0)::bigint from cards c where c.group_id = g.id and ${live('c')}) as last_position
       from incomplete_group g join last_in_project l on l.project_id = g.project_id
       left join added_group a on a.project_id = g.project_id and a.master_group_id = g.master_group_id
     ), added_card as (
@@ -60,8 +61,8 @@ export function copyStatement(template: Template, run: number, projects: number[
         tour_key, unique_identifier, is_active, status, priority, created_by, position, sort_order)
       select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
         m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
-        least(g.last_position + m.place_in_group, 2147483647), least(g.last_sort_order + m.place_on_board, 2147483647)
-      from filled_group g join master_card m on ${LACKS_CARD}
+        least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_board, ${LARGEST})
+      from filled_group g join master_card m on ${IS_MISSING}
       order by g.project_id, m.place_on_board
       returning project_id
     ), updated_card as (
@@ -74,8 +75,10 @@ export function copyStatement(template: Template, run: number, projects: number[
     select ${run}, project_id, outcome, reason, boards_added, groups_added, cards_added, cards_updated from (${outcomes('added', template)}) as outcome`);
 }
 
-/** What a group `g` of a project lacks of the master cards `m` in its template. */
-const LACKS_CARD = sql`m.group_id = g.master_group_id
+const LARGEST = sql.lit(LARGEST_INTEGER);
+
+/** A master card `m` of which a group `g` in a project has no copy. */
+const IS_MISSING = sql`m.group_id = g.master_group_id
   and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
 
 /** Between the first and the last of the projects that it is about: one range of an index for each template. */
@@ -86,7 +89,7 @@ const AMONG_TARGETS = sql`project_id between (select min(project_id) from target
  * is added to it. `not exists` rather than `on conflict`, which would use up an id for each row that is there already.
  * `offset 0` has a table read by the index that fits, where statistics that lag behind would choose another.
  */
-function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<unknown>): RawBuilder<unknown> {
+function missingCopies({ board_id, tool_key, card }: Template, projects: RawBuilder<unknown>): RawBuilder<unknown> {
   const onlyGroup = card ? sql`and id = ${card.group_id}` : sql``;
   const onlyCard = card ? sql`and c.id = ${card.id}` : sql``;
   return sql`
@@ -97,12 +100,12 @@ function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<un
     ), master_board as (
       select * from boards where id = ${board_id}
     ), master_group as materialized (
-      select * from groups where board_id = ${board_id} and deleted_at is null ${onlyGroup}
+      select * from groups where board_id = ${board_id} and ${live()} ${onlyGroup}
     ), master_card as materialized (
       select c.*, row_number() over (partition by g.id order by c.position, c.id) as place_in_group,
         row_number() over (order by g.position, g.id, c.position, c.id) as place_on_board
       from master_group g cross join lateral (
-        select * from cards c where c.group_id = g.id and c.deleted_at is null ${onlyCard} offset 0) as c
+        select * from cards c where c.group_id = g.id and ${live('c')} ${onlyCard} offset 0) as c
     ), board_copy as materialized (
       select b.project_id, b.id, b.deleted_at from boards b where b.master_board_id = ${board_id} and b.${AMONG_TARGETS}
     ), group_copy as materialized (
@@ -118,7 +121,7 @@ function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<un
       where t.has_access and not exists (select from board_copy b where b.project_id = t.project_id)
     ), open_board as materialized (
       select t.project_id, t.platform_id, b.id from target t join board_copy b on b.project_id = t.project_id
-      where t.has_access and b.deleted_at is null
+      where t.has_access and ${live('b')}
       union all
       select project_id, platform_id, null from missing_board
     ), missing_group as materialized (
@@ -126,7 +129,7 @@ function lacking({ board_id, tool_key, card }: Template, projects: RawBuilder<un
       where not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
     ), open_group as (
       select b.project_id, b.platform_id, g.id, g.master_group_id from open_board b join group_copy g on g.project_id = b.project_id
-      where g.deleted_at is null
+      where ${live('g')}
       union all
       select project_id, platform_id, null, master_group_id from missing_group
     ), incomplete_group as materialized (
@@ -141,7 +144,7 @@ const staleCards = (id: number) => sql`
   select c.id, c.project_id
   from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
   join target t on t.project_id = c.project_id cross join master_card m
-  where t.has_access and c.deleted_at is null and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
+  where t.has_access and ${live('c')} and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
 
 /** What a template says of its copies for good; the rest is the project's once it is copied. */
 const OWN_FIELDS = [

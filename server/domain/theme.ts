@@ -5,7 +5,7 @@ import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 
 const THEME_COLUMNS = [
   'id',
@@ -43,35 +43,17 @@ export async function createTheme({ db }: Provisioning, { platform_id, name }: T
 }
 
 /** The themes of the platform that the caller acts in; of all platforms for a superadmin. */
-export async function listThemes(context: SignedInContext, { cursor, limit }: Page) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await ownThemes(context)
-    .select(THEME_COLUMNS)
-    .where('id', '>', after)
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: themes, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { themes, next_cursor };
-}
+export const listThemes = (context: SignedInContext, page: Page) =>
+  readPage('themes', ownThemes(context).select(THEME_COLUMNS), page);
 
-export async function listVersions(
-  context: SignedInContext,
-  { theme_id, approval_status, cursor, limit }: VersionList,
-) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
-  const found = await context.db
+export async function listVersions(context: SignedInContext, { theme_id, approval_status, ...page }: VersionList) {
+  const versions = context.db
     .selectFrom('theme_versions')
     .select(VERSION_COLUMNS)
-    .where('id', '>', after)
     .where('theme_id', 'in', ownThemes(context).select('id'))
     .$if(theme_id != null, (versions) => versions.where('theme_id', '=', theme_id!))
-    .$if(approval_status != null, (versions) => versions.where('approval_status', '=', approval_status!))
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: versions, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { versions, next_cursor };
+    .$if(approval_status != null, (versions) => versions.where('approval_status', '=', approval_status!));
+  return readPage('versions', versions, page);
 }
 
 /** Submits a version for review; one that was rejected may be submitted again. */

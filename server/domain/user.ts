@@ -8,7 +8,7 @@ import { invalid, notFound } from '../errors.ts';
 import { refusePassword } from '../security/commonPasswords.ts';
 import { hashPassword } from '../security/passwords.ts';
 import { NO_FAILURES } from './code.ts';
-import { readCursor, toPage } from './page.ts';
+import { readPage } from './page.ts';
 
 /** What superadmins see of a user. */
 export const USER_COLUMNS = [
@@ -90,20 +90,14 @@ export function mustBeGoodPassword(field: string, password: string, user: { emai
 }
 
 /** Users in the order in which they were created. */
-export async function listUsers({ db }: Provisioning, { search, cursor, limit }: UserList) {
-  const [after = 0] = readCursor(cursor, 1) ?? [];
+export async function listUsers({ db }: Provisioning, { search, ...page }: UserList) {
   const holdsText = (column: 'name' | 'email') =>
     sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
-  const found = await db
+  const users = db
     .selectFrom('users')
     .select(USER_COLUMNS)
-    .where('id', '>', after)
-    .$if(search != null, (users) => users.where(({ or }) => or([holdsText('name'), holdsText('email')])))
-    .orderBy('id')
-    .limit(limit + 1)
-    .execute();
-  const { rows: users, next_cursor } = toPage(found, limit, ({ id }) => [id]);
-  return { users, next_cursor };
+    .$if(search != null, (users) => users.where(({ or }) => or([holdsText('name'), holdsText('email')])));
+  return readPage('users', users, page);
 }
 
 /** Signs a user out everywhere. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { Caller, Context } from '../context.ts';
 import { findCaller } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
@@ -76,7 +77,8 @@ const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request
 export function contextOf(request: FastifyRequest, services: Services): Context {
   return {
     db: services.database.db,
-    isEmbedded: services.database.isEmbedded,
+    bulkPace: services.database.bulkPace,
+    hasSearchIndex: services.database.hasSearchIndex,
     log: request.log,
     tokens: services.tokens,
     guessing: services.guessing,
@@ -103,7 +105,6 @@ function chosenProject(request: FastifyRequest): number | undefined {
   const header = request.headers['x-project-id'];
   if (header === undefined) return undefined;
   const id = /^\d{1,10}$/.test(String(header)) ? Number(header) : NO_PROJECT;
-  return id <= LARGEST_ID ? id : NO_PROJECT;
+  return id <= LARGEST_INTEGER ? id : NO_PROJECT;
 }
 const NO_PROJECT = 0;
-const LARGEST_ID = 2_147_483_647;

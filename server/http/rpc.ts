@@ -1,5 +1,6 @@
 import { getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError, transformTRPCResponse } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Context } from '../context.ts';
 import { badRequest, JSON_WANTED, toFailure, tooManyRequests } from '../errors.ts';
 import { makeAnswerRoom } from '../limits/answerRoom.ts';
@@ -13,8 +14,6 @@ import { sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
-
-export const LARGEST_BATCH = 50;
 
 /** What the protocol wraps around an input: the batch, its number, superjson's `json`. */
 const ENVELOPE_LEVELS = 3;

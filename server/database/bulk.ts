@@ -1,0 +1,39 @@
+import { setTimeout } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { type Db, query, transact } from './query.ts';
+
+/** How work on thousands of rows is cut into steps, so that other calls are served in between. */
+export type BulkPace = { rowsPerStep: number; pause: () => Promise<unknown> };
+
+/** A step takes about a second. */
+export const SERVER_PACE: BulkPace = { rowsPerStep: 30_000, pause: async () => undefined };
+
+/** The embedded database runs in the thread that serves requests: short steps, and time for other calls after each. */
+export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, pause: () => setTimeout(10) };
+
+/**
+ * A transaction for statements on thousands of rows. It may wait for other bulk work longer than the usual lock timeout.
+ * JIT is off, since compiling such a statement takes longer than running it. Sequential scans are off, since the tables
+ * grow while they are written to: a plan that scans them soon is a bad one, above all in the reference checks, which keep
+ * theirs.
+ */
+export function bulkTransaction<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
+  return transact(db, async (db) => {
+    await query(
+      db,
+      sql`select set_config('lock_timeout', '120s', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
+    );
+    return work(db);
+  });
+}
+
+/**
+ * Allows only merge joins for the rest of the transaction. Statistics lag while a sync fills a table; a merge join is as
+ * fast as its rows are few, whatever the planner expected. The work memory holds what one step sorts.
+ */
+export async function joinByMerging(db: Db): Promise<void> {
+  await query(
+    db,
+    sql`select set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('work_mem', '32MB', true)`,
+  );
+}
