@@ -52,11 +52,29 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
 
     await expect(migrate(node!)).rejects.toThrow(
       'The tables could not be brought up to date, and none was changed: ' +
-        'Migration20261115041535: relation "checkouts_reference_unique" already exists.',
+        'Migration20261115041535_publication_second_factor_checkout: relation "checkouts_reference_unique" already exists.',
     );
 
     expect(await query(node!.db, sql`select to_regclass('users') as users`)).toEqual([{ users: null }]);
     expect(await query(node!.db, sql`select name from mikro_orm_migrations`)).toEqual([]);
+  });
+
+  it('that were renamed are not done again, and stay known under the old name', async () => {
+    const [node] = await givenNodes(1);
+    await migrate(node!);
+    const names = async () => {
+      const rows = await query(node!.db, sql<{ name: string }>`select name from mikro_orm_migrations order by name`);
+      return rows.map(({ name }) => name);
+    };
+    const before = await names();
+    const withOldNames = sql`update mikro_orm_migrations set name = regexp_replace(name, '_(create_tables|same_tenant_.*|publication_.*)$', '')`;
+    await query(node!.db, withOldNames);
+    const old = (await names()).filter((name) => !before.includes(name));
+
+    expect(await migrate(node!)).toEqual([]);
+
+    expect(old).toEqual(['Migration20261115000000', 'Migration20261115000001', 'Migration20261115041535']);
+    expect(await names()).toEqual([...before, ...old].sort());
   });
 
   it('are waited for by a start that says so, and that SIGTERM ends', async () => {

@@ -26,6 +26,7 @@ export async function migrate(database: Database, onWait: () => void = () => {})
     await underLock(database, onWait, async (transaction) => {
       storage.setMasterMigration(transaction);
       await storage.ensureTable().finally(() => storage.unsetMasterMigration());
+      await nameRenamed(transaction);
     });
     await migrator.getExecuted();
     return await underLock(database, onWait, async (transaction) => {
@@ -39,6 +40,24 @@ export async function migrate(database: Database, onWait: () => void = () => {})
   } finally {
     migrator.off('migrating', remember);
   }
+}
+
+/** Migrations that got a longer name later. The old one stays in the table for nodes of the previous version. */
+const RENAMED = {
+  Migration20261115000000: 'Migration20261115000000_create_tables',
+  Migration20261115000001: 'Migration20261115000001_same_tenant_references',
+  Migration20261115041535: 'Migration20261115041535_publication_second_factor_checkout',
+};
+
+async function nameRenamed(db: Db): Promise<void> {
+  await query(
+    db,
+    sql`
+      insert into mikro_orm_migrations (name)
+      select renamed.value from json_each_text(${JSON.stringify(RENAMED)}::json) as renamed (key, value)
+      where exists (select from mikro_orm_migrations where name = renamed.key)
+        and not exists (select from mikro_orm_migrations where name = renamed.value)`,
+  );
 }
 
 /** Any number that nothing else in the database locks. */

@@ -24,29 +24,4 @@ export class Migration20261115100100_subscription_states extends Migration {
       `alter table "checkouts" add constraint "checkouts_provider_check" check ("provider" in ('stripe', 'test', 'none'));`,
     );
   }
-
-  override down(): void | Promise<void> {
-    this.addSql(`alter table "checkouts" drop constraint "checkouts_provider_subscription_unique";`);
-    this.addSql(`alter table "checkouts" drop constraint "checkouts_provider_check";`);
-    this.addSql(`update "checkouts" set "provider" = 'test' where "provider" = 'none';`);
-    this.addSql(
-      `alter table "checkouts" drop column "provider_subscription_id", drop column "is_past_due", drop column "past_due_changed_at", drop column "is_disputed", drop column "disputed_changed_at", drop column "ended_at";`,
-    );
-    this.addSql(
-      `alter table "checkouts" add constraint "checkouts_provider_check" check ("provider" in ('stripe', 'test'));`,
-    );
-
-    this.addSql(`alter table "subscriptions" drop constraint "subscriptions_paid_check";`);
-    this.addSql(`alter table "subscriptions" drop constraint "subscriptions_status_check";`);
-    this.addSql(`update "subscriptions" set "status" = 'paid' where "status" = 'past_due';`);
-    this.addSql(
-      `update "subscriptions" set "status" = 'trial', "plan_id" = null, "paid_at" = null where "status" = 'ended';`,
-    );
-    this.addSql(
-      `alter table "subscriptions" add constraint "subscriptions_paid_check" check ((status = 'paid') = (plan_id is not null) and (status = 'paid') = (paid_at is not null));`,
-    );
-    this.addSql(
-      `alter table "subscriptions" add constraint "subscriptions_status_check" check ("status" in ('trial', 'paid'));`,
-    );
-  }
 }

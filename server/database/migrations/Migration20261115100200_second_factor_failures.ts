@@ -8,8 +8,4 @@ export class Migration20261115100200_second_factor_failures extends Migration {
       `alter table "users" add "totp_failures" int not null default 0, add "totp_blocked_until" timestamptz(3) null;`,
     );
   }
-
-  override down(): void | Promise<void> {
-    this.addSql(`alter table "users" drop column "totp_failures", drop column "totp_blocked_until";`);
-  }
 }

@@ -25,9 +25,4 @@ export class Migration20261115100300_card_search extends Migration {
         raise notice 'Searches go without an index: %', sqlerrm;
       end $$;`);
   }
-
-  override down(): void {
-    this.addSql(`drop index if exists "cards_search_index";`);
-    this.addSql(`drop index "cards_copies_index";`);
-  }
 }

@@ -12,9 +12,4 @@ export class Migration20261115100300_run_progress extends Migration {
       `alter table "template_runs" add constraint "template_runs_end_check" check (finished_at is null or interrupted_at is null);`,
     );
   }
-
-  override down(): void {
-    this.addSql(`alter table "template_runs" drop constraint "template_runs_end_check";`);
-    this.addSql(`alter table "template_runs" drop column "progressed_at", drop column "interrupted_at";`);
-  }
 }

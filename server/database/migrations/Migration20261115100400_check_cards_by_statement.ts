@@ -48,20 +48,6 @@ export class Migration20261115100400_check_cards_by_statement extends Migration 
     for (const reference of REFERENCES) this.keepReferredTo(reference);
   }
 
-  override down(): void {
-    const functions = ['cards_check_added', 'cards_check_changed', ...REFERENCES.map(({ name }) => name)];
-    for (const name of functions) this.addSql(`drop function ${name}() cascade;`);
-    this.addSql(`alter table "groups" add constraint "groups_id_project_id_unique" unique ("id", "project_id");`);
-    this.addSql(
-      `alter table "cards" add constraint "cards_group_id_foreign" foreign key (group_id) references groups (id);`,
-    );
-    for (const { name, columns, table, key } of REFERENCES) {
-      this.addSql(
-        `alter table "cards" add constraint "${name}" foreign key (${columns.join(', ')}) references ${table} (${key.join(', ')});`,
-      );
-    }
-  }
-
   /** Refuses to remove a row that cards refer to, or to change its key. */
   private keepReferredTo({ name, columns: [column], table, key }: Reference): void {
     this.addSql(`

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
-export class Migration20261115000000 extends Migration {
-  override name = 'Migration20261115000000';
+export class Migration20261115000000_create_tables extends Migration {
+  override name = 'Migration20261115000000_create_tables';
 
   override up(): void | Promise<void> {
     this.addSql(
@@ -348,65 +348,5 @@ export class Migration20261115000000 extends Migration {
       `alter table "comments" add constraint "comments_parent_comment_id_foreign" foreign key ("parent_comment_id") references "comments" ("id") on update no action on delete no action;`,
     );
     this.addSql(`alter table "comments" add constraint "comments_read_check" check (is_read = (read_at is not null));`);
-  }
-
-  override down(): void | Promise<void> {
-    this.addSql(`alter table "subscriptions" drop constraint "subscriptions_plan_id_foreign";`);
-    this.addSql(`alter table "checkouts" drop constraint "checkouts_plan_id_foreign";`);
-    this.addSql(`alter table "projects" drop constraint "projects_platform_id_foreign";`);
-    this.addSql(`alter table "subscriptions" drop constraint "subscriptions_platform_id_foreign";`);
-    this.addSql(`alter table "themes" drop constraint "themes_platform_id_foreign";`);
-    this.addSql(`alter table "project_tools" drop constraint "project_tools_project_id_foreign";`);
-    this.addSql(`alter table "users" drop constraint "users_default_project_id_foreign";`);
-    this.addSql(`alter table "tags" drop constraint "tags_project_id_foreign";`);
-    this.addSql(`alter table "members" drop constraint "members_project_id_foreign";`);
-    this.addSql(`alter table "template_outcomes" drop constraint "template_outcomes_project_id_foreign";`);
-    this.addSql(`alter table "comments" drop constraint "comments_project_id_foreign";`);
-    this.addSql(`alter table "checkouts" drop constraint "checkouts_subscription_id_foreign";`);
-    this.addSql(`alter table "theme_versions" drop constraint "theme_versions_theme_id_foreign";`);
-    this.addSql(`alter table "theme_versions" drop constraint "theme_versions_replacement_version_id_foreign";`);
-    this.addSql(`alter table "tags" drop constraint "tags_created_by_foreign";`);
-    this.addSql(`alter table "sessions" drop constraint "sessions_user_id_foreign";`);
-    this.addSql(`alter table "recovery_codes" drop constraint "recovery_codes_user_id_foreign";`);
-    this.addSql(`alter table "members" drop constraint "members_user_id_foreign";`);
-    this.addSql(`alter table "checkouts" drop constraint "checkouts_created_by_foreign";`);
-    this.addSql(`alter table "boards" drop constraint "boards_created_by_foreign";`);
-    this.addSql(`alter table "groups" drop constraint "groups_created_by_foreign";`);
-    this.addSql(`alter table "cards" drop constraint "cards_created_by_foreign";`);
-    this.addSql(`alter table "tour_dismissals" drop constraint "tour_dismissals_user_id_foreign";`);
-    this.addSql(`alter table "template_runs" drop constraint "template_runs_user_id_foreign";`);
-    this.addSql(`alter table "comments" drop constraint "comments_user_id_foreign";`);
-    this.addSql(`alter table "boards" drop constraint "boards_master_board_id_foreign";`);
-    this.addSql(`alter table "groups" drop constraint "groups_board_id_foreign";`);
-    this.addSql(`alter table "template_runs" drop constraint "template_runs_board_id_foreign";`);
-    this.addSql(`alter table "groups" drop constraint "groups_master_group_id_foreign";`);
-    this.addSql(`alter table "cards" drop constraint "cards_group_id_foreign";`);
-    this.addSql(`alter table "cards" drop constraint "cards_master_card_id_foreign";`);
-    this.addSql(`alter table "tour_dismissals" drop constraint "tour_dismissals_card_id_foreign";`);
-    this.addSql(`alter table "template_runs" drop constraint "template_runs_card_id_foreign";`);
-    this.addSql(`alter table "comments" drop constraint "comments_card_id_foreign";`);
-    this.addSql(`alter table "template_outcomes" drop constraint "template_outcomes_run_id_foreign";`);
-    this.addSql(`alter table "comments" drop constraint "comments_parent_comment_id_foreign";`);
-
-    this.addSql(`drop table if exists "plans" cascade;`);
-    this.addSql(`drop table if exists "platforms" cascade;`);
-    this.addSql(`drop table if exists "projects" cascade;`);
-    this.addSql(`drop table if exists "project_tools" cascade;`);
-    this.addSql(`drop table if exists "subscriptions" cascade;`);
-    this.addSql(`drop table if exists "themes" cascade;`);
-    this.addSql(`drop table if exists "theme_versions" cascade;`);
-    this.addSql(`drop table if exists "users" cascade;`);
-    this.addSql(`drop table if exists "tags" cascade;`);
-    this.addSql(`drop table if exists "sessions" cascade;`);
-    this.addSql(`drop table if exists "recovery_codes" cascade;`);
-    this.addSql(`drop table if exists "members" cascade;`);
-    this.addSql(`drop table if exists "checkouts" cascade;`);
-    this.addSql(`drop table if exists "boards" cascade;`);
-    this.addSql(`drop table if exists "groups" cascade;`);
-    this.addSql(`drop table if exists "cards" cascade;`);
-    this.addSql(`drop table if exists "tour_dismissals" cascade;`);
-    this.addSql(`drop table if exists "template_runs" cascade;`);
-    this.addSql(`drop table if exists "template_outcomes" cascade;`);
-    this.addSql(`drop table if exists "comments" cascade;`);
   }
 }

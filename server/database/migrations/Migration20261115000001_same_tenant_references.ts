@@ -4,7 +4,7 @@ import { Migration } from '@mikro-orm/migrations';
  * What entities can't say: rows that refer to each other are of one tenant. `null` on either side, as in master rows,
  * is not checked.
  */
-export class Migration20261115000001 extends Migration {
+export class Migration20261115000001_same_tenant_references extends Migration {
   override up(): void {
     for (const table of ['boards', 'groups', 'cards']) {
       this.sameTenant(table, 'platform', '(project_id, platform_id) references projects (id, platform_id)');

@@ -1,7 +1,7 @@
 import { Migration } from '@mikro-orm/migrations';
 
-export class Migration20261115041535 extends Migration {
-  override name = 'Migration20261115041535';
+export class Migration20261115041535_publication_second_factor_checkout extends Migration {
+  override name = 'Migration20261115041535_publication_second_factor_checkout';
 
   override up(): void | Promise<void> {
     this.addSql(`alter table "theme_versions" add "published_at" timestamptz(3) null;`);
@@ -22,21 +22,5 @@ export class Migration20261115041535 extends Migration {
       `alter table "checkouts" add "reference" uuid not null default gen_random_uuid(), add "price_cents" int not null, add "currency" varchar(3) not null;`,
     );
     this.addSql(`alter table "checkouts" add constraint "checkouts_reference_unique" unique ("reference");`);
-  }
-
-  override down(): void | Promise<void> {
-    this.addSql(`alter table "checkouts" drop constraint "checkouts_reference_unique";`);
-    this.addSql(`alter table "checkouts" drop column "reference", drop column "price_cents", drop column "currency";`);
-
-    this.addSql(`drop index "sessions_user_id_index";`);
-    this.addSql(`create index "sessions_expires_at_index" on "sessions" ("expires_at");`);
-    this.addSql(`create index "sessions_user_id_index" on "sessions" ("user_id") where revoked_at is null;`);
-    this.addSql(`alter table "sessions" drop column "second_factor_at";`);
-    this.addSql(`alter table "sessions" add "has_second_factor" boolean not null default false;`);
-
-    this.addSql(`alter table "theme_versions" drop constraint "theme_versions_published_check";`);
-    this.addSql(`alter table "theme_versions" drop column "published_at";`);
-
-    this.addSql(`alter table "users" drop column "totp_pending_secret";`);
   }
 }
