@@ -13,11 +13,11 @@ const asUser = async (user: TestUser): Promise<TestCaller> =>
 const signIn = async ({ email }: TestUser, more: object = {}) =>
   makeCaller((await testService()).url).post('/v1/authenticate', { email, password: PASSWORD, ...more });
 
-/** The same while something else happens during the check of the password. */
-const asUserWhile = async (user: TestUser, happens: () => Promise<unknown>): Promise<TestCaller> => {
+/** The same, and runs `meanwhile` while the password of the call is being checked. */
+const asUserWhile = async (user: TestUser, meanwhile: () => Promise<unknown>): Promise<TestCaller> => {
   let asked = 0;
   const mustBeAllowed = async () => {
-    if (++asked === 2) await happens();
+    if (++asked === 2) await meanwhile();
   };
   const { url } = await givenService({}, { guessing: { mustBeAllowed, countFailure: async () => {} } });
   return makeCaller(url, await givenToken(user));
@@ -30,7 +30,7 @@ const isSignedIn = (caller: TestCaller) =>
   );
 
 describe('account.whoAmI', () => {
-  it('tells who the caller is, and nothing secret', async () => {
+  it('returns the account of the caller, without secrets', async () => {
     const user = await givenProtectedUser();
 
     const { account } = await (await asUser(user)).rpc.account.whoAmI.query();
@@ -54,7 +54,7 @@ describe('account.whoAmI', () => {
 });
 
 describe('signing out', () => {
-  it('ends this session alone', async () => {
+  it('ends only this session', async () => {
     const user = await givenUser();
     const [here, elsewhere] = [await asUser(user), await asUser(user)];
 
@@ -63,7 +63,7 @@ describe('signing out', () => {
     expect([await isSignedIn(here), await isSignedIn(elsewhere)]).toEqual([false, true]);
   });
 
-  it('everywhere ends all of them, on every node, and nobody else', async () => {
+  it('everywhere ends all sessions of the user, and of nobody else', async () => {
     const [user, other] = [await givenUser(), await givenUser()];
     const [here, elsewhere, somebodyElse] = [await asUser(user), await asUser(user), await asUser(other)];
 
@@ -75,7 +75,7 @@ describe('signing out', () => {
 });
 
 describe('account.changePassword', () => {
-  it('ends every session, and answers a token for a new one', async () => {
+  it('ends every session and returns a token for a new one', async () => {
     const user = await givenUser({ project: await givenProject() });
     const [here, elsewhere] = [await asUser(user), await asUser(user)];
 
@@ -104,7 +104,7 @@ describe('account.changePassword', () => {
     ['x'.repeat(1001), 'new_password must be at most 1000 characters.'],
     ['', 'new_password is required.'],
     ['Trustno1', 'new_password is one of the most common passwords: choose one that nobody would guess.'],
-  ])('422 for %j as the new one', async (new_password, message) => {
+  ])('422 for %j as the new password', async (new_password, message) => {
     const change = (await asUser(await givenUser())).rpc.account.changePassword.mutate({
       password: PASSWORD,
       new_password,
@@ -113,7 +113,7 @@ describe('account.changePassword', () => {
     expect((await refusalOf(change)).errors).toMatchObject({ new_password: expect.arrayContaining([message]) });
   });
 
-  it('422 for the own e-mail address as the new one', async () => {
+  it('422 when the new password is the e-mail address or its local part', async () => {
     const user = await givenUser();
     const change = (new_password: string) => async () =>
       refusalOf((await asUser(user)).rpc.account.changePassword.mutate({ password: PASSWORD, new_password }));
@@ -126,7 +126,7 @@ describe('account.changePassword', () => {
     expect((await signIn(user)).status).toBe(200);
   });
 
-  it('401 for a user who is deactivated meanwhile, and nothing changes', async () => {
+  it('401 if the user is deactivated during the call, and nothing changes', async () => {
     const user = await givenUser();
     const { asSuperadmin } = await givenWorld();
     const { rpc } = await asUserWhile(user, () =>
@@ -140,7 +140,7 @@ describe('account.changePassword', () => {
     expect(await stored('users', user.id)).toMatchObject({ password_hash, is_active: false });
   });
 
-  it('counts wrong passwords as guesses: a stolen token is no way to find the password', async () => {
+  it('429 after 10 wrong passwords: a stolen token does not help to guess the password', async () => {
     const caller = await asUser(await givenUser());
     const change = () =>
       refusalOf(caller.rpc.account.changePassword.mutate({ password: 'wrong', new_password: 'another one' }));
@@ -152,7 +152,7 @@ describe('account.changePassword', () => {
 });
 
 describe('the second factor', () => {
-  it('is offered, confirmed with a code, and then asked for', async () => {
+  it('is required at sign-in once a code has confirmed it', async () => {
     const user = await givenUser();
     const { rpc } = await asUser(user);
 
@@ -172,7 +172,7 @@ describe('the second factor', () => {
     expect((await signIn(user, { code: recovery_codes[7], is_recovery: true })).status).toBe(200);
   });
 
-  it('422 for a wrong password, and for a wrong code, and stays off', async () => {
+  it('422 for a wrong password or a wrong code, and it stays off', async () => {
     const user = await givenUser();
     const { account } = (await asUser(user)).rpc;
 
@@ -183,7 +183,7 @@ describe('the second factor', () => {
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
   });
 
-  it('429 after 5 wrong codes: a stolen token does not confirm by guessing', async () => {
+  it('429 after 5 wrong codes: a stolen token is not enough to confirm by guessing', async () => {
     const user = await givenUser();
     const { account } = (await asUser(user)).rpc;
     const { secret } = await account.startSecondFactor.mutate({ password: PASSWORD });
@@ -195,7 +195,7 @@ describe('the second factor', () => {
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: null });
   });
 
-  it('400 when none was offered, when one is on already, when there is none to drop', async () => {
+  it('400 when none was offered, one is already enabled, or there is none to drop', async () => {
     const { account } = (await asUser(await givenUser())).rpc;
     const { account: protectedAccount } = (await asUser(await givenProtectedUser())).rpc;
     const proof = { password: PASSWORD, code: codeAt(0) };
@@ -208,7 +208,7 @@ describe('the second factor', () => {
     expect(await refusalOf(account.renewRecoveryCodes.mutate(proof))).toMatchObject({ status: 400 });
   });
 
-  it('400 if one is enabled while another is asked for: nobody takes its place', async () => {
+  it('400 if another one is confirmed during the call, and that one stays', async () => {
     const user = await givenUser();
     const own = (await asUser(user)).rpc.account;
     const { secret } = await own.startSecondFactor.mutate({ password: PASSWORD });
@@ -222,7 +222,7 @@ describe('the second factor', () => {
     expect(makeSecretBox([TEST_SECRET]).open((await stored('users', user.id)).totp_secret, user.id)).toBe(secret);
   });
 
-  it('is dropped with password and code, and the password alone signs in again', async () => {
+  it('is dropped with password and code; then the password alone signs in', async () => {
     const user = await givenProtectedUser();
     const { account } = (await asUser(user)).rpc;
 
@@ -236,7 +236,7 @@ describe('the second factor', () => {
     expect((await signIn(user)).body.data).toMatchObject({ needs_code__regeneration: false, warn_message: '' });
   });
 
-  it('429 after 5 wrong codes, here and at the sign-in: a stolen token and the password are not enough', async () => {
+  it('429 after 5 wrong codes, sign-ins included; a recovery code still works', async () => {
     const user = await givenProtectedUser();
     const { account } = (await asUser(user)).rpc;
     const renew = (code: string, more: object = {}) =>
@@ -253,7 +253,7 @@ describe('the second factor', () => {
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: null, totp_failures: 0 });
   });
 
-  it('429 still after the own password was changed: it is no way round the wait', async () => {
+  it('429 also after a password change: it does not reset the wait', async () => {
     const user = await givenProtectedUser();
     const { account } = (await asUser(user)).rpc;
     const wrong = { password: PASSWORD, code: '000000' };
@@ -266,7 +266,7 @@ describe('the second factor', () => {
     expect(await refusalOf(drop)).toMatchObject({ status: 429 });
   });
 
-  it('forgets devices when it is set up anew', async () => {
+  it('forgets remembered devices when it is set up again', async () => {
     const user = await givenProtectedUser();
     const { token } = (await signIn(user, { code: codeAt(0) })).body.data;
     const { account } = (await asUser(user)).rpc;
@@ -278,7 +278,7 @@ describe('the second factor', () => {
     expect((await signIn(user, { token })).status).toBe(401);
   });
 
-  it('gives new recovery codes, and the old ones work no more', async () => {
+  it('gives new recovery codes, and the old ones stop working', async () => {
     const user = await givenProtectedUser();
     const { account } = (await asUser(user)).rpc;
 
@@ -289,7 +289,7 @@ describe('the second factor', () => {
     expect((await signIn(user, { code: recovery_codes[0], is_recovery: true })).status).toBe(200);
   });
 
-  it('has the recovery codes of one renewal alone, when several are made at once', async () => {
+  it('keeps the recovery codes of only one of several concurrent renewals', async () => {
     const recoveryCodes = Array.from({ length: 8 }, (_, number) => `code-${number}`);
     const user = await givenProtectedUser({ recoveryCodes });
     const { account } = (await asUser(user)).rpc;

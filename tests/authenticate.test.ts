@@ -43,7 +43,7 @@ describe('POST /v1/authenticate', () => {
     );
   });
 
-  it.each(['/api/v1/authenticate', '/trpc/auth.authenticate'])('is kept by no cache: %s', async (path) => {
+  it.each(['/api/v1/authenticate', '/trpc/auth.authenticate'])('forbids caching: %s', async (path) => {
     const { email } = await givenUser();
     const sent = { email, password: PASSWORD };
 
@@ -57,7 +57,7 @@ describe('POST /v1/authenticate', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('answers over RPC with the bare user', async () => {
+  it('returns the user without an envelope over RPC', async () => {
     const user = await givenUser();
 
     const answer = await (await nobody()).rpc.auth.authenticate.mutate({ email: user.email, password: PASSWORD });
@@ -66,7 +66,7 @@ describe('POST /v1/authenticate', () => {
     expect(tokens.read(answer.token)).toMatchObject({ userId: user.id });
   });
 
-  it('finds the e-mail address in any case, with space around it', async () => {
+  it('ignores case and surrounding spaces in the e-mail address', async () => {
     const user = await givenUser();
 
     const answer = await (await nobody()).post(AUTHENTICATE, {
@@ -77,7 +77,7 @@ describe('POST /v1/authenticate', () => {
     expect(answer).toMatchObject({ status: 200, body: { data: { email: user.email } } });
   });
 
-  it('accepts the fields of the second factor', async () => {
+  it('ignores the fields of the second factor for a user without one', async () => {
     const user = await givenUser();
     const sent = { email: user.email, password: PASSWORD };
 
@@ -89,7 +89,7 @@ describe('POST /v1/authenticate', () => {
     }
   });
 
-  it('401 alike for a wrong password, an unknown address and a deactivated user', async () => {
+  it('401 with the same text for a wrong password, an unknown address and a deactivated user', async () => {
     const [user, inactive] = [await givenUser(), await givenUser({ is_active: false })];
     const attempts = [
       { email: user.email, password: `${PASSWORD} ` },
@@ -105,7 +105,7 @@ describe('POST /v1/authenticate', () => {
     }
   });
 
-  it('401 for a user with a second factor: the password alone lets nobody in', async () => {
+  it('401 for a user with a second factor who sends only the password', async () => {
     const user = await givenUser({ totp_secret: 'JBSWY3DPEHPK3PXP' });
 
     const answer = await (await nobody()).post(AUTHENTICATE, { email: user.email, password: PASSWORD });
@@ -140,7 +140,7 @@ describe('POST /v1/authenticate', () => {
     expect(answer.body).toEqual({ message: expect.any(String), errors });
   });
 
-  it('400 without data for a body that cannot be read', async () => {
+  it('400 without data for a body that is not JSON', async () => {
     const answer = await (await nobody()).post(AUTHENTICATE, '{');
 
     expect(answer.status).toBe(400);
@@ -157,7 +157,7 @@ describe('POST /v1/authenticate', () => {
     expect(answer.body).toEqual({ error: true, message: 'The body is too large: at most 1 MiB.' });
   });
 
-  it('takes a password as it is sent, whatever it holds', async () => {
+  it('401, not 422, for a wrong password with any characters, up to 1000 of them', async () => {
     const user = await givenUser();
 
     for (const password of ['a\0b', '\ud800', 'x'.repeat(1000)]) {
@@ -165,7 +165,7 @@ describe('POST /v1/authenticate', () => {
     }
   });
 
-  it('422 for a password, a token or a code that is longer than any', async () => {
+  it('422 for a password, a token or a code that is too long', async () => {
     const { email } = await givenUser();
     const sent = { email, password: 'x'.repeat(1001), token: 'x'.repeat(4097), code: 'x'.repeat(101) };
 
@@ -181,8 +181,8 @@ describe('POST /v1/authenticate', () => {
     });
   });
 
-  // The database has no part in it: on one of them is enough.
-  it.skipIf(databaseUrl)('429 when too many passwords wait to be checked, and later it works again', async () => {
+  // The limit does not depend on the database, so one of the two is enough.
+  it.skipIf(databaseUrl)('429 when too many password checks are queued, and later it works again', async () => {
     const asNobody = await nobody();
     const user = await givenUser({ password_hash: await hashPassword(PASSWORD, 'a test') });
     const attempt = () => asNobody.post(AUTHENTICATE, { email: user.email, password: PASSWORD });
@@ -233,7 +233,7 @@ describe('a token', () => {
       `Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid, jwtid: '5f364aca-a792-4f75-8861-b325bd5212ed' })}`,
     ];
 
-    // One thing alone is wrong in each: with nothing wrong it is taken.
+    // Each of them has exactly one fault: a token without faults is accepted.
     expect((await listWith(`Bearer ${jwt.sign({}, TEST_SECRET, { ...claims, keyid })}`)).status).toBe(200);
 
     for (const authorization of refused) {
@@ -247,7 +247,7 @@ describe('a token', () => {
     });
   });
 
-  it('401 at once when its session is revoked or over, or its user deactivated', async () => {
+  it('401 at once when its session is revoked, expired or deleted, or its user deactivated', async () => {
     const db = await testDb();
     const ends = [
       (id: number) => sql`update sessions set revoked_at = now() where user_id = ${id}`,
@@ -265,24 +265,24 @@ describe('a token', () => {
     }
   });
 
-  it('is of one user: a session of another does not carry it', async () => {
+  it('401 when its session belongs to another user', async () => {
     const [user, other] = [await givenUser({ project: await givenProject() }), await givenUser()];
     const { sessionId } = tokens.read(await givenToken(other))!;
 
     expect((await listWith(`Bearer ${tokens.sign({ userId: user.id, sessionId })}`)).status).toBe(401);
   });
 
-  it('outlives an exchange of the signing secret', async () => {
+  it('stays valid when the signing secret is rotated', async () => {
     const user = await givenUser();
     const token = await givenToken(user);
 
-    const exchanged = makeTokens(['a new secret that is long enough for it', TEST_SECRET], 3600);
+    const rotated = makeTokens(['a new secret that is long enough for it', TEST_SECRET], 3600);
 
-    expect(exchanged.read(token)).toMatchObject({ userId: user.id });
-    expect(tokens.read(exchanged.sign(exchanged.read(token)!))).toBeUndefined();
+    expect(rotated.read(token)).toMatchObject({ userId: user.id });
+    expect(tokens.read(rotated.sign(rotated.read(token)!))).toBeUndefined();
   });
 
-  it('is not needed to sign in, and a bad one does no harm there', async () => {
+  it('is not needed to sign in, and an invalid one is ignored there', async () => {
     const user = await givenUser();
 
     const answer = await (await nobody()).post(
