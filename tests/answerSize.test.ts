@@ -15,9 +15,9 @@ import {
   testDb,
 } from './harness/world.ts';
 
-/** What one answer holds, at most: 8 MiB of text. */
+/** One answer has at most 8 MiB of text. */
 
-/** Makes a text of a row as long as none can be sent any more. */
+/** Makes a text of a row longer than callers can send. */
 async function lengthen(table: string, column: string, id: number, megabytes: number): Promise<number> {
   const text = sql`repeat('x', ${megabytes * 1024 * 1024})`;
   await query(await testDb(), sql`update ${sql.table(table)} set ${sql.ref(column)} = ${text} where id = ${id}`);
@@ -35,7 +35,7 @@ async function givenCards(project: TestProject, group_id: number, { count = 1, c
 }
 
 describe('a batch', () => {
-  it('429 for the calls that begin when the answers of others fill it, and they can be asked for again', async () => {
+  it('429 for the calls that start when its answers have reached the limit; a retry works', async () => {
     const { asViewer, project } = await givenWorld();
     const id = await givenBoard(project);
     await lengthen('cards', 'description', await givenCard(project, { group_id: await givenGroup(project, id) }), 2);
@@ -57,7 +57,7 @@ describe('a batch', () => {
 });
 
 describe('boards.get', () => {
-  it('400 for a board that is too large, without building it, and its cards are read page by page', async () => {
+  it('400 for a board that is too large, before it is built; cards.list still pages through its cards', async () => {
     const { asViewer, project } = await givenWorld();
     const id = await givenBoard(project);
     const group_id = await givenGroup(project, id);
@@ -82,7 +82,7 @@ describe('boards.get', () => {
     expect([...page.cards, ...next.cards].map(({ position }) => position)).toEqual([1, 2, 3, 4]);
   });
 
-  it('200 just below that', async () => {
+  it('200 just below the limit', async () => {
     const { asViewer, project } = await givenWorld();
     const id = await givenBoard(project);
     await lengthen('groups', 'description', await givenGroup(project, id), 7);
@@ -90,7 +90,7 @@ describe('boards.get', () => {
     expect((await asViewer.rpc.boards.get.query({ id })).board.groups).toHaveLength(1);
   });
 
-  it('400 for groups alone, if they are too large', async () => {
+  it('400 when the groups alone are too large', async () => {
     const { asViewer, project } = await givenWorld();
     const id = await givenBoard(project);
     for (let n = 0; n < 3; n++) await lengthen('groups', 'description', await givenGroup(project, id), 3);
@@ -108,7 +108,7 @@ describe('boards.get', () => {
 });
 
 describe('a page', () => {
-  it('of cards ends early where they are long, after one at least', async () => {
+  it('of cards ends early when they are long, but has at least one', async () => {
     const { asViewer, project } = await givenWorld();
     const sizes = [9, 1, 1];
     const ids: number[] = [];
@@ -130,7 +130,7 @@ describe('a page', () => {
     expect(pages).toEqual([[0], [1, 2]]);
   });
 
-  it('of comments ends early where they are long, and brings the first replies of each thread', async () => {
+  it('of comments ends early when they are long, and includes the first replies of each thread', async () => {
     const { asViewer, project, users } = await givenWorld();
     const card_id = await givenCard(project);
     const add = async (megabytes: number, parent_comment_id?: number) => {
@@ -162,7 +162,7 @@ describe('a page', () => {
 });
 
 describe('replies', () => {
-  it('come with their thread, the first hundred of them, and the others page by page', async () => {
+  it('come with their thread, up to 100; listReplies pages through the rest', async () => {
     const { asViewer, project, users } = await givenWorld();
     const card_id = await givenCard(project);
     const root = await givenComment(project, card_id, users.member);
@@ -186,7 +186,7 @@ describe('replies', () => {
     expect(second.next_cursor).toBeNull();
   });
 
-  it('are listed below any comment, without those that were deleted', async () => {
+  it('are listed for any comment, without deleted ones', async () => {
     const { asViewer, project, users } = await givenWorld();
     const card_id = await givenCard(project);
     const add = (state: object = {}) => givenComment(project, card_id, users.member, state);
@@ -205,7 +205,7 @@ describe('replies', () => {
 });
 
 describe('a list of boards', () => {
-  it('400 when they are too large, and those of one tool are listed', async () => {
+  it('400 when they are too large; those of one tool can still be listed', async () => {
     const { asViewer, project } = await givenWorld();
     for (let n = 0; n < 3; n++) await lengthen('boards', 'description', await givenBoard(project), 3);
     await givenBoard(project, { tool_key: 'seo' });

@@ -18,7 +18,7 @@ import {
 const LIST = '/services/operations/v1/operations/boards/list';
 
 describe('POST …/boards/list', () => {
-  it('200 with the boards of the project in their order, and what they hold', async () => {
+  it('200 with the boards of the project in order, each with its counts', async () => {
     const { asViewer, project } = await givenWorld();
     const last = await givenBoard(project, { title: 'Last', position: 9 });
     const first = await givenBoard(project, { title: 'First', position: -1, tool_key: 'seo', description: 'About it' });
@@ -81,7 +81,7 @@ describe('POST …/boards/list', () => {
     expect(await listed(LIST, { tool_key: 'none' })).toEqual([]);
   });
 
-  it('422 for a tool_key that is no text, wherever it was sent', async () => {
+  it('422 for a tool_key that is not text, in the body or the query string', async () => {
     const { asViewer } = await givenWorld();
 
     for (const [path, body] of [
@@ -107,7 +107,7 @@ describe('POST …/boards/list', () => {
     expect((await asViewer.post(LIST, '{}', json)).status).toBe(200);
   });
 
-  it('answers over RPC, with and without an input', async () => {
+  it('works over RPC, with and without input', async () => {
     const { asViewer, project } = await givenWorld();
     const id = await givenBoard(project, { tool_key: 'seo' });
 
@@ -121,7 +121,7 @@ describe('POST …/boards/list', () => {
 });
 
 describe('X-Project-Id', () => {
-  it('chooses among the projects of the user; without it, the default one', async () => {
+  it('selects one of the projects of the user; without it, the default one', async () => {
     const { asMember, users, project } = await givenWorld();
     const second = await givenProject();
     await givenMember(users.member, second, 'viewer');
@@ -135,7 +135,7 @@ describe('X-Project-Id', () => {
     expect((await asMember.in(second.id).rpc.boards.list.query()).boards.map(({ id }) => id)).toEqual([there]);
   });
 
-  it('403 for a project that the user is no member of, that does not exist, or is inactive', async () => {
+  it('403 for a project that does not exist, is inactive, or that the user is not a member of', async () => {
     const { asMember, otherProject, users } = await givenWorld();
     const inactive = await givenProject({ is_active: false });
     await givenMember(users.member, inactive, 'owner');
@@ -163,7 +163,7 @@ describe('X-Project-Id', () => {
 describe('POST …/boards/get', () => {
   const GET = '/services/operations/v1/operations/boards/get';
 
-  it('200 with the board as text: groups in order, cards in order, nothing that was deleted', async () => {
+  it('200 with the board as JSON text: groups and cards in order, without deleted ones', async () => {
     const { asViewer, project } = await givenWorld();
     const board = await givenBoard(project, { title: 'Full' });
     const second = await givenGroup(project, board, { title: 'Second', position: 2 });
@@ -194,7 +194,7 @@ describe('POST …/boards/get', () => {
     expect(sent.groups[1].cards).toEqual([]);
   });
 
-  it('leaves out the tour cards that the caller dismissed, and only for them', async () => {
+  it('leaves out tour cards for the caller who dismissed them, but not for others', async () => {
     const { asViewer, asMember, project } = await givenWorld();
     const board = await givenBoard(project);
     const group_id = await givenGroup(project, board);
@@ -209,7 +209,7 @@ describe('POST …/boards/get', () => {
     expect(await seenBy(asMember)).toEqual([tour, plain]);
   });
 
-  it('answers over RPC with the board itself, and every card as cards.get does, dates as dates', async () => {
+  it('returns an object with Date fields over RPC, and each card as cards.get does', async () => {
     const { asViewer, project } = await givenWorld();
     const board = await givenBoard(project, { description: 'Quotes ", \\ and \u0007, ä 😀\n' });
     await givenGroup(project, board);
@@ -231,7 +231,7 @@ describe('POST …/boards/get', () => {
     expect(text).toBe(JSON.stringify(answer.board));
   });
 
-  it('answers over RPC a board without groups', async () => {
+  it('returns a board without groups over RPC', async () => {
     const { asViewer, project } = await givenWorld();
 
     const { board } = await asViewer.rpc.boards.get.query({ id: await givenBoard(project) });
@@ -239,7 +239,7 @@ describe('POST …/boards/get', () => {
     expect(board).toMatchObject({ groups: [], created_at: expect.any(Date), deleted_at: null });
   });
 
-  it('runs two statements, the caller included, whatever the board holds; 50 groups and 5,000 cards work', async () => {
+  it('runs two statements, authentication included, for 50 groups and 5,000 cards', async () => {
     const { asViewer, project } = await givenWorld();
     const board = await givenBoard(project);
     const db = await testDb();
@@ -265,7 +265,7 @@ describe('POST …/boards/get', () => {
 });
 
 describe('boards over RPC', () => {
-  it('are created behind the others, or where asked', async () => {
+  it('create puts a board last, or at the given position', async () => {
     const { asMember, project, users } = await givenWorld();
 
     const { board: first } = await asMember.rpc.boards.create.mutate({ title: ' First ', tool_key: 'seo' });
@@ -282,7 +282,7 @@ describe('boards over RPC', () => {
     expect([second.position, placed.position]).toEqual([2, -3]);
   });
 
-  it('change in what was sent: null clears description and tool, and leaves title and position', async () => {
+  it('update changes only what is sent: null clears description and tool_key, but not title and position', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenBoard(project, { title: 'Before', description: 'About', tool_key: 'seo', position: 4 });
 
@@ -300,7 +300,7 @@ describe('boards over RPC', () => {
     expect(cleared.updated_at.getTime()).toBeGreaterThan(renamed.created_at.getTime() - 1);
   });
 
-  it('are deleted with their groups and cards', async () => {
+  it('delete also deletes the groups and cards', async () => {
     const { asMember, project } = await givenWorld();
     const [board, other] = [await givenBoard(project), await givenBoard(project)];
     const [group, kept] = [await givenGroup(project, board), await givenGroup(project, other)];
@@ -322,7 +322,7 @@ describe('boards over RPC', () => {
     expect((await asMember.rpc.boards.list.query()).boards.map(({ id }) => id)).toEqual([other]);
   });
 
-  it('are reordered all or not at all', async () => {
+  it('reorder changes all positions or none', async () => {
     const { asMember, project, otherProject } = await givenWorld();
     const [one, two] = [await givenBoard(project), await givenBoard(project)];
     const foreign = await givenBoard(otherProject);

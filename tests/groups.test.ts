@@ -16,7 +16,7 @@ const positionsOf = async (groups: number[]) =>
   Promise.all(groups.map(async (id) => (await stored('groups', id)).position));
 
 describe('POST …/groups/update', () => {
-  it('200 with the group as text, changed in what was sent', async () => {
+  it('200 with the updated group as JSON text', async () => {
     const { asMember, project } = await givenWorld();
     const { board, groups } = await givenGroups(project, 1);
     const [id] = groups as [number];
@@ -55,7 +55,7 @@ describe('POST …/groups/update', () => {
     });
   });
 
-  it('leaves what is absent; null clears description, type, color and icon, and leaves the others', async () => {
+  it('changes only what is sent: null clears description, type, color and icon, but not the others', async () => {
     const { asMember, project } = await givenWorld();
     const full = { title: 'T', description: 'd', type: 't', color: 'c', icon: 'i', position: 3, is_collapsed: true };
     const id = await givenGroup(project, await givenBoard(project), full);
@@ -119,7 +119,7 @@ describe('POST …/groups/update', () => {
 });
 
 describe('POST …/groups/reorder', () => {
-  it('200 with an empty list, and the positions as sent', async () => {
+  it('200 with an empty list, and the positions are stored as sent', async () => {
     const { asMember, project } = await givenWorld();
     const { groups } = await givenGroups(project, 3);
 
@@ -142,7 +142,7 @@ describe('POST …/groups/reorder', () => {
     expect(await asMember.rpc.groups.reorder.mutate({ groups: [] })).toBeUndefined();
   });
 
-  it('refuses the whole of it for one id that is unknown (404), foreign (403) or of another board (400)', async () => {
+  it('404 for an unknown, 403 for a foreign, 400 for a group of another board, and nothing changes', async () => {
     const { asMember, project, otherProject } = await givenWorld();
     const { groups } = await givenGroups(project, 2);
     const elsewhere = await givenGroups(project, 1);
@@ -171,7 +171,7 @@ describe('POST …/groups/reorder', () => {
 
   it.each([
     ['no list', {}, { groups: ['groups is required.'] }],
-    ['something else', { groups: 'x' }, { groups: ['groups must be a list.'] }],
+    ['text instead of a list', { groups: 'x' }, { groups: ['groups must be a list.'] }],
     [
       'the same id twice',
       {
@@ -205,7 +205,7 @@ describe('POST …/groups/reorder', () => {
     expect(answer.body).toEqual({ message: expect.any(String), errors });
   });
 
-  it('422 names at most 50 fields, however many are wrong', async () => {
+  it('422 lists at most 50 invalid fields', async () => {
     const { asMember } = await givenWorld();
 
     const answer = await asMember.post(REORDER, { groups: Array(1000).fill({}) });
@@ -214,7 +214,7 @@ describe('POST …/groups/reorder', () => {
     expect(Object.keys(answer.body.errors)).toHaveLength(50);
   });
 
-  it('160 at once in shuffled orders end with the positions of one of them', async () => {
+  it('160 concurrent reorders end with the positions of exactly one of them', async () => {
     const { asMember, project } = await givenWorld();
     const { groups } = await givenGroups(project, 12);
     const orders = Array.from({ length: 160 }, (_, round) =>
@@ -234,7 +234,7 @@ describe('POST …/groups/reorder', () => {
 });
 
 describe('groups over RPC', () => {
-  it('are created behind the others on their board', async () => {
+  it('create puts a group last on its board', async () => {
     const { asMember, project, users } = await givenWorld();
     const { board } = await givenGroups(project, 2);
 
@@ -250,7 +250,7 @@ describe('groups over RPC', () => {
     });
   });
 
-  it('are deleted with their cards', async () => {
+  it('delete also deletes the cards', async () => {
     const { asMember, project } = await givenWorld();
     const { groups } = await givenGroups(project, 2);
     const [card, kept] = [
