@@ -26,7 +26,7 @@ describe('POST …/cards/create', () => {
     world = await givenWorld();
   });
 
-  it('201 with the card, and everything that was not sent as documented', async () => {
+  it('201 with the card, and the documented defaults for all that was not sent', async () => {
     const { asMember, project, users } = world;
 
     const answer = await asMember.post(CREATE, { title: '  Write the post ' });
@@ -65,7 +65,7 @@ describe('POST …/cards/create', () => {
     expect(await stored('cards', card.id)).toMatchObject({ title: 'Write the post', project_id: project.id });
   });
 
-  it('201 with every field as it was sent', async () => {
+  it('201 with every field that was sent', async () => {
     const { asMember, project, users } = world;
     const group_id = await givenGroup(project, await givenBoard(project));
     const tag_id = await givenTag(project);
@@ -99,7 +99,7 @@ describe('POST …/cards/create', () => {
     });
   });
 
-  it('stores the description as HTML without what could do harm, and the other texts as sent', async () => {
+  it('sanitises the description as HTML, and stores the other texts as sent', async () => {
     const description = 'a < b <script>alert(1)</script><p onclick="x()">Hi</p><a href="javascript:x()">there</a>';
 
     const { body } = await world.asMember.post(CREATE, { title: '<b>', status: 'a & b', description });
@@ -120,13 +120,13 @@ describe('POST …/cards/create', () => {
     });
   });
 
-  it('stores null for a description of which nothing is left', async () => {
+  it('stores null if sanitising leaves nothing of the description', async () => {
     const { body } = await world.asMember.post(CREATE, { title: 'x', description: ' <script>x</script> ' });
 
     expect(body.data.card.description).toBeNull();
   });
 
-  it('422 for a description that nests too deeply or is full of tags, created or changed', async () => {
+  it('422 for a description that nests too deeply or has too many tags, in create and update', async () => {
     const { asMember, project } = world;
     const id = await givenCard(project);
     const refusals = [
@@ -160,7 +160,7 @@ describe('POST …/cards/create', () => {
     expect(await places(null)).toEqual([2, 5]);
   });
 
-  it('stays at the largest position instead of overflowing', async () => {
+  it('caps positions at the int4 maximum instead of overflowing', async () => {
     const { asOwner, project } = await givenWorld();
     const group_id = await givenGroup(project, await givenBoard(project));
     await givenCard(project, { group_id, position: 2147483647, sort_order: 2147483647 });
@@ -170,7 +170,7 @@ describe('POST …/cards/create', () => {
     expect(answer.body.data.card).toMatchObject({ position: 2147483647, sort_order: 2147483647 });
   });
 
-  it('is overdue once the moment has passed, and not before', async () => {
+  it('is overdue once the due date has passed, and not before', async () => {
     const dueIn = async (seconds: number) => {
       const due_date = new Date(Date.now() + seconds * 1000).toISOString();
       return (await world.asMember.post(CREATE, { title: 'Due', due_date })).body.data.card.is_overdue;
@@ -189,7 +189,7 @@ describe('POST …/cards/create', () => {
     expect(answer.body.data.card).toMatchObject({ is_overdue: false, due_date: '2020-01-01T00:00:00.000Z' });
   });
 
-  it('takes null, absent and empty alike where a field may be null', async () => {
+  it('treats null, absent and empty the same for nullable fields', async () => {
     const empty = { description: '', status: ' ', due_date: '', priority: '' };
     const nulls = {
       description: null,
@@ -237,7 +237,7 @@ describe('POST …/cards/create', () => {
     ],
     ['a status of 51', { title: 'x', status: 's'.repeat(51) }, { status: ['status must be at most 50 characters.'] }],
     [
-      'another priority',
+      'an unknown priority',
       { title: 'x', priority: 'medium' },
       { priority: ['priority must be one of low, normal, high, urgent.'] },
     ],
@@ -255,7 +255,7 @@ describe('POST …/cards/create', () => {
       { title: 'x', owner_id: 2147483648 },
       { owner_id: ['owner_id must be at most 2147483647.'] },
     ],
-    ['an id beyond all integers', { title: 'x', owner_id: 1e300 }, { owner_id: expect.any(Array) }],
+    ['an id beyond safe integers', { title: 'x', owner_id: 1e300 }, { owner_id: expect.any(Array) }],
     ['an object as id', { title: 'x', tag_id: {} }, { tag_id: ['tag_id must be a whole number.'] }],
   ])('422 for %s', async (_, body, errors) => {
     const answer = await world.asMember.post(CREATE, body);
@@ -293,13 +293,13 @@ describe('POST …/cards/create', () => {
     ['2026-01-31t10:00:00z', '2026-01-31T10:00:00.000Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00.000Z'],
     ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
-  ])('takes the due date %s', async (due_date, answered) => {
+  ])('accepts the due date %s', async (due_date, answered) => {
     const answer = await world.asMember.post(CREATE, { title: 'x', due_date });
 
     expect(answer).toMatchObject({ status: 201, body: { data: { card: { due_date: answered } } } });
   });
 
-  it('422 with an overview and every field that was refused', async () => {
+  it('422 with a summary and every invalid field', async () => {
     const answer = await world.asMember.post(CREATE, { priority: 'x', group_id: -1 });
 
     expect(answer.body).toEqual({
@@ -312,7 +312,7 @@ describe('POST …/cards/create', () => {
     });
   });
 
-  it('422 for references that name nothing, all of them at once, and nothing is stored', async () => {
+  it('422 that lists every reference that does not exist, and nothing is stored', async () => {
     const before = await countCards(world.project);
 
     const answer = await world.asMember.post(CREATE, {
@@ -336,7 +336,7 @@ describe('POST …/cards/create', () => {
     expect(await countCards(world.project)).toBe(before);
   });
 
-  it('422 for what is deleted, for a master group and for a user who was deactivated', async () => {
+  it('422 for a deleted group or tag, a master group, and a deactivated user', async () => {
     const { asMember, project } = world;
     const deleted = { deleted_at: new Date() };
     const board = await givenBoard(project);
@@ -373,7 +373,7 @@ describe('POST …/cards/create', () => {
     expect(await countCards(project)).toBe(before);
   });
 
-  it('403 for a viewer, whatever is sent', async () => {
+  it('403 for a viewer, even if the input is invalid', async () => {
     const answer = await world.asViewer.post(CREATE, { title: 5 });
 
     expect(answer).toMatchObject({
@@ -391,7 +391,7 @@ describe('POST …/cards/create', () => {
     expect(answer).toMatchObject({ status: 201, body: { data: { card: { project_id: project.id } } } });
   });
 
-  it('answers over RPC with dates as dates', async () => {
+  it('returns Date fields over RPC', async () => {
     const { card } = await world.asMember.rpc.cards.create.mutate({
       title: 'Typed',
       due_date: '2026-01-31',
@@ -407,7 +407,7 @@ describe('POST …/cards/create', () => {
     expect(card.created_at).toBeInstanceOf(Date);
   });
 
-  it('coerces nothing, on either surface, after any call', async () => {
+  it('never coerces types, over REST or RPC, also after other calls', async () => {
     for (const group_id of ['5', true, '', null, 1.5]) await world.asMember.post(CREATE, { title: 'x', group_id });
 
     const rest = await world.asMember.post(CREATE, { title: 'x', group_id: '5' });
@@ -417,7 +417,7 @@ describe('POST …/cards/create', () => {
     expect(rpc).toMatchObject({ status: 422, errors: { group_id: ['group_id must be a whole number.'] } });
   });
 
-  it('creates 20 cards at once, in one group, without a fault', async () => {
+  it('creates 20 cards at once in one group without errors', async () => {
     const { asMember, project } = world;
     const group_id = await givenGroup(project, await givenBoard(project));
 
@@ -432,7 +432,7 @@ describe('POST …/cards/create', () => {
 describe('POST …/cards/delete', () => {
   const DELETE = '/services/operations/v1/operations/cards/delete';
 
-  it('200 with an empty list, and the card is gone', async () => {
+  it('200 with an empty list, and the card is deleted', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenCard(project);
 
@@ -447,7 +447,7 @@ describe('POST …/cards/delete', () => {
     });
   });
 
-  it('403 with data for a card of another project, and it stays', async () => {
+  it('403 with data for a card of another project, which is not deleted', async () => {
     const { asOutsider, asViewer, project } = await givenWorld();
     const id = await givenCard(project);
 
@@ -477,7 +477,7 @@ describe('POST …/cards/delete', () => {
 });
 
 describe('cards over RPC', () => {
-  it('are got, with what is derived', async () => {
+  it('get returns is_overdue', async () => {
     const { asViewer, project } = await givenWorld();
     const id = await givenCard(project, { due_date: new Date('2020-01-01') });
 
@@ -488,7 +488,7 @@ describe('cards over RPC', () => {
     });
   });
 
-  it('are listed by what is asked for', async () => {
+  it('list filters by each field and by text', async () => {
     const { asViewer, project, users } = await givenWorld();
     const group_id = await givenGroup(project, await givenBoard(project));
     const tag_id = await givenTag(project);
@@ -517,7 +517,7 @@ describe('cards over RPC', () => {
     expect(await listed({ group_id: null, text: '' })).toHaveLength(5);
   });
 
-  it('are searched in title and descriptions, copies of master cards too, and nowhere else', async () => {
+  it('search looks in titles and descriptions of the cards of this project, copies of master cards included', async () => {
     const { asViewer, project, otherProject } = await givenWorld();
     const { card: master_card_id } = await givenMasterBoard();
     const text = { short_description: 'Blue Whale', description: '<p>Ωmega</p>' };
@@ -532,7 +532,7 @@ describe('cards over RPC', () => {
     expect(await listed('blue copy')).toEqual([]);
   });
 
-  it('are searched beyond the first thousand, each once and in order, with every page size', async () => {
+  it('search finds matches beyond the first 1,000 cards, each once and in order, with any page size', async () => {
     const { asViewer, project } = await givenWorld();
     const matching = [2, 3, 999, 1000, 1001, 1900];
     await query(
@@ -556,7 +556,7 @@ describe('cards over RPC', () => {
     }
   });
 
-  it('are searched for a text that no index serves some thousands at a time', async () => {
+  it('search for text too short for the index reads 5,000 cards per page', async () => {
     const { asViewer, project } = await givenWorld();
     await query(
       await testDb(),
@@ -579,7 +579,7 @@ describe('cards over RPC', () => {
     expect(pages).toEqual([[3], [], [10500]]);
   });
 
-  it('are listed page by page, each once, also where places are equal', async () => {
+  it('list pages contain each card once, also with equal sort_order', async () => {
     const { asViewer, project } = await givenWorld();
     const ids: number[] = [];
     for (let count = 0; count < 7; count++) ids.push(await givenCard(project, { sort_order: count < 5 ? 1 : 0 }));
@@ -598,7 +598,7 @@ describe('cards over RPC', () => {
     expect(seen).toEqual([...ids.slice(5), ...ids.slice(0, 5)]);
   });
 
-  it('change in what was sent: null clears what can be empty', async () => {
+  it('update changes only what is sent; null clears nullable fields', async () => {
     const { asMember, project, users } = await givenWorld();
     const tag_id = await givenTag(project);
     const id = await givenCard(project, {
@@ -639,7 +639,7 @@ describe('cards over RPC', () => {
     });
   });
 
-  it('refuse references as creating does, and nothing changes', async () => {
+  it('422 for unknown and 403 for foreign references in update, and nothing changes', async () => {
     const { asMember, project, otherProject, users } = await givenWorld();
     const id = await givenCard(project);
 
@@ -656,7 +656,7 @@ describe('cards over RPC', () => {
     expect(await stored('cards', id)).toMatchObject({ title: 'A card' });
   });
 
-  it('are snoozed, and woken', async () => {
+  it('snooze sets and clears snoozed_until', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenCard(project);
 
@@ -685,7 +685,7 @@ describe('cards.move', () => {
     return { ...world, from, to, moved: await add(from, 3), others: await add(to, 3), orderOf };
   };
 
-  it('puts a card at a place of another group, and the cards there make room', async () => {
+  it('moves a card to a position in another group, and shifts the cards there', async () => {
     const { asMember, to, from, moved, others, orderOf } = await givenCards();
 
     const { card } = await asMember.rpc.cards.move.mutate({ id: moved[1]!, group_id: to, position: 2 });
@@ -695,7 +695,7 @@ describe('cards.move', () => {
     expect(await orderOf(from)).toEqual([moved[0], moved[2]]);
   });
 
-  it('puts a card first, last, or behind the last, within its own group too', async () => {
+  it('moves a card to the start, the end, or past the end of its own group', async () => {
     const { asMember, from, moved, orderOf } = await givenCards();
     const [a, b, c] = moved as [number, number, number];
 
@@ -709,7 +709,7 @@ describe('cards.move', () => {
     expect(await orderOf(from)).toEqual([c, b, a]);
   });
 
-  it('takes a card out of its group', async () => {
+  it('moves a card out of its group', async () => {
     const { asMember, moved } = await givenCards();
 
     expect((await asMember.rpc.cards.move.mutate({ id: moved[0]!, group_id: null })).card).toMatchObject({
@@ -718,7 +718,7 @@ describe('cards.move', () => {
     });
   });
 
-  it('refuses a group that is unknown (422) or foreign (403), and nothing changes', async () => {
+  it('422 for an unknown and 403 for a foreign group, and nothing changes', async () => {
     const { asMember, from, moved, otherProject } = await givenCards();
     const foreign = await givenGroup(otherProject, await givenBoard(otherProject));
 
@@ -731,7 +731,7 @@ describe('cards.move', () => {
     expect(await stored('cards', moved[0]!)).toMatchObject({ group_id: from, position: 10 });
   });
 
-  it('many at once, to and fro, end without a fault: every card once, places counted from 1', async () => {
+  it('80 concurrent moves between two groups succeed, with each card once and no position twice', async () => {
     const { asMember, from, to, moved, others, orderOf } = await givenCards();
     const cards = [...moved, ...others];
     const moves = Array.from({ length: 80 }, (_, round) => ({
@@ -752,7 +752,7 @@ describe('cards.move', () => {
 });
 
 describe('the round trips of cards/create', () => {
-  it('are two, the token check included', async () => {
+  it('are two, including the token check', async () => {
     const { asMember, project, users } = await givenWorld();
     const group_id = await givenGroup(project, await givenBoard(project));
 

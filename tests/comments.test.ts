@@ -28,7 +28,7 @@ describe('POST …/comments/create', () => {
     });
   });
 
-  it('201 for a reply to a comment of the same card, however deep', async () => {
+  it('201 for a reply to a comment of the same card, at any depth', async () => {
     const { asMember, asOwner, project, users } = await givenWorld();
     const card_id = await givenCard(project);
     const parent_comment_id = await givenComment(project, card_id, users.owner);
@@ -66,7 +66,7 @@ describe('POST …/comments/create', () => {
     }
   });
 
-  it('422 for what is missing', async () => {
+  it('422 for missing fields', async () => {
     const { asMember } = await givenWorld();
 
     expect((await asMember.post(CREATE, { comment: '  ' })).body.errors).toEqual({
@@ -75,7 +75,7 @@ describe('POST …/comments/create', () => {
     });
   });
 
-  it('404 and 403 before a wrong parent is told of', async () => {
+  it('404 or 403 for the card comes before 422 for the parent', async () => {
     const { asMember, asOutsider, project } = await givenWorld();
     const card_id = await givenCard(project);
 
@@ -85,7 +85,7 @@ describe('POST …/comments/create', () => {
     expect((await asOutsider.post(CREATE, { card_id, comment: 'x', parent_comment_id: 2147483647 })).status).toBe(403);
   });
 
-  it('takes two statements, the token check included', async () => {
+  it('runs two statements, including the token check', async () => {
     const { asMember, project } = await givenWorld();
     const card_id = await givenCard(project);
 
@@ -94,7 +94,7 @@ describe('POST …/comments/create', () => {
 });
 
 describe('comments over RPC', () => {
-  it('are listed as threads, oldest first, page by page', async () => {
+  it('list returns pages of threads, oldest first', async () => {
     const { asViewer, project, users } = await givenWorld();
     const card_id = await givenCard(project);
     const add = (state: object = {}) => givenComment(project, card_id, users.member, state);
@@ -117,7 +117,7 @@ describe('comments over RPC', () => {
     expect(last.next_cursor).toBeNull();
   });
 
-  it('are marked as read once', async () => {
+  it('markRead keeps the first read_at', async () => {
     const { asMember, project, users } = await givenWorld();
     const id = await givenComment(project, await givenCard(project), users.owner);
 
@@ -128,7 +128,7 @@ describe('comments over RPC', () => {
     expect(again.comment.read_at).toEqual(first.comment.read_at);
   });
 
-  it('are deleted by their author or an owner, with all replies below', async () => {
+  it('delete is for the author or an owner, and deletes all replies too', async () => {
     const { asMember, asOwner, project, users } = await givenWorld();
     const card_id = await givenCard(project);
     const mine = await givenComment(project, card_id, users.member);
@@ -145,7 +145,7 @@ describe('comments over RPC', () => {
     expect((await stored('comments', theirs)).deleted_at).not.toBeNull();
   });
 
-  it('go out of sight with their card', async () => {
+  it('404 once their card is deleted, and they are kept in the database', async () => {
     const { asMember, project, users } = await givenWorld();
     const card = await givenCard(project);
     const id = await givenComment(project, card, users.member);
