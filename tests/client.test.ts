@@ -8,7 +8,7 @@ import { givenService, testService } from './harness/service.ts';
 import { givenMember, givenProject, givenToken, givenUser, PASSWORD, type TestUser, testDb } from './harness/world.ts';
 
 describe('a client that signs in', () => {
-  it('does so before its first calls, once', async () => {
+  it('signs in once, before its first calls', async () => {
     const { client, called } = await givenSigningIn();
 
     await Promise.all([client.boards.list.query(), client.tags.list.query({})]);
@@ -17,7 +17,7 @@ describe('a client that signs in', () => {
     expect(called()).toEqual(['auth.authenticate', 'boards.list,tags.list', 'boards.list']);
   });
 
-  it('renews an expired token once for all calls that need it, and repeats them', async () => {
+  it('signs in again once for all calls with an expired token, and retries them', async () => {
     const { client, called, user } = await givenSigningIn();
     await client.boards.list.query();
     await givenExpiredSessions(user);
@@ -39,7 +39,7 @@ describe('a client that signs in', () => {
     expect(called()).toEqual(['auth.authenticate', 'boards.list', 'auth.authenticate', 'boards.list']);
   });
 
-  it('tells of the token, which later clients go on with', async () => {
+  it('passes the token to onSignIn, and later clients can use it', async () => {
     const onSignIn = vi.fn();
     const first = await givenSigningIn({ onSignIn });
     await first.client.boards.list.query();
@@ -63,7 +63,7 @@ describe('a client that signs in', () => {
     expect(code).not.toHaveBeenCalled();
   });
 
-  it('asks for the code of a second factor, and not again while the device is remembered', async () => {
+  it('asks for the second factor code once while the device is remembered', async () => {
     const user = await givenProtectedUser();
     await givenMember(user, await givenProject(), 'member');
     const code = vi.fn(async () => codeAt(0));
@@ -78,7 +78,7 @@ describe('a client that signs in', () => {
     expect(called().filter((name) => name === 'auth.authenticate')).toHaveLength(4);
   });
 
-  it('takes a recovery code', async () => {
+  it('accepts a recovery code', async () => {
     const { email } = await givenProtectedUser({ recoveryCodes: ['a-code'] });
     const signIn = { email, password: PASSWORD, code: 'a-code', is_recovery: true };
     const { client } = await givenSigningIn({ signIn });
@@ -97,8 +97,8 @@ describe('a client that signs in', () => {
   });
 });
 
-describe('a client with a token alone', () => {
-  it('401, and nothing is repeated', async () => {
+describe('a client without a sign-in', () => {
+  it('401 without a token, and no retry; 200 with a token', async () => {
     const { client, called, user } = await givenSigningIn({ signIn: undefined });
 
     expect((await errorOf(client.boards.list.query())).status).toBe(401);
@@ -130,7 +130,7 @@ describe('an error', () => {
     expect(await errorOf(client.cards.get.query({ id: 2_147_483_647 }))).toMatchObject({ status: 404, fields: {} });
   });
 
-  it('has no status when no answer came, and says what to look at', async () => {
+  it('has no status when no answer came, and says what to check', async () => {
     const error = await errorOf(createClient({ url: 'http://127.0.0.1:2', retries: 0 }).boards.list.query());
 
     expect(isRefusal(error)).toBe(false);
@@ -140,7 +140,7 @@ describe('an error', () => {
     );
   });
 
-  it('429 tells when to try again', async () => {
+  it('429 with the seconds until a retry', async () => {
     const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '1' });
     const client = createClient({ url, retries: 0 });
     await errorOf(client.boards.list.query());
@@ -153,7 +153,7 @@ describe('an error', () => {
   });
 });
 
-/** A client of the test service, with a user of its own. */
+/** A client of the test service with a new user. */
 async function givenSigningIn(options: Partial<ClientOptions> = {}) {
   const { url } = await testService();
   const user = await givenUser({ project: await givenProject() });
