@@ -7,7 +7,7 @@ import { givenBoard, givenCard, givenGroup, givenWorld, type World } from './har
 const GET = '/api/services/operations/v1/operations/boards/get';
 const LIST = '/api/services/operations/v1/operations/boards/list';
 
-/** Without what `fetch` does by itself. */
+/** Unlike `fetch`, adds no headers and does not decompress. */
 async function post(path: string, body: object, token: string, headers: Record<string, string>) {
   const { url } = await testService();
   return new Promise<{ status: number; headers: Record<string, any>; bytes: Buffer }>((resolve, reject) => {
@@ -32,7 +32,7 @@ describe('a large answer', () => {
   it.each<[string, string, (id: number) => object]>([
     ['REST', GET, (id) => ({ id })],
     ['RPC', '/trpc/boards.get', (id) => ({ json: { id } })],
-  ])('over %s is compressed when the caller accepts it, and is the same', async (_, path, bodyOf) => {
+  ])('over %s is compressed if the caller accepts gzip, without changing its content', async (_, path, bodyOf) => {
     const world = await givenWorld();
     const body = bodyOf(await givenLargeBoard(world));
     const { token } = world.asMember;
@@ -55,7 +55,7 @@ describe('a large answer', () => {
   });
 
   it.each(['', 'identity', 'gzip;q=0', 'br', 'gzip;q=0, *', 'gzip;x=1;q=0', 'gzip;q=', 'zip'])(
-    'is sent as it is for "%s"',
+    'is not compressed for "%s"',
     async (accepted) => {
       const world = await givenWorld();
       const id = await givenLargeBoard(world);

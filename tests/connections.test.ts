@@ -33,7 +33,7 @@ const openMany = async (service: TestService, count: number) => {
 };
 
 describe('connections', () => {
-  it('of one address are 1,000 at most: one more is closed, and has a place when another has gone', async () => {
+  it('are limited to 1,000 per address: one more is closed, until another one ends', async () => {
     const service = await givenService();
     const [first] = await openMany(service, 1000);
 
@@ -46,7 +46,7 @@ describe('connections', () => {
     expect(health.status).toBe(200);
   });
 
-  it('of a proxy are not counted', async () => {
+  it('from a proxy are not limited', async () => {
     const service = await givenService({ TRUST_PROXY: '1' });
     await openMany(service, 1001);
 
@@ -54,8 +54,8 @@ describe('connections', () => {
   });
 });
 
-describe('answers that nobody reads', () => {
-  it('429 for their user when they are above 64 MiB, until they are given up', async () => {
+describe('unread answers', () => {
+  it('429 for a user with more than 64 MiB of them, until they are dropped', async () => {
     const service = await givenService();
     const { asViewer, asMember, project } = await givenWorld(service);
     const id = await givenBoard(project);
@@ -84,7 +84,7 @@ describe('answers that nobody reads', () => {
     await expect.poll(async () => (await asViewer.post(LIST)).status).toBe(200);
   });
 
-  it('are not counted where the caller left before they were made', async () => {
+  it('are not counted if the caller disconnects before they are written', async () => {
     let [made, waiting] = [0, 0];
     const unsentAnswers: UnsentAnswers = {
       isTooMuch: () => false,
@@ -94,13 +94,13 @@ describe('answers that nobody reads', () => {
         return { release: () => void waiting-- };
       },
     };
-    const gone = Promise.withResolvers<void>();
-    const queue: FairQueue = { run: (_key, work) => gone.promise.then(work) };
+    const disconnected = Promise.withResolvers<void>();
+    const queue: FairQueue = { run: (_key, work) => disconnected.promise.then(work) };
     const service = await givenService({}, { unsentAnswers, queue });
     const { asViewer } = await givenWorld(service);
     service.app.server.on('request', (request, response) => {
       request.once('end', () => request.socket.destroy());
-      response.once('close', gone.resolve);
+      response.once('close', disconnected.resolve);
     });
 
     const [socket] = await openMany(service, 1);

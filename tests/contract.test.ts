@@ -21,7 +21,7 @@ beforeAll(async () => {
 const protectedPaths = () => restProcedures.filter(({ access }) => access !== 'anyone').map(({ rest }) => rest.path);
 
 describe('every answer under /api and /trpc', () => {
-  it('carries the rate limit and a request id', async () => {
+  it('has the rate limit and request id headers', async () => {
     const addresses = [
       '/api',
       '/api/',
@@ -47,7 +47,7 @@ describe('every answer under /api and /trpc', () => {
     }
   });
 
-  it('is named as its caller named it, if the name is harmless, and so is its line in the log', async () => {
+  it('uses the X-Request-Id of the caller in answer and log, unless it has unsafe characters', async () => {
     const { logged } = await testService();
 
     const named = await world.asViewer.post(LIST, undefined, { 'x-request-id': 'trace-1.a:b' });
@@ -63,7 +63,7 @@ describe('every answer under /api and /trpc', () => {
     });
   });
 
-  it('leaves what stands in its address out of the log', async () => {
+  it('is logged without its query string', async () => {
     const { url, logged } = await testService();
     const before = logged.length;
 
@@ -80,7 +80,7 @@ describe('every answer under /api and /trpc', () => {
 });
 
 describe('REST paths', () => {
-  it('404 for an unknown path, whatever is sent there', async () => {
+  it('404 for an unknown path, whatever the body', async () => {
     const body = { error: true, message: 'There is no such path.', data: [] };
 
     for (const path of ['/nothing', `${CREATE}/`, CREATE.toUpperCase(), '', '/']) {
@@ -90,7 +90,7 @@ describe('REST paths', () => {
     }
   });
 
-  it('405 with Allow for another method, on every path', async () => {
+  it('405 with Allow for methods other than POST, on every path', async () => {
     for (const { rest } of restProcedures) {
       for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
         const response = await fetch(`${url}/api${rest.path}`, { method });
@@ -105,7 +105,7 @@ describe('REST paths', () => {
     }
   });
 
-  it('401 before the body is looked at, on every path that needs a token', async () => {
+  it('401 before the body is parsed, on every path that needs a token', async () => {
     for (const path of protectedPaths()) {
       const answer = await world.asNobody.post(path, '{');
       expect(answer.status, path).toBe(401);
@@ -114,7 +114,7 @@ describe('REST paths', () => {
     }
   });
 
-  it('403 before the body is looked at', async () => {
+  it('403 before the body is parsed', async () => {
     expect(await world.asViewer.post(CREATE, '{')).toMatchObject({ status: 403 });
   });
 });
@@ -122,7 +122,7 @@ describe('REST paths', () => {
 describe('REST bodies', () => {
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-  it('takes a body of 1 MiB', async () => {
+  it('accepts a body of 1 MiB', async () => {
     const around = '{"title": "x", "ignored": ""}';
     const ignored = 'd'.repeat(1024 * 1024 - around.length);
 
@@ -133,7 +133,7 @@ describe('REST bodies', () => {
 
   it.each([
     ['broken JSON', '{"title": "x"', 'The body is not valid JSON.'],
-    ['no JSON at all', 'title=x', 'The body is not valid JSON.'],
+    ['text that is not JSON', 'title=x', 'The body is not valid JSON.'],
     ['an array', '[{"title": "x"}]', 'The body must be a JSON object.'],
     ['null', 'null', 'The body must be a JSON object.'],
     ['a text', '"title"', 'The body must be a JSON object.'],
@@ -170,7 +170,7 @@ describe('REST bodies', () => {
     expect(await response.json()).toEqual({ error: true, message: 'The body is not valid UTF-8.', data: [] });
   });
 
-  it('takes 64 levels, and brackets in texts are none', async () => {
+  it('accepts 64 levels, and does not count brackets inside strings', async () => {
     const deep = `{"title": "x", "more": ${nested(63)}}`;
     const bracketed = JSON.stringify({ title: `${'['.repeat(100)}"\\{` });
 
@@ -178,13 +178,13 @@ describe('REST bodies', () => {
     expect((await world.asMember.post(CREATE, bracketed)).status).toBe(201);
   });
 
-  it('takes JSON with parameters of its type, in any case', async () => {
+  it('accepts application/json with parameters, in any case', async () => {
     for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']) {
       expect((await world.asMember.post(CREATE, '{"title": "x"}', { 'content-type': type })).status, type).toBe(201);
     }
   });
 
-  it('400 for another type', async () => {
+  it('400 for another content type', async () => {
     for (const type of [
       'text/plain',
       'application/x-www-form-urlencoded',
@@ -202,18 +202,18 @@ describe('REST bodies', () => {
     }
   });
 
-  it('400 without a type where a body is needed', async () => {
+  it('400 without a content type where a body is required', async () => {
     const { status } = await fetch(`${url}/api${CREATE}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${world.asMember.token}` },
-      // Bytes have no type of their own, unlike text.
+      // For a buffer, unlike a string, fetch sends no content type.
       body: Buffer.from('{"title": "x"}'),
     });
 
     expect(status).toBe(400);
   });
 
-  it('ignores fields that it does not know, even odd ones', async () => {
+  it('ignores unknown fields, even __proto__ and constructor', async () => {
     const answer = await world.asMember.post(
       CREATE,
       '{"title": "x", "__proto__": {"title": 5}, "constructor": 1, "toString": null, "project_id": 1}',
@@ -222,7 +222,7 @@ describe('REST bodies', () => {
     expect(answer).toMatchObject({ status: 201, body: { data: { card: { project_id: world.project.id } } } });
   });
 
-  it('survives a request that is cut off', async () => {
+  it('keeps working after a request is cut off', async () => {
     await new Promise<void>((resolve) => {
       const socket = connectSocket(Number(new URL(url).port), '127.0.0.1', () => {
         socket.write(
@@ -237,7 +237,7 @@ describe('REST bodies', () => {
   });
 });
 
-it('answers a request that expects what nobody knows like any other', async () => {
+it('ignores an unknown Expect header', async () => {
   const [response] = (await once(
     request(`${url}/api${LIST}`, { method: 'POST', headers: { expect: 'a miracle' } }).end(),
     'response',
@@ -247,7 +247,7 @@ it('answers a request that expects what nobody knows like any other', async () =
   expect(response.headers).toHaveProperty('x-ratelimit-limit');
 });
 
-it('closes the connection after a request for another protocol: what follows on it would get no answer', async () => {
+it('closes the connection after an Upgrade request, since later requests on it would get no answer', async () => {
   const { hostname, port } = new URL(url);
   const socket = connectSocket(Number(port), hostname);
   const upgrade = `POST /api${LIST} HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\n`;
@@ -270,7 +270,7 @@ describe('the RPC surface', () => {
     return { status: response.status, body: (await response.json()) as any, headers: response.headers };
   };
 
-  it('405 for GET, so that no input stands in a URL', async () => {
+  it('405 for GET, so that no input ends up in a URL', async () => {
     const response = await fetch(`${url}/trpc/boards.list`, {
       headers: { authorization: `Bearer ${world.asMember.token}` },
     });
@@ -280,7 +280,7 @@ describe('the RPC surface', () => {
     expect(await response.json()).toMatchObject({ error: { json: { data: { httpStatus: 405 } } } });
   });
 
-  it('404 for a POST to no procedure at all', async () => {
+  it('404 for a POST without a procedure', async () => {
     const response = await fetch(`${url}/trpc`, { method: 'POST' });
 
     expect(response.status).toBe(404);
@@ -289,7 +289,7 @@ describe('the RPC surface', () => {
 
   it.each([
     ['broken JSON', 'cards.create', '{', 400, 'The body is not valid JSON.'],
-    ['an input that is no object', 'cards.create', { json: [1] }, 400, 'The input must be an object.'],
+    ['an input that is not an object', 'cards.create', { json: [1] }, 400, 'The input must be an object.'],
     ['no input', 'cards.create', {}, 400, 'The input must be an object.'],
     [
       'null',
@@ -307,8 +307,8 @@ describe('the RPC surface', () => {
     ],
     ['a wrong field', 'cards.create', { json: { title: 5 } }, 422, 'title must be text.'],
     ['an unknown procedure', 'cards.nothing', { json: {} }, 404, 'No procedure found on path "cards.nothing"'],
-    ['an odd procedure', 'constructor', { json: {} }, 404, 'No procedure found on path "constructor"'],
-  ])('tells of %s as REST would', async (_, path, body, status, message) => {
+    ['a built-in property', 'constructor', { json: {} }, 404, 'No procedure found on path "constructor"'],
+  ])('answers %s with the same status and message as REST', async (_, path, body, status, message) => {
     const answer = await call(path, body);
 
     expect(answer.status).toBe(status);
@@ -327,14 +327,14 @@ describe('the RPC surface', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { json: { data: { httpStatus: 400 } } } } });
   });
 
-  it('401 and 403 before the input is looked at', async () => {
+  it('401 and 403 before the input is parsed', async () => {
     const asViewer = { 'content-type': 'application/json', authorization: `Bearer ${world.asViewer.token}` };
 
     expect((await call('cards.create', '{', { headers: { 'content-type': 'application/json' } })).status).toBe(401);
     expect((await call('cards.create', '{', { headers: asViewer })).status).toBe(403);
   });
 
-  it('400 for a batch of more than 50', async () => {
+  it('400 for a batch of more than 50 calls', async () => {
     expect((await call(`${Array(51).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(400);
     expect((await call(`${Array(50).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(200);
   });
@@ -346,7 +346,7 @@ describe('the RPC surface', () => {
     expect(answer.body[0].error.json.message).toBe('The body of a batch must be an object.');
   });
 
-  it('400 as JSON for a batch of queries and mutations, which is refused as a whole', async () => {
+  it('400 for a whole batch that mixes queries and mutations', async () => {
     const answer = await call('boards.list,cards.create?batch=1', {});
 
     expect(answer).toMatchObject({ status: 400, body: { error: { json: { data: { httpStatus: 400 } } } } });
@@ -354,7 +354,7 @@ describe('the RPC surface', () => {
   });
 
   it.each(['trpc-accept', 'accept'])(
-    'streams no answer, whatever %s asks for: its status would always be 200',
+    'does not stream, even if %s asks for it: the status would always be 200',
     async (name) => {
       const headers = { 'content-type': 'application/json', [name]: 'application/jsonl' };
 
@@ -365,7 +365,7 @@ describe('the RPC surface', () => {
     },
   );
 
-  it('answers a batch call by call', async () => {
+  it('207 with one result for each call of a batch', async () => {
     const answer = await call('cards.create,cards.create?batch=1', {
       0: { json: { title: 'Fine' } },
       1: { json: { title: 5 } },
@@ -379,15 +379,15 @@ describe('the RPC surface', () => {
   });
 });
 
-describe('beside the surfaces', () => {
-  it('404 for a checkout with a name of any length', async () => {
+describe('outside of REST and RPC', () => {
+  it('404 for a checkout with a very long reference', async () => {
     const response = await fetch(`${url}/checkout/${'%25'.repeat(4000)}`);
 
     expect(response.status).toBe(404);
     expect(response.headers.get('x-request-id')).not.toBeNull();
   });
 
-  it('serves the very document that answers are checked against', async () => {
+  it('serves the OpenAPI document that the tests check answers against', async () => {
     expect(await (await fetch(`${url}/openapi.json`)).json()).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
@@ -405,21 +405,21 @@ describe('beside the surfaces', () => {
     };
     await world.asViewer.post(LIST);
 
-    for (const [path, holds] of Object.entries(expected)) {
+    for (const [path, content] of Object.entries(expected)) {
       const response = await fetch(url + path);
       expect(response.status, path).toBe(200);
-      expect(await response.text(), path).toMatch(holds);
+      expect(await response.text(), path).toMatch(content);
     }
   });
 
-  it('has pages that fetch nothing from elsewhere', async () => {
+  it('serves pages that load nothing from other hosts', async () => {
     for (const path of ['/', '/docs']) {
       const page = await (await fetch(url + path)).text();
       expect(page.match(/(?:src|href)="(?!\/|data:)[^"]*"/g)).toBeNull();
     }
   });
 
-  it('404 for anything else, in the usual shape', async () => {
+  it('404 with the usual body for anything else', async () => {
     for (const path of ['/nothing', '/docs/package.json', '/pages/../app.ts', '/apinothing']) {
       const response = await fetch(url + path);
       expect(response.status, path).toBe(404);

@@ -5,7 +5,7 @@ import { givenService, testService } from './harness/service.ts';
 
 const PATH = '/api/services/operations/v1/operations/boards/list';
 
-/** Sends bytes as they are, and answers what came back until the connection was closed. */
+/** Sends raw bytes, and returns the answer that came before the connection was closed. */
 async function send(url: string, bytes: string) {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.write(bytes);
@@ -23,12 +23,12 @@ beforeAll(() => testService());
 
 const INVALID = 'This is not a valid HTTP request.';
 
-describe('what is no HTTP request', () => {
+describe('a malformed HTTP request', () => {
   it.each([
     ['an unknown method', `FROB ${PATH} HTTP/1.1\r\nHost: x\r\n\r\n`, 'This method is not known.'],
     ['two lengths', `POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, INVALID],
     [
-      'a length and chunks',
+      'Content-Length and chunks',
       `POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
       INVALID,
     ],
@@ -37,8 +37,8 @@ describe('what is no HTTP request', () => {
       `POST ${PATH} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
       'The headers are too large: at most 16 KiB.',
     ],
-    ['no HTTP at all', 'hello\r\n\r\n', 'This method is not known.'],
-    ['another version', `POST ${PATH} HTTP/9.1\r\nHost: x\r\n\r\n`, INVALID],
+    ['text that is not HTTP', 'hello\r\n\r\n', 'This method is not known.'],
+    ['an unknown version', `POST ${PATH} HTTP/9.1\r\nHost: x\r\n\r\n`, INVALID],
     ['a header without a name', `POST ${PATH} HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n`, INVALID],
     ['CONNECT', 'CONNECT example.test:443 HTTP/1.1\r\nHost: example.test\r\n\r\n', 'CONNECT is not possible here.'],
   ])('400 for %s, with the usual body and headers', async (_, bytes, message) => {
@@ -57,7 +57,7 @@ describe('what is no HTTP request', () => {
     });
   });
 
-  it('400 for chunks that are none, once the caller was admitted', async () => {
+  it('400 for invalid chunks after valid headers', async () => {
     const { url } = await testService();
     const head = `POST /api/v1/authenticate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
@@ -78,7 +78,7 @@ describe('what is no HTTP request', () => {
     expect(answer.headers).toHaveProperty('x-ratelimit-remaining');
   });
 
-  it('comes after the answer to a valid request that was sent before it', async () => {
+  it('does not cut off the answer to a valid request before it', async () => {
     const { url } = await testService();
 
     const answer = await send(url, 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\nhello\r\n\r\n');
@@ -86,7 +86,7 @@ describe('what is no HTTP request', () => {
     expect(answer).toMatchObject({ status: 200, body: { status: 'live' } });
   });
 
-  it('429 beyond the rate limit of the address', async () => {
+  it('429 above the rate limit of the address', async () => {
     const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '1' });
 
     expect((await send(url, 'hello\r\n\r\n')).status).toBe(400);
@@ -97,7 +97,7 @@ describe('what is no HTTP request', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1);
   });
 
-  it('is written to the log with its request id and address', async () => {
+  it('is logged with its request id and address', async () => {
     const { url, logged } = await givenService();
 
     const { headers } = await send(url, 'hello\r\n\r\n');
@@ -107,7 +107,7 @@ describe('what is no HTTP request', () => {
     );
   });
 
-  it('ends quietly when the caller has gone', async () => {
+  it('causes no error when the caller has disconnected', async () => {
     const { url, app } = await givenService();
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     const [accepted] = await Promise.all([once(app.server, 'connection'), once(socket, 'connect')]);

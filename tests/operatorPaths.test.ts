@@ -7,7 +7,7 @@ import { databaseUrl, givenService, testService } from './harness/service.ts';
 const LIST = '/services/operations/v1/operations/boards/list';
 const TOKEN = 'a-token-for-prometheus';
 
-/** Sends a path as it is; `fetch` would tidy it up first. */
+/** Sends the path unchanged; `fetch` would normalise it. */
 async function get(url: string, path: string): Promise<{ status: number; body: string }> {
   const { hostname, port } = new URL(url);
   const { promise, resolve, reject } = Promise.withResolvers<import('node:http').IncomingMessage>();
@@ -41,7 +41,7 @@ describe('GET /metrics', () => {
     },
   );
 
-  it.skipIf(databaseUrl)('200 without a token while it is tried out, and 403 where others reach it', async () => {
+  it.skipIf(databaseUrl)('200 without a token on loopback, 403 on other addresses', async () => {
     expect((await metricsOf({})).status).toBe(200);
     expect(await metricsOf({ HOST: '0.0.0.0' })).toMatchObject({
       status: 403,
@@ -97,7 +97,7 @@ describe('static paths', () => {
 });
 
 describe('GET /openapi.json', () => {
-  it('304 for whoever has it already', async () => {
+  it('304 if the ETag matches', async () => {
     const { url } = await testService();
     const first = await fetch(`${url}/openapi.json`);
     const etag = first.headers.get('etag')!;
@@ -117,7 +117,7 @@ describe('the rate limit of addresses', () => {
     (await givenService({ RATE_LIMIT_PER_MINUTE: String(limit), ...more })).url;
 
   it.each(['/', '/docs', '/docs/swagger-ui.css', '/pages/pages.css', '/openapi.json'])(
-    '429 with Retry-After beyond it for %s',
+    '429 with Retry-After above it for %s',
     async (path) => {
       const url = await given(1);
 
@@ -130,7 +130,7 @@ describe('the rate limit of addresses', () => {
     },
   );
 
-  it.each(['GET', 'POST'])('429 as a page beyond it for %s /checkout', async (method) => {
+  it.each(['GET', 'POST'])('429 as a page above it for %s /checkout', async (method) => {
     const url = await given(1);
     const ask = () =>
       fetch(`${url}/checkout/nothing${method === 'POST' ? '/pay' : ''}`, { method, redirect: 'manual' });
@@ -144,7 +144,7 @@ describe('the rate limit of addresses', () => {
     expect(await refused.text()).toContain('Too many requests. Try again later.');
   });
 
-  it('is one for pages and calls without a token, and leaves health and metrics free', async () => {
+  it('is shared by pages and calls without a token; health and metrics are not limited', async () => {
     const url = await given(2, { METRICS_TOKEN: TOKEN });
 
     await fetch(`${url}/docs`);
@@ -156,7 +156,7 @@ describe('the rate limit of addresses', () => {
     expect((await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).status).toBe(200);
   });
 
-  it('429 beyond it for notifications of a payment without a valid signature', async () => {
+  it('429 above it for payment notifications without a valid signature', async () => {
     const keys = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
     const url = await given(2, { ...keys, TEST_CHECKOUT: 'off' });
     const notify = (headers: Record<string, string>) =>

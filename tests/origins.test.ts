@@ -6,7 +6,7 @@ const OURS = 'https://app.example.test';
 
 const givenOrigins = async () => (await givenService({ ALLOWED_ORIGINS: `${OURS}, http://localhost:5173` })).url;
 
-/** What a browser asks before a page of this origin may call. */
+/** The CORS preflight request that a browser sends for a page of this origin. */
 const preflight = (url: string, origin: string, path = LIST) =>
   fetch(url + path, {
     method: 'OPTIONS',
@@ -14,7 +14,7 @@ const preflight = (url: string, origin: string, path = LIST) =>
   });
 
 describe('a page of another origin', () => {
-  it.each([LIST, '/trpc/boards.list'])('may call %s where it is named', async (path) => {
+  it.each([LIST, '/trpc/boards.list'])('may call %s if ALLOWED_ORIGINS lists it', async (path) => {
     const url = await givenOrigins();
 
     const asked = await preflight(url, OURS, path);
@@ -34,7 +34,7 @@ describe('a page of another origin', () => {
     expect(called.headers.get('access-control-expose-headers')).toContain('Retry-After');
   });
 
-  it('is kept out where it is not named, and where nobody is', async () => {
+  it('405 for its preflight if ALLOWED_ORIGINS does not list it, or is empty', async () => {
     for (const [url, origin] of [
       [await givenOrigins(), 'https://evil.example.test'],
       [await givenOrigins(), `${OURS}.evil.test`],
