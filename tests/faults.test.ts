@@ -24,7 +24,7 @@ const givenCallerOn = async (database: Database) => {
 describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
   beforeAll(() => testDatabase());
 
-  it('500 with the documented body, and no internals, while the database is gone', async () => {
+  it('500 with the documented body, without internals, when the database was dropped', async () => {
     const name = `deckhand_gone_${randomBytes(6).toString('hex')}`;
     await onServer(databaseUrl!, `create database ${name}`);
     const database = await givenDatabase({
@@ -48,10 +48,10 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     await database.close();
   });
 
-  it('429 with Retry-After when no connection is free in time, and then it works again', async () => {
+  it('429 with Retry-After when the connection pool is exhausted, and later it works again', async () => {
     const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
     const { caller, logged } = await givenCallerOn(database);
-    const holds = Array.from({ length: 2 }, () =>
+    const sleeping = Array.from({ length: 2 }, () =>
       database.db.transaction().execute((db) => query(db, sql`select pg_sleep(4)`)),
     );
 
@@ -65,12 +65,12 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
       msg: 'The database is busy: no connection, or a locked row, in time.',
       err: { message: expect.stringContaining('timeout exceeded') },
     });
-    await Promise.all(holds);
+    await Promise.all(sleeping);
     expect((await caller.post(LIST)).status).toBe(200);
     await database.close();
   });
 
-  it('serves others while all that one user may run at once waits for a lock', async () => {
+  it('serves other users while one user has as many calls as allowed waiting for a lock', async () => {
     const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
     const service = await givenService({ DATABASE_POOL_SIZE: '2' }, { database });
     const project = await givenProject();
@@ -96,7 +96,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     await Promise.all([database.close(), holder.close()]);
   });
 
-  it('500 while the database is silent, and works again as soon as it answers', async () => {
+  it('500 while the database does not respond, and 200 as soon as it does', async () => {
     const proxy = await givenProxyTo(databaseUrl!);
     const database = await givenDatabase({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '3' });
     const { caller, url } = await givenCallerOn(database);
@@ -122,7 +122,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     proxy.close();
   });
 
-  it('goes on after connections were lost in the midst of as many transactions as there are connections', async () => {
+  it('recovers when every connection of the pool is lost inside a transaction', async () => {
     const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
     const { caller } = await givenCallerOn(database);
     const pids: number[] = [];
@@ -143,7 +143,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     await database.close();
   });
 
-  it('goes on after the server dropped its connections', async () => {
+  it('recovers when the server closes idle connections', async () => {
     const database = await givenDatabase();
     const { caller } = await givenCallerOn(database);
     const other = await givenDatabase();

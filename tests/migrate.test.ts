@@ -33,7 +33,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     return nodes;
   };
 
-  it('are done by one of three nodes that start together, with one connection each', async () => {
+  it('are run by only one of three nodes that start at the same time', async () => {
     const nodes = await givenNodes(3);
 
     const applied = await Promise.all(nodes.map((node) => migrate(node)));
@@ -46,7 +46,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     );
   });
 
-  it('are all taken back when one of them fails', async () => {
+  it('are all rolled back when one of them fails', async () => {
     const [node] = await givenNodes(1);
     await query(node!.db, sql`create table checkouts_reference_unique ()`);
 
@@ -77,7 +77,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(await names()).toEqual([...before, ...old].sort());
   });
 
-  it('are waited for by a start that says so, and that SIGTERM ends', async () => {
+  it('of another node make the start wait and say so, and SIGTERM ends it', async () => {
     const [node] = await givenNodes(1);
     const settings = { DATABASE_URL: addressOf(made.at(-1)!.name), JWT_SECRET: TEST_SECRET };
 
@@ -95,7 +95,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
 });
 
 describe('migrations', () => {
-  it('change nothing the second time', async () => {
+  it('change nothing when run again', async () => {
     expect(await migrate(await testDatabase())).toEqual([]);
   });
 });

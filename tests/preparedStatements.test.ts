@@ -10,7 +10,7 @@ const GET = '/services/operations/v1/operations/boards/get';
 beforeAll(() => testDatabase());
 
 describe('statements with values', () => {
-  it.skipIf(!databaseUrl)('are prepared when they come again, and never without values', async () => {
+  it.skipIf(!databaseUrl)('are prepared when they are repeated; those without values never', async () => {
     const { db, close } = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
 
     for (let time = 1; time <= 3; time++) {
@@ -23,7 +23,7 @@ describe('statements with values', () => {
     await close();
   });
 
-  it.skipIf(!databaseUrl)('are not prepared where PREPARED_STATEMENTS is off', async () => {
+  it.skipIf(!databaseUrl)('are not prepared when PREPARED_STATEMENTS is off', async () => {
     const { db, close } = await givenDatabase({ DATABASE_POOL_SIZE: '2', PREPARED_STATEMENTS: 'off' });
 
     for (let time = 1; time <= 3; time++) await query(db, sql`select ${1}::int as one`);
@@ -32,7 +32,7 @@ describe('statements with values', () => {
     await close();
   });
 
-  it.skipIf(!databaseUrl)('are prepared again after somebody else deallocated them', async () => {
+  it.skipIf(!databaseUrl)('are prepared again after they were deallocated', async () => {
     const { db, close } = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
     const read = () => query(db, sql`select ${1}::int as one`);
     for (let time = 1; time <= 3; time++) await read();
@@ -45,14 +45,14 @@ describe('statements with values', () => {
     await close();
   });
 
-  /** Of a connection that has just been used. */
+  /** Those of the connection that was used last. */
   const preparedTexts = async (db: Db) => {
     const rows = await query(db, sql<{ statement: string }>`select statement from pg_prepared_statements`);
     return rows.map(({ statement }) => statement);
   };
 });
 
-describe('a migration of another node, while this one is up', () => {
+describe('a migration by another node while this one runs', () => {
   const read = (db: Db) => query(db, sql`select * from changing where id = ${1}`);
 
   beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('a migration of another node, while this one is up', () => {
     await query(await testDb(), sql`drop table changing`);
   });
 
-  it('breaks no prepared statement, not even one that names no columns', async () => {
+  it('breaks no prepared statement, not even select *', async () => {
     const db = await testDb();
     for (let time = 1; time <= 3; time++) expect(await read(db)).toEqual([{ id: 1, title: 'One' }]);
 
@@ -71,7 +71,7 @@ describe('a migration of another node, while this one is up', () => {
     for (let time = 1; time <= 3; time++) expect(await read(db)).toEqual([{ id: 1, title: 'One', added: null }]);
   });
 
-  it('breaks no transaction: it is run again', async () => {
+  it('breaks no transaction: it is retried', async () => {
     const db = await testDb();
     const readTwice = () =>
       transact(db, async (db) => {
@@ -85,7 +85,7 @@ describe('a migration of another node, while this one is up', () => {
     expect(await readTwice()).toEqual([{ id: 1, title: 'One', added: null, once_more: null }]);
   });
 
-  it('breaks no call of either surface', async () => {
+  it('breaks no REST or RPC call', async () => {
     const { project, asMember } = await givenWorld();
     const board = await givenBoard(project);
     const group = await givenGroup(project, board);
