@@ -18,19 +18,19 @@ import {
 const OPERATIONS = '/api/services/operations/v1/operations';
 const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\b\f\n\r\t\u0001\u001f\u007f\u2028 </script>';
 
-describe.skipIf(!databaseUrl)('what requests are measured against', () => {
+describe.skipIf(!databaseUrl)('the hand-written baseline of the benchmark', () => {
   let floor: Awaited<ReturnType<typeof startFloor>>;
   let world: World;
-  let places: { board: number; group: number; card: number; tag: number };
+  let rows: { board: number; group: number; card: number; tag: number };
   beforeAll(async () => {
     await testDatabase();
     floor = await startFloor(databaseUrl!, TEST_SECRET);
     world = await givenWorld();
-    places = await givenPlaces(world);
+    rows = await givenRows(world);
   });
   afterAll(() => floor.close());
 
-  it('answers boards/list byte for byte like the service', async () => {
+  it('answers boards/list exactly like the service', async () => {
     for (const input of [{}, { tool_key: 'seo' }, { tool_key: 'nobody-has-this' }]) {
       const [expected, answer] = await askBoth(`${OPERATIONS}/boards/list`, input);
 
@@ -39,22 +39,22 @@ describe.skipIf(!databaseUrl)('what requests are measured against', () => {
     }
   });
 
-  it('answers boards/get alike', async () => {
-    const [expected, answer] = await askBoth(`${OPERATIONS}/boards/get`, { id: places.board });
+  it('answers boards/get exactly like the service', async () => {
+    const [expected, answer] = await askBoth(`${OPERATIONS}/boards/get`, { id: rows.board });
 
     expect(expected.status).toBe(200);
     expect(answer).toEqual(expected);
   });
 
-  it('answers boards/get of an empty board alike', async () => {
+  it('answers boards/get of an empty board exactly like the service', async () => {
     const [expected, answer] = await askBoth(`${OPERATIONS}/boards/get`, { id: await givenBoard(world.project) });
 
     expect(expected.status).toBe(200);
     expect(answer).toEqual(expected);
   });
 
-  it('answers cards/create alike, but for ids and moments', async () => {
-    const { group, tag } = places;
+  it('answers cards/create like the service, except for ids and timestamps', async () => {
+    const { group, tag } = rows;
     const full = {
       group_id: group,
       tag_id: tag,
@@ -70,9 +70,9 @@ describe.skipIf(!databaseUrl)('what requests are measured against', () => {
     }
   });
 
-  it('answers comments/create alike, but for ids and moments', async () => {
+  it('answers comments/create like the service, except for ids and timestamps', async () => {
     const [expected, answer] = await askBoth(`${OPERATIONS}/comments/create`, {
-      card_id: places.card,
+      card_id: rows.card,
       comment: ODD_TEXT,
     });
 
@@ -80,7 +80,7 @@ describe.skipIf(!databaseUrl)('what requests are measured against', () => {
     expect(generalized(answer)).toEqual(generalized(expected));
   });
 
-  it('answers authenticate alike, but for the token', async () => {
+  it('answers authenticate like the service, except for the token', async () => {
     const { email } = world.users.member;
     const [expected, answer] = await askBoth('/api/v1/authenticate', { email, password: PASSWORD });
 
@@ -88,11 +88,11 @@ describe.skipIf(!databaseUrl)('what requests are measured against', () => {
     expect(generalized(answer)).toEqual(generalized(expected));
   });
 
-  it('checks the token, the project and the role as well', async () => {
+  it('also checks the token, the project and the role', async () => {
     const path = `${OPERATIONS}/boards/get`;
 
     expect((await ask(floor.url, path, {}, undefined)).status).toBe(401);
-    expect((await ask(floor.url, path, { id: places.board }, world.asOutsider.token)).status).toBe(403);
+    expect((await ask(floor.url, path, { id: rows.board }, world.asOutsider.token)).status).toBe(403);
     expect((await ask(floor.url, `${OPERATIONS}/cards/create`, { title: 'x' }, world.asViewer.token)).status).toBe(403);
   });
 
@@ -103,8 +103,8 @@ describe.skipIf(!databaseUrl)('what requests are measured against', () => {
   }
 });
 
-/** Texts that have to be escaped, moments with microseconds, a card that the caller dismissed, and what is deleted. */
-async function givenPlaces({ project, users }: World) {
+/** Texts that need escaping, timestamps with microseconds, a dismissed tour card, and deleted rows. */
+async function givenRows({ project, users }: World) {
   const board = await givenBoard(project, { title: ODD_TEXT, description: ODD_TEXT, tool_key: 'seo', position: 2 });
   await givenBoard(project, { position: 1 });
   await givenBoard(project, { deleted_at: new Date() });
@@ -143,7 +143,7 @@ function ask(url: string, path: string, input: object, token: string | undefined
   });
 }
 
-/** Without what is new in every row: ids, places, moments, tokens. */
+/** Without the values that differ in every row: ids, positions, timestamps, tokens. */
 const generalized = ({ text, ...answer }: RawAnswer) => ({
   ...answer,
   text: text
