@@ -22,8 +22,8 @@ const asSuperadmin = async () => (await givenWorld()).asSuperadmin.rpc;
 const someAddress = () => `${randomUUID()}@example.test`;
 const nobody = async () => makeCaller((await testService()).url);
 
-describe('from nothing', () => {
-  it('a customer, a project, an owner, a trial and a theme are made, and the owner works', async () => {
+describe('provisioning', () => {
+  it('creates a platform, a project, an owner, a trial and a theme, and the owner can use them', async () => {
     const admin = await asSuperadmin();
     const email = someAddress();
 
@@ -61,7 +61,7 @@ describe('from nothing', () => {
 });
 
 describe('users', () => {
-  it('422 for an address that somebody has, in any case, for no project and for a short password', async () => {
+  it('422 for an e-mail address in use, an unknown project, and a password or address of wrong length', async () => {
     const admin = await asSuperadmin();
     const { email } = await givenUser();
     const create = (more: object) =>
@@ -79,7 +79,7 @@ describe('users', () => {
     expect((await create({ email: `${'x'.repeat(320)}@example.test` })).status).toBe(422);
   });
 
-  it('have a password of at most 1000 characters, whichever they are', async () => {
+  it('422 for a password of more than 1000 characters, counted in code points', async () => {
     const admin = await asSuperadmin();
     const { id } = await givenUser();
 
@@ -89,7 +89,7 @@ describe('users', () => {
     expect(refusal.errors).toEqual({ password: ['password must be at most 1000 characters.'] });
   });
 
-  it('422 for a password that is common, or their own e-mail address or name, and nothing changes', async () => {
+  it('422 for a password that is common, or the e-mail address or name, and nothing changes', async () => {
     const admin = await asSuperadmin();
     const { id, email } = await givenUser();
     const create = (more: object) =>
@@ -111,7 +111,7 @@ describe('users', () => {
     expect(await stored('users', id)).toEqual(before);
   });
 
-  it('are changed in what was sent alone', async () => {
+  it('update changes only what is sent', async () => {
     const admin = await asSuperadmin();
     const project = await givenProject();
     const user = await givenUser({ project, default_project_id: project.id });
@@ -123,7 +123,7 @@ describe('users', () => {
     expect(cleared).toMatchObject({ language: null, email: user.email, default_project_id: project.id });
   });
 
-  it('keep an address in whose place nothing is sent', async () => {
+  it('update keeps the e-mail address if an empty one is sent', async () => {
     const admin = await asSuperadmin();
     const { id, email } = await givenUser();
 
@@ -133,7 +133,7 @@ describe('users', () => {
     });
   });
 
-  it('are out at once when they are deactivated, demoted or given another password', async () => {
+  it('lose access at once when they are deactivated, demoted or get a new password', async () => {
     const admin = await asSuperadmin();
     const { url } = await testService();
     const project = await givenProject();
@@ -152,7 +152,7 @@ describe('users', () => {
     }
   });
 
-  it('are signed out everywhere, and rid of a second factor that they have lost', async () => {
+  it('can be signed out everywhere, and their second factor can be dropped', async () => {
     const admin = await asSuperadmin();
     const user = await givenProtectedUser();
     const caller = makeCaller((await testService()).url, await givenToken(user));
@@ -169,7 +169,7 @@ describe('users', () => {
     expect(signedIn.status).toBe(200);
   });
 
-  it('are found by a part of their name or address, page by page', async () => {
+  it('list searches by part of name or e-mail address, in pages', async () => {
     const admin = await asSuperadmin();
     const part = randomUUID();
     for (const number of [1, 2, 3]) await givenUser({ email: `${part}-${number}@example.test` });
@@ -185,7 +185,7 @@ describe('users', () => {
 });
 
 describe('members', () => {
-  it('get another role, and leave with their cards freed and their default project forgotten', async () => {
+  it('set changes the role; remove clears their cards and default project', async () => {
     const admin = await asSuperadmin();
     const project = await givenProject();
     const user = await givenUser({ project, default_project_id: project.id });
@@ -204,7 +204,7 @@ describe('members', () => {
     expect((await refusalOf(admin.members.remove.mutate(choice))).status).toBe(404);
   });
 
-  it('404 for who is none, and their default project stays', async () => {
+  it('404 when removing a user who is not a member, and their default project stays', async () => {
     const admin = await asSuperadmin();
     const project = await givenProject();
     const user = await givenUser({ superadmin_billing: true, default_project_id: project.id });
@@ -215,7 +215,7 @@ describe('members', () => {
     expect(await stored('users', user.id)).toMatchObject({ default_project_id: project.id });
   });
 
-  it('422 for a project or a user that is unknown', async () => {
+  it('422 for an unknown project or user', async () => {
     const admin = await asSuperadmin();
     const [project, user] = [await givenProject(), await givenUser()];
     const set = (more: object) =>
@@ -227,7 +227,7 @@ describe('members', () => {
 });
 
 describe('projects', () => {
-  it('keep their tools until others are sent', async () => {
+  it('update keeps the tools unless new ones are sent', async () => {
     const admin = await asSuperadmin();
     const { id } = await givenProject({ tools: ['seo', 'shop'] });
 
@@ -240,7 +240,7 @@ describe('projects', () => {
     expect(emptied.project).toMatchObject({ tools: [], is_active: false });
   });
 
-  it('are listed for one platform or for all, page by page', async () => {
+  it('list returns those of one platform or of all, in pages', async () => {
     const admin = await asSuperadmin();
     const project = await givenProject({ tools: ['seo'] });
 
@@ -252,7 +252,7 @@ describe('projects', () => {
 });
 
 describe('plans and trials', () => {
-  it('a plan is put into the catalogue once, and changed by putting it there again', async () => {
+  it('setting the same plan again changes it', async () => {
     const admin = await asSuperadmin();
     const line = { product: randomUUID(), plan: 'pro', period: 'year' as const };
 
@@ -278,7 +278,7 @@ describe('plans and trials', () => {
     expect((await refusalOf(admin.plans.set.mutate(line))).errors).toHaveProperty(field);
   });
 
-  it('a trial is started, and its end moved, until it is paid', async () => {
+  it('setting a trial again moves its end', async () => {
     const admin = await asSuperadmin();
     const { platform_id } = await givenProject();
     const product = await givenProduct();
@@ -291,7 +291,7 @@ describe('plans and trials', () => {
     expect((await admin.subscriptions.list.query({ platform_id })).subscriptions).toEqual([moved]);
   });
 
-  it('422 for a product or a platform that is unknown', async () => {
+  it('422 for an unknown product or platform', async () => {
     const admin = await asSuperadmin();
     const { platform_id } = await givenProject();
     const { product } = await givenTrial(await givenProject());
