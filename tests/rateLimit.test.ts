@@ -16,7 +16,7 @@ const givenCaller = async (limit: number, more: Record<string, string> = {}) => 
 };
 
 describe('the rate limit', () => {
-  it('counts down, and beyond it answers 429 with Retry-After', async () => {
+  it('counts down, then 429 with Retry-After', async () => {
     const { caller } = await givenCaller(3);
 
     for (const remaining of ['2', '1', '0']) {
@@ -35,7 +35,7 @@ describe('the rate limit', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   });
 
-  it('is one for all tokens and surfaces of a user, and another for each user', async () => {
+  it('is shared by all tokens of a user over REST and RPC, but not between users', async () => {
     const { url, user, caller } = await givenCaller(2);
     const second = makeCaller(url, await givenToken(user));
     const somebodyElse = makeCaller(url, await givenToken(await givenUser({ project: await givenProject() })));
@@ -59,7 +59,7 @@ describe('the rate limit', () => {
     for (const path of [LIST, '/nothing', AUTHENTICATE]) expect((await asNobody.post(path, '{')).status).toBe(429);
   });
 
-  it('counts a batch call by call: those beyond it are refused, the others served', async () => {
+  it('counts each call of a batch: 429 for those above it, 200 for the others', async () => {
     const { caller } = await givenCaller(3);
 
     const calls = await Promise.allSettled(Array.from({ length: 5 }, () => caller.rpc.boards.list.query()));
@@ -75,7 +75,7 @@ describe('the rate limit', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('0');
   });
 
-  it('puts Retry-After on a batch of which a part was refused', async () => {
+  it('207 with Retry-After if part of a batch is refused', async () => {
     const { url, caller } = await givenCaller(1);
 
     const response = await fetch(`${url}/trpc/boards.list,boards.list?batch=1`, {
@@ -103,7 +103,7 @@ describe('the rate limit', () => {
     expect(fresh.headers.get('x-ratelimit-remaining')).toBe('1');
   });
 
-  it('keeps the budget of a user whose revoked token is sent in parallel batches', async () => {
+  it('is not used up for a user by parallel batches with their revoked token', async () => {
     const { url, user, caller } = await givenCaller(100);
     await query(await testDb(), sql`update sessions set revoked_at = now() where user_id = ${user.id}`);
     const batch = () =>
@@ -120,7 +120,7 @@ describe('the rate limit', () => {
     expect(fresh.headers.get('x-ratelimit-remaining')).toBe('99');
   });
 
-  it('believes the proxies alone, not what the caller wrote before them', async () => {
+  it('uses the address that the trusted proxies added, not what the caller sent in X-Forwarded-For', async () => {
     const behindTwo = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1', TRUST_PROXY: '2' })).url);
     const from = (addresses: string) => behindTwo.post(LIST, undefined, { 'x-forwarded-for': addresses });
 
@@ -129,7 +129,7 @@ describe('the rate limit', () => {
     expect((await from('10.0.0.2, 192.168.0.1')).status).toBe(401);
   });
 
-  it('counts every spelling of an address as one, and what is no address as the proxy', async () => {
+  it('treats all spellings of an address as one, and an invalid address as the proxy', async () => {
     const behind = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1', TRUST_PROXY: '1' })).url);
     const from = async (address: string) => (await behind.post(LIST, undefined, { 'x-forwarded-for': address })).status;
 
@@ -142,7 +142,7 @@ describe('the rate limit', () => {
     expect(await from('unknown')).toBe(429);
   });
 
-  it('believes X-Forwarded-For only where a proxy is trusted', async () => {
+  it('uses X-Forwarded-For only from a trusted proxy', async () => {
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const direct = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1' })).url);
     const behindProxy = makeCaller((await givenService({ RATE_LIMIT_PER_MINUTE: '1', TRUST_PROXY: '127.0.0.1' })).url);
@@ -154,7 +154,7 @@ describe('the rate limit', () => {
     expect((await behindProxy.post(LIST, undefined, from('10.0.0.1'))).status).toBe(429);
   });
 
-  it('goes on in the process while Redis is out of reach', async () => {
+  it('is counted in memory while Redis is unreachable', async () => {
     const { caller } = await givenCaller(1, { REDIS_URL: 'redis://127.0.0.1:1' });
 
     expect((await caller.post(LIST)).status).toBe(200);
@@ -162,7 +162,7 @@ describe('the rate limit', () => {
   });
 });
 
-/** With names of its own: other runs count users with the same ids. */
+/** With a random key prefix: other test runs have users with the same ids. */
 const redis = `${process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379'}?keyPrefix=deckhand-test-${randomUUID()}:`;
 const hasRedis = await import('ioredis').then(async ({ Redis }) => {
   const client = new Redis(redis, { lazyConnect: true, retryStrategy: null });
@@ -183,7 +183,7 @@ describe('guessing', () => {
     return () => makeCaller(url).post(AUTHENTICATE, { email, password: 'wrong' });
   };
 
-  it('is counted in the process while Redis is out of reach', async () => {
+  it('is counted in memory while Redis is unreachable', async () => {
     const guess = await givenGuess({ REDIS_URL: 'redis://127.0.0.1:1' }, 'nobody@example.test');
 
     for (let failed = 0; failed < 10; failed++) expect((await guess()).status).toBe(401);
@@ -191,7 +191,7 @@ describe('guessing', () => {
     expect(await guess()).toMatchObject(BLOCKED);
   });
 
-  it.skipIf(!hasRedis)('is counted for all nodes together in Redis (skipped where none is in reach)', async () => {
+  it.skipIf(!hasRedis)('is counted across all nodes in Redis (skipped if unreachable)', async () => {
     const { email } = await givenUser();
     const [here, there] = [
       await givenGuess({ REDIS_URL: redis }, email),
@@ -208,8 +208,8 @@ describe('guessing', () => {
   });
 });
 
-describe.skipIf(!hasRedis)('the rate limit in Redis (skipped where none is in reach)', () => {
-  it('is one for all nodes', async () => {
+describe.skipIf(!hasRedis)('the rate limit in Redis (skipped if unreachable)', () => {
+  it('is shared by all nodes', async () => {
     const settings = { RATE_LIMIT_PER_MINUTE: '3', REDIS_URL: redis };
     const [first, second] = [await givenService(settings), await givenService(settings)];
     const { asMember } = await givenWorld(first);

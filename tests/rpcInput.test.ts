@@ -41,17 +41,17 @@ describe('superjson annotations of an input', () => {
     ['a date that is a number', annotated(['Date'], 5)],
     ['a date of a megabyte', annotated(['Date'], 'x'.repeat(500_000))],
     ['an annotation within an annotation', annotated(['undefined', { x: ['undefined'] }])],
-    ['a type that is no text', annotated([5])],
+    ['a type that is not text', annotated([5])],
     ['no type', annotated([])],
     ['an annotation that is text', annotated('undefined')],
     ['an annotation that is null', annotated(null)],
-    ['a field that is not there', { json: { email: 'x' }, meta: { values: { 'email.x': ['undefined'] } } }],
+    ['a field that does not exist', { json: { email: 'x' }, meta: { values: { 'email.x': ['undefined'] } } }],
     ['the length of a list', { json: { email: [] }, meta: { values: { 'email.length': ['undefined'] } } }],
     ['a prototype', { json: {}, meta: { values: { '__proto__.x': ['undefined'] } } }],
     ['a constructor', { json: {}, meta: { values: { 'constructor.prototype.x': ['undefined'] } } }],
     ['a path of a megabyte', { json: { a: {} }, meta: { values: { ['a.'.repeat(400_000)]: ['undefined'] } } }],
     ['equal references', { json: { email: 'x' }, meta: { referentialEqualities: { email: ['password'] } } }],
-    ['another version', { json: { email: 'x' }, meta: { values: {}, v: 2 } }],
+    ['an unknown version', { json: { email: 'x' }, meta: { values: {}, v: 2 } }],
     ['meta that is a list', { json: {}, meta: [] }],
     ['values that are text', { json: {}, meta: { values: 'x' } }],
   ])('400 for %s', async (_, body) => {
@@ -64,7 +64,7 @@ describe('superjson annotations of an input', () => {
     });
   });
 
-  it('takes undefined for a field that was not sent', async () => {
+  it('accepts undefined for a field, as if it was not sent', async () => {
     const input = { json: { title: 'x', description: null }, meta: { values: { description: ['undefined'] }, v: 1 } };
 
     const { status, body } = await call('cards.create', input, world.asMember.token);
@@ -73,7 +73,7 @@ describe('superjson annotations of an input', () => {
     expect(body.result.data.json.card.description).toBeNull();
   });
 
-  it('takes undefined for the whole input', async () => {
+  it('accepts undefined for the whole input', async () => {
     const answer = await call(
       'boards.list',
       { json: null, meta: { values: ['undefined'], v: 1 } },
@@ -83,7 +83,7 @@ describe('superjson annotations of an input', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('422 for a date where the model takes text', async () => {
+  it('422 for a date where the model expects text', async () => {
     const due = {
       json: { title: 'x', due_date: '2026-01-31T09:30:00.000Z' },
       meta: { values: { due_date: ['Date'] } },
@@ -95,7 +95,7 @@ describe('superjson annotations of an input', () => {
     expect(body.error.json.data.errors).toEqual({ due_date: ['due_date must be text.'] });
   });
 
-  it('400 for a procedure without an input as well, and only for that call of a batch', async () => {
+  it('400 also for a procedure without input, and only for that call of a batch', async () => {
     const [bad, good] = [{ json: {}, meta: { values: ['set'] } }, { json: {} }];
 
     const alone = await call('tour.dismissAll', bad, world.asViewer.token);
@@ -107,7 +107,7 @@ describe('superjson annotations of an input', () => {
     expect(batch.body[1].result.data.json.tags).toEqual([]);
   });
 
-  it('401 before an annotation is looked at', async () => {
+  it('401 before annotations are parsed', async () => {
     expect((await call('cards.create', annotated(['set']))).status).toBe(401);
   });
 });
