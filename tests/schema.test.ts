@@ -16,14 +16,15 @@ import {
   testDb,
 } from './harness/world.ts';
 
-const refused = async (statement: RawBuilder<unknown>) =>
+/** Runs a statement and returns its error code, or "accepted". */
+const attempt = async (statement: RawBuilder<unknown>) =>
   query(await testDb(), statement).then(
     () => 'accepted',
     ({ code }) => code,
   );
 
-/** How many statements wait for a lock of another. */
-const waiting = async () => {
+/** How many statements wait for a lock. */
+const countWaiting = async () => {
   const [{ count }] = (await query(
     await testDb(),
     sql`select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -32,14 +33,14 @@ const waiting = async () => {
 };
 
 /** An id that no row has. */
-const NOTHING = 2_000_000_000;
+const UNKNOWN = 2_000_000_000;
 
 const FOREIGN_KEY = '23503';
 const UNIQUE = '23505';
 const CHECK = '23514';
 
 describe('the migration that cleans descriptions', () => {
-  it('sanitises those of cards that were stored as sent, and keeps as text what is too deep', async () => {
+  it('sanitises old descriptions of cards, and escapes those that nest too deeply', async () => {
     const { orm } = await testDatabase();
     const project = await givenProject();
     const given = (description: string) => givenCard(project, { description });
@@ -61,7 +62,7 @@ describe('the migration that cleans descriptions', () => {
 });
 
 describe('the tables', () => {
-  it('are what the entities say, but for the references that keep tenants apart, the triggers that check cards and the index of searches', async () => {
+  it('match the entities, except for the tenant foreign keys, the triggers on cards and the search index', async () => {
     const { orm } = await testDatabase();
 
     const difference = (await orm.schema.getUpdateSchemaSQL({ wrap: false })).split('\n').filter(Boolean);
@@ -76,7 +77,7 @@ describe('the tables', () => {
     const [project, other] = [await givenProject(), await givenProject()];
     const card = await givenCard(project);
     const change = (column: string, id: number) =>
-      refused(sql`update cards set ${sql.ref(column)} = ${id} where id = ${card}`);
+      attempt(sql`update cards set ${sql.ref(column)} = ${id} where id = ${card}`);
 
     expect(await change('group_id', await givenGroup(other, await givenBoard(other)))).toBe(FOREIGN_KEY);
     expect(await change('tag_id', await givenTag(other))).toBe(FOREIGN_KEY);
@@ -84,10 +85,10 @@ describe('the tables', () => {
     expect(await change('platform_id', other.platform_id)).toBe(FOREIGN_KEY);
   });
 
-  it('refuse a card that refers to what does not exist or is of another project, beside others that are right', async () => {
+  it('refuse to insert several cards if one refers to an unknown row or to another project', async () => {
     const [project, other] = [await givenProject(), await givenProject()];
     const { card: master_card_id } = await givenMasterBoard();
-    const right = {
+    const valid = {
       project_id: project.id,
       platform_id: project.platform_id,
       group_id: await givenGroup(project, await givenBoard(project)),
@@ -95,38 +96,38 @@ describe('the tables', () => {
       created_by: (await givenUser({ project })).id,
     };
     const insert = (change: object) =>
-      refused(sql`
+      attempt(sql`
         insert into cards (project_id, platform_id, group_id, master_card_id, created_by, title)
         select *, 'x' from jsonb_to_recordset(${JSON.stringify([
-          { ...right, master_card_id: null },
-          { ...right, ...change },
+          { ...valid, master_card_id: null },
+          { ...valid, ...change },
         ])}::jsonb)
           as card (project_id int, platform_id int, group_id int, master_card_id int, created_by int)`);
 
-    expect(await insert({ group_id: NOTHING })).toBe(FOREIGN_KEY);
+    expect(await insert({ group_id: UNKNOWN })).toBe(FOREIGN_KEY);
     expect(await insert({ group_id: await givenGroup(other, await givenBoard(other)) })).toBe(FOREIGN_KEY);
     expect(await insert({ platform_id: other.platform_id })).toBe(FOREIGN_KEY);
-    expect(await insert({ project_id: NOTHING, group_id: null })).toBe(FOREIGN_KEY);
-    expect(await insert({ master_card_id: NOTHING })).toBe(FOREIGN_KEY);
-    expect(await insert({ created_by: NOTHING })).toBe(FOREIGN_KEY);
+    expect(await insert({ project_id: UNKNOWN, group_id: null })).toBe(FOREIGN_KEY);
+    expect(await insert({ master_card_id: UNKNOWN })).toBe(FOREIGN_KEY);
+    expect(await insert({ created_by: UNKNOWN })).toBe(FOREIGN_KEY);
     expect(await insert({})).toBe('accepted');
   });
 
-  it('refuse to give a card a template or a creator that does not exist, or to put a master card among regular ones', async () => {
+  it('refuse a card with an unknown template, creator or group, and a master card in a regular group', async () => {
     const project = await givenProject();
     const card = await givenCard(project);
     const { card: master } = await givenMasterBoard();
     const change = (id: number, column: string, value: number) =>
-      refused(sql`update cards set ${sql.ref(column)} = ${value} where id = ${id}`);
+      attempt(sql`update cards set ${sql.ref(column)} = ${value} where id = ${id}`);
 
-    expect(await change(card, 'master_card_id', NOTHING)).toBe(FOREIGN_KEY);
-    expect(await change(card, 'created_by', NOTHING)).toBe(FOREIGN_KEY);
-    expect(await change(card, 'group_id', NOTHING)).toBe(FOREIGN_KEY);
-    expect(await change(master, 'group_id', NOTHING)).toBe(FOREIGN_KEY);
+    expect(await change(card, 'master_card_id', UNKNOWN)).toBe(FOREIGN_KEY);
+    expect(await change(card, 'created_by', UNKNOWN)).toBe(FOREIGN_KEY);
+    expect(await change(card, 'group_id', UNKNOWN)).toBe(FOREIGN_KEY);
+    expect(await change(master, 'group_id', UNKNOWN)).toBe(FOREIGN_KEY);
     expect(await change(master, 'group_id', await givenGroup(project, await givenBoard(project)))).toBe(FOREIGN_KEY);
   });
 
-  it('refuse to remove what a card refers to, or to give it another key, until no card does', async () => {
+  it('refuse to delete a row that a card refers to, or to change its key', async () => {
     const project = await givenProject();
     const { id: created_by } = await givenUser();
     const group_id = await givenGroup(project, await givenBoard(project));
@@ -141,13 +142,13 @@ describe('the tables', () => {
       users: created_by,
       projects: outside.id,
     })) {
-      expect(await refused(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe(FOREIGN_KEY);
-      expect(await refused(sql`update ${sql.table(table)} set id = ${NOTHING} where id = ${id}`)).toBe(FOREIGN_KEY);
+      expect(await attempt(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe(FOREIGN_KEY);
+      expect(await attempt(sql`update ${sql.table(table)} set id = ${UNKNOWN} where id = ${id}`)).toBe(FOREIGN_KEY);
     }
-    expect(await refused(sql`update projects set platform_id = ${project.platform_id} where id = ${outside.id}`)).toBe(
+    expect(await attempt(sql`update projects set platform_id = ${project.platform_id} where id = ${outside.id}`)).toBe(
       FOREIGN_KEY,
     );
-    expect(await refused(sql`truncate groups`)).toBe(FOREIGN_KEY);
+    expect(await attempt(sql`truncate groups`)).toBe(FOREIGN_KEY);
     await query(await testDb(), sql`delete from cards where id = any(${[card, loose]}::int[])`);
     for (const [table, id] of Object.entries({
       cards: master_card_id,
@@ -155,11 +156,11 @@ describe('the tables', () => {
       users: created_by,
       projects: outside.id,
     })) {
-      expect(await refused(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe('accepted');
+      expect(await attempt(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe('accepted');
     }
   });
 
-  it('refuse to remove what cards refer to with a snapshot that may not show all of them', async () => {
+  it('refuse to delete a group under repeatable read, whose snapshot may miss cards', async () => {
     const project = await givenProject();
     const group = await givenGroup(project, await givenBoard(project));
 
@@ -171,7 +172,7 @@ describe('the tables', () => {
     await expect(removal).rejects.toMatchObject({ code: '0A000' });
   });
 
-  it.skipIf(!databaseUrl)('let nobody remove a group while a card is put in it, nor the other way round', async () => {
+  it.skipIf(!databaseUrl)('refuse to delete a group while a card is inserted into it, and the reverse', async () => {
     const project = await givenProject();
     const [first, second] = [
       await givenGroup(project, await givenBoard(project)),
@@ -180,62 +181,62 @@ describe('the tables', () => {
     const insert = (group: number) =>
       sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`;
     const remove = (group: number) => sql`delete from groups where id = ${group}`;
-    /** What becomes of a statement that another transaction, which then commits, keeps waiting. */
-    const after = async (earlier: RawBuilder<unknown>, later: RawBuilder<unknown>) =>
+    /** The outcome of a statement that waits for the lock of another transaction until that commits. */
+    const waitFor = async (earlier: RawBuilder<unknown>, later: RawBuilder<unknown>) =>
       transact(await testDb(), async (db) => {
         await query(db, earlier);
-        const answer = refused(later);
-        await expect.poll(waiting, { timeout: 10_000 }).toBe(1);
+        const answer = attempt(later);
+        await expect.poll(countWaiting, { timeout: 10_000 }).toBe(1);
         return { answer };
       });
 
-    expect(await (await after(insert(first), remove(first))).answer).toBe(FOREIGN_KEY);
-    expect(await (await after(remove(second), insert(second))).answer).toBe(FOREIGN_KEY);
+    expect(await (await waitFor(insert(first), remove(first))).answer).toBe(FOREIGN_KEY);
+    expect(await (await waitFor(remove(second), insert(second))).answer).toBe(FOREIGN_KEY);
   });
 
-  it('refuse a second copy of a master card in one project, deleted or not', async () => {
+  it('refuse a second copy of a master card in a project, even if the first is deleted', async () => {
     const project = await givenProject();
     const { card: master_card_id } = await givenMasterBoard();
     await givenCard(project, { master_card_id, deleted_at: new Date() });
 
     const second = sql`insert into cards (project_id, platform_id, title, master_card_id) values (${project.id}, ${project.platform_id}, 'x', ${master_card_id})`;
-    expect(await refused(second)).toBe(UNIQUE);
+    expect(await attempt(second)).toBe(UNIQUE);
   });
 
-  it('refuse a master card of a project, and a regular one of none', async () => {
+  it('refuse a master card with a project, and a regular card without one', async () => {
     const { id, platform_id } = await givenProject();
 
     expect(
-      await refused(
+      await attempt(
         sql`insert into cards (project_id, platform_id, title, is_master) values (${id}, ${platform_id}, 'x', true)`,
       ),
     ).toBe(CHECK);
-    expect(await refused(sql`insert into cards (title) values ('x')`)).toBe(CHECK);
+    expect(await attempt(sql`insert into cards (title) values ('x')`)).toBe(CHECK);
   });
 
-  it('refuse two users with one e-mail address, in any case', async () => {
+  it('refuse two users with the same e-mail address, ignoring case', async () => {
     const { email } = await givenUser();
 
     expect(
-      await refused(sql`insert into users (name, email, password_hash) values ('x', ${email.toUpperCase()}, 'x')`),
+      await attempt(sql`insert into users (name, email, password_hash) values ('x', ${email.toUpperCase()}, 'x')`),
     ).toBe(UNIQUE);
   });
 
-  it('refuse a version that is published without approval', async () => {
+  it('refuse a published version without approval', async () => {
     const { platform_id } = await givenProject();
     const theme = sql`with theme as (insert into themes (platform_id, name) values (${platform_id}, 'x') returning id)`;
 
     expect(
-      await refused(
+      await attempt(
         sql`${theme} insert into theme_versions (theme_id, version, theme_status) select id, '1', 'published' from theme`,
       ),
     ).toBe(CHECK);
   });
 
-  it('refuse a trial that has a plan, and a subscription of any other status without one', async () => {
+  it('refuse a trial with a plan, and any other subscription without one', async () => {
     const { id } = await givenTrial(await givenProject());
     const change = (status: string, plan: RawBuilder<unknown>, paidAt: RawBuilder<unknown>) =>
-      refused(
+      attempt(
         sql`update subscriptions set status = ${status}, plan_id = ${plan}, paid_at = ${paidAt} where id = ${id}`,
       );
     const [none, plan, now] = [sql`null`, sql`(select min(id) from plans)`, sql`now()`];
@@ -249,7 +250,7 @@ describe('the tables', () => {
     expect(await change('gone', plan, now)).toBe(CHECK);
   });
 
-  it('free the cards of a member who leaves', async () => {
+  it('clear the owner of cards when a member is removed', async () => {
     const project = await givenProject();
     const user = await givenUser({ project });
     const card = await givenCard(project, { owner_id: user.id });

@@ -9,22 +9,22 @@ import { testDb } from './harness/world.ts';
 /** Not prepared the first time, prepared the second time, found prepared the third time. */
 const THREE_TIMES = [1, 2, 3];
 
-const uniqueName = () => `made_${randomBytes(6).toString('hex')}`;
+const uniqueName = () => `test_${randomBytes(6).toString('hex')}`;
 
-/** A text that no test has sent yet. */
+/** A statement text that no test has sent before, so it is not prepared yet. */
 const fresh = <Row>(statement: RawBuilder<Row>) => sql<Row>`${sql.raw(`/* ${uniqueName()} */`)} ${statement}`;
 
-const made: RawBuilder<unknown>[] = [];
+const created: RawBuilder<unknown>[] = [];
 afterEach(async () => {
   const db = await testDb();
-  for (const table of made.splice(0)) await query(db, sql`drop table ${table}`);
+  for (const table of created.splice(0)) await query(db, sql`drop table ${table}`);
 });
 
-/** A table of its own, for tests that change it. */
+/** A new table, for tests that change it. */
 async function givenTable(columns: string) {
   const table = sql.table(uniqueName());
   await query(await testDb(), sql`create table ${table} (${sql.raw(columns)})`);
-  made.push(table);
+  created.push(table);
   return table;
 }
 
@@ -33,7 +33,7 @@ async function expectThreeTimes(statement: RawBuilder<unknown>, rows: unknown[])
   for (const _ of THREE_TIMES) expect(await query(db, statement)).toStrictEqual(rows);
 }
 
-describe('values that are sent and come back the same each time', () => {
+describe('values are returned as they were sent, each time', () => {
   const moment = new Date('2026-01-31T09:30:00.500Z');
   const texts = [
     '',
@@ -78,14 +78,14 @@ describe('values that are sent and come back the same each time', () => {
     await expectThreeTimes(fresh(sql`select ${JSON.stringify(value)}::${sql.raw(type)} as value`), [{ value }]);
   });
 
-  it('a bigint, as a text on a server', async () => {
+  it('a bigint, which a server returns as text', async () => {
     const [small, large] = databaseUrl ? ['5000000000', '9007199254740993'] : [5_000_000_000, 9_007_199_254_740_993n];
 
     const statement = fresh(sql`select ${'5000000000'}::bigint as small, ${9_007_199_254_740_993n}::bigint as large`);
     await expectThreeTimes(statement, [{ small, large }]);
   });
 
-  it('dates without a time zone, intervals and decimals are texts', async () => {
+  it('dates without a time zone, intervals and decimals, as text', async () => {
     const statement = fresh(sql`
       select ${'2026-01-31'}::date as date, ${'2026-01-31 09:30'}::timestamp as timestamp,
         ${'90 minutes'}::interval as interval, ${'1.50'}::numeric as decimal`);
@@ -112,7 +112,7 @@ describe('values that are sent and come back the same each time', () => {
     await expectThreeTimes(statement, rows);
   });
 
-  it('statements whose shape changes with their values', async () => {
+  it('statements whose text depends on the number of values', async () => {
     const db = await testDb();
 
     for (const length of [1, 2, 3, 40, 2, 1]) {
@@ -124,7 +124,7 @@ describe('values that are sent and come back the same each time', () => {
 });
 
 describe('writes', () => {
-  it('tell how many rows they changed', async () => {
+  it('return the number of affected rows', async () => {
     const db = await testDb();
     const table = await givenTable('id int, name text');
     const affected = async (statement: RawBuilder<unknown>) => (await statement.execute(db)).numAffectedRows;
@@ -137,7 +137,7 @@ describe('writes', () => {
     }
   });
 
-  it('return what they made', async () => {
+  it('return the inserted rows', async () => {
     const table = await givenTable('id int generated always as identity, name text');
     const db = await testDb();
 
@@ -157,23 +157,23 @@ describe('errors are the same each time, and the next statement works', () => {
     }
   };
 
-  it('a constraint, with its name', async () => {
-    const table = await givenTable('id int constraint made_once unique, parent int');
+  it('a violated constraint, with its name', async () => {
+    const table = await givenTable('id int constraint only_once unique, parent int');
     await query(await testDb(), sql`insert into ${table} values (1)`);
 
     await failing(sql`insert into ${table} (id) values (${1})`, {
       code: '23505',
-      constraint: 'made_once',
-      message: 'duplicate key value violates unique constraint "made_once"',
+      constraint: 'only_once',
+      message: 'duplicate key value violates unique constraint "only_once"',
       detail: 'Key (id)=(1) already exists.',
     });
   });
 
-  it('a constraint that is checked at the end', async () => {
-    const table = await givenTable('id int constraint made_once unique deferrable initially deferred');
+  it('a violated deferred constraint', async () => {
+    const table = await givenTable('id int constraint only_once unique deferrable initially deferred');
     await query(await testDb(), sql`insert into ${table} values (1)`);
 
-    await failing(sql`insert into ${table} (id) values (${1})`, { code: '23505', constraint: 'made_once' });
+    await failing(sql`insert into ${table} (id) values (${1})`, { code: '23505', constraint: 'only_once' });
     expect(await query(await testDb(), sql`select * from ${table}`)).toEqual([{ id: 1 }]);
   });
 
@@ -197,7 +197,7 @@ describe('errors are the same each time, and the next statement works', () => {
       message: 'relation "nothing_of_this_name" does not exist',
     }));
 
-  it('a text that is no SQL', () => failing(fresh(sql`selec ${1}`), { code: '42601' }));
+  it('invalid SQL', () => failing(fresh(sql`selec ${1}`), { code: '42601' }));
 });
 
 describe('transactions', () => {
@@ -208,7 +208,7 @@ describe('transactions', () => {
   const add = (db: Db, table: RawBuilder<unknown>, name: string) =>
     query(db, sql`insert into ${table} (name) values (${name})`);
 
-  it('keep all that was done, or nothing', async () => {
+  it('commit everything or nothing', async () => {
     const db = await testDb();
     const table = await givenTable('name text');
 
@@ -224,7 +224,7 @@ describe('transactions', () => {
     expect(await names(table)).toEqual(['kept 1', 'kept 2', 'kept 3']);
   });
 
-  it('take no more statements after one failed', async () => {
+  it('refuse further statements after one failed', async () => {
     const db = await testDb();
     const table = await givenTable('name text unique');
     for (const time of THREE_TIMES) await add(db, table, `before ${time}`);
@@ -239,7 +239,7 @@ describe('transactions', () => {
     expect(await names(table)).toEqual(['before 1', 'before 2', 'before 3']);
   });
 
-  it('go on from a savepoint after a statement failed', async () => {
+  it('can continue from a savepoint after a statement failed', async () => {
     const db = await testDb();
     const table = await givenTable('name text unique');
     for (const time of THREE_TIMES) await add(db, table, `before ${time}`);
@@ -254,9 +254,9 @@ describe('transactions', () => {
     expect(await names(table)).toEqual(['after', 'before 1', 'before 2', 'before 3']);
   });
 
-  it('fail at their end where a constraint is checked then', async () => {
+  it('fail at commit if a deferred constraint is violated', async () => {
     const db = await testDb();
-    const table = await givenTable('name text constraint made_once unique deferrable initially deferred');
+    const table = await givenTable('name text constraint only_once unique deferrable initially deferred');
     await add(db, table, 'once');
 
     const failed = transact(db, async (db) => {
@@ -264,11 +264,11 @@ describe('transactions', () => {
       await add(db, table, 'another');
     });
 
-    await expect(failed).rejects.toMatchObject({ code: '23505', constraint: 'made_once' });
+    await expect(failed).rejects.toMatchObject({ code: '23505', constraint: 'only_once' });
     expect(await names(table)).toEqual(['once']);
   });
 
-  it('are not joined by statements of others at the same time', async () => {
+  it('are isolated from concurrent statements', async () => {
     const db = await testDb();
     const table = await givenTable('name text');
     const others: Promise<unknown>[] = [];
@@ -292,7 +292,7 @@ describe('transactions', () => {
   });
 });
 
-describe('a table that changes below prepared statements', () => {
+describe('prepared statements keep working when their table', () => {
   async function givenPrepared(columns = 'id int, name text') {
     const db = await testDb();
     const table = await givenTable(columns);
@@ -302,7 +302,7 @@ describe('a table that changes below prepared statements', () => {
     return { db, table, read };
   }
 
-  it('by a new column, which is then read', async () => {
+  it('gets a new column, which is then returned', async () => {
     const { db, table, read } = await givenPrepared();
 
     await query(db, sql`alter table ${table} add column added timestamptz default '2026-01-31T09:30:00Z'`);
@@ -311,7 +311,7 @@ describe('a table that changes below prepared statements', () => {
       expect(await read(db)).toEqual([{ id: 1, name: 'one', added: new Date('2026-01-31T09:30:00Z') }]);
   });
 
-  it('by a column that is gone, or is of another type', async () => {
+  it('loses a column, or changes its type', async () => {
     const { db, table, read } = await givenPrepared('id int, name text, extra int default 5');
 
     await query(db, sql`alter table ${table} alter column extra type text using extra::text`);
@@ -320,7 +320,7 @@ describe('a table that changes below prepared statements', () => {
     for (const _ of THREE_TIMES) expect(await read(db)).toEqual([{ id: 1, name: 'one' }]);
   });
 
-  it('while a transaction is begun, which is tried again', async () => {
+  it('changes before a transaction, which is retried', async () => {
     const { db, table, read } = await givenPrepared();
     await query(db, sql`alter table ${table} add column added int default 2`);
     let attempts = 0;
@@ -335,7 +335,7 @@ describe('a table that changes below prepared statements', () => {
     expect(attempts).toBe(2);
   });
 
-  it('by being made anew', async () => {
+  it('is dropped and created again', async () => {
     const { db, table, read } = await givenPrepared();
 
     await query(db, sql`drop table ${table}`);
@@ -348,29 +348,29 @@ describe('a table that changes below prepared statements', () => {
 });
 
 describe.skipIf(databaseUrl)('on the embedded database', () => {
-  const plans = async (part: string) =>
+  const countPrepared = async (part: string) =>
     query(
       await testDb(),
       sql<{ count: number }>`select count(*)::int from pg_prepared_statements where strpos(statement, ${part}) > 0
         and strpos(statement, 'pg_prepared_statements') = 0`,
     );
 
-  it('a statement is prepared once, when it comes again', async () => {
+  it('a statement is prepared once, when it is repeated', async () => {
     const name = uniqueName();
     const counts = [];
     for (const n of THREE_TIMES) {
       await query(await testDb(), sql`select ${n}::int as ${sql.id(name)}`);
-      counts.push(...(await plans(name)));
+      counts.push(...(await countPrepared(name)));
     }
 
     expect(counts).toEqual([{ count: 0 }, { count: 1 }, { count: 1 }]);
   });
 
-  it('one that is planned each time never is', async () => {
+  it('a statement marked as planned each time is never prepared', async () => {
     const name = uniqueName();
     for (const n of THREE_TIMES)
       await query(await testDb(), sql`${sql.raw(PLANNED_EACH_TIME)} select ${n}::int as ${sql.id(name)}`);
 
-    expect(await plans(name)).toEqual([{ count: 0 }]);
+    expect(await countPrepared(name)).toEqual([{ count: 0 }]);
   });
 });
