@@ -9,7 +9,7 @@ import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from './harness/code
 import { givenService, TEST_SECRET, testService } from './harness/service.ts';
 import { givenToken, givenUser, PASSWORD, stored, type TestUser, testDb } from './harness/world.ts';
 
-const OLD_SECRET = 'the secret of the service before it was exchanged';
+const OLD_SECRET = 'the secret of the service before it was rotated';
 const LOST_SECRET = 'the secret of the service that nobody has any more';
 
 const secretBox = makeSecretBox([TEST_SECRET]);
@@ -24,7 +24,7 @@ const storeSecret = async ({ id }: TestUser, value: string) =>
   query(await testDb(), sql`update users set totp_secret = ${value} where id = ${id}`);
 
 describe('the secret of a second factor', () => {
-  it('is stored encrypted, offered or enabled, and signs in', async () => {
+  it('is stored encrypted, both offered and enabled, and its codes sign in', async () => {
     const user = await givenUser();
     const { account } = makeCaller((await testService()).url, await givenToken(user)).rpc;
 
@@ -39,18 +39,18 @@ describe('the secret of a second factor', () => {
     expect((await signIn(user, { code: codeAt(1, secret) })).status).toBe(200);
   });
 
-  it('is read under an earlier secret of the service as long as that is known', async () => {
+  it('encrypted with an earlier JWT_SECRET is readable while JWT_PREVIOUS_SECRETS has that one', async () => {
     const user = await givenProtectedUser();
     await storeSecret(user, makeSecretBox([OLD_SECRET]).seal(SECRET, user.id));
-    const exchanged = await givenService({ JWT_PREVIOUS_SECRETS: `${LOST_SECRET},${OLD_SECRET}` });
+    const rotated = await givenService({ JWT_PREVIOUS_SECRETS: `${LOST_SECRET},${OLD_SECRET}` });
 
-    expect((await signIn(user, { code: codeAt(0) }, exchanged)).status).toBe(200);
+    expect((await signIn(user, { code: codeAt(0) }, rotated)).status).toBe(200);
   });
 
   it.each<[string, (user: TestUser) => Promise<string>]>([
-    ['was encrypted with a secret that is not known', async ({ id }) => makeSecretBox([LOST_SECRET]).seal(SECRET, id)],
+    ['was encrypted with an unknown secret', async ({ id }) => makeSecretBox([LOST_SECRET]).seal(SECRET, id)],
     ['was copied from another user', async () => secretBox.seal(SECRET, (await givenUser()).id)],
-  ])('500 if it %s: no code lets in, recovery codes and remembered devices do', async (_, sealed) => {
+  ])('500 for a code if it %s; recovery codes and remembered devices still sign in', async (_, sealed) => {
     const service = await givenService();
     const user = await givenProtectedUser();
     const { token } = (await signIn(user, { code: codeAt(0) }, service)).body.data;
@@ -69,16 +69,16 @@ describe('the secret of a second factor', () => {
   });
 });
 
-describe('encrypting anew', () => {
-  const exchanged = makeSecretBox([TEST_SECRET, OLD_SECRET]);
+describe('re-encrypting second factors', () => {
+  const rotatedBox = makeSecretBox([TEST_SECRET, OLD_SECRET]);
   const reseal = async (logged: string[] = []) =>
     resealSecondFactors({
       db: await testDb(),
-      secretBox: exchanged,
+      secretBox: rotatedBox,
       log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     });
 
-  it('changes what is plain or under an earlier key, and nothing else, when two nodes do it at once', async () => {
+  it('changes only secrets that are plain or under an earlier key, also when two nodes run it at once', async () => {
     const [plain, old, current, none] = [await givenUser(), await givenUser(), await givenUser(), await givenUser()];
     const db = await testDb();
     await storeSecret(plain, SECRET);
@@ -101,7 +101,7 @@ describe('encrypting anew', () => {
     expect(isSealed(totp_pending_secret)).toBe(true);
   });
 
-  it('goes on batch after batch, past what it cannot read, which it tells of', async () => {
+  it('continues in batches past unreadable secrets, and logs how many there are', async () => {
     const unreadable = await givenUser();
     await storeSecret(unreadable, makeSecretBox([LOST_SECRET]).seal(SECRET, unreadable.id));
     const db = await testDb();
@@ -122,10 +122,10 @@ describe('encrypting anew', () => {
     );
     expect(rows.filter(({ sealed }) => isSealed(sealed))).toHaveLength(1001);
     expect(logged.join()).toMatch(/second factors can't be read\. .*JWT_PREVIOUS_SECRETS/);
-    expect(exchanged.open((await stored('users', unreadable.id)).totp_secret, unreadable.id)).toBeUndefined();
+    expect(rotatedBox.open((await stored('users', unreadable.id)).totp_secret, unreadable.id)).toBeUndefined();
   });
 
-  it('leaves a value alone that is another one by then', async () => {
+  it('does not overwrite a value that has changed meanwhile', async () => {
     const user = await givenProtectedUser();
     const change = { id: user.id, before: 'ANOTHERSECRETXYZ', after: secretBox.seal('ANOTHERSECRETXYZ', user.id) };
 

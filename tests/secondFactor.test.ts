@@ -22,7 +22,7 @@ async function signIn({ email }: TestUser, more: object = {}): Promise<Answer> {
 const countOf = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
 
 describe('a code', () => {
-  it.each([-1, 0, 1])('200 for the one that is shown %i steps from now', async (steps) => {
+  it.each([-1, 0, 1])('200 for the code of %i time steps from now', async (steps) => {
     const user = await givenProtectedUser();
 
     const answer = await signIn(user, { code: codeAt(steps) });
@@ -30,7 +30,7 @@ describe('a code', () => {
     expect(answer).toMatchObject({ status: 200, body: { data: { id: user.id, warn_message: '' } } });
   });
 
-  it.each([-2, 2])('401 for the one that is shown %i steps from now', async (steps) => {
+  it.each([-2, 2])('401 for the code of %i time steps from now', async (steps) => {
     const answer = await signIn(await givenProtectedUser(), { code: codeAt(steps) });
 
     expect(answer.status).toBe(401);
@@ -41,8 +41,8 @@ describe('a code', () => {
     ['nothing', {}],
     ['null', { code: null }],
     ['an empty text', { code: '' }],
-    ['a recovery code that is missing', { is_recovery: true }],
-  ])('401 that says that one is needed, for %s', async (_, sent) => {
+    ['is_recovery without a code', { is_recovery: true }],
+  ])('401 that asks for a code, for %s', async (_, sent) => {
     const answer = await signIn(await givenProtectedUser(), sent);
 
     expect(answer.status).toBe(401);
@@ -59,7 +59,7 @@ describe('a code', () => {
     },
   );
 
-  it('401 with the wrong password, whatever the code is, and the code stays good', async () => {
+  it('401 with the wrong password and a right code, which is not used up', async () => {
     const user = await givenProtectedUser();
 
     const refused = await signIn(user, { password: 'wrong', code: codeAt(0) });
@@ -68,7 +68,7 @@ describe('a code', () => {
     expect((await signIn(user, { code: codeAt(0) })).status).toBe(200);
   });
 
-  it('works once', async () => {
+  it('works only once', async () => {
     const user = await givenProtectedUser();
 
     expect((await signIn(user, { code: codeAt(0) })).status).toBe(200);
@@ -77,7 +77,7 @@ describe('a code', () => {
     expect((await signIn(user, { code: codeAt(1) })).status).toBe(200);
   });
 
-  it('works once when 50 send it at once', async () => {
+  it('works only once when sent 50 times at once', async () => {
     const user = await givenProtectedUser();
 
     const answers = await Promise.all(Array.from({ length: 50 }, () => signIn(user, { code: codeAt(0) })));
@@ -88,7 +88,7 @@ describe('a code', () => {
 });
 
 describe('a recovery code', () => {
-  it('works once, and only as one', async () => {
+  it('works only once, and only with is_recovery', async () => {
     const user = await givenProtectedUser();
 
     expect((await signIn(user, { code: 'a-code' })).body).toEqual(WRONG);
@@ -97,7 +97,7 @@ describe('a recovery code', () => {
     expect((await signIn(user, { code: codeAt(0), is_recovery: true })).body).toEqual(WRONG);
   });
 
-  it('works once when many send it at once', async () => {
+  it('works only once when sent 12 times at once', async () => {
     const user = await givenProtectedUser();
 
     const answers = await Promise.all(
@@ -107,7 +107,7 @@ describe('a recovery code', () => {
     expect(countOf(answers, 200)).toBe(1);
   });
 
-  it('is of one user', async () => {
+  it('401 for the recovery code of another user', async () => {
     await givenProtectedUser({ recoveryCodes: ['theirs-alone'] });
 
     const answer = await signIn(await givenProtectedUser(), { code: 'theirs-alone', is_recovery: true });
@@ -136,16 +136,16 @@ describe('a remembered device', () => {
   const rememberedToken = async (user: TestUser): Promise<string> =>
     (await signIn(user, { code: codeAt(0) })).body.data.token;
 
-  it('needs no code, and its newer tokens are remembered too', async () => {
+  it('needs no code, and neither do the tokens that it gets later', async () => {
     const user = await givenProtectedUser();
 
     const again = await signIn(user, { token: await rememberedToken(user) });
-    const oncemore = await signIn(user, { token: again.body.data.token, code: 'whatever' });
+    const later = await signIn(user, { token: again.body.data.token, code: 'whatever' });
 
-    expect([again.status, oncemore.status]).toEqual([200, 200]);
+    expect([again.status, later.status]).toEqual([200, 200]);
   });
 
-  it('is remembered for 30 days from the code on, however often it signs in', async () => {
+  it('is remembered for 30 days after the code, even if it signs in again', async () => {
     const user = await givenProtectedUser();
     const passDays = async (days: number) =>
       query(
@@ -175,7 +175,7 @@ describe('a remembered device', () => {
     ['is of another user', async () => rememberedToken(await givenProtectedUser())],
     ['was given without a second factor', (_, user) => givenToken(user)],
     ['is forged', async (token) => `${token.slice(0, -4)}AAAA`],
-    ['is no token', async () => 'x'],
+    ['is not a token', async () => 'x'],
     [
       'was signed out',
       async (token, user) => {
@@ -193,7 +193,7 @@ describe('a remembered device', () => {
         return token;
       },
     ],
-  ])('401 for a code, when the token %s', async (_, change) => {
+  ])('401 that asks for a code if the token %s', async (_, change) => {
     const user = await givenProtectedUser();
     const token = await change(await rememberedToken(user), user);
 
@@ -205,7 +205,7 @@ describe('a remembered device', () => {
 });
 
 describe('sessions', () => {
-  it('are not opened where the second factor or the password changed after they were checked', async () => {
+  it('are not created if the second factor or the password changed after the check', async () => {
     const user = await givenProtectedUser();
     const db = await testDb();
     const { id, password_hash, totp_secret } = await stored('users', user.id);
@@ -217,7 +217,7 @@ describe('sessions', () => {
     expect(await open({})).toMatchObject({ token: expect.any(String) });
   });
 
-  it('that are of no use any more are removed with the next sign-in', async () => {
+  it('that are expired and not remembered are deleted at the next sign-in', async () => {
     const user = await givenUser();
     const db = await testDb();
     const end = (age: string, remembered: string | null) =>
@@ -240,7 +240,7 @@ describe('sessions', () => {
     expect(kept!.count).toBe(2);
   });
 
-  it.skipIf(!databaseUrl)('that somebody else just ends are not waited for', async () => {
+  it.skipIf(!databaseUrl)('that another transaction has locked do not block a sign-in', async () => {
     const user = await givenUser();
     const db = await testDb();
     await query(db, sql`insert into sessions (user_id, expires_at) values (${user.id}, now() - interval '1 minute')`);
@@ -257,7 +257,7 @@ describe('sessions', () => {
 describe('guessing', () => {
   const BLOCKED = { error: true, message: 'Too many failed attempts. Try again later.' };
 
-  it('429 after 10 failures for an account from an address; not for other accounts, nor from elsewhere', async () => {
+  it('429 after 10 failures for this account and address, but not for other accounts or addresses', async () => {
     const asNobody = makeCaller((await givenService({ TRUST_PROXY: '127.0.0.1' })).url);
     const [user, other] = [await givenUser(), await givenUser()];
     const from = (address: string, email: string, password: string) =>
@@ -273,7 +273,7 @@ describe('guessing', () => {
     expect((await from('10.0.0.2', user.email, PASSWORD)).status).toBe(200);
   });
 
-  it('answers unknown accounts alike', async () => {
+  it('429 after 10 failures for an unknown account, too', async () => {
     const asNobody = makeCaller((await givenService()).url);
     const attempt = () => asNobody.post(AUTHENTICATE, { email: 'nobody@example.test', password: 'x' });
 
@@ -282,7 +282,7 @@ describe('guessing', () => {
     expect((await attempt()).body).toEqual(BLOCKED);
   });
 
-  it('counts wrong recovery codes, and not that none was sent', async () => {
+  it('counts wrong recovery codes, but not sign-ins without a code', async () => {
     const { url } = await givenService();
     const user = await givenProtectedUser();
     const attempt = (more: object) =>
@@ -295,7 +295,7 @@ describe('guessing', () => {
     expect((await attempt({ code: codeAt(0) })).body).toEqual(BLOCKED);
   });
 
-  it('is not helped by trying many at once', async () => {
+  it('gets no more tries from 30 attempts at once', async () => {
     const { url } = await givenService();
     const user = await givenUser();
 
@@ -312,7 +312,7 @@ describe('guessing codes with the right password', () => {
   const WAIT = { error: true, message: 'Too many wrong codes. Wait, or use a recovery code.' };
   const HOURS = 60 * 60;
 
-  /** Each attempt comes from another network, by way of one of two nodes. */
+  /** Each attempt comes from another network, alternating between two nodes. */
   const givenAttempts = async (user: TestUser) => {
     const nodes = [await givenService({ TRUST_PROXY: '127.0.0.1' }), await givenService({ TRUST_PROXY: '127.0.0.1' })];
     let count = 0;
@@ -326,7 +326,7 @@ describe('guessing codes with the right password', () => {
     query(await testDb(), sql`update users set totp_blocked_until = now() where id = ${id}`);
   const waitOf = (answer: Answer) => Number(answer.headers.get('retry-after'));
 
-  it('429 after 5 wrong codes from anywhere; a right one waits too, and stays good', async () => {
+  it('429 after 5 wrong codes from any address, also for a right one, which works after the wait', async () => {
     const user = await givenProtectedUser();
     const attempt = await givenAttempts(user);
 
@@ -341,7 +341,7 @@ describe('guessing codes with the right password', () => {
     expect((await attempt({ code: codeAt(0) })).status).toBe(200);
   });
 
-  it('waits twice as long after each further one, up to 6 hours', async () => {
+  it('doubles the wait after each wrong code, up to 6 hours', async () => {
     const user = await givenProtectedUser();
     const attempt = await givenAttempts(user);
     for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
@@ -355,7 +355,7 @@ describe('guessing codes with the right password', () => {
     }
   });
 
-  it('is over after a right code', async () => {
+  it('starts counting from zero after a right code', async () => {
     const user = await givenProtectedUser();
     const attempt = await givenAttempts(user);
 
@@ -367,7 +367,7 @@ describe('guessing codes with the right password', () => {
     expect((await attempt({ code: codeAt(1) })).status).toBe(429);
   });
 
-  it('is not helped by trying many at once', async () => {
+  it('gets no more tries from 50 attempts at once', async () => {
     const user = await givenProtectedUser();
     const attempt = await givenAttempts(user);
 
@@ -378,7 +378,7 @@ describe('guessing codes with the right password', () => {
     expect(await stored('users', user.id)).toMatchObject({ totp_failures: 5 });
   });
 
-  it('is not waited for on a remembered device, nor with a recovery code, which ends the wait', async () => {
+  it('does not block remembered devices or recovery codes, and a recovery code ends the wait', async () => {
     const user = await givenProtectedUser();
     const attempt = await givenAttempts(user);
     const { token } = (await attempt({ code: codeAt(-1) })).body.data;
@@ -391,7 +391,7 @@ describe('guessing codes with the right password', () => {
     expect((await attempt({ code: codeAt(0) })).status).toBe(200);
   });
 
-  it('can be neither caused nor noticed without the password', async () => {
+  it('can be neither blocked nor detected without the password', async () => {
     const user = await givenProtectedUser();
     const attempt = await givenAttempts(user);
     const withoutPassword = { password: 'wrong', code: '000000' };
@@ -405,7 +405,7 @@ describe('guessing codes with the right password', () => {
     expect((await attempt({})).body).toEqual(NEEDED);
   });
 
-  it('is over when a superadmin sets another password: the old one is known to somebody', async () => {
+  it('starts counting from zero when a superadmin sets a new password, since the old one has leaked', async () => {
     const user = await givenProtectedUser();
     const { asSuperadmin } = await givenWorld();
     const attempt = await givenAttempts(user);
@@ -433,7 +433,7 @@ describe('a failed sign-in', () => {
     return { attempt, logged, reasons };
   };
 
-  it('is logged with the account, the address and the reason, and nothing secret', async () => {
+  it('is logged with account, address and reason, and without secrets', async () => {
     const user = await givenProtectedUser();
     const { attempt, logged, reasons } = await givenAttempts(user.email);
 
@@ -451,7 +451,7 @@ describe('a failed sign-in', () => {
     expect(JSON.stringify(logged)).not.toContain(PASSWORD);
   });
 
-  it('is logged as blocked while nothing is tried', async () => {
+  it('is logged as blocked while attempts are blocked', async () => {
     const user = await givenProtectedUser();
     const { attempt, reasons } = await givenAttempts(user.email);
     for (let failed = 0; failed < 5; failed++) await attempt({ code: '000000' });
@@ -467,7 +467,7 @@ describe('a failed sign-in', () => {
     ]);
   });
 
-  it('is no line when only the code was missing, and when it succeeds', async () => {
+  it('is not logged if only the code was missing; neither is a successful one', async () => {
     const user = await givenProtectedUser();
     const { attempt, reasons } = await givenAttempts(user.email);
 
