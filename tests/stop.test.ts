@@ -39,7 +39,7 @@ const isRefused = async (url: string) => {
 };
 
 describe('a service that stops', () => {
-  it('ends what is in flight as usual, then closes the connection and refuses new ones', async () => {
+  it('completes requests in flight, then closes the connection and refuses new ones', async () => {
     const { app, url, world, begin } = await givenStoppableService();
     const { product } = await givenTrial(world.project);
     const call = begin(UPGRADE);
@@ -56,7 +56,7 @@ describe('a service that stops', () => {
     expect(await isRefused(url)).toBe(true);
   });
 
-  it('serves a request that comes on a kept connection, and closes that after the answer', async () => {
+  it('serves a request on a keep-alive connection, and closes it after the answer', async () => {
     const { app, url, begin } = await givenStoppableService();
     const first = begin(LIST);
     first.end();
@@ -72,7 +72,7 @@ describe('a service that stops', () => {
     expect(await isRefused(url)).toBe(true);
   });
 
-  it('cuts what has not ended at its limit, and logs how many requests that are', async () => {
+  it('cuts off unfinished requests at the time limit, and logs how many', async () => {
     const { app, begin, logged } = await givenStoppableService();
     const call = begin(LIST);
     call.write('{');
