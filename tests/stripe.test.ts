@@ -8,7 +8,7 @@ import { testDb } from './harness/world.ts';
 const EXPIRED = 'checkout.session.expired';
 
 describe('a checkout at Stripe', () => {
-  it('is opened with plan, price, period and a way back', async () => {
+  it('is created with price, period, reference and return URL', async () => {
     const { stripe, upgrade, checkout } = await givenStripe();
 
     const { body } = await upgrade('year');
@@ -30,7 +30,7 @@ describe('a checkout at Stripe', () => {
     });
   });
 
-  it('is opened once for ten calls at once, and again answered while it is open', async () => {
+  it('is created once for ten concurrent calls, and returned again while it is open', async () => {
     const { stripe, upgrade } = await givenStripe();
 
     const answers = await Promise.all(Array.from({ length: 10 }, () => upgrade()));
@@ -40,7 +40,7 @@ describe('a checkout at Stripe', () => {
     expect(stripe.sessions).toHaveLength(1);
   });
 
-  it('is taken up again, and not opened twice, where the process ended before it was told the answer', async () => {
+  it('is not created twice if the process ended before it stored the answer of Stripe', async () => {
     const { stripe, id, upgrade } = await givenStripe();
     const first = await upgrade();
     await query(
@@ -54,7 +54,7 @@ describe('a checkout at Stripe', () => {
     expect(stripe.sessions).toHaveLength(1);
   });
 
-  it('500 while Stripe is down, nothing changes, and the next call begins anew', async () => {
+  it('500 while Stripe is down, nothing changes, and the next call works', async () => {
     const { stripe, upgrade, subscription } = await givenStripe();
     const before = await subscription();
     stripe.isDown = true;
@@ -71,7 +71,7 @@ describe('a checkout at Stripe', () => {
     expect(stripe.sessions).toHaveLength(1);
   });
 
-  it('shows on its own page that it is not paid yet, and has no button that stands for a payment', async () => {
+  it('has a page that says that it is not paid yet, and 404 for the pay button of the test checkout', async () => {
     const { service, upgrade, checkout, subscription } = await givenStripe();
     await upgrade();
     const { reference, checkout_url } = await checkout();
@@ -87,7 +87,7 @@ describe('a checkout at Stripe', () => {
 });
 
 describe('POST /webhooks/stripe', () => {
-  it('makes the subscription paid; the same notification again changes nothing', async () => {
+  it('marks the subscription as paid; a repeated notification changes nothing', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
     await upgrade();
     const notification = stripe.notification(COMPLETED, await sessionOf());
@@ -124,7 +124,7 @@ describe('POST /webhooks/stripe', () => {
     expect(await subscription()).toMatchObject({ status: 'trial' });
   });
 
-  it('400 for a body that is too large or of no readable type: no fault of ours', async () => {
+  it('400, without an error in the log, for a body that is too large or of another type', async () => {
     const { service } = await givenStripe();
     const post = (body: string, type: string) =>
       fetch(`${service.url}/webhooks/stripe`, { method: 'POST', headers: { 'content-type': type }, body });
@@ -134,7 +134,7 @@ describe('POST /webhooks/stripe', () => {
     expect(service.logged.filter(({ level }) => level === 50)).toEqual([]);
   });
 
-  it('429 with Retry-After while others hold the subscription for too long', async () => {
+  it('429 with Retry-After if the lock on the subscription times out', async () => {
     const { stripe, service, upgrade, notify, sessionOf } = await givenStripe();
     await upgrade();
     const notification = stripe.notification(COMPLETED, await sessionOf());
@@ -151,7 +151,7 @@ describe('POST /webhooks/stripe', () => {
     expect(answer.headers.get('retry-after')).toBe('1');
   });
 
-  it('waits for the money of what is completed and unpaid', async () => {
+  it('marks a completed but unpaid checkout as paid only when the payment succeeds', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription } = await givenStripe();
     await upgrade();
 
@@ -162,7 +162,7 @@ describe('POST /webhooks/stripe', () => {
     expect(await subscription()).toMatchObject({ status: 'paid' });
   });
 
-  it('takes a payment in whatever order notifications come', async () => {
+  it('counts a payment even if notifications arrive out of order', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
     await upgrade();
 
@@ -175,7 +175,7 @@ describe('POST /webhooks/stripe', () => {
     expect(await checkout()).toMatchObject({ status: 'paid' });
   });
 
-  it('takes a payment that comes before we know the name of the session', async () => {
+  it('counts a payment that arrives before the session id is stored', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
     await upgrade();
     const session = await sessionOf();
@@ -195,27 +195,24 @@ describe('POST /webhooks/stripe', () => {
     ['amount', { amount_total: null }, { field: 'price_cents', expected: 1900, received: null }],
     ['currency', { currency: 'huf' }, { field: 'currency', expected: 'EUR', received: 'HUF' }],
     ['session', { id: 'cs_other' }, { field: 'session_id', expected: expect.any(String), received: 'cs_other' }],
-  ])(
-    '200 for a payment with another %s, which changes nothing and is told in the log: %j',
-    async (_what, more, difference) => {
-      const { stripe, service, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
-      await upgrade();
-      const before = [await subscription(), await checkout()];
+  ])('200 for a payment with another %s, which changes nothing and is logged: %j', async (_, more, difference) => {
+    const { stripe, service, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
+    await upgrade();
+    const before = [await subscription(), await checkout()];
 
-      const answer = await notify(stripe.notification(COMPLETED, await sessionOf(more)));
+    const answer = await notify(stripe.notification(COMPLETED, await sessionOf(more)));
 
-      expect([answer.status, await answer.json()]).toEqual([200, { received: true }]);
-      expect([await subscription(), await checkout()]).toEqual(before);
-      expect(service.logged.filter(({ level }) => level === 50)).toEqual([
-        expect.objectContaining({ checkout: before[1].id, differences: [difference] }),
-      ]);
-      await notify(stripe.notification(COMPLETED, await sessionOf()));
-      expect(await subscription()).toMatchObject({ status: 'paid' });
-    },
-  );
+    expect([answer.status, await answer.json()]).toEqual([200, { received: true }]);
+    expect([await subscription(), await checkout()]).toEqual(before);
+    expect(service.logged.filter(({ level }) => level === 50)).toEqual([
+      expect.objectContaining({ checkout: before[1].id, differences: [difference] }),
+    ]);
+    await notify(stripe.notification(COMPLETED, await sessionOf()));
+    expect(await subscription()).toMatchObject({ status: 'paid' });
+  });
 
   it.each([{ amount_total: 100 }, { currency: 'usd' }])(
-    'takes no payment with %j either before we know the name of the session',
+    'does not count a payment with %j before the session id is stored',
     async (more) => {
       const { stripe, id, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
       await upgrade();
@@ -229,7 +226,7 @@ describe('POST /webhooks/stripe', () => {
     },
   );
 
-  it('leaves a checkout open when another session with its reference runs out or fails', async () => {
+  it('leaves a checkout open if another session with its reference expires or fails', async () => {
     const { stripe, upgrade, notify, sessionOf, checkout } = await givenStripe();
     await upgrade();
 
@@ -240,7 +237,7 @@ describe('POST /webhooks/stripe', () => {
     expect(await checkout()).toMatchObject({ status: 'open' });
   });
 
-  it('pays a checkout once when another payment of the same amount names its reference', async () => {
+  it('counts only the payment of its own session, not another one with its reference and amount', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription, checkout } = await givenStripe();
     await upgrade();
     await Promise.all([
@@ -262,7 +259,7 @@ describe('POST /webhooks/stripe', () => {
     expect(stripe.sessions.map(({ isExpired }) => isExpired)).toEqual([false, true]);
   });
 
-  it('says in the log that somebody paid twice', async () => {
+  it('logs a warning if a subscription is paid twice', async () => {
     const { stripe, service, upgrade, notify, sessionOf } = await givenStripe();
     await upgrade('month');
     const month = await sessionOf();
@@ -281,7 +278,7 @@ describe('POST /webhooks/stripe', () => {
     );
   });
 
-  it('200 for what is not ours: other events, other checkouts', async () => {
+  it('200 for unrelated events and unknown checkouts', async () => {
     const { stripe, notify } = await givenStripe();
     const others = [
       stripe.notification('invoice.paid', { id: 'in_1' }),
@@ -298,7 +295,7 @@ describe('POST /webhooks/stripe', () => {
     for (const notification of others) expect((await notify(notification)).status).toBe(200);
   });
 
-  it('404 where Stripe is not used', async () => {
+  it('404 if Stripe is not configured', async () => {
     const { url } = await testService();
 
     expect((await fetch(`${url}/webhooks/stripe`, { method: 'POST', body: '{}' })).status).toBe(404);

@@ -6,7 +6,7 @@ import { COMPLETED, givenPaid, givenStripe } from './harness/stripeService.ts';
 import { stored, testDb } from './harness/world.ts';
 
 describe('a subscription that Stripe charges', () => {
-  it('is past due when a renewal fails, and paid again when the invoice is; the same again changes nothing', async () => {
+  it('is past due when a renewal fails, and paid again when the invoice is paid; repeated events change nothing', async () => {
     const { renewalFails, renewed, subscription } = await givenPaid();
     const before = await subscription();
 
@@ -20,7 +20,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await subscription()).toMatchObject({ status: 'paid', plan_id: before.plan_id, paid_at: before.paid_at });
   });
 
-  it('ends when Stripe ends it, for good', async () => {
+  it('ends when Stripe ends it, and later events do not change that', async () => {
     const { deleted, renewed, renewalFails, disputed, subscription } = await givenPaid();
 
     await deleted(10);
@@ -31,7 +31,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await subscription()).toEqual(ended);
   });
 
-  it('keeps the newest news, in whatever order they come', async () => {
+  it('follows the newest event, in whatever order they arrive', async () => {
     const { renewalFails, renewed, disputed, disputeCloses, status } = await givenPaid();
 
     await renewed(20);
@@ -56,7 +56,7 @@ describe('a subscription that Stripe charges', () => {
     expect([await first.status(), await second.status()]).toEqual(['paid', 'paid']);
   });
 
-  it('is the same whichever of two events at once is handled first', async () => {
+  it('does not depend on which of several concurrent events is handled first', async () => {
     const { renewalFails, renewed, deleted, status } = await givenPaid();
 
     await Promise.all([renewalFails(10), renewed(20), renewalFails(15), renewed(12)]);
@@ -66,7 +66,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await status()).toBe('ended');
   });
 
-  it('remembers what is told before the payment itself', async () => {
+  it('remembers events that arrive before its payment', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription, id } = await givenStripe();
     await upgrade();
     const session = await sessionOf();
@@ -82,9 +82,9 @@ describe('a subscription that Stripe charges', () => {
   });
 
   it.each([
-    ['paid, where the card was refused before the payment', -10, 'paid'],
-    ['past due, where a renewal failed after it', 10, 'past_due'],
-  ])('is %s and the failure is told first', async (_what, after, expected) => {
+    ['paid if an invoice failed before the payment', -10, 'paid'],
+    ['past due if a renewal failed after the payment', 10, 'past_due'],
+  ])('is %s, when the failure arrives first', async (_, after, expected) => {
     const { stripe, upgrade, notify, sessionOf, subscription, id } = await givenStripe();
     await upgrade();
     const session = await sessionOf();
@@ -97,7 +97,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await subscription()).toMatchObject({ status: expected });
   });
 
-  it('forgets an attempt to pay that came to nothing before the one that was paid', async () => {
+  it('ignores a failed attempt to pay that came before the paid one', async () => {
     const { stripe, upgrade, notify, sessionOf, subscription, checkout, id } = await givenStripe();
     await upgrade();
     const session = await sessionOf();
@@ -110,7 +110,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await checkout()).toMatchObject({ provider_subscription_id: `sub_${id}`, ended_at: null });
   });
 
-  it('shows on the page of its checkout how it stands', async () => {
+  it('shows its status on the page of its checkout', async () => {
     const { service, reference, renewalFails, deleted } = await givenPaid();
     const page = async () => (await fetch(`${service.url}/checkout/${reference}`)).text();
 
@@ -121,7 +121,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await page()).toContain('It has ended');
   });
 
-  it('is found by the reference that it was opened with where its name is not known', async () => {
+  it('is found by the reference of its checkout if its Stripe id is not stored', async () => {
     const { id, renewalFails, status, checkout, name } = await givenPaid();
     await query(
       await testDb(),
@@ -134,7 +134,7 @@ describe('a subscription that Stripe charges', () => {
     expect(await checkout()).toMatchObject({ provider_subscription_id: name });
   });
 
-  it('is found in invoices as older versions of the interface of Stripe show them', async () => {
+  it('is found in invoices of older Stripe API versions', async () => {
     const { tell, name, status } = await givenPaid();
 
     await tell('invoice.payment_failed', { id: 'in_old', subscription: name }, 10);
@@ -154,10 +154,10 @@ describe('a refund', () => {
   });
 
   it.each([
-    ['a part of it', { refunded: false, amount_refunded: 100 }],
-    ['a payment that is of no invoice', { payment_intent: 'pi_of_a_shop' }],
+    ['part of a payment', { refunded: false, amount_refunded: 100 }],
+    ['a payment without an invoice', { payment_intent: 'pi_of_a_shop' }],
     ['a charge without a payment', { payment_intent: null }],
-  ])('of %s changes nothing', async (_what, charge) => {
+  ])('of %s changes nothing', async (_, charge) => {
     const { refunded, status, isCancelled } = await givenPaid();
 
     const { status: answered } = await refunded(10, charge);
@@ -173,7 +173,7 @@ describe('a refund', () => {
     expect([await status(), isCancelled()]).toEqual(['paid', false]);
   });
 
-  it('500 while Stripe is down, and the next notification carries it out', async () => {
+  it('500 while Stripe is down, and the next notification works', async () => {
     const { stripe, refunded, status, isCancelled } = await givenPaid();
     stripe.isDown = true;
 
@@ -185,7 +185,7 @@ describe('a refund', () => {
     expect([await status(), isCancelled()]).toEqual(['ended', true]);
   });
 
-  it('of one of two payments leaves the subscription to the other', async () => {
+  it('of one of two payments leaves the subscription paid by the other', async () => {
     const { stripe, id, notify, refunded, status, subscription } = await givenPaid();
     const [year] = await query(
       await testDb(),
@@ -213,7 +213,7 @@ describe('a dispute', () => {
     ['won', 'paid', false],
     ['warning_closed', 'paid', false],
     ['lost', 'ended', true],
-  ])('makes it past due; closed as %s, it is %s', async (outcome, expected, isCancelledThen) => {
+  ])('makes it past due until closed: as %s, it is %s', async (outcome, expected, isCancelledThen) => {
     const { disputed, disputeCloses, status, isCancelled } = await givenPaid();
 
     await disputed(10);
@@ -226,7 +226,7 @@ describe('a dispute', () => {
     expect([await status(), isCancelled()]).toEqual([expected, isCancelledThen]);
   });
 
-  it('that is only an inquiry changes nothing, until the money is taken', async () => {
+  it('that is only an inquiry changes nothing until funds are withdrawn', async () => {
     const { id, tell, disputed, status } = await givenPaid();
 
     await disputed(10, 'warning_needs_response');
@@ -237,7 +237,7 @@ describe('a dispute', () => {
     expect(await status()).toBe('past_due');
   });
 
-  it('that is won does not pay for a renewal that failed, nor the other way round', async () => {
+  it('that is won does not settle a failed renewal, nor does a renewal settle a dispute', async () => {
     const { disputed, disputeCloses, renewalFails, renewed, status } = await givenPaid();
 
     await disputed(10);
@@ -253,7 +253,7 @@ describe('a dispute', () => {
   });
 });
 
-describe('events of others', () => {
+describe('foreign events', () => {
   it('200, and nothing changes: another subscription, another reference, a connected account', async () => {
     const { tell, name, id, subscription, checkout, deleted, renewalFails } = await givenPaid();
     const before = [await subscription(), await checkout()];
@@ -263,7 +263,7 @@ describe('events of others', () => {
     const answers = [
       await tell('customer.subscription.deleted', { id: 'sub_of_a_shop', metadata: {} }, 10),
       await tell('customer.subscription.deleted', { id: 'sub_of_a_shop', metadata: { reference: 'order 5' } }, 10),
-      // A copy of the subscription, made by hand at Stripe: it is not the one that was paid for here.
+      // Someone copied the subscription in Stripe: the copy is not the one that was paid here.
       await tell('customer.subscription.deleted', { id: 'sub_of_a_copy', metadata: { reference } }, 10),
       await tell('invoice.payment_failed', { id: 'in_of_a_shop', parent: null }, 10),
       await tell('invoice.payment_failed', { id: 'in_of_a_quote', parent: { subscription_details: null } }, 10),
@@ -276,7 +276,7 @@ describe('events of others', () => {
     expect(name).toBe(`sub_${id}`);
   });
 
-  it('400 for news that Stripe did not sign, and nothing changes', async () => {
+  it('400 for events with a wrong signature, and nothing changes', async () => {
     const { deleted, renewalFails, status } = await givenPaid();
     const secret = 'whsec_of_somebody_else';
 
@@ -287,7 +287,7 @@ describe('events of others', () => {
 });
 
 describe('upgrade-trial and trials', () => {
-  it('400 while a payment is due: it is to be settled, not paid twice', async () => {
+  it('400 while a payment is due, so that nobody pays twice', async () => {
     const { renewalFails, upgrade } = await givenPaid();
     await renewalFails(10);
 
@@ -301,7 +301,7 @@ describe('upgrade-trial and trials', () => {
     });
   });
 
-  it('200 for one that has ended; paid again it no longer follows the old subscription at Stripe', async () => {
+  it('200 for an ended subscription; once paid, events of the old Stripe subscription are ignored', async () => {
     const { stripe, id, upgrade, notify, deleted, renewalFails, refunded, subscription } = await givenPaid();
     await deleted(10);
     const ended = await subscription();
@@ -323,7 +323,7 @@ describe('upgrade-trial and trials', () => {
     expect(await subscription()).toEqual(again);
   });
 
-  it('400 for a trial of one whose payment is due; one that has ended gets a new trial', async () => {
+  it('400 for a new trial while a payment is due; an ended subscription can get one', async () => {
     const { asSuperadmin, id, renewalFails, deleted, disputed } = await givenPaid();
     const { platform_id, product } = await stored('subscriptions', id);
     const setTrial = () => asSuperadmin.rpc.subscriptions.setTrial.mutate({ platform_id, product });

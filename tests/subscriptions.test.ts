@@ -46,7 +46,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(200);
   });
 
-  it('200 at once for a plan that costs nothing, without a session', async () => {
+  it('200 for a free plan, which is active at once and has no session', async () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);
 
@@ -57,7 +57,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
   });
 
-  it('gives up checkouts that are open when a plan that costs nothing is activated', async () => {
+  it('cancels open checkouts when a free plan is activated', async () => {
     const closed: string[] = [];
     const payments: PaymentProvider = { ...testCheckout, close: async (session) => void closed.push(session) };
     const { project, asOwner, asSuperadmin } = await givenWorld(await givenService({}, { payments }));
@@ -79,7 +79,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     ]);
   });
 
-  it('answers the same checkout again, and another for another choice', async () => {
+  it('returns the open checkout again for the same choice, and a new one for another', async () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);
     const upgrade = async (more: object = {}) => (await asOwner.post(UPGRADE, choiceOf(product, more))).body.data;
@@ -91,7 +91,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(await checkoutsOf(id)).toHaveLength(2);
   });
 
-  it('opens one checkout for ten calls at once', async () => {
+  it('opens one checkout for ten concurrent calls', async () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);
 
@@ -116,7 +116,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(checkout).toEqual({ hours: 23 });
   });
 
-  it('opens a new checkout when the old one has run out', async () => {
+  it('opens a new checkout when the old one has expired', async () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);
     const first = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
@@ -139,7 +139,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(await (await fetch(checkout_url)).text()).toContain('€19.00');
   });
 
-  it('400 for one that is paid already', async () => {
+  it('400 for a subscription that is already paid', async () => {
     const { project, asOwner } = await givenWorld();
     const { product } = await givenTrial(project);
     await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
@@ -150,7 +150,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(answer.body).toEqual({ error: true, message: 'This subscription is paid already.', data: [] });
   });
 
-  it('401 with nothing but a message', async () => {
+  it('401 with only a message', async () => {
     const { asNobody } = await givenWorld();
 
     const answer = await asNobody.post(UPGRADE, choiceOf('x'));
@@ -159,7 +159,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(Object.keys(answer.body)).toEqual(['message']);
   });
 
-  it('403 with empty data for a member, before the body is looked at', async () => {
+  it('403 with empty data for a member, before the body is validated', async () => {
     const { asMember } = await givenWorld();
 
     const answer = await asMember.post(UPGRADE, {});
@@ -172,7 +172,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     });
   });
 
-  it('200 for a user with superadmin_billing, in whatever project they choose, and nothing else there', async () => {
+  it('200 for superadmin_billing in any chosen project; 403 for other operations there', async () => {
     const { project } = await givenWorld();
     const { product } = await givenTrial(project);
     const biller = await givenUser({ superadmin_billing: true });
@@ -183,7 +183,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect((await caller.in(project.id).post('/services/operations/v1/operations/boards/list')).status).toBe(403);
   });
 
-  it('404 where the platform has no subscription for the product', async () => {
+  it('404 if the platform has no subscription for the product', async () => {
     const { asOwner } = await givenWorld();
 
     const answer = await asOwner.post(UPGRADE, choiceOf(await givenProduct()));
@@ -236,7 +236,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(200);
   });
 
-  it('400 if another checkout is paid while this one is opened, and nobody can pay this one', async () => {
+  it('400 if another checkout is paid while this one is opened, and this one is cancelled', async () => {
     const closed: string[] = [];
     let meanwhile = async () => {};
     const payments: PaymentProvider = {
@@ -261,7 +261,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     expect(closed).toEqual([late!.session_id]);
   });
 
-  it('500 on a node that the provider fails leaves the checkout that another node opened', async () => {
+  it('500 if the provider fails, but the checkout that another node opened stays', async () => {
     const payments: PaymentProvider = {
       ...testCheckout,
       open: async ({ reference }) => {
@@ -281,14 +281,14 @@ describe('POST …/subscriptions/upgrade-trial', () => {
   });
 });
 
-describe('where payments are not set up', () => {
+describe('without payments', () => {
   const givenNoPayments = async () => {
     const service = await givenService({ TEST_CHECKOUT: 'off' });
     const { project, asOwner } = await givenWorld(service);
     return { ...service, asOwner, ...(await givenTrial(project)) };
   };
 
-  it('500 with the documented body for a plan that costs something, and nothing changes', async () => {
+  it('500 with the documented body for a paid plan, and nothing changes', async () => {
     const { asOwner, id, product, logged } = await givenNoPayments();
     const before = await stored('subscriptions', id);
 
@@ -304,7 +304,7 @@ describe('where payments are not set up', () => {
     expect(JSON.stringify(logged)).toContain('Payments are not set up');
   });
 
-  it('200 for a plan that costs nothing', async () => {
+  it('200 for a free plan', async () => {
     const { asOwner, id, product } = await givenNoPayments();
 
     const answer = await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
@@ -315,15 +315,15 @@ describe('where payments are not set up', () => {
     expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
   });
 
-  it('404 for the buttons of a test checkout that was opened before, whose page says that it is too late', async () => {
+  it('404 for the buttons of an earlier test checkout, and its page says that it is too late', async () => {
     const { project, asOwner } = await givenWorld();
     const { id, product } = await givenTrial(project);
     const { checkout_url } = (await asOwner.post(UPGRADE, choiceOf(product))).body.data;
     const { url } = await givenNoPayments();
-    const there = url + new URL(checkout_url).pathname;
+    const address = url + new URL(checkout_url).pathname;
 
-    const page = await (await fetch(there)).text();
-    const pressed = ['pay', 'cancel'].map((button) => fetch(`${there}/${button}`, { method: 'POST' }));
+    const page = await (await fetch(address)).text();
+    const pressed = ['pay', 'cancel'].map((button) => fetch(`${address}/${button}`, { method: 'POST' }));
 
     expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([404, 404]);
     expect(page).toContain('Too late');
@@ -332,7 +332,7 @@ describe('where payments are not set up', () => {
     expect(await checkoutsOf(id)).toMatchObject([{ status: 'open' }]);
   });
 
-  it('is so on a server database when nothing is set, and never on the embedded one', async () => {
+  it('500 by default on a server database, 200 on the embedded one', async () => {
     const { project, asOwner } = await givenWorld(await givenService({ TEST_CHECKOUT: '' }));
     const { product } = await givenTrial(project);
 
@@ -350,7 +350,7 @@ describe('the test checkout', () => {
     return { asOwner, id, product, checkout_url, press, page };
   };
 
-  it('shows product, plan, price and period, and can be paid once', async () => {
+  it('shows product, plan, price and period, and can be paid only once', async () => {
     const { asOwner, id, product, press, page } = await givenCheckout();
     const shown = await page();
     for (const part of [product, 'pro', '1 month', '€19.00', 'Pay', 'Cancel']) expect(shown).toContain(part);
@@ -367,7 +367,7 @@ describe('the test checkout', () => {
     expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(400);
   });
 
-  it('can be cancelled; then nothing is paid, and the next call opens another', async () => {
+  it('can be cancelled, but not paid after that, and the next call opens another', async () => {
     const { asOwner, id, product, press, page } = await givenCheckout();
 
     await press('cancel');
@@ -379,7 +379,7 @@ describe('the test checkout', () => {
     expect((await checkoutsOf(id)).map(({ status }) => status)).toEqual(['cancelled', 'open']);
   });
 
-  it('is paid once when many press at once, and other open checkouts are given up', async () => {
+  it('is either paid or cancelled when buttons are pressed at once; paying cancels other open checkouts', async () => {
     const { asOwner, id, product, press } = await givenCheckout();
     await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }));
 
@@ -392,7 +392,7 @@ describe('the test checkout', () => {
     ]).toContainEqual(statuses);
   });
 
-  it('is not named in the log: whoever knows its reference may pay', async () => {
+  it('keeps its reference out of the log, since anyone who knows it can pay', async () => {
     const { logged } = await testService();
     const { page, checkout_url } = await givenCheckout();
 
@@ -402,7 +402,7 @@ describe('the test checkout', () => {
     expect(JSON.stringify(logged)).not.toContain(checkout_url.split('/').at(-1));
   });
 
-  it('is paid, or another for the same subscription is, when both are at once', async () => {
+  it('is the only one paid when two checkouts of a subscription are paid at once', async () => {
     const { asOwner, id, product, press } = await givenCheckout();
     const year = (await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }))).body.data;
     const pressYear = () => fetch(`${year.checkout_url}/pay`, { method: 'POST' });
@@ -412,7 +412,7 @@ describe('the test checkout', () => {
     expect((await checkoutsOf(id)).map(({ status }) => status).toSorted()).toEqual(['cancelled', 'paid']);
   });
 
-  it('404 for what is no checkout, and leaves no way for markup', async () => {
+  it('404 for an unknown checkout, and markup is escaped', async () => {
     const { url } = await testService();
     for (const path of ['x', '5f364aca-a792-4f75-8861-b325bd5212ed', '%3Cscript%3E', "'--"]) {
       const response = await fetch(`${url}/checkout/${path}`);
