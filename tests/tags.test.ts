@@ -6,7 +6,7 @@ const CREATE = '/services/operations/v1/operations/tags/create';
 const DISMISS = '/services/operations/v1/operations/tour/cards/dismiss-all';
 
 describe('POST …/tags/create', () => {
-  it('201 with the tag, behind the others; equal names are allowed', async () => {
+  it('201 with the tag in last position; equal names are allowed', async () => {
     const { asMember, project, users } = await givenWorld();
 
     await asMember.post(CREATE, { name: 'Content' });
@@ -28,7 +28,7 @@ describe('POST …/tags/create', () => {
     });
   });
 
-  it('201 behind the last that is still there', async () => {
+  it('201 after the last tag, ignoring deleted ones', async () => {
     const { project, asMember } = await givenWorld();
     await givenTag(project, { position: 3 });
     await givenTag(project, { position: 9, deleted_at: new Date() });
@@ -36,7 +36,7 @@ describe('POST …/tags/create', () => {
     expect((await asMember.post(CREATE, { name: 'x' })).body.data.tag.position).toBe(4);
   });
 
-  it('201 at the place that was sent, zero and below included', async () => {
+  it('201 at the position that was sent, also zero or negative', async () => {
     const { asMember } = await givenWorld();
 
     for (const position of [0, -5, 2147483647]) {
@@ -45,7 +45,7 @@ describe('POST …/tags/create', () => {
     expect((await asMember.post(CREATE, { name: 'x' })).body.data.tag.position).toBe(2147483647);
   });
 
-  it('422 for what does not fit', async () => {
+  it('422 for texts that are too long and a position that is not a number', async () => {
     const { asMember } = await givenWorld();
 
     const answer = await asMember.post(CREATE, {
@@ -66,7 +66,7 @@ describe('POST …/tags/create', () => {
 });
 
 describe('tags over RPC', () => {
-  it('are listed in their order, page by page, without the deleted ones', async () => {
+  it('list returns pages in order, without deleted tags', async () => {
     const { asViewer, project } = await givenWorld();
     const last = await givenTag(project, { position: 2 });
     const first = await givenTag(project, { position: -1 });
@@ -80,7 +80,7 @@ describe('tags over RPC', () => {
     expect(rest).toMatchObject({ tags: [{ id: tied }], next_cursor: null });
   });
 
-  it('422 for a cursor that no list answered', async () => {
+  it('422 for an invalid cursor', async () => {
     const { asViewer } = await givenWorld();
 
     for (const cursor of [
@@ -98,7 +98,7 @@ describe('tags over RPC', () => {
     }
   });
 
-  it('change in what was sent', async () => {
+  it('update changes only what is sent', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenTag(project, { name: 'Before', color: 'red', icon: 'pen', position: 3 });
 
@@ -107,7 +107,7 @@ describe('tags over RPC', () => {
     expect(tag).toMatchObject({ name: 'After', color: null, icon: 'pen', position: 3, is_active: false });
   });
 
-  it('are taken off their cards when they are deleted', async () => {
+  it('delete removes the tag from its cards', async () => {
     const { asMember, project } = await givenWorld();
     const id = await givenTag(project);
     const card = await givenCard(project, { tag_id: id });
@@ -120,7 +120,7 @@ describe('tags over RPC', () => {
 });
 
 describe('POST …/tour/cards/dismiss-all', () => {
-  it('200 with how many were dismissed: each once, for the caller, in the project', async () => {
+  it('200 with the number of cards dismissed: each once per user, only in this project', async () => {
     const { asViewer, asMember, project, otherProject } = await givenWorld();
     await givenCard(project, { tour_key: 'a' });
     await givenCard(project, { tour_key: 'b' });
@@ -136,7 +136,7 @@ describe('POST …/tour/cards/dismiss-all', () => {
     expect([again.body.data.dismissed_count, other.body.data.dismissed_count]).toEqual([0, 2]);
   });
 
-  it('counts each card once when called ten times at once', async () => {
+  it('counts each card once in ten concurrent calls', async () => {
     const { asViewer, project } = await givenWorld();
     for (let count = 0; count < 5; count++) await givenCard(project, { tour_key: 'a' });
 

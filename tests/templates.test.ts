@@ -50,7 +50,7 @@ async function givenTemplate(): Promise<Template> {
   return { ...world, tool, board, groups, cards, projects, without: await givenProject({ tools: ['another'] }) };
 }
 
-/** What a project holds of a template, deleted rows included. */
+/** The copies of the cards of a template in a project, including deleted ones. */
 async function copiesIn(project: TestProject, { board }: Template): Promise<any[]> {
   return query(
     await testDb(),
@@ -68,7 +68,7 @@ const push = (template: Template, card_id: number) =>
   template.asSuperadmin.post(`${ADMIN}/master-cards/push`, { card_id });
 
 describe('POST …/master-boards/sync', () => {
-  it('200 with the projects counted; each with access gets board, groups and cards, as the template has them', async () => {
+  it('200 with counts; each project with access gets a copy of the board, groups and cards', async () => {
     const template = await givenTemplate();
     const inactive = await givenProject({ tools: [template.tool], is_active: false });
 
@@ -104,7 +104,7 @@ describe('POST …/master-boards/sync', () => {
     expect(await copiesIn(inactive, template)).toEqual([]);
   });
 
-  it('changes nothing when it is run again, and burns no id', async () => {
+  it('changes nothing when run again, and uses up no ids', async () => {
     const template = await givenTemplate();
     await sync(template);
     const before = await copiesIn(template.projects[0]!, template);
@@ -117,7 +117,7 @@ describe('POST …/master-boards/sync', () => {
     expect(await copiesIn(template.projects[0]!, template)).toEqual(before);
   });
 
-  it('adds what is new, behind what a project has', async () => {
+  it('adds new cards after those that a project has', async () => {
     const template = await givenTemplate();
     await sync(template);
     const [copy] = await copiesIn(template.projects[0]!, template);
@@ -130,7 +130,7 @@ describe('POST …/master-boards/sync', () => {
     expect(added).toMatchObject({ group_id: copy.group_id, position: 10, sort_order: 41 });
   });
 
-  it('leaves deleted what a project deleted, and changed what it changed', async () => {
+  it('keeps what a project deleted or changed', async () => {
     const template = await givenTemplate();
     await sync(template);
     const [project] = template.projects as [TestProject];
@@ -153,7 +153,7 @@ describe('POST …/master-boards/sync', () => {
     expect(count!.count).toBe(3);
   });
 
-  it('leaves a project alone that deleted the board', async () => {
+  it('skips a project that deleted the board', async () => {
     const template = await givenTemplate();
     await sync(template);
     const [project] = template.projects as [TestProject];
@@ -176,7 +176,7 @@ describe('POST …/master-boards/sync', () => {
     expect(groups).toEqual([]);
   });
 
-  it('brings a board without a tool to every active project', async () => {
+  it('copies a board without a tool to every active project', async () => {
     const template = await givenTemplate();
     await query(await testDb(), sql`update boards set tool_key = null where id = ${template.board}`);
 
@@ -187,7 +187,7 @@ describe('POST …/master-boards/sync', () => {
     await template.asSuperadmin.rpc.masterBoards.delete.mutate({ id: template.board });
   });
 
-  it("404 for a project's board, and one that is deleted", async () => {
+  it("404 for a project's board, and for a deleted master board", async () => {
     const { asSuperadmin, project } = await givenWorld();
     const boards = [await givenBoard(project), await givenBoard(NOWHERE, { is_master: true, deleted_at: new Date() })];
 
@@ -200,7 +200,7 @@ describe('POST …/master-boards/sync', () => {
 });
 
 describe('POST …/master-cards/push', () => {
-  it('200 with the projects that changed, as text; it adds what is lacking and brings own fields up to date', async () => {
+  it('200 with the number of changed projects as text; adds missing copies and updates the fields of the template', async () => {
     const template = await givenTemplate();
     const [one] = template.cards as [number];
     expect((await push(template, one)).body).toEqual({
@@ -239,7 +239,7 @@ describe('POST …/master-cards/push', () => {
     expect((await push(template, one)).body.data).toEqual({ projects_updated: '0' });
   });
 
-  it('leaves alone what a project deleted, and projects without access', async () => {
+  it('skips deleted copies, and projects without access', async () => {
     const template = await givenTemplate();
     await sync(template);
     const [one] = template.cards as [number];
@@ -256,7 +256,7 @@ describe('POST …/master-cards/push', () => {
 describe('POST …/master-cards/create', () => {
   const CREATE = `${ADMIN}/master-cards/create`;
 
-  it('201 with the card, and nothing pushed unless asked', async () => {
+  it('201 with the card, which is not pushed by default', async () => {
     const template = await givenTemplate();
 
     const answer = await template.asSuperadmin.post(CREATE, { group_id: template.groups[0], title: 'Fresh' });
@@ -281,7 +281,7 @@ describe('POST …/master-cards/create', () => {
     expect(await copiesIn(template.projects[0]!, template)).toEqual([]);
   });
 
-  it('201 and pushed at once, if asked to', async () => {
+  it('201 and pushed with push_to_projects', async () => {
     const template = await givenTemplate();
 
     const answer = await template.asSuperadmin.post(CREATE, {
@@ -298,7 +298,7 @@ describe('POST …/master-cards/create', () => {
     ]);
   });
 
-  it('stores HTML without what could do harm', async () => {
+  it('sanitises HTML', async () => {
     const { asSuperadmin, groups } = await givenTemplate();
     const description =
       '<p onclick="x()">Hi <a href="javascript:alert(1)">there</a> <a href="https://example.com" target="_top">link</a></p>' +
@@ -312,7 +312,7 @@ describe('POST …/master-cards/create', () => {
     );
   });
 
-  it('422 for HTML that is too large or too deep, at once', async () => {
+  it('422 for HTML that is too long or nests too deeply', async () => {
     const { asSuperadmin, groups } = await givenTemplate();
     const large = await asSuperadmin.post(CREATE, {
       group_id: groups[0],
@@ -335,7 +335,7 @@ describe('POST …/master-cards/create', () => {
     });
   });
 
-  it('422 for another status, 404 for a group of a project', async () => {
+  it('422 for an unknown status, 404 for a group of a project', async () => {
     const { asSuperadmin, groups, project } = await givenTemplate();
     const regular = await givenGroup(project, await givenBoard(project));
 
@@ -350,7 +350,7 @@ describe('POST …/master-cards/create', () => {
 describe('POST …/master-cards/delete', () => {
   const DELETE = `${ADMIN}/master-cards/delete`;
 
-  it('200: the copies stay, unless asked to delete them too', async () => {
+  it('200, and the copies stay, unless delete_from_projects is set', async () => {
     const template = await givenTemplate();
     await sync(template);
     const [one, two] = template.cards as [number, number];
@@ -377,7 +377,7 @@ describe('POST …/master-cards/delete', () => {
 });
 
 describe('master groups', () => {
-  it('201 when created, behind the others of the board', async () => {
+  it('201 when created, in last position of the board', async () => {
     const { asSuperadmin, board, users } = await givenTemplate();
 
     const answer = await asSuperadmin.post(`${ADMIN}/master-groups/create`, {
@@ -398,7 +398,7 @@ describe('master groups', () => {
     });
   });
 
-  it('200 with the group as text when updated; null clears the description and leaves the title', async () => {
+  it('200 with the group as JSON text when updated; null does not clear the title', async () => {
     const { asSuperadmin, groups } = await givenTemplate();
 
     const answer = await asSuperadmin.post(`${ADMIN}/master-groups/update`, {
@@ -415,7 +415,7 @@ describe('master groups', () => {
     });
   });
 
-  it('200 when reordered; 422 on its field for an unknown board, or a group that is not of it, and nothing changes', async () => {
+  it('200 when reordered; 422 for an unknown board or a group of another board, and nothing changes', async () => {
     const { asSuperadmin, board, groups, project } = await givenTemplate();
     const other = await givenTemplate();
     const reorder = (body: object) => asSuperadmin.post(`${ADMIN}/master-groups/reorder`, body);
@@ -446,7 +446,7 @@ describe('master groups', () => {
     expect([(await stored('groups', first)).position, (await stored('groups', second)).position]).toEqual([9, 2]);
   });
 
-  it('200 when deleted, with their cards; the copies stay', async () => {
+  it('200 when deleted together with their cards; the copies stay', async () => {
     const template = await givenTemplate();
     await sync(template);
 
@@ -462,7 +462,7 @@ describe('master groups', () => {
 });
 
 describe('master boards', () => {
-  it('200 with each board as text when listed', async () => {
+  it('200 with each board as JSON text when listed', async () => {
     const { asSuperadmin, board } = await givenTemplate();
 
     const answer = await asSuperadmin.post(`${ADMIN}/master-boards/list`);
@@ -476,7 +476,7 @@ describe('master boards', () => {
     });
   });
 
-  it('are deleted with their groups and cards; the copies stay', async () => {
+  it('are deleted together with their groups and cards; the copies stay', async () => {
     const template = await givenTemplate();
     await sync(template);
 
@@ -494,7 +494,7 @@ describe('master boards', () => {
     expect((await sync(template)).status).toBe(404);
   });
 
-  it('are created, changed and reordered over RPC', async () => {
+  it('can be created, updated and reordered over RPC', async () => {
     const { asSuperadmin } = await givenWorld();
     const { masterBoards } = asSuperadmin.rpc;
 
@@ -519,7 +519,7 @@ describe('master boards', () => {
     await masterBoards.delete.mutate({ id: board.id });
   });
 
-  it('have cards that move within and between their groups, but not to another board', async () => {
+  it('have cards that can be moved within and between their groups; 400 for a card of another board', async () => {
     const template = await givenTemplate();
     const other = await givenTemplate();
     const [first, second] = template.groups as [number, number];
@@ -568,7 +568,7 @@ describe('the preview, the report and the history', () => {
     return all;
   };
 
-  it('tell the same: what a sync would do, nothing done, and what it then did', async () => {
+  it('agree: the preview of a sync changes nothing, and the report equals it', async () => {
     const template = await givenTemplate();
     const { masterBoards, templateRuns } = template.asSuperadmin.rpc;
     const [first, second] = template.projects as [TestProject, TestProject];
@@ -608,7 +608,7 @@ describe('the preview, the report and the history', () => {
     expect(report).toEqual(preview);
   });
 
-  it('tell of a push what is added, updated, unchanged, and skipped because it was deleted', async () => {
+  it('show for a push which projects are added, updated, unchanged or skipped', async () => {
     const template = await givenTemplate();
     const [one] = template.cards as [number];
     await sync(template);
@@ -622,11 +622,11 @@ describe('the preview, the report and the history', () => {
     const { masterCards, templateRuns } = template.asSuperadmin.rpc;
 
     const preview = await everyPage((page) => masterCards.previewPush.query({ card_id: one, ...page }));
-    const of = (list: any[], project: TestProject) => list.find(({ project_id }) => project_id === project.id);
+    const rowOf = (list: any[], project: TestProject) => list.find(({ project_id }) => project_id === project.id);
 
-    expect(of(preview, deleted)).toMatchObject({ outcome: 'skipped', reason: 'deleted_by_project' });
-    expect(of(preview, unchanged)).toMatchObject({ outcome: 'unchanged' });
-    expect(of(preview, third)).toMatchObject({ outcome: 'added', boards_added: 1, groups_added: 1, cards_added: 1 });
+    expect(rowOf(preview, deleted)).toMatchObject({ outcome: 'skipped', reason: 'deleted_by_project' });
+    expect(rowOf(preview, unchanged)).toMatchObject({ outcome: 'unchanged' });
+    expect(rowOf(preview, third)).toMatchObject({ outcome: 'added', boards_added: 1, groups_added: 1, cards_added: 1 });
     await masterCards.update.mutate({ id: one, title: 'Changed' });
     await masterCards.push.mutate({ card_id: one });
     const { runs } = await templateRuns.list.query({ board_id: template.board });
@@ -636,7 +636,7 @@ describe('the preview, the report and the history', () => {
     expect(updated).toMatchObject([{ project_id: unchanged.id, cards_updated: 1 }]);
   });
 
-  it('keep who synced and pushed what, newest first, with the counts', async () => {
+  it('record who synced and pushed what, newest first, with counts', async () => {
     const template = await givenTemplate();
     await sync(template);
     await push(template, template.cards[0]!);
@@ -671,12 +671,12 @@ describe('the preview, the report and the history', () => {
   });
 });
 
-describe('a run that does not end', () => {
+describe('an unfinished run', () => {
   const runsOf = async ({ asSuperadmin, board }: Template) =>
     (await asSuperadmin.rpc.templateRuns.list.query({ board_id: board })).runs;
 
-  /** Does something in the database whenever a run has written down what it did to some projects. */
-  async function whileOutcomesDo(statement: string, work: () => Promise<void>) {
+  /** Runs a statement in a trigger each time a run records its outcome for a project. */
+  async function withOutcomeTrigger(statement: string, work: () => Promise<void>) {
     const db = await testDb();
     const name = sql.ref(`test_${randomUUID()}`);
     await query(
@@ -695,10 +695,10 @@ describe('a run that does not end', () => {
     }
   }
 
-  it('is interrupted at once when it fails, and the next one ends', async () => {
+  it('is marked as interrupted at once when it fails, and the next run finishes', async () => {
     const template = await givenTemplate();
 
-    await whileOutcomesDo(`raise exception 'A fault'`, async () => {
+    await withOutcomeTrigger(`raise exception 'A fault'`, async () => {
       expect((await sync(template)).status).toBe(500);
     });
     const afterFailure = await runsOf(template);
@@ -711,7 +711,7 @@ describe('a run that does not end', () => {
     ]);
   });
 
-  it('429 on a node that is about to stop, and it is interrupted at once', async () => {
+  it('429 on a stopping node, and it is marked as interrupted at once', async () => {
     const template = await givenTemplate();
     const { url } = await givenService({}, { isStopping: () => true });
 
@@ -724,7 +724,7 @@ describe('a run that does not end', () => {
     expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: expect.any(Date) }]);
   });
 
-  it('is interrupted when it made no progress for three minutes, and no longer when it goes on', async () => {
+  it('counts as interrupted after three minutes without progress, until it progresses again', async () => {
     const template = await givenTemplate();
     const db = await testDb();
     await query(db, sql`insert into template_runs (kind, board_id) values ('sync', ${template.board})`);
@@ -742,18 +742,18 @@ describe('a run that does not end', () => {
     expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: null }]);
   });
 
-  it('ends as usual when it was held up for so long that it was marked', async () => {
+  it('finishes normally even if it was marked as interrupted meanwhile', async () => {
     const template = await givenTemplate();
     const mark = `update template_runs set interrupted_at = now(), progressed_at = now() - interval '1 hour' where id = new.run_id`;
 
-    await whileOutcomesDo(mark, async () => {
+    await withOutcomeTrigger(mark, async () => {
       expect((await sync(template)).status).toBe(200);
     });
 
     expect(await runsOf(template)).toMatchObject([{ finished_at: expect.any(Date), interrupted_at: null }]);
   });
 
-  it('is interrupted when the embedded database is opened again; one that ended is left alone', async () => {
+  it('is marked as interrupted when the embedded database is opened again; a finished run is not', async () => {
     const template = await givenTemplate();
     await sync(template);
     const db = await testDb();
@@ -768,8 +768,8 @@ describe('a run that does not end', () => {
   });
 });
 
-describe('many at once', () => {
-  it('20 syncs and pushes, with deletes of copies and edits of the template: one copy each, nothing brought back, no fault', async () => {
+describe('concurrent runs', () => {
+  it('20 syncs and pushes, deletes and edits at once: one copy each, deleted copies stay deleted, no errors', async () => {
     const template = await givenTemplate();
     await sync(template);
     const [project] = template.projects as [TestProject];
@@ -795,7 +795,7 @@ describe('many at once', () => {
   });
 
   it.skipIf(!databaseUrl)(
-    'a run whose connection is lost leaves no project half done, and the next one completes it',
+    'a run that loses its connection leaves no project half done, and the next run completes it',
     async () => {
       const { asSuperadmin } = await givenWorld();
       const db = await testDb();
@@ -821,12 +821,12 @@ describe('many at once', () => {
         select count(c.id)::int as count from project_tools t left join cards c on c.project_id = t.project_id and c.master_card_id is not null
         where t.tool_key = ${tool} group by t.project_id`,
         );
-      const isWaiting = sql`datname = current_database() and wait_event_type = 'Lock'`;
-      const waiting = async () =>
-        (await query(await testDb(), sql`select from pg_stat_activity where ${isWaiting}`)).length;
+      const isBlocked = sql`datname = current_database() and wait_event_type = 'Lock'`;
+      const countBlocked = async () =>
+        (await query(await testDb(), sql`select from pg_stat_activity where ${isBlocked}`)).length;
 
       const { status } = await transact(db, async (db) => {
-        // Nobody else sees this copy yet: the sync waits for it when it has written all others of its last step.
+        // Uncommitted, and last in order: the sync blocks on its unique key after writing all other copies of the step.
         const [copy] = await query(
           db,
           sql<{ id: number }>`
@@ -835,8 +835,8 @@ describe('many at once', () => {
             order by p.id desc, m.id desc limit 1 returning id`,
         );
         const cut = asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: board });
-        await expect.poll(waiting, { timeout: 15_000, interval: 20 }).toBe(1);
-        await query(db, sql`select pg_terminate_backend(pid) from pg_stat_activity where ${isWaiting}`);
+        await expect.poll(countBlocked, { timeout: 15_000, interval: 20 }).toBe(1);
+        await query(db, sql`select pg_terminate_backend(pid) from pg_stat_activity where ${isBlocked}`);
         const answer = await cut;
         await query(db, sql`delete from cards where id = ${copy!.id}`);
         return answer;
