@@ -28,7 +28,7 @@ describe('POST …/themes/versions/deprecate', () => {
     });
   });
 
-  it('200 for one that is approved and was never published', async () => {
+  it('200 for an approved version that was never published', async () => {
     const { project, asOwner } = await givenWorld();
 
     const answer = await asOwner.post(DEPRECATE, { version_id: await givenThemeVersion(project, APPROVED) });
@@ -36,7 +36,7 @@ describe('POST …/themes/versions/deprecate', () => {
     expect(answer.body.data).toMatchObject({ theme_status: 'deprecated' });
   });
 
-  it('200 for one that is deprecated already, and nothing changes', async () => {
+  it('200 for a version that is already deprecated, and nothing changes', async () => {
     const { project, asOwner } = await givenWorld();
     const version_id = await givenThemeVersion(project);
     await asOwner.rpc.themes.deprecateWithNotice.mutate({ version_id, reason: 'Too slow.' });
@@ -62,7 +62,7 @@ describe('POST …/themes/versions/deprecate', () => {
     expect(await stored('theme_versions', version_id)).toMatchObject(state);
   });
 
-  it('403 for a member, and for an owner elsewhere; 404 for what does not exist', async () => {
+  it('403 for a member and for an owner of another platform; 404 for an unknown version', async () => {
     const { project, asMember, asOutsider, asOwner } = await givenWorld();
     const version_id = await givenThemeVersion(project);
 
@@ -81,7 +81,7 @@ describe('POST …/themes/versions/deprecate', () => {
     expect(await stored('theme_versions', version_id)).toMatchObject({ theme_status: 'published' });
   });
 
-  it('200 for a superadmin who belongs to no project at all', async () => {
+  it('200 for a superadmin without a project', async () => {
     const { project } = await givenWorld();
     const superadmin = await givenUser({ superadmin: true });
     const caller = makeCaller((await testService()).url, await givenToken(superadmin));
@@ -100,7 +100,7 @@ describe('POST …/themes/versions/deprecate', () => {
     },
   );
 
-  it('is the same for ten at once', async () => {
+  it('200 for each of ten concurrent calls', async () => {
     const { project, asOwner } = await givenWorld();
     const version_id = await givenThemeVersion(project);
 
@@ -111,7 +111,7 @@ describe('POST …/themes/versions/deprecate', () => {
 });
 
 describe('a version', () => {
-  it('is submitted, approved, published, deprecated with a notice, and taken back', async () => {
+  it('is submitted, approved, published, deprecated with a notice, and published again by undoing that', async () => {
     const { project, asOwner, asSuperadmin } = await givenWorld();
     const theme_id = await givenTheme(project);
     const { themes } = asOwner.rpc;
@@ -144,7 +144,7 @@ describe('a version', () => {
     });
   });
 
-  it('that was never published goes back to a draft', async () => {
+  it('that was never published is a draft again after undoing its deprecation', async () => {
     const { project, asOwner } = await givenWorld();
     const version_id = await givenThemeVersion(project, APPROVED);
     await asOwner.post(DEPRECATE, { version_id });
@@ -154,7 +154,7 @@ describe('a version', () => {
     expect(version).toMatchObject({ theme_status: 'draft', deprecated_at: null });
   });
 
-  it('that was rejected may be submitted again; any other is there already', async () => {
+  it('that was rejected can be submitted again; 422 for any other that exists', async () => {
     const { project, asOwner, asSuperadmin } = await givenWorld();
     const choice = { theme_id: await givenTheme(project), version: '1.0' };
     const { themes } = asOwner.rpc;
@@ -170,11 +170,11 @@ describe('a version', () => {
   });
 
   it.each([
-    ['approve one that was rejected', 'approveVersion', REJECTED],
-    ['reject one that was approved', 'rejectVersion', APPROVED],
-    ['publish one that waits', 'publishVersion', PENDING],
+    ['approve a rejected version', 'approveVersion', REJECTED],
+    ['reject an approved version', 'rejectVersion', APPROVED],
+    ['publish a pending version', 'publishVersion', PENDING],
     [
-      'publish one that is deprecated',
+      'publish a deprecated version',
       'publishVersion',
       { approval_status: 'approved', theme_status: 'deprecated', deprecated_at: new Date() },
     ],
@@ -185,7 +185,7 @@ describe('a version', () => {
     expect(await refusalOf(asSuperadmin.rpc.themes[step].mutate({ version_id }))).toMatchObject({ status: 400 });
   });
 
-  it('is replaced by another published version of its theme alone', async () => {
+  it('422 for a replacement that is not another published version of the same theme', async () => {
     const { project, otherProject, asOwner } = await givenWorld();
     const theme_id = await givenTheme(project);
     const version_id = await givenThemeVersion(project, { theme_id });
@@ -208,7 +208,7 @@ describe('a version', () => {
 });
 
 describe('lists', () => {
-  it('hold what the platform of the caller owns', async () => {
+  it("contain only the themes and versions of the caller's platform", async () => {
     const { project, otherProject, asOwner } = await givenWorld();
     const own = await givenThemeVersion(project, PENDING);
     await givenThemeVersion(project);

@@ -7,12 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { databaseUrl, testService } from './harness/service.ts';
 import { givenBoard, givenWorld, PASSWORD, type World } from './harness/world.ts';
 
-/** What others make of the document, with the tools that they would take. */
+/** A third party generates a client from the OpenAPI document with common tools. */
 
 const ROOT = join(import.meta.dirname, '..');
 const run = promisify(execFile);
 
-/** What somebody else writes, who knows nothing of us but the document: what is typed wrong must not compile. */
+/** The code of a third party who has only the document; wrong types in it must not compile. */
 const CALLS = `
 import createClient from 'openapi-fetch';
 import type { paths } from './deckhand.ts';
@@ -61,7 +61,7 @@ const SETTINGS = {
   },
 };
 
-// What they make of it does not depend on the kind of our database.
+// Independent of the database, so it runs on the embedded one only.
 describe.skipIf(databaseUrl)('third parties', () => {
   let directory: string;
   let url: string;
@@ -81,15 +81,15 @@ describe.skipIf(databaseUrl)('third parties', () => {
       })
     ).stdout;
 
-  it('generate a client from the document that compiles, and works', async () => {
+  it('can generate a client from the document that compiles and works', async () => {
     await givenBoard(world.project, { title: 'Launch plan', tool_key: 'seo' });
     await writeFile(join(directory, 'calls.ts'), CALLS);
     await writeFile(join(directory, 'package.json'), JSON.stringify({ type: 'module' }));
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(SETTINGS));
 
     const generator = join(ROOT, 'node_modules/openapi-typescript/bin/cli.js');
-    const older = join(ROOT, 'tests/harness/typescript5.ts');
-    await runInDirectory('--import', older, generator, `${url}/openapi.json`, '-o', 'deckhand.ts');
+    const typescript5 = join(ROOT, 'tests/harness/typescript5.ts');
+    await runInDirectory('--import', typescript5, generator, `${url}/openapi.json`, '-o', 'deckhand.ts');
     await runInDirectory(join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.');
     const printed = await runInDirectory('calls.ts', `${url}/api`, world.users.member.email, PASSWORD);
 
