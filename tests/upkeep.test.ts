@@ -16,15 +16,15 @@ describe.skipIf(databaseUrl)('the upkeep of the embedded database', () => {
     await query(await testDb(), sql`drop table growing`);
   });
 
-  /** PostgreSQL counts changes at its leisure unless it is told to. */
+  /** Flushes the statistics: PostgreSQL would otherwise count the changes later. */
   async function add(rows: number) {
     const db = await testDb();
     await query(db, sql`insert into growing (deleted_at) select null from generate_series(1, ${rows}::int)`);
     await query(db, sql`select pg_stat_force_next_flush()`);
   }
 
-  /** Of which rows its planner knows, -1 for a table that was never analyzed. */
-  async function known() {
+  /** What the planner knows about the table; -1 rows if it was never analyzed. */
+  async function statistics() {
     const [table] = await query(
       await testDb(),
       sql<{ rows: number; isVacuumed: boolean }>`
@@ -33,28 +33,28 @@ describe.skipIf(databaseUrl)('the upkeep of the embedded database', () => {
     return table;
   }
 
-  it('vacuums and analyzes a table as soon as something is in it', async () => {
+  it('vacuums and analyzes a table as soon as it has rows', async () => {
     const db = await testDb();
     await vacuumChanged(db);
-    expect(await known()).toMatchObject({ rows: -1 });
+    expect(await statistics()).toMatchObject({ rows: -1 });
 
     await add(3);
     await vacuumChanged(db);
 
-    expect(await known()).toEqual({ rows: 3, isVacuumed: true });
+    expect(await statistics()).toEqual({ rows: 3, isVacuumed: true });
   });
 
-  it('does so again after 50 rows and a tenth of it changed', async () => {
+  it('does so again after 50 rows plus a tenth of the table have changed', async () => {
     const db = await testDb();
     await add(1000);
     await vacuumChanged(db);
 
     await add(100);
     await vacuumChanged(db);
-    expect(await known()).toMatchObject({ rows: 1000 });
+    expect(await statistics()).toMatchObject({ rows: 1000 });
 
     await add(100);
     await vacuumChanged(db);
-    expect(await known()).toEqual({ rows: 1200, isVacuumed: true });
+    expect(await statistics()).toEqual({ rows: 1200, isVacuumed: true });
   });
 });
