@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-/** The check that every REST answer of every test goes through can fail: here are answers that it must not let pass. */
+/** Every REST answer of every test is checked against the document; these wrong answers must fail that check. */
 
 const GET = '/services/operations/v1/operations/boards/get';
 const DELETE = '/services/operations/v1/operations/cards/delete';
@@ -19,8 +19,8 @@ const server = createServer((_request, response) => {
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
 afterAll(() => server.close());
 
-/** What the check says of an answer: nothing if it lets it pass. */
-async function complaintAbout(
+/** The error of the check for an answer, or undefined if it passes. */
+async function errorOf(
   path: string,
   status: number,
   body: unknown,
@@ -36,23 +36,23 @@ async function complaintAbout(
 }
 
 describe('the check of answers', () => {
-  it('lets pass what is documented', async () => {
-    expect(await complaintAbout(DELETE, 200, DELETED)).toBeUndefined();
-    expect(await complaintAbout('/nothing', 404, MISSING)).toBeUndefined();
-    expect(await complaintAbout(DELETE, 405, MISSING, { ...HEADERS, Allow: 'POST' }, 'GET')).toBeUndefined();
+  it('accepts documented answers', async () => {
+    expect(await errorOf(DELETE, 200, DELETED)).toBeUndefined();
+    expect(await errorOf('/nothing', 404, MISSING)).toBeUndefined();
+    expect(await errorOf(DELETE, 405, MISSING, { ...HEADERS, Allow: 'POST' }, 'GET')).toBeUndefined();
   });
 
   it.each([
     ['a status that is not listed', DELETE, 201, DELETED, HEADERS, /status is not listed/],
-    ['a path that is not there', '/nothing', 200, DELETED, HEADERS, /status is not listed/],
+    ['a path that does not exist', '/nothing', 200, DELETED, HEADERS, /status is not listed/],
     ['a header that is missing', DELETE, 200, DELETED, { 'X-Request-Id': 'a' }, /X-RateLimit-Limit is missing/],
     ['a header of another type', DELETE, 200, DELETED, { ...HEADERS, 'X-RateLimit-Limit': 'many' }, /must be integer/],
     ['a header that is not listed', DELETE, 200, DELETED, { ...HEADERS, 'X-More': '1' }, /x-more is not listed/],
     ['429 without Retry-After', DELETE, 429, { error: true, message: 'x' }, HEADERS, /Retry-After is missing/],
     ['another type of body', DELETE, 200, DELETED, { ...HEADERS, 'Content-Type': 'text/html' }, /not JSON by its type/],
-    ['a further field of the envelope', DELETE, 200, { ...DELETED, more: 1 }, HEADERS, /additionalProperty":"more"/],
+    ['an extra field of the envelope', DELETE, 200, { ...DELETED, more: 1 }, HEADERS, /additionalProperty":"more"/],
     [
-      'a further field of the data',
+      'an extra field of the data',
       SYNC,
       200,
       { ...DELETED, data: { synced_count: 1, skipped_no_access: 1, more: 1 } },
@@ -62,9 +62,9 @@ describe('the check of answers', () => {
     ['a field that is missing', SYNC, 200, { ...DELETED, data: { synced_count: 1 } }, HEADERS, /skipped_no_access/],
     ['a field of another type', DELETE, 200, { ...DELETED, message: 5 }, HEADERS, /message must be string/],
     ['the body of another status', DELETE, 403, { error: true, message: 'x' }, HEADERS, /required property 'data'/],
-    ['text that holds something else', GET, 200, { ...DELETED, data: { board: '{"id": 1}' } }, HEADERS, /'title'/],
-    ['text that holds no JSON', GET, 200, { ...DELETED, data: { board: 'a board' } }, HEADERS, /JSON/],
-  ])('refuses %s', async (_, path, status, body, headers, complaint) => {
-    expect(await complaintAbout(path, status, body, headers)).toMatch(complaint);
+    ['JSON text of another shape', GET, 200, { ...DELETED, data: { board: '{"id": 1}' } }, HEADERS, /'title'/],
+    ['text that is not JSON', GET, 200, { ...DELETED, data: { board: 'a board' } }, HEADERS, /JSON/],
+  ])('refuses %s', async (_, path, status, body, headers, error) => {
+    expect(await errorOf(path, status, body, headers)).toMatch(error);
   });
 });

@@ -10,27 +10,27 @@ const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', p
 const released: OpenApiDocument = JSON.parse(read('docs/openapi.json'));
 const changelog = read('docs/changelog.md');
 
-/** The lines of the changelog's list for what is to come. */
+/** The list items of the changelog's section "Unreleased". */
 function namedIn(changelog: string): string[] {
   const unreleased = changelog.split(/^## /m).find((part) => part.startsWith('Unreleased')) ?? '';
   return [...unreleased.matchAll(/^- (.+)$/gm)].map(([, line]) => line!);
 }
 
 describe('the document', () => {
-  it('takes nothing away from the last released one that the changelog does not name', () => {
+  it('has no breaking change since the last release that the changelog does not list', () => {
     const named = namedIn(changelog);
 
     const unnamed = breakingChanges(released, document).filter((line) => !named.includes(line));
 
-    expect(unnamed, 'Name these in docs/changelog.md under "Unreleased", or take them back.').toEqual([]);
+    expect(unnamed, 'List these in docs/changelog.md under "Unreleased", or undo them.').toEqual([]);
   });
 
-  it('was kept when this version was released', () => {
+  it('was saved to docs/openapi.json when this version was released', () => {
     expect(released.info.version).toBe(packageJson.version);
     expect(changelog).toContain(`\n## ${packageJson.version}\n`);
   });
 
-  it('is noticed when it loses a thing', () => {
+  it('is reported when it loses a path or a field', () => {
     const path = '/services/operations/v1/operations/cards/create';
     const { [path]: lost, ...paths } = document.paths;
     const { CreatedCard, ...schemas } = document.components.schemas;
@@ -47,8 +47,8 @@ describe('the document', () => {
   });
 });
 
-describe('the list of what is named', () => {
-  it('is that of what is to come alone', () => {
+describe('the list of breaking changes', () => {
+  it('is read from the section "Unreleased" only', () => {
     const released = '## 0.1.0\n\n- /b is gone\n';
 
     expect(namedIn(`# C\n\n## Unreleased\n\n- /a is gone\n\nAnd so on.\n\n${released}`)).toEqual(['/a is gone']);

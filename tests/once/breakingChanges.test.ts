@@ -37,7 +37,7 @@ const requiredParameter = { ...parameter, required: true };
 const oneChoice = { ...parameter, schema: choice('seo') };
 const requiredBody = { required: true, content: { 'application/json': { schema: optional(text) } } };
 
-describe('of an operation, the comparison', () => {
+describe('comparing operations', () => {
   it.each<[string, Parts, Parts]>([
     ['is called createCard, not cardsCreate', {}, { operationId: 'createCard' }],
     ['needs a token now', { security: [] }, { security: [{}] }],
@@ -49,18 +49,18 @@ describe('of an operation, the comparison', () => {
     ['parameter tool_key no longer takes anything but seo', { parameters: [parameter] }, { parameters: [oneChoice] }],
     ['request is gone', { request: optional(text) }, {}],
     ['request is required now', { request: optional(text) }, { requestBody: requiredBody }],
-  ])('names: %s', (line, before, after) => {
+  ])('reports: %s', (line, before, after) => {
     expect(changesBetween(before, after)).toEqual([`/a ${line}`]);
   });
 
-  it('names another address', () => {
+  it('reports a changed address', () => {
     const at = (...urls: string[]) => ({ ...documentWith({}), servers: urls.map((url) => ({ url })) });
 
     expect(breakingChanges(at('/api'), at('/v2'))).toEqual(['the address /api is gone']);
     expect(breakingChanges(at('/api'), at('/api', '/v2'))).toEqual([]);
   });
 
-  it('names a header that may be something else', () => {
+  it('reports a header with another type', () => {
     const sent = (schema: Schema) => {
       const document = documentWith({});
       return { ...document, components: { ...document.components, headers: { 'X-Request-Id': { schema } } } };
@@ -70,7 +70,7 @@ describe('of an operation, the comparison', () => {
     expect(breakingChanges(sent({ type: ['integer', 'string'] }), sent(text))).toEqual([]);
   });
 
-  it('names a lost path', () => {
+  it('reports a removed path', () => {
     expect(breakingChanges(documentWith({}), { ...documentWith({}), paths: {} })).toEqual(['/a is gone']);
   });
 
@@ -80,16 +80,16 @@ describe('of an operation, the comparison', () => {
       { request: optional(text), answer: required(text) },
       { request: optional(text), answer: required(text) },
     ],
-    ['no token any more', { security: [{}] }, { security: [] }],
-    ['a further status', { responses: { 200: NO_BODY } }, { responses: { 200: NO_BODY, 409: NO_BODY } }],
-    ['a parameter to leave out', {}, { parameters: [parameter] }],
-    ['a request to leave out', {}, { request: optional(text) }],
-  ])('lets pass %s', (_, before, after) => {
+    ['no longer needing a token', { security: [{}] }, { security: [] }],
+    ['a new status', { responses: { 200: NO_BODY } }, { responses: { 200: NO_BODY, 409: NO_BODY } }],
+    ['a new optional parameter', {}, { parameters: [parameter] }],
+    ['a new optional request body', {}, { request: optional(text) }],
+  ])('allows %s', (_, before, after) => {
     expect(changesBetween(before, after)).toEqual([]);
   });
 });
 
-describe('of a request, the comparison', () => {
+describe('comparing requests', () => {
   it.each<[string, Schema, Schema]>([
     ['.field is gone', optional(text), empty],
     ['.field is required now', optional(text), required(text)],
@@ -135,28 +135,28 @@ describe('of a request, the comparison', () => {
     ['.* no longer takes anything', optional(text), { ...optional(text), additionalProperties: false }],
     ['.field[] no longer takes string', optional(listOf(text)), optional(listOf(number))],
     ['.field[].field is required now', optional(listOf(optional(text))), optional(listOf(required(text)))],
-  ])('names: request%s', (line, before, after) => {
+  ])('reports: request%s', (line, before, after) => {
     expect(changesBetween({ request: before }, { request: after })).toEqual([`/a request${line}`]);
   });
 
   it.each<[string, Schema, Schema]>([
-    ['a field to leave out', empty, optional(text)],
-    ['a field that need not be sent', required(text), optional(text)],
+    ['a new optional field', empty, optional(text)],
+    ['a field that is no longer required', required(text), optional(text)],
     ['null', optional(text), optional({ anyOf: [text, { type: 'null' }] })],
     ['another example', optional({ ...text, examples: ['a'] }), optional({ ...text, examples: ['b'], title: 'c' })],
-    ['fields by any name', { ...empty, additionalProperties: false }, empty],
-    ['a further type', optional(text), optional({ type: ['string', 'integer'] })],
-    ['a further choice', optional(choice('a')), optional(choice('a', 'b'))],
+    ['additional properties', { ...empty, additionalProperties: false }, empty],
+    ['a new type', optional(text), optional({ type: ['string', 'integer'] })],
+    ['a new choice', optional(choice('a')), optional(choice('a', 'b'))],
     ['a higher limit', optional(component('Short')), optional(component('Long'))],
-    ['no limit any more', optional({ ...text, maxLength: 8, minLength: 1, format: 'email' }), optional(text)],
-    ['a format that only says how it is shown', optional(text), optional({ ...text, format: 'password' })],
-    ['any number for a whole one', optional(number), optional({ type: 'number' })],
-  ])('lets pass %s', (_, before, after) => {
+    ['removed limits', optional({ ...text, maxLength: 8, minLength: 1, format: 'email' }), optional(text)],
+    ['a format that only affects display', optional(text), optional({ ...text, format: 'password' })],
+    ['a number instead of an integer', optional(number), optional({ type: 'number' })],
+  ])('allows %s', (_, before, after) => {
     expect(changesBetween({ request: before }, { request: after })).toEqual([]);
   });
 });
 
-describe('of an answer, the comparison', () => {
+describe('comparing answers', () => {
   it.each<[string, Schema, Schema]>([
     ['.field is gone', required(text), empty],
     ['.field is gone', optional(text), empty],
@@ -175,18 +175,18 @@ describe('of an answer, the comparison', () => {
     ],
     ['.field (text).field is gone', required(json(required(text))), required(json(empty))],
     ['.field (text) may be anything now', required(json(required(text))), required(text)],
-  ])('names: 200%s', (line, before, after) => {
+  ])('reports: 200%s', (line, before, after) => {
     expect(changesBetween({ answer: before }, { answer: after })).toEqual([`/a 200${line}`]);
   });
 
   it.each<[string, Schema, Schema]>([
-    ['a further field', empty, required(text)],
-    ['a field that is always there', optional(text), required(text)],
-    ['no null any more', required(textOrNull), required(text)],
+    ['a new field', empty, required(text)],
+    ['a field that is always present now', optional(text), required(text)],
+    ['a field that is no longer null', required(textOrNull), required(text)],
     ['fewer choices', required(choice('a', 'b')), required(choice('a'))],
     ['a lower limit', required(component('Long')), required(component('Short'))],
     ['other words', required({ ...text, description: 'x' }), required({ ...text, description: 'y', examples: ['z'] })],
-  ])('lets pass %s', (_, before, after) => {
+  ])('allows %s', (_, before, after) => {
     expect(changesBetween({ answer: before }, { answer: after })).toEqual([]);
   });
 });

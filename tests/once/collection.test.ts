@@ -38,11 +38,11 @@ async function send({ method, auth, header, url, body }: Request, collectionAuth
   return { status: response.status, ...((await response.json()) as { message: string }) };
 }
 
-/** What deletes comes last, the whole after its parts. */
+/** Deletions run last and in reverse order, so that children are deleted before their parents. */
 const isDeleting = ({ url }: Request) => url.raw.endsWith('/delete');
 
 describe('the collection', () => {
-  it('has a folder for each area, and a request for each operation, with an answer for each status', () => {
+  it('has a folder for each area and a request for each operation, with an example for each status', () => {
     const { item: folders } = collection;
 
     expect(folders.map(({ name }) => name)).toEqual(document.tags.map(({ name }) => name));
@@ -54,7 +54,7 @@ describe('the collection', () => {
     }
   });
 
-  it('has examples that work as they are, on the demo data', async () => {
+  it('has examples that work unchanged on the demo data', async () => {
     const { item: folders, auth } = collection;
     await fillWithDemoData(await testDatabase());
     const { url } = await testService();

@@ -6,7 +6,7 @@ import { document, strayings } from '../harness/document.ts';
 
 const operations = Object.entries(document.paths).map(([path, { post }]) => ({ path, ...post }));
 
-/** Every schema of the document, also within others, each with its place. */
+/** Every schema of the document, nested ones included, each with its path. */
 function schemasIn(node: unknown, place: string): { place: string; schema: Schema }[] {
   if (typeof node !== 'object' || node === null) return [];
   const within = Object.entries(node).flatMap(([key, part]) =>
@@ -18,13 +18,13 @@ function schemasIn(node: unknown, place: string): { place: string; schema: Schem
 const schemas = schemasIn(document.components.schemas, '');
 
 describe('the OpenAPI document', () => {
-  it('is of version 3.1, and describes each REST operation once, as a POST', () => {
+  it('has version 3.1, and describes each REST operation once, as a POST', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(Object.keys(document.paths).sort()).toEqual(restProcedures.map(({ rest }) => rest.path).sort());
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(22);
   });
 
-  it('has nothing that the recommended rules of Redocly complain about, as errors or as warnings', async () => {
+  it('passes the recommended rules of Redocly without errors or warnings', async () => {
     const source = JSON.stringify(document);
     const config = await createConfig({ extends: ['recommended'] });
 
@@ -42,7 +42,7 @@ describe('the OpenAPI document', () => {
     for (const { path, tags } of operations) expect(tags, path).toHaveLength(1);
   });
 
-  it('lists just the statuses of each operation, each with the rate-limit headers', () => {
+  it('lists exactly the statuses of each operation, each with the rate limit headers', () => {
     for (const { rest } of restProcedures) {
       const { responses } = document.paths[rest.path]!.post;
       expect(Object.keys(responses).map(Number).sort()).toEqual([rest.status, ...rest.errors].sort());
@@ -58,7 +58,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('says 201 where a thing is created, and shows the body of each error', () => {
+  it('has 201 for creating a card, and the body of each error', () => {
     const { responses } = document.paths['/services/operations/v1/operations/cards/create']!.post;
     const schemaOf = (status: string) => responses[status]!.content!['application/json'].schema.$ref;
 
@@ -68,12 +68,12 @@ describe('the OpenAPI document', () => {
     expect(schemaOf('422')).toBe('#/components/schemas/ValidationError');
   });
 
-  it('protects every operation but signing in', () => {
+  it('requires a token for every operation except signing in', () => {
     for (const { path, security } of operations)
       expect(security, path).toEqual(path === '/v1/authenticate' ? [] : [{ Authorization: [] }]);
   });
 
-  it('has examples that fit their schemas, for every request and answer', () => {
+  it('has valid examples for every request and answer', () => {
     const contents = operations.flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)]);
 
     for (const body of contents) {
@@ -84,7 +84,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has examples of fields that fit, too', () => {
+  it('has valid examples of fields', () => {
     const withExamples = schemas.filter(({ schema }) => schema.examples !== undefined);
 
     expect(withExamples.length).toBeGreaterThan(100);
@@ -92,7 +92,7 @@ describe('the OpenAPI document', () => {
       for (const example of schema.examples as unknown[]) expect(strayings(schema, example), place).toEqual([]);
   });
 
-  it('describes each operation, each parameter, and each field of each schema, however deep', () => {
+  it('describes each operation, parameter and field, at any depth', () => {
     const isDescribed = ({ description, $ref }: Schema): boolean =>
       description !== undefined ||
       ($ref !== undefined && isDescribed(document.components.schemas[$ref.split('/').at(-1)!]!));
@@ -113,7 +113,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('keeps nothing of the words of the tools that made it', () => {
+  it('contains no internal names of its generators', () => {
     expect(JSON.stringify(document)).not.toMatch(/x-sent-as-text|error\.(BAD|INTERNAL)/);
   });
 });

@@ -10,7 +10,7 @@ import { COMMANDS } from '../../server/cli/commands.ts';
 import { removeProcesses, type StartedService, startService } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
-/** Every command of the documentation is run, in the order in which it stands there, in a copy of the project. */
+/** Runs every command of the documentation, in order, in a copy of the project. */
 
 const ROOT = join(import.meta.dirname, '../..');
 const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
@@ -18,7 +18,7 @@ const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `do
 );
 const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8');
 
-/** What can't be run inside of a test, and where it is run instead. */
+/** Commands that can't run inside a test, and where they are covered instead. */
 const RUN_ELSEWHERE: Record<string, string> = {
   'npm ci && npm start': 'the service below is started as `npm start` does',
   'npm ci && npm test': 'this is the test',
@@ -64,14 +64,14 @@ afterAll(async () => {
   }
 });
 
-/** What a page says to change in the project. */
+/** The diffs that a page shows. */
 const changesOf = (page: string) =>
   blocksOf(page)
     .filter(({ language }) => language === 'diff')
     .map(({ code }) => code)
     .join('');
 
-/** In one shell for a page, since later commands use what earlier ones have set. */
+/** In one shell per page, since later commands use variables of earlier ones. */
 async function runInShell(script: string, typed = ''): Promise<{ code: number | null; printed: string }> {
   const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', onService(script)], {
     cwd: copy,
@@ -84,7 +84,7 @@ async function runInShell(script: string, typed = ''): Promise<{ code: number | 
   return { code, printed };
 }
 
-/** The service of the test listens on a port of its own. */
+/** The service of the test listens on another port. */
 const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', service.url);
 
 describe('the documentation', () => {
@@ -96,7 +96,7 @@ describe('the documentation', () => {
     expect(printed).not.toContain('"error":true');
   });
 
-  it('shows for a refusal what is really answered', async () => {
+  it('shows the real answer for a refusal', async () => {
     const [refusal] = commandsOf('docs/errors.md');
     const shown = blocksOf('docs/errors.md').find(({ language }) => language === 'json')!;
 
@@ -105,7 +105,7 @@ describe('the documentation', () => {
     expect(JSON.parse(printed)).toEqual(JSON.parse(shown.code));
   });
 
-  it('has a program in the README that runs', async () => {
+  it('has a working program in the README', async () => {
     const program = blocksOf('README.md').find(({ language }) => language === 'ts')!;
     await writeFile(join(copy, 'first.ts'), onService(program.code));
 
