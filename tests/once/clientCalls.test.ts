@@ -4,7 +4,7 @@ import type { Client, ClientOptions } from '../../client/client.ts';
 import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
 
 const USER = { email: 'a@example.test', password: 'a password' };
-const WANTED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
+const CODE_NEEDED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -21,8 +21,8 @@ describe('a call that failed', () => {
     ['503', page(503)],
     ['504', page(504)],
     ['429', refusal(429)],
-  ])('is repeated after %s if it is a query, ever later', async (_, failure) => {
-    const { client, pauses } = givenImpatience(failure, failure, failure, success({ boards: [] }));
+  ])('is retried after %s with growing pauses if it is a query', async (_, failure) => {
+    const { client, pauses } = givenFastRetries(failure, failure, failure, success({ boards: [] }));
 
     expect(await LIST(client)).toEqual({ boards: [] });
     expect(pauses()).toEqual([250, 500, 1000]);
@@ -34,22 +34,22 @@ describe('a call that failed', () => {
     ['503', 503, page(503)],
     ['504', 504, page(504)],
     ['500', 500, refusal(500)],
-  ])('is not repeated after %s if it is a mutation', async (_, status, failure) => {
-    const { client, called } = givenImpatience(failure);
+  ])('is not retried after %s if it is a mutation', async (_, status, failure) => {
+    const { client, called } = givenFastRetries(failure);
 
     expect((await errorOf(CREATE(client))).status).toBe(status);
     expect(called()).toHaveLength(1);
   });
 
-  it.each([400, 403, 404, 422, 500])('is not repeated after %i', async (status) => {
-    const { client, called } = givenImpatience(refusal(status));
+  it.each([400, 403, 404, 422, 500])('is not retried after %i', async (status) => {
+    const { client, called } = givenFastRetries(refusal(status));
 
     expect((await errorOf(LIST(client))).status).toBe(status);
     expect(called()).toHaveLength(1);
   });
 
-  it('is repeated after a 429 even if it is a mutation, not before the service said', async () => {
-    const { client, pauses } = givenImpatience(
+  it('is retried after a 429 even if it is a mutation, but not before Retry-After', async () => {
+    const { client, pauses } = givenFastRetries(
       refusal(429, { retryAfterSeconds: 60 }),
       success({ card: { title: 'Once' } }),
     );
@@ -58,23 +58,23 @@ describe('a call that failed', () => {
     expect(pauses()).toEqual([60_250]);
   });
 
-  it('waits for the moment that Retry-After names, where no service answered', async () => {
-    const { client, pauses } = givenImpatience(page(503, { 'retry-after': '7' }), success({ boards: [] }));
+  it('waits as long as the Retry-After of a proxy says', async () => {
+    const { client, pauses } = givenFastRetries(page(503, { 'retry-after': '7' }), success({ boards: [] }));
 
     await LIST(client);
 
     expect(pauses()).toEqual([7250]);
   });
 
-  it('is thrown at once if it would have to wait for more than a minute', async () => {
-    const { client, called } = givenImpatience(refusal(429, { retryAfterSeconds: 61 }));
+  it('throws at once if it would have to wait for more than a minute', async () => {
+    const { client, called } = givenFastRetries(refusal(429, { retryAfterSeconds: 61 }));
 
     expect(await errorOf(LIST(client))).toMatchObject({ status: 429, retryAfterSeconds: 61 });
     expect(called()).toHaveLength(1);
   });
 
-  it('is thrown after three repetitions, or as many as were wished', async () => {
-    const usual = givenImpatience(...Array(9).fill(networkFailure));
+  it('throws after three retries, or as many as configured', async () => {
+    const usual = givenFastRetries(...Array(9).fill(networkFailure));
     await errorOf(LIST(usual.client));
     expect(usual.called()).toHaveLength(4);
 
@@ -85,7 +85,7 @@ describe('a call that failed', () => {
 });
 
 describe('a signal', () => {
-  it('ends the waiting for another attempt', async () => {
+  it('ends the wait for a retry', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { client, called } = givenAnswers({}, refusal(429, { retryAfterSeconds: 30 }));
     const controller = new AbortController();
@@ -99,7 +99,7 @@ describe('a signal', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('ends its own call alone, of those that travel together', async () => {
+  it('ends only its own call of a batch', async () => {
     const { promise, resolve } = Promise.withResolvers<Response>();
     const { client } = givenAnswers({}, () => promise);
     const controller = new AbortController();
@@ -113,7 +113,7 @@ describe('a signal', () => {
     expect(await other).toEqual({ boards: [] });
   });
 
-  it('that was given before the call keeps it from being sent', async () => {
+  it('that is aborted before the call prevents it from being sent', async () => {
     const { client, called } = givenAnswers({});
 
     const thrown = await client.boards.list.query({}, { signal: AbortSignal.abort() }).catch((error) => error);
@@ -122,7 +122,7 @@ describe('a signal', () => {
     expect(called()).toEqual([]);
   });
 
-  it('that was given while the client signs in keeps the call from being sent with others', async () => {
+  it('that is aborted during the sign-in prevents its call from being sent', async () => {
     const { promise: signedIn, resolve } = Promise.withResolvers<Response>();
     const { client, called } = givenAnswers({ signIn: USER }, () => signedIn, success({ card: { title: 'Kept' } }));
     const controller = new AbortController();
@@ -137,7 +137,7 @@ describe('a signal', () => {
     expect(called()).toEqual(['auth.authenticate', 'cards.create']);
   });
 
-  it('that serves for many calls keeps nothing of those that are over', async () => {
+  it('that is used for many calls keeps no listeners of finished ones', async () => {
     const { client } = givenAnswers({ retries: 0 }, success({ boards: [] }), refusal(500));
     const { signal } = new AbortController();
 
@@ -149,7 +149,7 @@ describe('a signal', () => {
 });
 
 describe('an answer', () => {
-  it('says so when something else answered', async () => {
+  it('that is not from Deckhand is reported as such', async () => {
     const { client } = givenAnswers({}, page(200));
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
@@ -159,9 +159,9 @@ describe('an answer', () => {
   });
 
   it.each([
-    ['no JSON, whatever its type says', 'Forbidden'],
+    ['not JSON, despite its content type', 'Forbidden'],
     ['empty', ''],
-  ])('has its status where its body is %s', async (_, body) => {
+  ])('keeps its status if its body is %s', async (_, body) => {
     const headers = { 'content-type': 'application/json' };
     const { client } = givenAnswers({}, async () => new Response(body, { status: 403, headers }));
 
@@ -171,17 +171,17 @@ describe('an answer', () => {
     });
   });
 
-  it('that breaks off is none, and a query is repeated', async () => {
+  it('that breaks off counts as no answer, and a query is retried', async () => {
     const body = new ReadableStream({ start: (stream) => stream.error(new TypeError('terminated')) });
     const headers = { 'content-type': 'application/json' };
-    const { client } = givenImpatience(async () => new Response(body, { headers }), success({ boards: [] }));
+    const { client } = givenFastRetries(async () => new Response(body, { headers }), success({ boards: [] }));
 
     expect(await client.boards.list.query()).toEqual({ boards: [] });
   });
 });
 
 describe('a client', () => {
-  it('that is printed as JSON calls nothing', () => {
+  it('can be printed as JSON without calling anything', () => {
     const { client, called } = givenAnswers({}, networkFailure);
 
     expect(JSON.stringify({ client })).toBe('{}');
@@ -190,7 +190,7 @@ describe('a client', () => {
 });
 
 describe('a client that signs in', () => {
-  it('sends a code that is a text once, and from then on the token of the remembered device', async () => {
+  it('sends a fixed code once, and later the token of the remembered device', async () => {
     const { client, sent } = givenAnswers(
       { signIn: { ...USER, code: 'recovery', is_recovery: true } },
       success({ token: 'first' }),
@@ -206,16 +206,16 @@ describe('a client that signs in', () => {
     expect(second).toEqual({ ...USER, token: 'first' });
   });
 
-  it('asks for a code when one is wanted, and again when the device is remembered no more', async () => {
+  it('asks for a code when one is needed, and again when the device is no longer remembered', async () => {
     const codes = ['111111', '222222'];
     const { client, sent } = givenAnswers(
       { signIn: { ...USER, code: async () => codes.shift() } },
-      ...[WANTED, success({ token: 'first' }), success({ boards: [] })],
+      ...[CODE_NEEDED, success({ token: 'first' }), success({ boards: [] })],
       ...[refusal(401), success({ token: 'second' }), success({ boards: [] })],
-      ...[refusal(401), WANTED, success({ token: 'third' }), success({ boards: [] })],
+      ...[refusal(401), CODE_NEEDED, success({ token: 'third' }), success({ boards: [] })],
     );
 
-    for (const _ of ['new', 'remembered', 'remembered no more']) await client.boards.list.query();
+    for (const _ of ['new', 'remembered', 'no longer remembered']) await client.boards.list.query();
 
     expect(sent().filter(Boolean)).toEqual([
       USER,
@@ -226,7 +226,7 @@ describe('a client that signs in', () => {
     ]);
   });
 
-  it('does not sign in again for a call that was refused before a renewal, but learns of it later', async () => {
+  it('does not sign in twice when the 401 of a call arrives after another call renewed the token', async () => {
     const { promise: late, resolve } = Promise.withResolvers<Response>();
     const { client, called } = givenAnswers(
       { signIn: USER, token: 'old' },
@@ -241,8 +241,8 @@ describe('a client that signs in', () => {
     expect(called()).toEqual(['boards.list', 'cards.create', 'auth.authenticate', 'boards.list', 'cards.create']);
   });
 
-  it('401 when it is given no code', async () => {
-    const { client, called } = givenAnswers({ signIn: { ...USER, code: () => undefined } }, WANTED);
+  it('401 when it gets no code', async () => {
+    const { client, called } = givenAnswers({ signIn: { ...USER, code: () => undefined } }, CODE_NEEDED);
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 401,
@@ -252,7 +252,7 @@ describe('a client that signs in', () => {
   });
 });
 
-describe('what a function of the caller throws', () => {
+describe('an error thrown by a function of the caller', () => {
   const fail = () => {
     throw new Error('Cancelled.');
   };
@@ -261,11 +261,11 @@ describe('what a function of the caller throws', () => {
   it.each<[string, Partial<ClientOptions>, ...GivenAnswer[]]>([
     ['token', { token: fail }],
     ['token', { token: fail, signIn: USER }],
-    ['signIn.code', { signIn: { ...USER, code: fail } }, WANTED],
-    ['signIn.code', { signIn: { ...USER, code: later } }, WANTED],
+    ['signIn.code', { signIn: { ...USER, code: fail } }, CODE_NEEDED],
+    ['signIn.code', { signIn: { ...USER, code: later } }, CODE_NEEDED],
     ['onSignIn', { signIn: USER, onSignIn: fail }, success({ token: 'a token' })],
     ['onSignIn', { signIn: USER, onSignIn: later }, success({ token: 'a token' })],
-  ])('is told as what %s threw', async (name, options, ...answers) => {
+  ])('is reported as thrown by %s', async (name, options, ...answers) => {
     const { client } = givenAnswers({ retries: 0, ...options }, ...answers);
 
     const error = await errorOf(client.boards.list.query());
@@ -275,8 +275,8 @@ describe('what a function of the caller throws', () => {
   });
 });
 
-/** The same as `givenAnswers`; but pauses pass at once, and are as long as chance allows. */
-function givenImpatience(...answers: GivenAnswer[]) {
+/** The same as `givenAnswers`, but pauses pass at once and have no jitter. */
+function givenFastRetries(...answers: GivenAnswer[]) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync');
   vi.spyOn(Math, 'random').mockReturnValue(0);
   const setTimer = vi.spyOn(globalThis, 'setTimeout');

@@ -14,7 +14,7 @@ import { givenProject, givenUser, PASSWORD } from '../harness/world.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-/** An empty project into which the package was installed, and a service that it can call. */
+/** A new project with the package installed, and a service that it can call. */
 let project: string;
 let service: { url: string; email: string };
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(removeProcesses);
 
 describe('the packed client', () => {
-  it('is installed alone', async () => {
+  it('has no dependencies and no TypeScript sources', async () => {
     const installed = await readdir(join(project, 'node_modules'));
     const contents = await readdir(join(project, 'node_modules/deckhand-client'));
 
@@ -32,14 +32,14 @@ describe('the packed client', () => {
     expect(contents.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([]);
   });
 
-  it.each(['nodenext', 'bundler'])('compiles strictly, its declarations included (%s)', async (moduleResolution) => {
+  it.each(['nodenext', 'bundler'])('compiles in strict mode, declarations too (%s)', async (moduleResolution) => {
     const examples = await givenExamples();
 
     expect(examples.length).toBeGreaterThan(2);
     expect(await compile(strictly(moduleResolution), 'right.ts', ...examples)).toEqual([]);
   });
 
-  it('makes compile errors of what the service does not know', async () => {
+  it('has types that reject unknown fields, values and procedures', async () => {
     await writeFile(
       join(project, 'wrong.ts'),
       `import { createClient } from 'deckhand-client';
@@ -65,7 +65,7 @@ await client.cards.create.query({ title: 'A mutation is no query' });
     ]);
   });
 
-  it('has the types of the router, procedure by procedure', async () => {
+  it('has the same types as the router for each procedure', async () => {
     const comparisons = procedures.map(({ name }, index) => {
       const path = name.replace(/[^.]+\.?/g, (part) => `['${part.replace('.', '')}']`);
       return `export const same${index}: Same<Procedures${path}, Packed${path}, '${name}'> = '${name}';`;
@@ -94,7 +94,7 @@ await client.cards.create.query({ title: 'A mutation is no query' });
     });
   });
 
-  it('needs nothing but what browsers have', async () => {
+  it('needs only what browsers have', async () => {
     const code = await readFile(join(project, 'node_modules/deckhand-client/client.js'), 'utf8');
     const browser = { fetch, setTimeout, clearTimeout, AbortController, Headers, Response, URL };
 
@@ -151,9 +151,9 @@ import type { Procedures } from '${ROOT}/client/procedures.ts';
 type Same<One, Other, Name> = Comparable<Parts<One>> extends Comparable<Parts<Other>> ? Name : never;
 type Comparable<T> = <U>() => U extends T ? 1 : 2;
 type Parts<T> = { [Kind in keyof T]: T[Kind] extends (...parts: infer Sent) => Promise<infer Answer>
-  ? [Told<Sent[0 & keyof Sent]>, Told<Answer>] : never };
-/** A choice may be sent as '' for none; the package doesn't tell. */
-type Told<T> = T extends Date ? T : T extends object ? { [Key in keyof T]: Told<T[Key]> } : Exclude<T, ''>;
+  ? [WithoutBlank<Sent[0 & keyof Sent]>, WithoutBlank<Answer>] : never };
+/** A choice may be sent as '' for none; the types of the package do not say so. */
+type WithoutBlank<T> = T extends Date ? T : T extends object ? { [Key in keyof T]: WithoutBlank<T[Key]> } : Exclude<T, ''>;
 
 `;
 
@@ -183,11 +183,11 @@ async function givenServiceWithUser() {
   return { url, email };
 }
 
-/** The compiler's complaints, a line each. */
+/** The errors of the compiler, one per line. */
 async function compile(settings: object, ...files: string[]): Promise<string[]> {
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ ...settings, files }));
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  // Several checkers would each work out the router's types again.
+  // Each additional checker would compute the router's types again.
   return run(process.execPath, [tsc, '--pretty', 'false', '--checkers', '1'], { cwd: project }).then(
     () => [],
     ({ stdout }: { stdout: string }) => stdout.split('\n').filter((line) => /^\S/.test(line)),
