@@ -7,31 +7,31 @@ import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 const server = await findTestServer();
 
-/** What reads no settings opens no database. */
-const untouched = () => {
+/** For commands that must not open a database: reading the settings throws. */
+const noSettings = () => {
   throw new Error('The settings were read.');
 };
 
 afterAll(removeProcesses);
 
 describe('npm run deckhand', () => {
-  it('--help tells of every command, and of those of a noun', async () => {
-    const { exitCode, printed } = await answerTo(['--help'], untouched);
+  it('--help lists all commands, or those of one noun', async () => {
+    const { exitCode, printed } = await answerTo(['--help'], noSettings);
 
     expect(exitCode).toBe(0);
     expect(printed).toMatch(/^Usage: .*\n {2}migrate .*\n {2}demo /s);
     for (const { command } of procedures) if (command) expect(printed).toContain(command);
-    expect(await answerTo([], untouched)).toEqual({ exitCode: 0, printed });
-    expect((await answerTo(['users'], untouched)).printed).toMatch(/users create .*users list /s);
+    expect(await answerTo([], noSettings)).toEqual({ exitCode: 0, printed });
+    expect((await answerTo(['users'], noSettings)).printed).toMatch(/users create .*users list /s);
   });
 
-  it('COMMAND --help tells of its options', async () => {
-    const { printed } = await answerTo(['users', 'create', '--help'], untouched);
+  it('COMMAND --help lists its options', async () => {
+    const { printed } = await answerTo(['users', 'create', '--help'], noSettings);
 
     expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
     expect(printed).toMatch(/--\[no-\]superadmin +Let them/);
     expect(printed).toMatch(/--password +Their password\. Always asked for/);
-    expect((await answerTo(['members', 'set', '--help'], untouched)).printed).toContain('--role viewer|member|owner');
+    expect((await answerTo(['members', 'set', '--help'], noSettings)).printed).toContain('--role viewer|member|owner');
   });
 
   it.each([
@@ -42,8 +42,8 @@ describe('npm run deckhand', () => {
     [['users', 'list', '--frobnicate'], "Unknown option '--frobnicate'"],
     [['users', 'create', '--name', 'x'], '--email is missing.'],
     [['users', 'create', '--password', 'secret'], "Unexpected argument 'secret'"],
-  ])('2 for %j, and touches nothing', async (words, message) => {
-    const { exitCode, complaint } = await answerTo(words, untouched);
+  ])('2 for %j, before the database is opened', async (words, message) => {
+    const { exitCode, complaint } = await answerTo(words, noSettings);
 
     expect(exitCode).toBe(2);
     expect(complaint).toContain(message);
@@ -67,7 +67,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
   beforeAll(() => createDatabase(DATABASE_URL));
   afterAll(() => onServer(server.url!, `drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`));
 
-  it('makes the tables, the first superadmin, and says what is wrong on the way', async () => {
+  it('creates the tables and the first superadmin, and explains errors', async () => {
     const create = (email: string, typed: string) =>
       runToEnd(
         ['server/cli/main.ts', 'users', 'create', '--name', 'First', '--email', email, '--superadmin', '--json'],

@@ -15,7 +15,7 @@ const modeOf = async (...path: string[]) => ((await stat(join(...path))).mode & 
 const CREATE = '/services/operations/v1/operations/cards/create';
 const LIST = '/services/operations/v1/operations/boards/list';
 
-/** A directory that was opened once; tests go on with copies of it. */
+/** A directory that was opened once; tests use copies of it. */
 let first: string;
 
 beforeAll(async () => {
@@ -25,13 +25,13 @@ beforeAll(async () => {
 afterAll(removeProcesses);
 
 describe('a data directory', () => {
-  it('that is new is for its owner alone, with all that is in it', async () => {
+  it('that is new is readable only by its owner, including its files', async () => {
     const modes = await Promise.all(['', 'lock', 'database', 'database/PG_VERSION'].map((name) => modeOf(first, name)));
 
     expect(modes).toEqual(['700', '600', '700', '600']);
   });
 
-  it('that is open to others is closed, with a line that says so', async () => {
+  it('that other users can read gets mode 700, with a warning', async () => {
     const directory = await givenCopyOf(first);
     await chmod(directory, 0o755);
     const warn = vi.spyOn(console, 'warn').mockReturnValue();
@@ -43,7 +43,7 @@ describe('a data directory', () => {
     warn.mockRestore();
   });
 
-  it('that is open to others and holds other things is refused, and left as it is', async () => {
+  it('that other users can read and that has other files is refused and not changed', async () => {
     const directory = await givenDirectory();
     await writeFile(join(directory, 'something-else'), '');
     await chmod(directory, 0o755);
@@ -65,7 +65,7 @@ describe('a data directory', () => {
     },
   );
 
-  it('is refused as a file, and as a link to nothing', async () => {
+  it('is refused if it is a file or a broken link', async () => {
     const directory = await givenDirectory();
     await writeFile(join(directory, 'file'), '');
     await symlink(join(directory, 'nothing'), join(directory, 'link'));
@@ -79,8 +79,8 @@ describe('a data directory', () => {
   });
 });
 
-describe('the embedded database that gives up', () => {
-  it('goes on after an error of a statement', async () => {
+describe('errors of the database', () => {
+  it('the embedded database keeps working after a failed statement', async () => {
     const database = await open(await givenCopyOf(first));
 
     await expect(query(database.db, sql`select 1 / 0`)).rejects.toThrow('division by zero');
@@ -89,7 +89,7 @@ describe('the embedded database that gives up', () => {
     await database.close();
   });
 
-  it('500 with a message for callers, also where a PostgreSQL server has no space left', () => {
+  it('500 with a message about the full disk, also for a PostgreSQL server', () => {
     const full = Object.assign(new Error('could not extend file "base/5/1"'), { code: '53100' });
 
     expect(toFailure(full)).toEqual({
@@ -100,7 +100,7 @@ describe('the embedded database that gives up', () => {
   });
 });
 
-/** A file system of its own that can be filled; undefined where this user may not mount one. */
+/** A separate file system that can be filled; undefined if this user may not mount one. */
 async function givenDisk(mebibytes: number): Promise<string | undefined> {
   const directory = await givenDirectory();
   try {
@@ -117,8 +117,8 @@ afterAll(() => {
   if (disk) execFileSync('umount', ['-l', disk]);
 });
 
-describe.skipIf(!disk)('a disk that fills up', () => {
-  it('500 for writes while reads are answered, and all is well when there is space again', async () => {
+describe.skipIf(!disk)('a full disk', () => {
+  it('500 for writes while reads still work, and writes work again once there is space', async () => {
     const DATA_DIR = join(disk!, 'data');
     await mkdir(DATA_DIR, { mode: 0o700 });
     const service = await startService({ DATA_DIR });

@@ -22,7 +22,7 @@ const COMMAND_LINE = 'server/cli/main.ts';
 const CREATE = '/services/operations/v1/operations/cards/create';
 const JWT_SECRET = 'a secret for tests that nobody else uses';
 
-/** A directory that the command line prepared; tests go on with copies of it. */
+/** A directory that the command line prepared; tests use copies of it. */
 let first: { directory: string; migrated: Ended; filled: Ended };
 
 beforeAll(async () => {
@@ -37,21 +37,21 @@ afterAll(removeProcesses);
 describe.concurrent('npm run deckhand', () => {
   const done = { code: 0, signal: null, stderr: '' };
 
-  it('migrate makes the tables of a new directory, and demo fills it', () => {
+  it('migrate creates the tables in a new directory, and demo fills it', () => {
     const applied = expect.stringMatching(/^Applied: Migration\w+(, Migration\w+)*\n$/);
     expect(first.migrated).toEqual({ ...done, stdout: applied });
     expect(first.filled).toEqual({ ...done, stdout: 'Filled with the demo data.\n' });
   });
 
-  it('demo leaves alone what has users', async () => {
+  it('demo changes nothing in a database with users', async () => {
     const ended = await runToEnd([COMMAND_LINE, 'demo'], { DATA_DIR: await givenCopyOf(first.directory) });
 
     expect(ended).toEqual({ ...done, stdout: 'Left alone: the database has users already.\n' });
   });
 });
 
-describe.concurrent('a start that was disturbed', () => {
-  it('begins anew where the first one was cut off, and prints how the first superadmin signs in', async () => {
+describe.concurrent('an interrupted start', () => {
+  it('starts over after an unfinished first start, and prints the password of the first superadmin', async () => {
     const DATA_DIR = await givenDirectory();
     await mkdir(join(DATA_DIR, 'database'));
     await writeFile(join(DATA_DIR, 'database', 'PG_VERSION'), '');
@@ -65,7 +65,7 @@ describe.concurrent('a start that was disturbed', () => {
     expect((await service.stop()).stdout).not.toContain('demo');
   });
 
-  it('makes a new signing secret where only half of one was written', async () => {
+  it('creates a new signing secret if only half of one was written', async () => {
     const DATA_DIR = await givenCopyOf(first.directory);
     await writeFile(join(DATA_DIR, 'jwt-secret'), 'half');
 
@@ -76,7 +76,7 @@ describe.concurrent('a start that was disturbed', () => {
     await service.stop();
   });
 
-  it('ends with 0 when it is told to stop before it listens, and when it is told twice', async () => {
+  it('exits with 0 on a signal before it listens, even if the signal comes twice', async () => {
     const DATA_DIR = await givenCopyOf(first.directory);
 
     const ended = await runToEnd([SERVICE], { DATA_DIR }, async (child) => {
@@ -90,7 +90,7 @@ describe.concurrent('a start that was disturbed', () => {
     expect(ended.stdout).not.toContain('listens');
   });
 
-  it('leaves nothing behind when npm is told to stop', async () => {
+  it('leaves no process behind when npm is stopped', async () => {
     const DATA_DIR = await givenCopyOf(first.directory);
     const service = await startService({ DATA_DIR }, 'npm');
 
@@ -115,15 +115,15 @@ function isLocked(directory: string): boolean {
   }
 }
 
-describe.concurrent('a start that is refused', () => {
-  it('1 for a second process on a data directory, and the first goes on', async () => {
+describe.concurrent('a failed start', () => {
+  it('1 for a second process on a data directory, and the first keeps working', async () => {
     const DATA_DIR = await givenCopyOf(first.directory);
     const service = await startService({ DATA_DIR });
     const caller = await signIn(service.url);
 
     const second = await runToEnd([SERVICE], { DATA_DIR });
 
-    expect(told(second)).toEqual([1, expect.stringContaining(`DATA_DIR: ${DATA_DIR} is in use by another process`)]);
+    expect(exitOf(second)).toEqual([1, expect.stringContaining(`DATA_DIR: ${DATA_DIR} is in use by another process`)]);
     expect(await caller.post(CREATE, { title: 'Still here' })).toMatchObject({ status: 201 });
     expect(await service.stop()).toMatchObject({ code: 0 });
   });
@@ -134,7 +134,7 @@ describe.concurrent('a start that is refused', () => {
 
     const ended = await runToEnd([SERVICE], { DATA_DIR: join(file, 'data') });
 
-    expect(told(ended)).toEqual([1, expect.stringContaining(`DATA_DIR: ${join(file, 'data')} can't be written to`)]);
+    expect(exitOf(ended)).toEqual([1, expect.stringContaining(`DATA_DIR: ${join(file, 'data')} can't be written to`)]);
   });
 
   it('1 for a port in use, and a start on another one succeeds', async () => {
@@ -145,36 +145,36 @@ describe.concurrent('a start that is refused', () => {
     await close();
     const service = await startService({ DATA_DIR });
 
-    expect(told(ended)).toEqual([1, expect.stringContaining(`PORT: ${port} is in use on 127.0.0.1`)]);
+    expect(exitOf(ended)).toEqual([1, expect.stringContaining(`PORT: ${port} is in use on 127.0.0.1`)]);
     expect(await statusOf(service.url, '/health/ready')).toBe(200);
     await service.stop();
   });
 
-  it('1 for a database server that is not there, without its password', async () => {
+  it('1 for an unreachable database server, without printing its password', async () => {
     const { port, close } = await givenListener();
     await close();
     const DATABASE_URL = `postgresql://deckhand:hunter2@127.0.0.1:${port}/boards`;
 
     const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
 
-    expect(told(ended)).toEqual([
+    expect(exitOf(ended)).toEqual([
       1,
       expect.stringContaining(`DATABASE_URL: can't use the database boards on 127.0.0.1:${port}`),
     ]);
     expect(ended.stdout + ended.stderr).not.toContain('hunter2');
   });
 
-  it('1 for a server that cannot encrypt, where encryption is asked for', async () => {
+  it('1 for a server without TLS if sslmode requires it', async () => {
     const { port, close } = await givenListener((socket) => socket.once('data', () => socket.end('N')));
     const DATABASE_URL = `postgresql://deckhand@127.0.0.1:${port}/boards?sslmode=verify-full`;
 
     const ended = await runToEnd([SERVICE], { DATABASE_URL, JWT_SECRET });
     await close();
 
-    expect(told(ended)).toEqual([1, expect.stringContaining('does not support SSL')]);
+    expect(exitOf(ended)).toEqual([1, expect.stringContaining('does not support SSL')]);
   });
 
-  it('1 for a server that lets us in and then stays silent', async () => {
+  it('1 for a server that accepts the login and then never answers', async () => {
     const letIn = Buffer.from([...Buffer.from('R'), 0, 0, 0, 8, 0, 0, 0, 0, ...Buffer.from('Z'), 0, 0, 0, 5, 73]);
     const { port, close } = await givenListener((socket) => socket.once('data', () => socket.write(letIn)));
     const DATABASE_URL = `postgresql://deckhand@127.0.0.1:${port}/boards`;
@@ -185,21 +185,21 @@ describe.concurrent('a start that is refused', () => {
     ]);
     void close();
 
-    expect(told(ended)).toEqual([1, expect.stringContaining('the database did not answer in time.')]);
-    expect(told(command)).toEqual([1, expect.stringContaining('the database did not answer in time.')]);
+    expect(exitOf(ended)).toEqual([1, expect.stringContaining('the database did not answer in time.')]);
+    expect(exitOf(command)).toEqual([1, expect.stringContaining('the database did not answer in time.')]);
   });
 
   it('1 for a setting with a wrong value', async () => {
     const ended = await runToEnd([SERVICE], { PORT: 'abc' });
 
-    expect(told(ended)).toEqual([1, expect.stringContaining('PORT: must be a whole number from 0 to 65535.')]);
+    expect(exitOf(ended)).toEqual([1, expect.stringContaining('PORT: must be a whole number from 0 to 65535.')]);
   });
 
   /** The exit code, and each line on stderr. */
-  const told = ({ code, stderr }: Ended) => [code, ...stderr.trimEnd().split('\n')];
+  const exitOf = ({ code, stderr }: Ended) => [code, ...stderr.trimEnd().split('\n')];
 });
 
-/** Something else that listens. */
+/** A server that occupies a port. */
 async function givenListener(onConnection: (socket: Socket) => void = () => {}) {
   const listener = createServer(onConnection).listen(0, '127.0.0.1');
   await once(listener, 'listening');
