@@ -18,7 +18,7 @@ describe('an address', () => {
     ['::ffff:a00:1', '10.0.0.1'],
     ['0:0:0:0:0:ffff:255.254.0.9', '255.254.0.9'],
     ['0000:0000:0000:0000:0000:ffff:0a00:0001', '10.0.0.1'],
-  ])('%s is spelt %s', (text, canonical) => {
+  ])('%s is normalised to %s', (text, canonical) => {
     expect(canonicalAddress(text)).toBe(canonical);
   });
 
@@ -34,7 +34,7 @@ describe('an address', () => {
     '1:2:3:4:5:6:7:8:9',
     '2001:db8::g',
     ' ::1',
-  ])('%j is none', (text) => {
+  ])('%j is not an address', (text) => {
     expect(canonicalAddress(text)).toBeUndefined();
   });
 });
@@ -49,7 +49,7 @@ describe('a network', () => {
     ['10.0.0.1', '10.0.0.1', '10.0.0.1', '10.0.0.1'],
     ['::ffff:10.0.0.1', '10.0.0.1', '10.0.0.1', '10.0.0.1'],
     ['command line', 'command line', 'command line', 'command line'],
-  ])('of %s is %s, %s or %s', (text, of64, of56, of48) => {
+  ])('of %s is %s (/64), %s (/56) or %s (/48)', (text, of64, of56, of48) => {
     expect([networkOf(text), networkOf(text, 64), networkOf(text, 56), networkOf(text, 48)]).toEqual([
       of64,
       of64,

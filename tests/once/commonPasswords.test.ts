@@ -18,7 +18,7 @@ describe('a new password', () => {
   });
 
   it.each(['ada.lovelace@example.test', 'ADA.LOVELACE', 'Ada Lovelace', 'adalovelace'])(
-    '%j is of the user',
+    '%j is the e-mail address or name',
     (password) => {
       expect(refusePassword(password, USER)).toBe('must not be the e-mail address or the name');
     },
@@ -30,7 +30,7 @@ describe('a new password', () => {
     '# The 10,000',
     'Copyright (c) 2021',
     'ada.lovelace.1815',
-  ])('%j is taken', (password) => {
+  ])('%j is accepted', (password) => {
     expect(refusePassword(password, USER)).toBeUndefined();
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Counters, openCounters } from '../../server/limits/counters.ts';
 
 const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0;
-if (!hasRedisServer) console.log('SKIPPED: a frozen Redis. There is no redis-server on the path.');
+if (!hasRedisServer) console.log('SKIPPED: a frozen Redis. redis-server is not installed.');
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -27,7 +27,7 @@ const listen = (server: Server) =>
     server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
   );
 
-/** Accepts connections, and answers nothing. */
+/** Accepts connections, but never answers. */
 async function givenSilentServer(): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -42,7 +42,7 @@ async function givenSilentServer(): Promise<string> {
   return `redis://127.0.0.1:${port}`;
 }
 
-/** A Redis of the test's own, which it may freeze. */
+/** A private Redis that the test may freeze. */
 async function givenRedis(): Promise<{ url: string; process: ChildProcess }> {
   const probe = createServer();
   const port = await listen(probe);
@@ -68,22 +68,22 @@ async function givenRedis(): Promise<{ url: string; process: ChildProcess }> {
 const GONE = 'Redis is out of reach: this node counts for itself.';
 const BACK = 'Redis is back: all nodes count together again.';
 
-/** Counts without waiting for anything but the process itself. */
+/** The count, or "waited" if it needed more than the current turn of the event loop. */
 const countAtOnce = ({ count }: { count: () => Promise<number> }) =>
   Promise.race([count(), new Promise<string>((resolve) => setImmediate(() => resolve('waited')))]);
 
 describe('counters, while Redis', () => {
   it.each([
     ['refuses connections', async () => 'redis://127.0.0.1:1'],
-    ['accepts connections and is silent', givenSilentServer],
-  ])('%s: count in the process at once, and say so once', async (_, givenServer) => {
+    ['accepts connections but never answers', givenSilentServer],
+  ])('%s: count in memory at once, and log that once', async (_, givenServer) => {
     const node = await givenCounters(await givenServer());
 
     expect([await countAtOnce(node), await countAtOnce(node), await countAtOnce(node)]).toEqual([1, 2, 3]);
     expect(node.logged()).toEqual([GONE]);
   });
 
-  it.skipIf(!hasRedisServer)('freezes: wait once, then count in the process until it is back', async () => {
+  it.skipIf(!hasRedisServer)('freezes: wait once, then count in memory until it is back', async () => {
     const redis = await givenRedis();
     const [node, other] = [await givenCounters(redis.url), await givenCounters(redis.url)];
     expect([await node.count(), await other.count(), await node.count()]).toEqual([1, 2, 3]);
@@ -100,7 +100,7 @@ describe('counters, while Redis', () => {
     expect([await other.count(), await node.count()]).toEqual([now + 1, now + 2]);
   });
 
-  it.skipIf(!hasRedisServer)('is killed: count in the process, and stop without a word', async () => {
+  it.skipIf(!hasRedisServer)('is killed: count in memory, and close without logging', async () => {
     const redis = await givenRedis();
     const node = await givenCounters(redis.url);
     await node.count();
@@ -113,7 +113,7 @@ describe('counters, while Redis', () => {
     expect(node.logged()).toEqual([GONE]);
   });
 
-  it.skipIf(!hasRedisServer)('works: a late event loop is no reason to doubt it', async () => {
+  it.skipIf(!hasRedisServer)('works: a blocked event loop does not count as a timeout', async () => {
     const node = await givenCounters((await givenRedis()).url);
     await node.count();
 

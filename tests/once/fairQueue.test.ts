@@ -2,11 +2,11 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeFairQueue } from '../../server/limits/fairQueue.ts';
 
 const FULL = new Error('full');
-const ROOMY = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };
+const LIMITS = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };
 
 /** A queue whose work ends when the test says so. */
 function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) {
-  const queue = makeFairQueue({ ...ROOMY, ...options });
+  const queue = makeFairQueue({ ...LIMITS, ...options });
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   /** Work named `a1` belongs to the key `a`. */
@@ -19,7 +19,7 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
           ends.set(name, () => resolve(name));
         }),
     );
-  /** Lets everything that can happen now happen. */
+  /** Waits for one turn of the event loop. */
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
   const end = async (name: string) => {
     ends.get(name)!();
@@ -33,7 +33,7 @@ afterEach(() => {
 });
 
 describe('a fair queue', () => {
-  it('answers what the work answers, and throws what it throws', async () => {
+  it('returns what the work returns, and throws what it throws', async () => {
     const { queue } = givenQueue({ running: 1 });
 
     expect(await queue.run('a', async () => 5)).toBe(5);
@@ -45,7 +45,7 @@ describe('a fair queue', () => {
     expect(await queue.run('a', async () => 6)).toBe(6);
   });
 
-  it('takes the place of the longest line where all places are taken', async () => {
+  it('drops the last of the longest line for another key when the queue is full', async () => {
     const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1, waiting: 4, waitingPerKey: 3 });
     const refused: string[] = [];
     const named = (name: string) => void run(name).catch(() => refused.push(name));
@@ -59,9 +59,9 @@ describe('a fair queue', () => {
     expect(started.toSorted()).toEqual(['a1', 'a2', 'a3', 'b1', 'c1']);
   });
 
-  it('waits longer where only work of the same key is in the way, if told to', async () => {
+  it('waits longer, if allowed, when only work of the same key is in the way', async () => {
     vi.useFakeTimers();
-    const queue = makeFairQueue({ ...ROOMY, running: 3, runningPerKey: 1, longestWaitMilliseconds: 1000 });
+    const queue = makeFairQueue({ ...LIMITS, running: 3, runningPerKey: 1, longestWaitMilliseconds: 1000 });
     const { promise, resolve } = Promise.withResolvers<void>();
     void queue.run('a', () => promise);
 
@@ -74,7 +74,7 @@ describe('a fair queue', () => {
     expect(await Promise.all([impatient, patient, tooPatient])).toEqual([FULL, 'patient', FULL]);
   });
 
-  it('runs as much at once as it may, of all keys and of one', async () => {
+  it('runs as much at once as allowed in total and per key', async () => {
     const { run, started, end, settle } = givenQueue({ running: 3, runningPerKey: 2 });
 
     for (const name of ['a1', 'a2', 'a3', 'b1', 'b2']) void run(name);
@@ -89,7 +89,7 @@ describe('a fair queue', () => {
     expect(started.at(-1)).toBe('a3');
   });
 
-  it('lets keys take turns, each in its own order', async () => {
+  it('lets keys take turns, and keeps the order within a key', async () => {
     const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1 });
 
     for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) void run(name);
@@ -99,7 +99,7 @@ describe('a fair queue', () => {
     expect(started).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4']);
   });
 
-  it('refuses what waits beyond the limits, of one key and of all; the rest is done', async () => {
+  it('refuses work above the waiting limits per key and in total, and does the rest', async () => {
     const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1, waiting: 3, waitingPerKey: 2 });
     const done = [run('a1'), run('a2'), run('a3')];
 
@@ -115,7 +115,7 @@ describe('a fair queue', () => {
     expect(started.at(-1)).toBe('c2');
   });
 
-  it('goes on after work that failed', async () => {
+  it('continues after failed work', async () => {
     const { queue } = givenQueue({ running: 1 });
 
     const results = await Promise.allSettled(
@@ -125,7 +125,7 @@ describe('a fair queue', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
   });
 
-  it('refuses what waited for too long, and gives its place to others', async () => {
+  it('refuses work that waited too long, and frees its place', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const { run, started, end, settle } = givenQueue({
       running: 1,
@@ -151,7 +151,7 @@ describe('a fair queue', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('serves 100,000 of 1,000 keys, at a cost that does not grow with those who wait', async () => {
+  it('serves 100,000 calls of 1,000 keys, at a cost per call that does not grow with the queue', async () => {
     const { queue } = givenQueue({ waiting: 100_000 });
     const many = Array.from({ length: 100_000 }, (_, at) => at);
 
