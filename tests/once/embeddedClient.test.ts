@@ -20,7 +20,7 @@ afterAll(() => client.close());
 /** Not prepared the first time, prepared the second time, found prepared the third time. */
 const THREE_TIMES = [1, 2, 3];
 
-describe('a write that is refused', () => {
+describe('a refused write', () => {
   const add = (word: string) => client.query('insert into words (word) values ($1)', [word]);
   const words = async () => (await client.query<{ word: string }>('select word from words order by id')).rows;
 
@@ -37,7 +37,7 @@ describe('a write that is refused', () => {
     expect(await words()).toEqual([{ word: 'yes' }, { word: 'yes' }, { word: 'yes' }]);
   });
 
-  it('undoes its transaction', async () => {
+  it('rolls back its transaction', async () => {
     const work = client.transaction(async (transaction) => {
       await transaction.query('insert into words (word) values ($1)', ['first']);
       isFull = true;
@@ -49,30 +49,30 @@ describe('a write that is refused', () => {
   });
 });
 
-describe('a database that gives up', () => {
-  it.each(['PANIC', 'FATAL'])('is told nothing more: %s', async (severity) => {
-    const told: string[] = [];
+describe('a database that fails with', () => {
+  it.each(['PANIC', 'FATAL'])('%s gets no further messages', async (severity) => {
+    const received: string[] = [];
     const givenUp: string[] = [];
-    const lost = {
+    const failing = {
       serializers: {},
       parsers: {},
       isInTransaction: () => false,
       close: async () => {},
       execProtocolRawStream: async (message: Uint8Array, { onRawData }: { onRawData: (bytes: Uint8Array) => void }) => {
-        told.push(String.fromCharCode(message[0]!));
+        received.push(String.fromCharCode(message[0]!));
         onRawData(errorMessage({ S: severity, C: 'XX000', M: 'could not write to file "pg_wal/xlogtemp.42"' }));
       },
     };
-    const client = new EmbeddedClient(lost, { giveUp: (reason) => givenUp.push(reason) });
+    const client = new EmbeddedClient(failing, { giveUp: (reason) => givenUp.push(reason) });
 
     await expect(client.query('select 1')).rejects.toMatchObject({ severity, code: 'XX000' });
 
     expect(givenUp).toEqual(['could not write to file "pg_wal/xlogtemp.42"']);
-    expect(told).toEqual(['P']);
+    expect(received).toEqual(['P']);
   });
 });
 
-/** As PostgreSQL sends it. */
+/** An ErrorResponse message of the PostgreSQL protocol. */
 function errorMessage(fields: Record<string, string>): Buffer {
   const content = Object.entries(fields).map(([type, text]) => `${type}${text}\0`);
   const message = Buffer.from(`E\0\0\0\0${content.join('')}\0`);
