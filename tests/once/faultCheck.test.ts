@@ -28,7 +28,7 @@ const sent = (operation: Sent['operation'], input: object, outcome: Partial<Sent
   ...outcome,
 });
 
-it('the check of the fault suite notices what is lost, doubled, changed, left behind, or half done', async () => {
+it('the check of the fault suite reports lost, duplicate, changed, undeleted and partial writes', async () => {
   const { settings } = place;
   const { clients, masterBoards } = await makeWorld(settings);
   const groups = clients[0]!.groups;

@@ -11,7 +11,7 @@ import { findTestServer } from '../harness/server.ts';
 /** The short form of `npm run test:faults`. */
 
 const cluster = await givenCluster();
-if (!cluster) console.log('SKIPPED: faults of PostgreSQL. No programs of a PostgreSQL server are installed.');
+if (!cluster) console.log('SKIPPED: faults of PostgreSQL. No PostgreSQL server is installed.');
 const redis = await givenRedis();
 if (!redis) console.log('SKIPPED: faults of Redis. No redis-server is installed.');
 const serverUrl = cluster?.url ?? (await findTestServer()).url;
@@ -24,7 +24,7 @@ afterAll(async () => {
 type Work = (place: Place) => Promise<Outcome>;
 const onEmbedded = async (work: Work) => withRemoval(await givenEmbedded(), work);
 const onServer = async (work: Work) => withRemoval(await givenDatabase(serverUrl!), work);
-/** On a server of its own: its fault is nobody else's. */
+/** On a private server, so that its faults do not affect other tests. */
 const onCluster = async (work: (place: Place, cluster: PrivateServer) => Promise<Outcome>) =>
   withRemoval((await givenCluster())!, async (cluster) =>
     withRemoval(await givenDatabase(cluster.url), (place) => work(place, cluster)),
@@ -32,26 +32,26 @@ const onCluster = async (work: (place: Place, cluster: PrivateServer) => Promise
 
 const violations = async (outcome: Promise<Outcome>) => (await outcome).violations;
 
-describe('nothing acknowledged is lost or doubled', { timeout: 180_000 }, () => {
-  it('by kill -9 of the service, on the embedded database', async () => {
+describe('acknowledged writes are stored exactly once', { timeout: 180_000 }, () => {
+  it('after kill -9 of the service, on the embedded database', async () => {
     expect(await violations(onEmbedded((place) => killService(place, 2)))).toEqual([]);
   });
 
-  it.skipIf(!serverUrl)('by kill -9 of the service, on a server', async () => {
+  it.skipIf(!serverUrl)('after kill -9 of the service, on a server', async () => {
     expect(await violations(onServer((place) => killService(place, 2)))).toEqual([]);
   });
 
-  it.skipIf(!serverUrl)('by two nodes that start together, write, sync, push and take payments', async () => {
+  it.skipIf(!serverUrl)('by two nodes that start, write, sync, push and take payments at once', async () => {
     expect(await violations(onServer((place) => workTogether(place, 100)))).toEqual([]);
   });
 
-  it.skipIf(!serverUrl)('by SIGTERM, and no request is cut', async () => {
+  it.skipIf(!serverUrl)('after SIGTERM, and no request is cut off', async () => {
     expect(await violations(onServer((place) => stopService(place, 1, 20)))).toEqual([]);
   });
 });
 
-// These spend their time waiting.
-describe.concurrent('requests are answered, and what is acknowledged stays,', { timeout: 180_000 }, () => {
+// Concurrent, since they mostly wait.
+describe.concurrent('requests are answered and acknowledged writes kept', { timeout: 180_000 }, () => {
   it.skipIf(!cluster)('while PostgreSQL is killed', async () => {
     expect(await violations(onCluster((place, cluster) => killDatabase(place, cluster, 1, 10_000)))).toEqual([]);
   });
@@ -62,7 +62,7 @@ describe.concurrent('requests are answered, and what is acknowledged stays,', { 
     expect(await violations(onCluster((place, cluster) => freezeDatabase(place, cluster, duration)))).toEqual([]);
   });
 
-  it.skipIf(!serverUrl)('while PostgreSQL is silent, and SIGTERM ends the process', async () => {
+  it.skipIf(!serverUrl)('while PostgreSQL does not respond, and SIGTERM ends the process', async () => {
     const stopped = overNetwork(serverUrl!, (place, network) => stopInSilence(place, network, 3));
 
     expect(await violations(stopped)).toEqual([]);

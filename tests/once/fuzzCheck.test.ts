@@ -14,7 +14,7 @@ const answered = (status: number, body: unknown, headers: object = { ...LIMITS, 
   milliseconds: 1,
 });
 
-describe('fuzzing notices in an answer of REST', () => {
+describe('the fuzz check of REST answers reports', () => {
   const request = {
     surface: 'rest',
     method: 'POST',
@@ -41,7 +41,7 @@ describe('fuzzing notices in an answer of REST', () => {
   });
 });
 
-describe('fuzzing notices in an answer of RPC', () => {
+describe('the fuzz check of RPC answers reports', () => {
   const request = { surface: 'rpc', method: 'POST', path: '/trpc/tour.dismissAll', operations: ['tour.dismissAll'] };
   const refusal = (httpStatus: number, more: object = {}) => ({
     error: { json: { message: 'x', code: -1, data: { code: 'X', httpStatus, ...more } } },
@@ -67,10 +67,10 @@ describe('fuzzing notices in an answer of RPC', () => {
   });
 });
 
-describe('fuzzing notices of malformed HTTP', () => {
+describe('the fuzz check of malformed HTTP reports', () => {
   const request = { surface: 'socket', answers: 1, isRefused: true } as SocketRequest;
 
-  it('no answer, and a connection that is kept', () => {
+  it('a missing answer, and a connection that stays open', () => {
     const kept = answered(400, { error: true, message: 'x', data: [] });
 
     expect(socketFaultsOf(request, [])).toEqual(['There are 0 answers instead of 1.']);
@@ -84,8 +84,8 @@ describe('memory', () => {
 
   it.each([
     ['grows by 1 % with each sample', (n: number) => 100 + n, true],
-    ['is flat but for the warm-up', (n: number) => (n < 10 ? n * 10 : 100), false],
-    ['is flat but for single samples', (n: number) => (n % 4 === 0 ? 300 : 100), false],
+    ['is flat after the warm-up', (n: number) => (n < 10 ? n * 10 : 100), false],
+    ['is flat except for single samples', (n: number) => (n % 4 === 0 ? 300 : 100), false],
   ])('%s', (_, rss, isGrowing) => {
     expect(memoryVerdict(samples(rss)).isGrowing).toBe(isGrowing);
   });
