@@ -6,7 +6,7 @@ const givenGuessing = () =>
   makeGuessing((keyPrefix, points, duration) => new RateLimiterMemory({ keyPrefix, points, duration }));
 
 describe('guessing', () => {
-  it('is stopped after 100 failures from an address, for whatever accounts', async () => {
+  it('is blocked after 100 failures from an address, for any accounts', async () => {
     const guessing = givenGuessing();
     const from = (address: string, account: number) => ({ email: `${account}@example.test`, address });
 
@@ -19,7 +19,7 @@ describe('guessing', () => {
   });
 });
 
-describe('guessing from many networks of one customer', () => {
+describe('guessing from many IPv6 networks of one customer', () => {
   const BLOCKED = { code: 'TOO_MANY_REQUESTS' };
   const subnet = (at: number) => at.toString(16).padStart(2, '0');
 
@@ -44,7 +44,7 @@ describe('guessing from many networks of one customer', () => {
       1000,
       { addressOf: (at: number) => `2001:db8:1:${subnet(at % 256)}00::1`, email: (at: number) => `${at}@b.test` },
     ],
-  ])('%s is stopped after %i failures', async (_, limit, { addressOf, email }) => {
+  ])('%s is blocked after %i failures', async (_, limit, { addressOf, email }) => {
     const guessing = givenGuessing();
     const attempt = (at: number) => ({ email: email(at), address: addressOf(at) });
 
@@ -56,7 +56,7 @@ describe('guessing from many networks of one customer', () => {
     await guessing.mustBeAllowed({ ...attempt(limit), address: '2001:db8:2::1' });
   });
 
-  it('is no matter of IPv4: neighbours have nothing to do with each other', async () => {
+  it('does not group IPv4 addresses, since neighbours are different customers', async () => {
     const guessing = givenGuessing();
 
     for (let at = 0; at < 1100; at++)

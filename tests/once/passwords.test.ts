@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
 
-/** Made with as little work as argon2id allows. */
+/** With the lowest cost that argon2id allows. */
 const HASH = '$argon2id$v=19$m=8,p=1,t=1$IV3MQ6gR1No8spGoZ7ydJg$gCm3Dp/UPfS9wOxLhQ3L2r1h5rwgFTCvGi5pKPwmsVg';
 const PASSWORD = 'correct horse battery staple';
 
@@ -13,7 +13,7 @@ const countRefused = async (answers: Promise<unknown>[]) =>
   (await Promise.all(answers)).filter((answer) => answer === 'TOO_MANY_REQUESTS').length;
 
 describe('passwords', () => {
-  it('are checked and hashed; without a hash to compare with, none is right', async () => {
+  it('are hashed and verified; without a stored hash the answer is always false', async () => {
     expect(await isPassword(PASSWORD, await hashPassword(PASSWORD, '10.0.0.1'), '10.0.0.1')).toBe(true);
     expect(await isPassword('wrong', HASH, '10.0.0.1')).toBe(false);
     expect(await isPassword(PASSWORD, undefined, '10.0.0.1')).toBe(false);
@@ -22,7 +22,7 @@ describe('passwords', () => {
   it.each<[string, (at: number) => string]>([
     ['an IPv4 address', () => '10.0.0.1'],
     ['a /48 of IPv6', (at) => `2001:db8:1:${at.toString(16)}::${at}`],
-  ])('429 beyond 2 at work and 10 waiting from %s; others still get their turn', async (_, addressOf) => {
+  ])('429 above 2 running and 10 waiting checks from %s; others still get their turn', async (_, addressOf) => {
     const flood = attempts(20, addressOf);
     const others = attempts(2, (at) => `2001:db8:2:${at}::1`);
 
@@ -30,7 +30,7 @@ describe('passwords', () => {
     expect(await Promise.all(others)).toEqual([true, true]);
   });
 
-  it('429 beyond 50 waiting in all', async () => {
+  it('429 above 50 waiting checks in total', async () => {
     const flood = attempts(60, (at) => `10.0.0.${at}`);
 
     expect(await countRefused(flood)).toBe(8);

@@ -9,7 +9,7 @@ const [OLD, NEW, OTHER] = ['old', 'new', 'other'].map((name) => `a secret of eno
 const TEXT = 'JBSWY3DPEHPK3PXP';
 
 describe('a secret box', () => {
-  it('opens what it sealed, and seals nothing twice alike', () => {
+  it('opens what it sealed, and seals the same text differently each time', () => {
     const box = makeSecretBox([OLD]);
 
     const sealed = box.seal(TEXT, 5);
@@ -21,7 +21,7 @@ describe('a secret box', () => {
     expect(box.seal(TEXT, 5)).not.toBe(sealed);
   });
 
-  it('opens nothing for another owner, nothing that was changed, nothing of another key', () => {
+  it('opens nothing that belongs to another owner, was changed, or has another key', () => {
     const box = makeSecretBox([OLD]);
     const sealed = box.seal(TEXT, 5);
     const changedAt = (at: number) => sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1);
@@ -44,24 +44,24 @@ describe('a secret box', () => {
     expect(makeSecretBox([OTHER]).open(sealed, 5)).toBeUndefined();
   });
 
-  it('is not opened with another key under the same name', () => {
+  it('does not open a text under the id of another key', () => {
     const sealed = makeSecretBox([OLD]).seal(TEXT, 5);
     const other = makeSecretBox([OTHER]);
 
     expect(other.open(other.prefix + sealed.split('.')[2], 5)).toBeUndefined();
   });
 
-  it('opens what earlier secrets sealed, and seals with the newest', () => {
+  it('opens what earlier secrets sealed, and seals with the first', () => {
     const before = makeSecretBox([OLD]);
-    const exchanged = makeSecretBox([NEW, OTHER, OLD]);
+    const rotated = makeSecretBox([NEW, OTHER, OLD]);
 
-    expect(exchanged.open(before.seal(TEXT, 5), 5)).toBe(TEXT);
-    expect(exchanged.prefix).not.toBe(before.prefix);
-    expect(before.open(exchanged.seal(TEXT, 5), 5)).toBeUndefined();
-    expect(makeSecretBox([OLD, NEW]).open(exchanged.seal(TEXT, 5), 5)).toBe(TEXT);
+    expect(rotated.open(before.seal(TEXT, 5), 5)).toBe(TEXT);
+    expect(rotated.prefix).not.toBe(before.prefix);
+    expect(before.open(rotated.seal(TEXT, 5), 5)).toBeUndefined();
+    expect(makeSecretBox([OLD, NEW]).open(rotated.seal(TEXT, 5), 5)).toBe(TEXT);
   });
 
-  it('takes text from before there was a box as it is', () => {
+  it('returns plain text from before encryption unchanged', () => {
     expect(makeSecretBox([OLD]).open(TEXT, 5)).toBe(TEXT);
   });
 });

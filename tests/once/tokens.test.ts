@@ -12,7 +12,7 @@ afterEach(() => {
 });
 
 describe('a token', () => {
-  it('says whose it is, however often it is read', () => {
+  it('returns its claims, however often it is read', () => {
     const tokens = makeTokens([SECRET], HOUR_SECONDS);
     const signedIn = claims();
     const token = tokens.sign(signedIn);
@@ -20,7 +20,7 @@ describe('a token', () => {
     expect([tokens.read(token), tokens.read(token), tokens.readExpired(token)]).toEqual([signedIn, signedIn, signedIn]);
   });
 
-  it('says nothing when its time is over, also if it was read before', () => {
+  it('is invalid once expired, even if it was read before', () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     const tokens = makeTokens([SECRET], HOUR_SECONDS);
     const signedIn = claims();
@@ -36,11 +36,11 @@ describe('a token', () => {
   it.each<[string, (token: string) => string]>([
     ['another signature', (token) => `${token.slice(0, -2)}AA`],
     ['no signature', (token) => token.slice(0, token.lastIndexOf('.') + 1)],
-    ['a space behind it', (token) => `${token} `],
+    ['a trailing space', (token) => `${token} `],
     ['another secret', () => makeTokens(['another secret that is long enough'], HOUR_SECONDS).sign(claims())],
-    ['no end', (token) => jwt.sign({}, SECRET, { keyid: kidOf(token), ...OF_DECKHAND, jwtid: randomUUID() })],
-    ['no name of a key', () => jwt.sign({}, SECRET, { ...OF_DECKHAND, jwtid: randomUUID(), expiresIn: 60 })],
-  ])('with %s says nothing, after a genuine one was read', (_, change) => {
+    ['no expiry', (token) => jwt.sign({}, SECRET, { keyid: kidOf(token), ...CLAIMS, jwtid: randomUUID() })],
+    ['no key id', () => jwt.sign({}, SECRET, { ...CLAIMS, jwtid: randomUUID(), expiresIn: 60 })],
+  ])('with %s is invalid, even after a valid one was read', (_, change) => {
     const tokens = makeTokens([SECRET], HOUR_SECONDS);
     const token = tokens.sign(claims());
     tokens.read(token);
@@ -49,7 +49,7 @@ describe('a token', () => {
     expect(tokens.read(token)).toBeDefined();
   });
 
-  it('is read like any other when thousands were read since', () => {
+  it('can still be read after thousands of others', () => {
     const tokens = makeTokens([SECRET], HOUR_SECONDS);
     const all = Array.from({ length: 2500 }, claims);
     const signed = all.map(tokens.sign);
@@ -59,6 +59,6 @@ describe('a token', () => {
   });
 });
 
-const OF_DECKHAND = { issuer: 'deckhand', audience: 'deckhand-api', subject: '7' };
+const CLAIMS = { issuer: 'deckhand', audience: 'deckhand-api', subject: '7' };
 
 const kidOf = (token: string) => jwt.decode(token, { complete: true })!.header.kid!;
