@@ -59,7 +59,7 @@ describe('an empty embedded database', () => {
     expect(await users()).toEqual([admin]);
   });
 
-  it('keeps nobody whose password was never printed', async () => {
+  it('does not keep the superadmin if printing the password fails', async () => {
     const failing = () => {
       throw new Error('cut off');
     };
@@ -70,7 +70,7 @@ describe('an empty embedded database', () => {
     expect((await start({ HOST: '0.0.0.0' })).printed).toHaveLength(1);
   });
 
-  it('promises no demo user to a database that has other users', async () => {
+  it('offers no demo user if it has other users', async () => {
     await start({ HOST: '0.0.0.0' });
 
     expect(await start({})).toEqual({ demoUser: undefined, printed: [] });
@@ -78,7 +78,7 @@ describe('an empty embedded database', () => {
 });
 
 describe('a database with demo data', () => {
-  it('is refused where others reach it, in one line, unless that is asked for', async () => {
+  it('is refused, in one line, on a reachable address or without DEMO_DATA=on', async () => {
     await start({});
 
     const refused = start({ HOST: '0.0.0.0' });
@@ -91,7 +91,7 @@ describe('a database with demo data', () => {
     expect((await start({ HOST: '0.0.0.0', DEMO_DATA: 'on' })).demoUser).toBeDefined();
   });
 
-  it('is refused for the one user who still has the demo password', async () => {
+  it('is refused if only one user still has the demo password', async () => {
     await start({});
     const other = await hashPassword('another password', 'test');
     await rows(sql`update users set password_hash = ${other} where email <> 'viewer@demo.test'`);
@@ -99,7 +99,7 @@ describe('a database with demo data', () => {
     await expect(start({ HOST: '0.0.0.0' })).rejects.toThrow('as viewer@demo.test,');
   });
 
-  it('is taken once every demo user has another password or is deactivated', async () => {
+  it('is accepted once every demo user has another password or is deactivated', async () => {
     await start({});
     const other = await hashPassword('another password', 'test');
     await rows(sql`update users set password_hash = ${other} where id <= 3`);

@@ -12,7 +12,7 @@ describe('isLoopback', () => {
     '0000::0001',
     '::ffff:127.0.0.1',
     '::ffff:7f00:1',
-  ])('is true of %s', (host) => {
+  ])('is true for %s', (host) => {
     expect(isLoopback(host)).toBe(true);
   });
 
@@ -30,17 +30,17 @@ describe('isLoopback', () => {
     '127.1',
     '2130706433',
     '[::1]',
-  ])('is false of %s', (host) => {
+  ])('is false for %s', (host) => {
     expect(isLoopback(host)).toBe(false);
   });
 });
 
 describe('isWildcard', () => {
-  it.each(['0.0.0.0', '0', '::', '0:0:0:0:0:0:0:0', '::0', '::ffff:0.0.0.0'])('is true of %s', (host) => {
+  it.each(['0.0.0.0', '0', '::', '0:0:0:0:0:0:0:0', '::0', '::ffff:0.0.0.0'])('is true for %s', (host) => {
     expect(isWildcard(host)).toBe(true);
   });
 
-  it.each(['127.0.0.1', '::1', 'localhost', '10.0.0.0', 'example.com'])('is false of %s', (host) => {
+  it.each(['127.0.0.1', '::1', 'localhost', '10.0.0.0', 'example.com'])('is false for %s', (host) => {
     expect(isWildcard(host)).toBe(false);
   });
 });

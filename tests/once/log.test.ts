@@ -11,7 +11,7 @@ import { givenDirectory, removeProcesses, statusOf } from '../harness/process.ts
 afterAll(removeProcesses);
 
 describe.concurrent('a service whose output fails', () => {
-  it('answers and ends with 0 when its disk is full', async () => {
+  it('answers and exits with 0 when its disk is full', async () => {
     const full = openSync('/dev/full', 'w');
     const { child, url } = await startWith(full);
     closeSync(full);
@@ -20,10 +20,10 @@ describe.concurrent('a service whose output fails', () => {
     expect(await end(child)).toBe(0);
   });
 
-  it('answers and ends with 0 when nobody reads it, however much it logs', async () => {
+  it('answers and exits with 0 when nobody reads its output, however much it logs', async () => {
     const { child, url } = await startWith('pipe');
 
-    // Each is a line; a pipe holds some hundred KiB.
+    // One log line each; a pipe buffers some hundred KiB.
     for (let batch = 0; batch < 40; batch++) {
       await Promise.all(Array.from({ length: 100 }, () => statusOf(url, `/health/live?${'x'.repeat(100)}`)));
     }
@@ -32,7 +32,7 @@ describe.concurrent('a service whose output fails', () => {
     expect(await end(child)).toBe(0);
   });
 
-  it('answers and ends with 0 when its reader is gone', async () => {
+  it('answers and exits with 0 when the reader of its output is gone', async () => {
     const { child, url } = await startWith('pipe');
     child.stdout!.destroy();
 
@@ -43,12 +43,12 @@ describe.concurrent('a service whose output fails', () => {
 });
 
 describe('the output', () => {
-  it('writes what waited when it can, in order, and tells how many lines are missing', async () => {
+  it('writes buffered lines in order once it can, and reports how many were lost', async () => {
     let isFull = true;
     let written = '';
     const output = makeOutput((text) => {
       if (isFull) throw new Error('ENOSPC');
-      // A part at a time, as a pipe that is nearly full takes it.
+      // In parts, as a nearly full pipe accepts it.
       const part = text.subarray(0, 100_000);
       written += part;
       return part.length;

@@ -45,11 +45,11 @@ const EVERY_SETTING = {
 };
 
 describe('settings', () => {
-  it('are as documented when nothing is set', () => {
+  it('have the documented defaults', () => {
     expect(readSettings({})).toEqual(DEFAULTS);
   });
 
-  it('are as given when everything is set', () => {
+  it('are parsed when everything is set', () => {
     expect(readSettings(EVERY_SETTING)).toEqual({
       ...EVERY_SETTING,
       PORT: 8080,
@@ -66,13 +66,13 @@ describe('settings', () => {
     });
   });
 
-  it('count as not set when they are empty', () => {
+  it('have their defaults when they are empty', () => {
     const empty = Object.fromEntries(Object.keys(EVERY_SETTING).map((name) => [name, '']));
 
     expect(readSettings(empty)).toEqual(DEFAULTS);
   });
 
-  it('leave the rest of the environment aside', () => {
+  it('ignore the rest of the environment', () => {
     expect(readSettings({ HOME: '/root', PORTS: 'abc' })).toEqual(DEFAULTS);
   });
 
@@ -128,7 +128,7 @@ describe('settings', () => {
     ['STOP_PAUSE_SECONDS', '301'],
     ['LOG_LEVEL', 'loud'],
     ['LOG_LEVEL', 'INFO'],
-  ])('stop the start with one line that begins with the name, and tells no secret: %s=%s', (name, value) => {
+  ])('fail with one line that begins with the name and shows no secret: %s=%s', (name, value) => {
     const line = refusalOf({ [name]: value });
 
     expect(line).toMatch(new RegExp(`^${name}: .+\\.$`));
@@ -140,17 +140,17 @@ describe('PORT', () => {
   it.each([
     ['0', 0],
     ['65535', 65_535],
-  ])('may be %s', (value, port) => {
+  ])('can be %s', (value, port) => {
     expect(readSettings({ PORT: value }).PORT).toBe(port);
   });
 });
 
 describe('DATABASE_URL', () => {
-  it.each(['postgresql://127.0.0.1/deckhand', 'postgres://127.0.0.1/deckhand'])('may be %s', (value) => {
+  it.each(['postgresql://127.0.0.1/deckhand', 'postgres://127.0.0.1/deckhand'])('can be %s', (value) => {
     expect(readSettings({ DATABASE_URL: value, JWT_SECRET: SECRET }).DATABASE_URL).toBe(value);
   });
 
-  it('is refused without JWT_SECRET, which every node must have alike', () => {
+  it('is refused without JWT_SECRET, which must be the same on every node', () => {
     expect(refusalOf({ DATABASE_URL })).toMatch(/^JWT_SECRET: .*DATABASE_URL.*\.$/);
     expect(refusalOf({ DATABASE_URL, JWT_SECRET: '' })).toMatch(/^JWT_SECRET: /);
     expect(refusalOf({ DATABASE_URL })).not.toContain('hunter2');
@@ -158,7 +158,7 @@ describe('DATABASE_URL', () => {
 });
 
 describe('DEMO_DATA', () => {
-  it('is refused as on with DATABASE_URL, which only a command fills', () => {
+  it('can not be on with DATABASE_URL, where only a command adds demo data', () => {
     const line = refusalOf({ DATABASE_URL, JWT_SECRET: SECRET, DEMO_DATA: 'on' });
 
     expect(line).toMatch(/^DEMO_DATA: .*npm run deckhand -- demo.*\.$/);
@@ -166,11 +166,11 @@ describe('DEMO_DATA', () => {
 });
 
 describe('TRUST_PROXY', () => {
-  it.each(['off', 'OFF', 'false', 'no', '0'])('is off as %s', (value) => {
+  it.each(['off', 'OFF', 'false', 'no', '0'])('is off for %s', (value) => {
     expect(readSettings({ TRUST_PROXY: value }).TRUST_PROXY).toBe(false);
   });
 
-  it('is how many proxies there are', () => {
+  it('can be the number of proxies', () => {
     expect(readSettings({ TRUST_PROXY: '1' }).TRUST_PROXY).toBe(1);
   });
 
@@ -178,13 +178,13 @@ describe('TRUST_PROXY', () => {
     ['10.0.0.1', ['10.0.0.1']],
     ['10.0.0.0/8,::1', ['10.0.0.0/8', '::1']],
     ['10.0.0.1, fd00::/8', ['10.0.0.1', 'fd00::/8']],
-  ])('is the addresses %s', (value, addresses) => {
+  ])('can be the addresses %s', (value, addresses) => {
     expect(readSettings({ TRUST_PROXY: value }).TRUST_PROXY).toEqual(addresses);
   });
 
-  // "on" would believe what the caller wrote, and so would a name that the caller can choose.
+  // "on" would trust what the caller sends, and so would a host name that the caller can choose.
   it.each(['on', 'true', '-1', '10', '1.5', 'loopback', 'proxy.example.com', '10.0.0.1,', '10.0.0.256', 'on,10.0.0.1'])(
-    'is refused as %s',
+    'is refused for %s',
     (value) => {
       expect(refusalOf({ TRUST_PROXY: value })).toMatch(/^TRUST_PROXY: /);
     },
@@ -196,7 +196,7 @@ describe('PUBLIC_URL', () => {
     ['https://api.example.com/', 'https://api.example.com'],
     ['https://api.example.com//', 'https://api.example.com'],
     ['http://127.0.0.1:3000/deckhand/', 'http://127.0.0.1:3000/deckhand'],
-  ])('loses the slashes at the end of %s', (value, url) => {
+  ])('loses trailing slashes: %s', (value, url) => {
     expect(readSettings({ PUBLIC_URL: value }).PUBLIC_URL).toBe(url);
   });
 });
@@ -204,30 +204,30 @@ describe('PUBLIC_URL', () => {
 describe('PUBLIC_URL of a service that listens on every address', () => {
   const stripe = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 
-  it.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0'])('must be set where Stripe sends people back: %s', (HOST) => {
+  it.each(['0.0.0.0', '::', '0:0:0:0:0:0:0:0'])('is required with Stripe, which redirects people to it: %s', (HOST) => {
     expect(refusalOf({ ...stripe, HOST })).toMatch(/^PUBLIC_URL: must be set when HOST is a wildcard/);
     expect(readSettings({ ...stripe, HOST, PUBLIC_URL: 'https://api.example.com' }).HOST).toBe(HOST);
   });
 
-  it('may be missing without Stripe', () => {
+  it('is optional without Stripe', () => {
     expect(readSettings({ HOST: '0.0.0.0' }).PUBLIC_URL).toBeUndefined();
   });
 });
 
-describe('The settings of Stripe', () => {
+describe('the settings of Stripe', () => {
   const stripe = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 
-  it('are taken together', () => {
+  it('are accepted together', () => {
     expect(readSettings(stripe)).toMatchObject(stripe);
   });
 
-  it('may have a restricted key', () => {
+  it('accept a restricted key', () => {
     const STRIPE_SECRET_KEY = 'rk_live_1';
 
     expect(readSettings({ ...stripe, STRIPE_SECRET_KEY }).STRIPE_SECRET_KEY).toBe(STRIPE_SECRET_KEY);
   });
 
-  it('are refused together with the test checkout, which would let anybody have what Stripe is to be paid for', () => {
+  it('are refused together with the test checkout, where nobody has to pay', () => {
     const line = refusalOf({ ...stripe, TEST_CHECKOUT: 'on' });
 
     expect(line).toMatch(/^TEST_CHECKOUT: .*STRIPE_SECRET_KEY.*\.$/);
@@ -235,7 +235,7 @@ describe('The settings of Stripe', () => {
     expect(readSettings({ ...stripe, TEST_CHECKOUT: 'off' }).TEST_CHECKOUT).toBe(false);
   });
 
-  it.each(['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const)('are refused with %s alone', (name) => {
+  it.each(['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const)('are refused with only %s', (name) => {
     const line = refusalOf({ [name]: stripe[name] });
 
     expect(line).toMatch(/^STRIPE_\w+: must be set together with STRIPE_\w+\.$/);
@@ -243,7 +243,7 @@ describe('The settings of Stripe', () => {
   });
 });
 
-/** The line that readSettings refuses an environment with. */
+/** The error message of readSettings. */
 function refusalOf(environment: Record<string, string>): string {
   try {
     readSettings(environment);

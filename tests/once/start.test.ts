@@ -31,7 +31,7 @@ const LIST = '/services/operations/v1/operations/boards/list';
 const MIGRATIONS = join(import.meta.dirname, '../../server/database/migrations');
 const JWT_SECRET = 'a secret for tests that nobody else uses';
 
-/** What a start on a new directory did; other tests go on with a copy of the directory. */
+/** The results of a start on a new directory; other tests use copies of the directory. */
 let first: {
   directory: string;
   url: string;
@@ -58,22 +58,22 @@ beforeAll(async () => {
 afterAll(removeProcesses);
 
 describe('the first start', () => {
-  it('prints where it listens, and where the API page is', () => {
+  it('prints its address and that of the API page', () => {
     expect(first.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(first.ended.stdout).toContain(`${first.url}/docs\n`);
     expect(first.docs).toBe(200);
   });
 
-  it('warns of nothing: the embedded database has the test checkout', () => {
+  it('logs no warnings, since the embedded database has the test checkout', () => {
     expect(first.ended.stdout).not.toMatch(/"level":[456]0/);
   });
 
-  it('prints a login that can be pasted into a shell, and gives a token', () => {
+  it('prints a curl command that signs in', () => {
     expect(first.answer).toMatchObject({ error: false, data: { email: 'member@demo.test' } });
     expect(first.created).toMatchObject({ status: 201 });
   });
 
-  it('ends at SIGINT with 0, within seconds though connections are kept alive, and shows no stack', () => {
+  it('exits with 0 within seconds of SIGINT, despite keep-alive connections, and prints no stack', () => {
     expect(first.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
     expect(first.ended.stdout).not.toMatch(/^\s+at /m);
     expect(first.stopMilliseconds).toBeLessThan(5000);
@@ -81,7 +81,7 @@ describe('the first start', () => {
 });
 
 describe.concurrent('a later start', () => {
-  it('has what was written before and takes the tokens of before, also after kill -9', async () => {
+  it('has the data of before and accepts old tokens, also after kill -9', async () => {
     const DATA_DIR = await givenCopyOf(first.directory);
     const service = await startService({ DATA_DIR });
     const caller = makeCaller(service.url, first.answer.data.token);
@@ -137,7 +137,7 @@ describe('the demo data', () => {
     expect(answer).toMatchObject({ status: 200, body: { data: user } });
   });
 
-  it('401 for otp@demo.test, who needs a code, and 200 with one', async () => {
+  it('401 for otp@demo.test without a code, 200 with one', async () => {
     const otp = { email: 'otp@demo.test', password: 'demo-password' };
     const signIn = (more: object) => makeCaller(service.url).post(AUTHENTICATE, { ...otp, ...more });
 
@@ -188,7 +188,7 @@ describe('the demo data', () => {
     ]);
   });
 
-  it('makes each user a member where the table says so', async () => {
+  it('has the documented members', async () => {
     expect(await rows('select user_id, project_id, role from members order by user_id, project_id')).toEqual([
       { user_id: 2, project_id: 1, role: 'owner' },
       { user_id: 2, project_id: 2, role: 'owner' },
@@ -217,7 +217,7 @@ describe('the demo data', () => {
     expect(await boardsOf(outsider)).toEqual([]);
   });
 
-  it('has one master board, which is synced', async () => {
+  it('has one master board, with its copies in the projects', async () => {
     const boards = await rows(`
       select b.id, b.is_master, b.project_id, b.tool_key, json_agg(json_build_object('tour', c.tour_key, 'title', c.title,
         'group', coalesce(g.master_group_id, g.id), 'card', coalesce(c.master_card_id, c.id)) order by c.position) as cards
@@ -256,7 +256,7 @@ describe('the demo data', () => {
     );
   });
 
-  it('has a trial that is active and one that has expired', async () => {
+  it('has an active and an expired trial', async () => {
     const subscriptions = await rows(
       'select platform_id, product, status, trial_ends_at > now() as is_active from subscriptions order by platform_id',
     );
@@ -267,7 +267,7 @@ describe('the demo data', () => {
     ]);
   });
 
-  it('has theme versions in every state of approval', async () => {
+  it('has theme versions in every approval status', async () => {
     const versions = await rows(`
       select v.id, t.platform_id, v.approval_status, v.theme_status
       from theme_versions v join themes t on t.id = v.theme_id order by v.id`);
@@ -288,7 +288,7 @@ describe.skipIf(!server.url)('on a PostgreSQL server', () => {
   beforeAll(() => onServer(server.url!, `create database ${name}`));
   afterAll(() => onServer(server.url!, `drop database ${name} with (force)`));
 
-  it('two services that start together on a new database both come up, and add no demo data', async () => {
+  it('two services that start at once on a new database both get ready, without demo data', async () => {
     const DATABASE_URL = Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
     const settings = { DATABASE_URL, JWT_SECRET };
 

@@ -7,7 +7,7 @@ afterAll(removeProcesses);
 const FAULTS = `process.on('SIGUSR2', () => { throw new Error('outside any request') });
 process.on('SIGHUP', () => { Promise.reject(new Error('forgotten')) });`;
 
-it('an error outside any request is logged, and ends the process in an orderly way with 1', async () => {
+it('an error outside any request is logged, and the process stops gracefully with exit code 1', async () => {
   const service = await startService({
     DATA_DIR: await givenDirectory(),
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULTS)}`,
