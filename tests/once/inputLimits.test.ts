@@ -6,7 +6,7 @@ import { email, optionalMoment, optionalText, secret, text } from '../../shared/
 import { Page } from '../../shared/paging.ts';
 import { Authenticate } from '../../shared/user.ts';
 
-/** The places of a schema that say no upper limit: any size would be taken there. */
+/** The paths in a schema without an upper limit, which would accept any size. */
 function unlimited(schema: Schema, place: string): string[] {
   const parts = (schema.anyOf ?? []).flatMap((part) => unlimited(part, place));
   const fields = Object.entries(schema.properties ?? {}).flatMap(([name, part]) => unlimited(part, `${place}.${name}`));
@@ -22,7 +22,7 @@ function hasLimit({ type, enum: choices, ...schema }: Schema): boolean {
 }
 
 describe('every input', () => {
-  it('says how long a text, a list and a number may be', () => {
+  it('limits the size of each text, list and number', () => {
     const missing = procedures.flatMap(({ name, input }) =>
       input ? unlimited(z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema, name) : [],
     );
@@ -30,7 +30,7 @@ describe('every input', () => {
     expect(missing).toEqual([]);
   });
 
-  it('is found where it lacks a limit', () => {
+  it('is reported if a limit is missing', () => {
     const schema = z.toJSONSchema(z.object({ a: z.string(), b: z.array(z.number()).nullish() })) as Schema;
 
     expect(unlimited(schema, 'x')).toEqual(['x.a', 'x.b[]', 'x.b']);
@@ -40,7 +40,7 @@ describe('every input', () => {
 const messagesOf = (schema: z.ZodType, value: unknown) =>
   schema.safeParse(value).error?.issues.map(({ message }) => message);
 
-describe('a text without a limit of its own', () => {
+describe('a text without a specific limit', () => {
   it.each([
     ['text', text()],
     ['optionalText', optionalText()],
@@ -53,7 +53,7 @@ describe('a text without a limit of its own', () => {
   });
 });
 
-describe('what is taken as sent', () => {
+describe('input that is not trimmed', () => {
   it.each([
     ['a password', secret, 1000],
     ['a token', Authenticate.shape.token, 4096],
@@ -64,11 +64,11 @@ describe('what is taken as sent', () => {
     expect(messagesOf(schema, ' '.repeat(limit + 1))).toEqual([`must be at most ${limit} characters`]);
   });
 
-  it('an e-mail address is measured before it is read', () => {
+  it('an e-mail address is checked for length before it is parsed', () => {
     expect(messagesOf(email, 'x'.repeat(1_000_000))).toEqual(['must be at most 320 characters']);
   });
 
-  it('a moment of a thousand digits is none', () => {
+  it('a timestamp with a thousand digits is refused', () => {
     expect(messagesOf(optionalMoment, '2026-01-31T09:30:00.123456789+01:00')).toBeUndefined();
     expect(messagesOf(optionalMoment, `2026-01-31T09:30:00.${'1'.repeat(1000)}Z`)).toEqual([
       'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z',

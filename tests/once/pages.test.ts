@@ -16,7 +16,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
   });
   afterAll(() => browser.close());
 
-  /** A page that may reach nothing but the service. */
+  /** A page that records errors, and requests to any other host than the service. */
   const givenPage = async (): Promise<{ page: Page; problems: string[] }> => {
     const { url } = await testService();
     const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     return { id, url: body.data.checkout_url as string };
   };
 
-  it('a checkout is read and paid', async () => {
+  it('a checkout can be paid', async () => {
     const { id, url } = await givenCheckout();
     const { page, problems } = await givenPage();
 
@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(problems).toEqual([]);
   });
 
-  it('a checkout is cancelled', async () => {
+  it('a checkout can be cancelled', async () => {
     const { id, url } = await givenCheckout();
     const { page, problems } = await givenPage();
 
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(problems).toEqual([]);
   });
 
-  it('the API page lists every operation, and an operation is tried with a pasted token', async () => {
+  it('the API page lists every operation, and can call one with a pasted token', async () => {
     const { asMember } = await givenWorld();
     const { url } = await testService();
     const { page, problems } = await givenPage();
@@ -90,7 +90,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(problems).toEqual([]);
   });
 
-  it('a page of an allowed origin calls the service, and one of another does not', async () => {
+  it('a page of another origin can call the service only if ALLOWED_ORIGINS has it', async () => {
     const elsewhere = createServer((_, response) => response.end('<h1>Elsewhere</h1>')).listen(0, '127.0.0.1');
     await once(elsewhere, 'listening');
     const origin = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
@@ -104,17 +104,17 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
         ([address, token]) =>
           fetch(address!, { method: 'POST', headers: { authorization: `Bearer ${token}` } }).then(
             ({ status, headers }) => [status, headers.has('x-ratelimit-remaining')],
-            () => 'kept out',
+            () => 'blocked',
           ),
         [`${url}/api/services/operations/v1/operations/boards/list`, asMember.token!],
       );
 
     expect(await listFrom(allowing)).toEqual([200, true]);
-    expect(await listFrom(closed)).toBe('kept out');
+    expect(await listFrom(closed)).toBe('blocked');
     elsewhere.close();
   });
 
-  it('no page is wider than a phone', async () => {
+  it('no page is wider than a phone screen', async () => {
     const { page } = await givenPage();
     const { url } = await testService();
 

@@ -8,7 +8,7 @@ describe('the projection of results for REST', () => {
   const group = { id: 1, title: 'A "group"', created_at: new Date('2026-01-31T09:30:00Z') };
   const asText = '{"id":1,"title":"A \\"group\\"","created_at":"2026-01-31T09:30:00.000Z"}';
 
-  it('sends an object as its JSON text, and a number as its decimal text', () => {
+  it('sends an object as JSON text, and a number as decimal text', () => {
     const toRest = projectionOf(
       z.object({ group: sentAsText(Group, 'a group'), count: sentAsText(z.int(), 'a count'), plain: z.int() }),
     );
@@ -23,13 +23,13 @@ describe('the projection of results for REST', () => {
     expect(toRest({ boards: [] })).toEqual({ boards: [] });
   });
 
-  it('reaches parts of parts, and leaves a text a text', () => {
+  it('covers nested fields, and does not change texts', () => {
     const toRest = projectionOf(z.object({ outer: z.object({ inner: sentAsText(z.string(), 'a text') }) }));
 
     expect(toRest({ outer: { inner: 'as it is' } })).toEqual({ outer: { inner: 'as it is' } });
   });
 
-  it('is the result itself where nothing is sent as text', () => {
+  it('returns the result itself if nothing is sent as text', () => {
     const result = { group };
 
     expect(projectionOf(z.object({ group: Group }))(result)).toBe(result);

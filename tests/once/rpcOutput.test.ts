@@ -24,7 +24,7 @@ const { tree } = fc.letrec((tie) => ({
 }));
 
 describe('a result', () => {
-  it('is read by superjson as it was', () => {
+  it('is read back unchanged by superjson', () => {
     fc.assert(
       fc.property(fc.dictionary(name, tree), (result) => {
         expect(read(result)).toEqual(result);
@@ -45,12 +45,12 @@ describe('a result', () => {
     { a: -0 },
     { a: new Map([[1, 2]]) },
     { a: [new Set([1])] },
-  ])('that is unusual is written by superjson itself: %o', (result) => {
+  ])('with types other than JSON and dates is written by superjson itself: %o', (result) => {
     expect(JSON.parse(writeSuperjson(result))).toEqual(JSON.parse(JSON.stringify(superjson.serialize(result))));
     expect(read(result)).toEqual(result);
   });
 
-  it('that PostgreSQL wrote is passed on as it is, with its dates', () => {
+  it('with JSON from PostgreSQL is passed on unchanged, with its dates annotated', () => {
     const text = '{"at":"2026-01-31T09:30:00.000Z","odd":1.50}';
     const result = { board: asWritten(text, () => '{"at":["Date"]}'), at: new Date(0) };
 
