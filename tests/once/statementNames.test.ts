@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isStalePlan, PLANNED_EACH_TIME, StatementNames } from '../../server/database/preparedStatements.ts';
 
 describe('the name of a statement', () => {
-  it('is given when it comes for the second time, and then stays', () => {
+  it('is given the second time it is used, and then kept', () => {
     const names = new StatementNames();
 
     expect(names.of('select 1')).toBeUndefined();
@@ -11,21 +11,21 @@ describe('the name of a statement', () => {
     expect(names.of('select 1')).toBe(name);
   });
 
-  it('differs for statements that differ', () => {
+  it('differs between statements', () => {
     const names = new StatementNames();
     const nameOf = (text: string) => names.of(text) ?? names.of(text);
 
     expect(nameOf('select 1')).not.toBe(nameOf('select 2'));
   });
 
-  it('is not given to a statement that is to be planned each time', () => {
+  it('is not given to a statement marked as planned each time', () => {
     const names = new StatementNames();
     const text = `${PLANNED_EACH_TIME} select 1`;
 
     expect([names.of(text), names.of(text), names.of(text)]).toEqual([undefined, undefined, undefined]);
   });
 
-  it('is given to 500 statements, whatever comes behind them', () => {
+  it('is given to the first 500 statements only', () => {
     const names = new StatementNames();
     const texts = Array.from({ length: 2000 }, (_, number) => `select ${number}`);
     for (const text of texts) {
@@ -36,7 +36,7 @@ describe('the name of a statement', () => {
     expect(texts.filter((text) => names.of(text) !== undefined)).toEqual(texts.slice(0, 500));
   });
 
-  it('is another one after a table changed below a statement, for all of them, once', () => {
+  it('changes once, for all statements, when several of them report a changed table', () => {
     const names = new StatementNames();
     const nameOf = (text: string) => names.of(text) ?? names.of(text)!;
     const before = [nameOf('select 1'), nameOf('select 2')];
@@ -48,7 +48,7 @@ describe('the name of a statement', () => {
 });
 
 describe('a stale plan', () => {
-  it('is told by its code and words: other features that are not supported have the same code', () => {
+  it('is recognised by code and message, since other unsupported features have the same code', () => {
     const stale = { code: '0A000', message: 'cached plan must not change result type' };
 
     expect(isStalePlan(stale)).toBe(true);

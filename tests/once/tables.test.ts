@@ -10,7 +10,7 @@ import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
 import { changeRow, findRow, unlessNull } from '../../server/domain/row.ts';
 
-/** Never called: the compiler alone reads it. After each right line comes a wrong one, whose error it expects. */
+/** Never called, only compiled: each valid line is followed by invalid ones that must not compile. */
 export function statements(db: Db) {
   db.selectFrom('cards');
   // @ts-expect-error: there is no such table.
@@ -51,7 +51,7 @@ export function statements(db: Db) {
   db.deleteFrom('sessions').where('user_id', '=', 1).returning('token');
 }
 
-/** The same of what domain functions share. */
+/** The same for the functions that the domain shares. */
 export function rows(context: ProjectContext) {
   findRow(context, 'comments', 1, ['user_id']);
   // @ts-expect-error: there is no such column.
@@ -68,12 +68,12 @@ export function rows(context: ProjectContext) {
   unlessNull<'tags'>({ title: null });
 }
 
-/** A change of a row names columns of its table, and nothing else. */
+/** Row changes may only have columns of the table. */
 export const changes: RowChanges<'cards'>[] = [
   { title: 'Check links', due_date: null, tag_id: undefined },
   // @ts-expect-error: there is no such column.
   { title: 'Check links', is_overdue: true },
-  // @ts-expect-error: a moment is a Date.
+  // @ts-expect-error: a timestamp is a Date.
   { due_date: '2026-01-31' },
 ];
 
@@ -84,13 +84,13 @@ export const columns = [
 ];
 
 describe('the tables, typed by the entities', () => {
-  it('let nothing compile that names what they do not have', async () => {
+  it('make unknown tables and columns, and wrong types, compile errors', async () => {
     const errors = await compile(import.meta.filename);
 
     expect(errors).toBe('');
   }, 120_000);
 
-  it('say what a row holds, and what a new one needs', () => {
+  it('give the types of rows and of inserts', () => {
     expectTypeOf<Row<'cards'>['id']>().toEqualTypeOf<number>();
     expectTypeOf<Row<'cards'>['due_date']>().toEqualTypeOf<Date | null>();
     expectTypeOf<Row<'cards'>['priority']>().toEqualTypeOf<'low' | 'normal' | 'high' | 'urgent'>();
@@ -103,7 +103,7 @@ describe('the tables, typed by the entities', () => {
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** What the compiler says of one file, with the settings of the project. */
+/** The compiler output for one file, with the settings of the project. */
 async function compile(file: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'deckhand-types-'));
   try {
