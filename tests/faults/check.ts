@@ -6,7 +6,7 @@ import type { Operation, Sent } from './load.ts';
 import { NO_ANSWER } from './request.ts';
 import { CARDS_OF_MASTER_BOARD } from './world.ts';
 
-/** Compares what was acknowledged with what the database holds; a line for each violation. */
+/** Compares what was acknowledged with what is stored; returns a line for each violation. */
 export async function findViolations(settings: Record<string, string>, sent: Sent[]): Promise<string[]> {
   const database = await connect(readSettings(settings));
   try {
@@ -39,17 +39,17 @@ export async function findViolations(settings: Record<string, string>, sent: Sen
   }
 }
 
-/** Whether a request may have had an effect: it was answered with 5xx, or sent on a connection that broke. */
+/** Whether a request may have had an effect: it got a 5xx, or its connection broke. */
 const isUncertain = ({ outcome, status = 0 }: Sent) => outcome === 'lost' || status >= 500;
 const isAcknowledged = ({ outcome }: Sent) => outcome === 'acknowledged';
-const of = (sent: Sent[], wanted: Operation) => sent.filter(({ operation }) => operation === wanted);
-const told = ({ operation, surface, outcome, status, code, input }: Sent) =>
+const sentTo = (sent: Sent[], wanted: Operation) => sent.filter(({ operation }) => operation === wanted);
+const summaryOf = ({ operation, surface, outcome, status, code, input }: Sent) =>
   `${surface} ${operation} ${JSON.stringify(input)}, ${outcome} with ${status ?? code}`;
 
 function answerViolations(sent: Sent[]): string[] {
   return sent.flatMap((one) => [
-    ...one.undocumented.map((line) => `${told(one)}: ${line}`),
-    ...(one.code === NO_ANSWER ? [`${told(one)}: never answered`] : []),
+    ...one.undocumented.map((line) => `${summaryOf(one)}: ${line}`),
+    ...(one.code === NO_ANSWER ? [`${summaryOf(one)}: never answered`] : []),
   ]);
 }
 
@@ -61,7 +61,7 @@ type StoredRow = {
   deleted_at: Date | null;
 };
 
-/** What was acknowledged is there once, as it was sent; what was refused is not there; what is uncertain, at most once. */
+/** Acknowledged writes are stored once, as sent; refused ones are not stored; uncertain ones at most once. */
 function creationViolations(
   sent: Sent[],
   operation: Operation,
@@ -69,44 +69,44 @@ function creationViolations(
   wanted: (input: any) => Partial<StoredRow>,
 ): string[] {
   const byText = Map.groupBy(stored, ({ text }) => text);
-  return of(sent, operation).flatMap((one) => {
+  return sentTo(sent, operation).flatMap((one) => {
     const expected = wanted(one.input);
     const found = byText.get(expected.text!) ?? [];
-    if (found.length > 1) return [`${told(one)}: stored ${found.length} times`];
+    if (found.length > 1) return [`${summaryOf(one)}: stored ${found.length} times`];
     if (!isAcknowledged(one))
-      return found.length === 1 && !isUncertain(one) ? [`${told(one)}: stored all the same`] : [];
-    if (found.length === 0) return [`${told(one)}: lost`];
+      return found.length === 1 && !isUncertain(one) ? [`${summaryOf(one)}: stored, though not acknowledged`] : [];
+    if (found.length === 0) return [`${summaryOf(one)}: lost`];
     const isAsSent = Object.entries({ ...expected, id: one.id }).every(
       ([field, value]) => found[0]![field as 'id'] === value,
     );
-    return isAsSent ? [] : [`${told(one)}: stored as ${JSON.stringify(found[0])}`];
+    return isAsSent ? [] : [`${summaryOf(one)}: stored as ${JSON.stringify(found[0])}`];
   });
 }
 
 function deletionViolations(sent: Sent[], cards: StoredRow[]): string[] {
-  const deletions = new Map(of(sent, 'cards.delete').map((one) => [one.input.id as number, one]));
+  const deletions = new Map(sentTo(sent, 'cards.delete').map((one) => [one.input.id as number, one]));
   return cards.flatMap(({ id, deleted_at }) => {
     const deletion = deletions.get(id);
     if (deletion && isUncertain(deletion)) return [];
-    if (deletion && isAcknowledged(deletion)) return deleted_at ? [] : [`${told(deletion)}: still there`];
-    return deleted_at ? [`card ${id} is deleted, which nobody asked for`] : [];
+    if (deletion && isAcknowledged(deletion)) return deleted_at ? [] : [`${summaryOf(deletion)}: not deleted`];
+    return deleted_at ? [`card ${id} is deleted without a request`] : [];
   });
 }
 
-/** Groups that are placed together hold the positions of one reorder: the last one acknowledged, or a later uncertain one. */
+/** Groups must have the positions of one reorder: the last acknowledged one, or a later or uncertain one. */
 function orderViolations(sent: Sent[], positions: Map<number, number>): string[] {
   const groupIds = ({ input }: Sent) => input.groups.map(({ id }: { id: number }) => id).join();
-  return [...Map.groupBy(of(sent, 'groups.reorder'), groupIds).values()].flatMap((reorders) => {
+  return [...Map.groupBy(sentTo(sent, 'groups.reorder'), groupIds).values()].flatMap((reorders) => {
     const ids: number[] = reorders[0]!.input.groups.map(({ id }: { id: number }) => id);
     const found = ids.map((id) => positions.get(id)!);
-    const holds = ({ input }: Sent) => input.groups.every(({ position }: any, at: number) => position === found[at]);
+    const isStored = ({ input }: Sent) => input.groups.every(({ position }: any, at: number) => position === found[at]);
     const effective = reorders.filter((one) => isAcknowledged(one) || isUncertain(one));
     const last = reorders.filter(isAcknowledged).reduce((latest, { sentAt }) => Math.max(latest, sentAt), 0);
-    // Those that were answered before the last one was sent are overwritten.
+    // Reorders answered before the last one was sent have been overwritten.
     const possible = effective.filter((one) => one.sentAt + one.milliseconds >= last || isUncertain(one));
-    if (possible.some(holds) || (!reorders.some(isAcknowledged) && found.every((position) => position === 0)))
+    if (possible.some(isStored) || (!reorders.some(isAcknowledged) && found.every((position) => position === 0)))
       return [];
-    return [`groups ${ids} are at ${found}, where no acknowledged reorder left them`];
+    return [`groups ${ids} are at ${found}, which no possible reorder sent`];
   });
 }
 
@@ -123,28 +123,28 @@ const COPIED = `
   from cards c join cards m on m.id = c.master_card_id join groups mg on mg.id = m.group_id
   group by mg.board_id, c.project_id`;
 
-/** A pushed card is in every project or nowhere; a synced board is in a project with all of its cards or not at all. */
+/** A pushed card is in every project or in none; a synced board is in a project with all of its cards or not at all. */
 function templateViolations(sent: Sent[], masterCards: MasterCard[], copied: Copied[]): string[] {
   const byTitle = Map.groupBy(masterCards, ({ title }) => title);
-  const pushes = of(sent, 'masterCards.create');
+  const pushes = sentTo(sent, 'masterCards.create');
   const pushed = pushes.flatMap((one) => {
     const found = byTitle.get(one.input.title) ?? [];
-    if (found.length === 0) return isAcknowledged(one) ? [`${told(one)}: lost`] : [];
+    if (found.length === 0) return isAcknowledged(one) ? [`${summaryOf(one)}: lost`] : [];
     if (found.length > 1 || found[0]!.copies !== found[0]!.projects)
-      return [`${told(one)}: stored as ${JSON.stringify(found)}`];
-    return isAcknowledged(one) || isUncertain(one) ? [] : [`${told(one)}: stored all the same`];
+      return [`${summaryOf(one)}: stored as ${JSON.stringify(found)}`];
+    return isAcknowledged(one) || isUncertain(one) ? [] : [`${summaryOf(one)}: stored, though not acknowledged`];
   });
 
-  const synced = of(sent, 'masterBoards.sync')
+  const synced = sentTo(sent, 'masterBoards.sync')
     .filter(isAcknowledged)
     .flatMap((one) => {
       const cards = masterCards.filter(({ board_id }) => board_id === one.input.board_id);
       const missing = cards.filter(({ copies, projects }) => copies !== projects);
-      return missing.length > 0 ? [`${told(one)}: ${missing.length} cards are not in every project`] : [];
+      return missing.length > 0 ? [`${summaryOf(one)}: ${missing.length} cards are not in every project`] : [];
     });
   const pushedBoard = masterCards.find(({ title }) => pushes.some(({ input }) => input.title === title))?.board_id;
-  const halves = copied.filter(({ board_id, cards }) => board_id !== pushedBoard && cards !== CARDS_OF_MASTER_BOARD);
-  return [...pushed, ...synced, ...halves.map((half) => `half a master board: ${JSON.stringify(half)}`)];
+  const partial = copied.filter(({ board_id, cards }) => board_id !== pushedBoard && cards !== CARDS_OF_MASTER_BOARD);
+  return [...pushed, ...synced, ...partial.map((copy) => `partial copy of a master board: ${JSON.stringify(copy)}`)];
 }
 
 const INVARIANTS = `

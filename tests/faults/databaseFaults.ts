@@ -6,16 +6,16 @@ import { type Network, type Outcome, type Place, stopNode, timeUntil } from './o
 import type { PrivateServer } from './privateServer.ts';
 import { makeWorld } from './world.ts';
 
-/** What callers may rely on while the database does not answer. */
+/** The longest waits that callers may see while the database does not respond. */
 const LONGEST = {
-  /** For a request that the database was working on, or that took a connection before its silence was noticed. */
+  /** For a request that was running in the database, or got a connection before the outage was detected. */
   running: 35_000,
   begun: 5_000,
   recovery: 10_000,
 };
-const UNNOTICED_MILLISECONDS = 1_000;
+const DETECTION_MILLISECONDS = 1_000;
 
-/** `kill -9` of PostgreSQL, all of its processes, under load; it is started again at once. */
+/** `kill -9` of all PostgreSQL processes under load; it is restarted at once. */
 export async function killDatabase(
   place: Place,
   cluster: PrivateServer,
@@ -45,11 +45,11 @@ export async function killDatabase(
   return { fault: 'kill -9 of PostgreSQL', rounds, sent, violations, times };
 }
 
-/** All processes of PostgreSQL stopped for a while; then they go on where they were. */
+/** All PostgreSQL processes are stopped (SIGSTOP) for a while, then continue. */
 export const freezeDatabase = (place: Place, cluster: PrivateServer, duration: Duration): Promise<Outcome> =>
   interruptDatabase(`PostgreSQL frozen for ${duration.seconds} s`, place, duration, cluster.freeze, cluster.thaw);
 
-/** The network to PostgreSQL lost for a while: connections of before never answer again. */
+/** The network to PostgreSQL is lost for a while: existing connections never answer again. */
 export const silenceDatabase = (place: Place, network: Network, duration: Duration): Promise<Outcome> =>
   interruptDatabase(`PostgreSQL silent for ${duration.seconds} s`, place, duration, network.silence, network.restore);
 
@@ -64,7 +64,7 @@ async function interruptDatabase(
 ): Promise<Outcome> {
   const world = await makeWorld(place.direct);
   const service = await startService(place.settings);
-  // More than there are connections.
+  // More clients than pool connections.
   const load = startLoad(world, { urls: [service.url] }, { clients: 24 });
   await load.acknowledged(100);
 
@@ -94,20 +94,20 @@ function slowness(
   begun: number,
   back: number,
 ): string[] {
-  const longest = sentAt < begun + UNNOTICED_MILLISECONDS ? LONGEST.running : LONGEST.begun;
+  const longest = sentAt < begun + DETECTION_MILLISECONDS ? LONGEST.running : LONGEST.begun;
   const isLate = milliseconds > longest;
   const isFault = sentAt > back + LONGEST.recovery && status !== 422 && !(status! < 300);
   if (!isLate && !isFault) return [];
   const when =
     sentAt > back
-      ? `${Math.round(sentAt - back)} ms after the end`
-      : `${Math.round(sentAt - begun)} ms after the begin`;
+      ? `${Math.round(sentAt - back)} ms after the outage`
+      : `${Math.round(sentAt - begun)} ms into the outage`;
   return [`${surface} ${operation} sent ${when}: ${status ?? code} after ${Math.round(milliseconds)} ms`];
 }
 
-/** A node without its database is alive, says so at once, and is not ready. */
+/** Without its database a node is live but not ready, and says so quickly. */
 async function healthViolations(url: string): Promise<string[]> {
-  await setTimeout(UNNOTICED_MILLISECONDS);
+  await setTimeout(DETECTION_MILLISECONDS);
   const begun = performance.now();
   const statuses = await Promise.all(['/health/live', '/health/ready'].map((path) => statusOf(url, path)));
   const milliseconds = performance.now() - begun;
@@ -119,7 +119,7 @@ async function healthViolations(url: string): Promise<string[]> {
   ];
 }
 
-/** SIGTERM while the network to PostgreSQL is lost: the process ends all the same. */
+/** SIGTERM while the network to PostgreSQL is lost: the process must still end. */
 export async function stopInSilence(place: Place, network: Network, secondsBefore: number): Promise<Outcome> {
   const world = await makeWorld(place.direct);
   const service = await startService(place.settings);

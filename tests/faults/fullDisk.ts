@@ -21,11 +21,11 @@ import { makeWorld, nodeSettings } from './world.ts';
 
 const MEGABYTE = 1024 * 1024;
 const DISK_MEGABYTES = 256;
-/** Less than a segment of the write-ahead log: the next one finds no room. */
+/** Less than one WAL segment, so the next one does not fit. */
 const LEFT_MEGABYTES = 12;
 const LONGEST_ANSWER_MILLISECONDS = 5_000;
 
-/** A disk in memory, which can be filled without harm to anybody; undefined where none may be mounted. */
+/** A tmpfs that can be filled safely; undefined if this user may not mount one. */
 export function mountDisk(): { directory: string; remove: () => void } | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'deckhand-disk-'));
   try {
@@ -48,7 +48,7 @@ export function mountDisk(): { directory: string; remove: () => void } | undefin
   };
 }
 
-/** No room under the embedded database, within some seconds: the node goes on answering, or ends with a word of why; nothing acknowledged is lost. */
+/** Fills the disk of the embedded database: the node must keep answering and stop cleanly, and nothing acknowledged is lost. */
 export async function fillDisk(disk: string, seconds: number): Promise<Outcome> {
   const DATA_DIR = join(disk, 'data');
   mkdirSync(DATA_DIR, { mode: 0o700 });

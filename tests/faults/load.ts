@@ -5,7 +5,7 @@ import { undocumented } from '../harness/answer.ts';
 import { keepAlive, post, type Reply } from './request.ts';
 import type { World } from './world.ts';
 
-/** Writes of many clients at once, with a record of what was acknowledged. Nothing is ever sent twice. */
+/** Concurrent writes of many clients, with a record of what was acknowledged. Nothing is retried. */
 
 export type Operation = keyof typeof OPERATIONS;
 
@@ -16,26 +16,26 @@ export type Sent = {
   /** Milliseconds of the process's clock. */
   sentAt: number;
   milliseconds: number;
-  /** Acknowledged with 2xx, refused with another status, lost with the connection, or never sent for want of one. */
+  /** Acknowledged with 2xx, refused with another status, lost with its connection, or never sent since none opened. */
   outcome: 'acknowledged' | 'refused' | 'lost' | 'unconnected';
   status?: number;
   /** Why it was lost. */
   code?: string;
-  /** Of what was created. */
+  /** The id of the created row. */
   id?: number;
-  /** What the document does not say of the answer. */
+  /** How the answer differs from the document. */
   undocumented: string[];
 };
 
 export type Load = {
   sent: Sent[];
-  /** Resolves when so many more requests were acknowledged. */
+  /** Resolves when this many more requests are acknowledged. */
   acknowledged: (more: number) => Promise<void>;
-  /** Lets what is under way end. */
+  /** Waits for running requests. */
   stop: () => Promise<Sent[]>;
 };
 
-/** Where the nodes listen; it changes while they are started again. */
+/** The addresses of the nodes; they change when nodes restart. */
 export type Target = { urls: string[] };
 
 type Options = {
@@ -81,7 +81,7 @@ export function startLoad(world: World, target: Target, options: Options): Load 
         if (performance.now() > limit) {
           isStopping = true;
           const last = sent.slice(-20).map(({ status, code }) => status ?? code);
-          throw new Error(`In a minute, no ${more} more requests were acknowledged; the last answers are ${last}.`);
+          throw new Error(`Fewer than ${more} requests were acknowledged in a minute; the last answers are ${last}.`);
         }
         await setTimeout(5);
       }
@@ -96,36 +96,36 @@ export function startLoad(world: World, target: Target, options: Options): Load 
 
 export type Write = { operation: Operation; input: object };
 
-/** The next write of a client, given what came of the one before. */
+/** The next write of a client, given the result of the previous one. */
 type NextWrite = (previous: Sent | undefined) => Write;
 
-/** Each text and each position tells which request it came from. */
+/** Texts and positions are unique, so each stored value can be traced to its request. */
 function writesOf(groups: number[], sharedGroups: number[], textLength = 40): NextWrite {
-  const made: number[] = [];
+  const created: number[] = [];
   let round = 0;
   return (previous) => {
-    if (previous?.operation === 'cards.create' && previous.id) made.push(previous.id);
+    if (previous?.operation === 'cards.create' && previous.id) created.push(previous.id);
     const title = randomUUID();
     const description = `${title} ${randomBytes(textLength / 2).toString('hex')}`;
     const writes: Write[] = [
       { operation: 'groups.reorder', input: placing(sharedGroups) },
       { operation: 'cards.create', input: { title, description, group_id: groups[0] } },
-      // Refused by what the database holds.
+      // Refused: there is no such group.
       { operation: 'cards.create', input: { title, group_id: 2 ** 31 - 1 } },
       { operation: 'groups.reorder', input: placing(groups) },
       { operation: 'cards.create', input: { title, description, group_id: groups[1] } },
-      { operation: 'comments.create', input: { card_id: made.at(-1), comment: title } },
-      { operation: 'cards.delete', input: { id: made[0] } },
+      { operation: 'comments.create', input: { card_id: created.at(-1), comment: title } },
+      { operation: 'cards.delete', input: { id: created[0] } },
     ];
-    // A card to comment on, and one more to delete.
-    const next = writes[round++ % (made.length > 1 ? writes.length : 5)]!;
-    if (next.operation === 'cards.delete') made.shift();
+    // The last two need a card to comment on and another one to delete.
+    const next = writes[round++ % (created.length > 1 ? writes.length : 5)]!;
+    if (next.operation === 'cards.delete') created.shift();
     return next;
   };
 }
 
 let reorders = 0;
-/** The positions of one reorder share their hundreds with no other. */
+/** Each reorder has its own hundred, so positions tell which one they came from. */
 const placing = (groups: number[]) => {
   const hundreds = ++reorders * 100;
   return { groups: groups.map((id, at) => ({ id, position: hundreds + at })) };
@@ -172,14 +172,14 @@ export async function send(
   }
 
   const { status } = reply;
-  if (status > 299) return { ...record, outcome: 'refused', status, undocumented: strayings(surface, path, reply) };
+  if (status > 299) return { ...record, outcome: 'refused', status, undocumented: deviations(surface, path, reply) };
   const body = JSON.parse(reply.text);
   const result = surface === 'rest' ? body.data : body.result.data.json;
   return { ...record, outcome: 'acknowledged', status, id: result && idIn(result), undocumented: [] };
 }
 
 /** REST answers are checked against the document; RPC has the same statuses. */
-function strayings(surface: Sent['surface'], path: string, reply: Reply & { status: number }): string[] {
+function deviations(surface: Sent['surface'], path: string, reply: Reply & { status: number }): string[] {
   if (surface === 'rpc') return DOCUMENTED.has(reply.status) ? [] : [`The status ${reply.status} is not listed.`];
   const headers = new Headers(Object.entries(reply.headers).map(([name, value]) => [name, String(value)]));
   const response = new Response(null, { status: reply.status, headers });

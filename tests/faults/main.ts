@@ -10,7 +10,7 @@ import { freezeRedis, killRedis } from './redisFaults.ts';
 import { killService, stopService } from './serviceFaults.ts';
 import { CLIENTS } from './world.ts';
 
-/** Does harm to the service and what it stands on, and compares what was acknowledged with what is stored: `npm run test:faults`. */
+/** Injects faults into the service, PostgreSQL and Redis under load, and checks that acknowledged writes are stored: `npm run test:faults`. */
 
 const { values } = parseArgs({
   options: {
@@ -34,13 +34,13 @@ const LONGEST_RECOVERY_MILLISECONDS = 1_000;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const cluster = await givenCluster();
-if (!cluster) skip('faults of PostgreSQL itself', 'No programs of a PostgreSQL server are installed.');
+if (!cluster) skip('faults of PostgreSQL itself', 'No PostgreSQL server is installed.');
 const redis = await givenRedis();
 if (!redis) skip('faults of Redis', 'No redis-server is installed.');
 const disk = mountDisk();
-if (!disk) skip('a full disk', 'No file system may be mounted.');
+if (!disk) skip('a full disk', 'This user may not mount a file system.');
 const serverUrl = cluster?.url ?? (await findTestServer()).url;
-if (!serverUrl) skip('everything on PostgreSQL', 'No server is in reach.');
+if (!serverUrl) skip('everything on PostgreSQL', 'No server is reachable.');
 
 type On = (work: (place: Place) => Promise<Outcome>) => Promise<Outcome>;
 const outcomes: Outcome[] = [];
@@ -87,7 +87,7 @@ function skip(what: string, why: string) {
   console.log(`SKIPPED: ${what}. ${why}`);
 }
 
-/** One fault, with a line for each violation; a fault that can't be tried to its end is a violation too. */
+/** Runs one fault and prints its violations; an error during the run counts as a violation too. */
 async function attempt(name: string, work: () => Promise<Outcome>): Promise<void> {
   if (!name.includes(values.only)) return;
   const outcome = await work().catch(

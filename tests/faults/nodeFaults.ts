@@ -11,7 +11,7 @@ import { makeWorld } from './world.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../server/database/migrations');
 
-/** Nodes that start at the same moment on an empty database: all of them come up, and every migration ran once. */
+/** Nodes that start at once on an empty database: all get ready, and each migration runs once. */
 export async function startTogether(place: Place, nodes: number): Promise<Outcome> {
   const begun = performance.now();
   const started = await startNodes(place, nodes);
@@ -35,15 +35,15 @@ async function migrationViolations(place: Place): Promise<string[]> {
 }
 
 /**
- * Two nodes that start together on an empty database, and then work on it: writes, reorders of the same groups, syncs,
- * pushes and payments through both at once.
+ * Two nodes that start at once on an empty database, and then both handle writes, reorders of the same groups, syncs, pushes
+ * and payments.
  */
 export async function workTogether(place: Place, acknowledged: number): Promise<Outcome> {
   const nodes = await startNodes(place, 2);
   const begun = await migrationViolations(place);
   const world = await makeWorld(place.settings);
   const urls = nodes.map(({ url }) => url);
-  // One load begins with the first node, the other with the second: both sync the same boards.
+  // One load starts with the first node, the other with the second, so both sync the same boards.
   const loads = [urls, urls.toReversed()].map((urls, half) =>
     startLoad({ ...world, clients: world.clients.slice(half * 8) }, { urls }, { clients: 8, hasTemplates: true }),
   );
@@ -65,7 +65,7 @@ export async function workTogether(place: Place, acknowledged: number): Promise<
 
 const UPGRADE = '/api/services/platforms/v1/subscriptions/upgrade-trial';
 
-/** Opens the checkouts of two periods through both nodes, and pays all of them, everything at once. */
+/** Opens checkouts for two periods through both nodes at once, then pays all of them at once. */
 async function payTogether(nodes: StartedService[], owner: string): Promise<string[]> {
   const everywhere = <Result>(call: (url: string, period: string) => Promise<Result>) =>
     Promise.all(nodes.flatMap(({ url }) => ['month', 'year', 'month', 'year'].map((period) => call(url, period))));
@@ -73,17 +73,17 @@ async function payTogether(nodes: StartedService[], owner: string): Promise<stri
     const agent = keepAlive();
     const open = () => post(url + UPGRADE, agent, owner, { product: 'load', plan: 'pro', period });
     let reply = await open();
-    // A busy node says when to come back.
+    // Retry while the node is busy.
     for (let again = 0; again < 20 && reply.status === 429; again++) {
       await pause(1000);
       reply = await open();
     }
     agent.destroy();
     const page = reply.status === 200 ? new URL(JSON.parse(reply.text).data.checkout_url).pathname : undefined;
-    return { period, page, told: reply.status === undefined ? reply.code : `${reply.status} ${reply.text}` };
+    return { period, page, failure: reply.status === undefined ? reply.code : `${reply.status} ${reply.text}` };
   });
   const failed = opened.filter(({ page }) => page === undefined);
-  if (failed.length > 0) return failed.map(({ told }) => `a checkout could not be opened: ${told}`);
+  if (failed.length > 0) return failed.map(({ failure }) => `a checkout could not be opened: ${failure}`);
 
   const pages = (period: string) => new Set(opened.filter((one) => one.period === period).map(({ page }) => page));
   await everywhere(async (url, period) => {

@@ -6,7 +6,7 @@ import { createDatabase, onServer } from '../harness/server.ts';
 import type { Sent } from './load.ts';
 import { nodeSettings } from './world.ts';
 
-/** What a fault did, and what it should not have done. */
+/** The result of a fault, with its violations. */
 export type Outcome = {
   fault: string;
   rounds: number;
@@ -16,7 +16,7 @@ export type Outcome = {
   times: number[];
 };
 
-/** Works with something, and removes it afterwards, whatever happens. */
+/** Uses a resource, and always removes it afterwards. */
 export async function withRemoval<Resource extends { remove: () => unknown }, Result>(
   resource: Resource,
   work: (resource: Resource) => Promise<Result>,
@@ -28,11 +28,11 @@ export async function withRemoval<Resource extends { remove: () => unknown }, Re
   }
 }
 
-/** A database to do harm to. */
+/** A database to inject faults into. */
 export type Place = {
   name: string;
   settings: Record<string, string>;
-  /** The same without the proxy, if one stands between. */
+  /** The same, without the proxy in between. */
   direct: Record<string, string>;
   remove: () => Promise<unknown>;
 };
@@ -42,7 +42,7 @@ export async function givenEmbedded(): Promise<Place> {
   return { name: 'embedded', settings, direct: settings, remove: async () => {} };
 }
 
-/** A new database on a server; the service reaches it by another address where a proxy stands between. */
+/** A new database on a server; `reachedBy` is the address of a proxy in between, if any. */
 export async function givenDatabase(serverUrl: string, reachedBy = serverUrl): Promise<Place> {
   const name = `deckhand_faults_${randomBytes(6).toString('hex')}`;
   const addressOn = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
@@ -55,10 +55,10 @@ export async function givenDatabase(serverUrl: string, reachedBy = serverUrl): P
   };
 }
 
-/** What stands between the service and its database, and can be lost. */
+/** The network between the service and its database, which can be cut. */
 export type Network = Pick<Awaited<ReturnType<typeof givenProxyTo>>, 'silence' | 'restore'>;
 
-/** A new database on a server, which the service reaches by a network that can be lost. */
+/** A new database on a server, behind a network that can be cut. */
 export async function overNetwork(serverUrl: string, work: (place: Place, network: Network) => Promise<Outcome>) {
   const proxy = await givenProxyTo(serverUrl);
   return withRemoval({ remove: proxy.close }, async () =>
@@ -66,10 +66,10 @@ export async function overNetwork(serverUrl: string, work: (place: Place, networ
   );
 }
 
-/** Longer than requests in flight are waited for. */
+/** Longer than the service waits for requests in flight. */
 export const LONGEST_STOP_MILLISECONDS = 15_000;
 
-/** Asks a service to stop; what it does wrong in doing so, and how long it takes. */
+/** Stops a service with SIGTERM, and returns how long it took and its violations. */
 export async function stopNode(service: StartedService): Promise<{ milliseconds: number; violations: string[] }> {
   const begun = performance.now();
   const stopped = new AbortController();
@@ -85,9 +85,9 @@ export async function stopNode(service: StartedService): Promise<{ milliseconds:
 }
 
 const endViolations = ({ code, signal, stderr }: Ended) =>
-  code === 0 && stderr === '' ? [] : [`SIGTERM: ended with ${code ?? signal} and said ${stderr.slice(0, 500)}`];
+  code === 0 && stderr === '' ? [] : [`SIGTERM: ended with ${code ?? signal} and stderr ${stderr.slice(0, 500)}`];
 
-/** Calls until the answer is as wanted; the milliseconds that it took. */
+/** Polls until the condition is true, and returns the milliseconds that it took. */
 export async function timeUntil(isRight: () => Promise<boolean>, longestMilliseconds: number): Promise<number> {
   const begun = performance.now();
   const passed = () => performance.now() - begun;

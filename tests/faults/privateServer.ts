@@ -10,21 +10,21 @@ import { onServer } from '../harness/server.ts';
 
 const run = promisify(execFile);
 
-/** Servers of our own, which may be killed and frozen: they listen on a free port of this machine and keep their data in a directory of their own. */
+/** Private servers that may be killed and frozen, each with a free local port and its own data directory. */
 
 export type PrivateServer = {
   url: string;
   /** `kill -9` of all its processes; resolves when they are gone. */
   kill: () => Promise<void>;
-  /** Starts it again, and waits until it answers. */
+  /** Restarts it, and waits until it answers. */
   start: () => Promise<void>;
   freeze: () => void;
   thaw: () => void;
-  /** Ends it, and removes what it wrote. */
+  /** Kills it and deletes its data. */
   remove: () => Promise<void>;
 };
 
-/** A PostgreSQL cluster that waits for the disk, as one that holds real data does; undefined where no server is installed. */
+/** A PostgreSQL cluster with fsync on, as in production; undefined if no server is installed. */
 export async function givenCluster(): Promise<PrivateServer | undefined> {
   const binaries = findBinaries();
   if (!binaries) return undefined;
@@ -41,7 +41,7 @@ export async function givenCluster(): Promise<PrivateServer | undefined> {
   );
 }
 
-/** Where the programs of a PostgreSQL server are. */
+/** The directory of the PostgreSQL server programs. */
 function findBinaries(): string | undefined {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian).sort((one, other) => Number(other) - Number(one)) : [];
@@ -52,12 +52,12 @@ function findBinaries(): string | undefined {
   try {
     places.push(execFileSync('pg_config', ['--bindir'], { encoding: 'utf8', stdio: 'pipe' }).trim());
   } catch {
-    // Only those who compile against PostgreSQL have it.
+    // pg_config is part of the development package only.
   }
   return places.find((place) => existsSync(join(place, 'initdb')) && existsSync(join(place, 'postgres')));
 }
 
-/** A Redis that keeps nothing; undefined where none is installed. */
+/** A Redis without persistence; undefined if none is installed. */
 export async function givenRedis(): Promise<PrivateServer | undefined> {
   const program = (process.env.PATH ?? '')
     .split(delimiter)
@@ -85,7 +85,7 @@ async function startServer(
   let child: ChildProcess;
   let ended: Promise<unknown>;
   const signal = (name: NodeJS.Signals) => {
-    // The parent first: it would replace children that are missing.
+    // The parent first, since it would restart killed children.
     for (const pid of [child.pid!, ...childrenOf(child.pid!)]) tryToSignal(pid, name);
   };
   const kill = async () => {
@@ -129,7 +129,7 @@ function tryToSignal(pid: number, name: NodeJS.Signals) {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended by itself.
+    // The process has already ended.
   }
 }
 
@@ -141,7 +141,7 @@ function childrenOf(parent: number): number[] {
 
 function parentOf(pid: number): number | undefined {
   try {
-    // The name of the program, in brackets, may hold anything.
+    // The program name is in parentheses and may contain any characters.
     return Number(
       readFileSync(`/proc/${pid}/stat`, 'utf8')
         .replace(/^.*\) /s, '')

@@ -6,16 +6,16 @@ import { type Outcome, type Place, stopNode } from './outcome.ts';
 import type { PrivateServer } from './privateServer.ts';
 import { makeWorld } from './world.ts';
 
-/** Redis killed, and started again: requests go on. */
+/** Redis is killed and restarted: requests still work. */
 export const killRedis = (place: Place, redis: PrivateServer, seconds: number): Promise<Outcome> =>
   interruptRedis(`kill -9 of Redis, ${place.name}`, place, redis, seconds, redis.kill, redis.start);
 
-/** Redis stopped for a while: after the first time-outs nobody waits for it. */
+/** Redis is stopped (SIGSTOP) for a while: after the first timeouts no request waits for it. */
 export const freezeRedis = (place: Place, redis: PrivateServer, seconds: number): Promise<Outcome> =>
   interruptRedis(`Redis frozen for ${seconds} s, ${place.name}`, place, redis, seconds, redis.freeze, redis.thaw);
 
-const NOTICED_MILLISECONDS = 4_000;
-/** Of the middle one of the requests after that: half of what one time-out of Redis takes. */
+const DETECTION_MILLISECONDS = 4_000;
+/** The limit for the median request after that: half a Redis timeout. */
 const LONGEST_MILLISECONDS = 500;
 
 async function interruptRedis(
@@ -41,7 +41,7 @@ async function interruptRedis(
   const sent = await load.stop();
   const isFailed = ({ outcome, status }: Sent) => outcome !== 'acknowledged' && status !== 422;
   const times = sent
-    .filter(({ sentAt }) => sentAt > begun + NOTICED_MILLISECONDS && sentAt < back)
+    .filter(({ sentAt }) => sentAt > begun + DETECTION_MILLISECONDS && sentAt < back)
     .map(({ milliseconds }) => milliseconds)
     .sort((one, other) => one - other);
   const middle = times[times.length >> 1] ?? 0;

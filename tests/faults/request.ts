@@ -1,15 +1,15 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 
-/** What came of one request on a connection that is kept alive; it is never sent again. */
+/** The result of one request on a keep-alive connection, without retries. */
 export type Reply =
   | { status: number; headers: IncomingHttpHeaders; text: string; milliseconds: number }
   | { status?: undefined; code: string; milliseconds: number };
 
-/** No request is waited for longer: one that takes as long counts as never answered. */
+/** A request that takes longer counts as never answered. */
 const LONGEST_WAIT_MILLISECONDS = 60_000;
 export const NO_ANSWER = 'NO_ANSWER';
 
-/** One connection at a time, as a browser's tab or a worker of a caller has it. */
+/** One connection at a time, like a worker of a caller. */
 export const keepAlive = () => new Agent({ keepAlive: true, maxSockets: 1 });
 
 export function post(url: string, agent: Agent, token: string | undefined, body: unknown): Promise<Reply> {

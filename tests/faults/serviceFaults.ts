@@ -4,7 +4,7 @@ import { startLoad } from './load.ts';
 import { type Outcome, type Place, stopNode } from './outcome.ts';
 import { makeWorld } from './world.ts';
 
-/** `kill -9` of the service under load, and a start on what it left. */
+/** `kill -9` of the service under load, followed by a restart on the same data. */
 export async function killService(place: Place, rounds: number): Promise<Outcome> {
   const world = await makeWorld(place.settings);
   let service = await startService(place.settings);
@@ -12,7 +12,7 @@ export async function killService(place: Place, rounds: number): Promise<Outcome
   const load = startLoad(world, target, { clients: 8, hasTemplates: true });
   const times: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    // At another moment of the work each time.
+    // At a different moment each time.
     await load.acknowledged(50 + ((round * 37) % 100));
     await service.stop('SIGKILL');
 
@@ -33,7 +33,7 @@ export async function killService(place: Place, rounds: number): Promise<Outcome
   };
 }
 
-/** SIGTERM while every client has a connection and uses it: no request is cut, or answered with a fault. */
+/** SIGTERM while every client is using a connection: no request is cut off or answered with 5xx. */
 export async function stopService(place: Place, rounds: number, clients: number): Promise<Outcome> {
   const world = await makeWorld(place.settings);
   const outcome: Outcome = {

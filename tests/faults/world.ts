@@ -5,14 +5,14 @@ import { type Db, query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
 
-/** What the load works on. Every client has a user and a board of its own; all of them share one more board. */
+/** The data that the load works on. Each client has its own user and board; all share one more board. */
 export type World = {
   clients: { token: string; groups: number[] }[];
   sharedGroups: number[];
   superadmin: string;
-  /** A group of a master board whose cards are pushed one by one. */
+  /** A group of the master board whose cards are pushed one by one. */
   masterGroup: number;
-  /** Master boards that no project has yet, to be synced one after the other. */
+  /** Master boards without copies, to be synced one after the other. */
   masterBoards: number[];
   /** Owners of platforms with a trial. */
   owners: string[];
@@ -27,7 +27,7 @@ const TRIALS = 4;
 
 const JWT_SECRET = 'a secret for tests that nobody else uses';
 
-/** Settings of every node under test; `where` names the database. */
+/** The settings of every node under test; `where` is the database. */
 export const nodeSettings = (where: Record<string, string>) => ({
   JWT_SECRET,
   RATE_LIMIT_PER_MINUTE: '100000000',
@@ -36,7 +36,7 @@ export const nodeSettings = (where: Record<string, string>) => ({
   ...where,
 });
 
-/** Makes the tables and fills them, while no node runs. */
+/** Creates and fills the tables, before any node runs. */
 export async function makeWorld(settings: Record<string, string>): Promise<World> {
   const database = await connect(readSettings(settings));
   try {
@@ -98,7 +98,7 @@ async function fill(db: Db): Promise<World> {
   };
 }
 
-/** Each on a platform of its own; returns the tokens of their owners. */
+/** Adds trials, each on its own platform, and returns the tokens of their owners. */
 async function addTrials(db: Db): Promise<string[]> {
   const projects = await query(
     db,
@@ -122,7 +122,7 @@ async function addTrials(db: Db): Promise<string[]> {
 
 const tokens = makeTokens([JWT_SECRET], 3600);
 
-/** A new user for each of the projects; returns their tokens. */
+/** Adds a user for each project, and returns their tokens. */
 async function signIn(db: Db, projects: number[], role: string): Promise<string[]> {
   const sessions = await query(
     db,
