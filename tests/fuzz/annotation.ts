@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { OBJECT_KEYS } from './hostile.ts';
 
-/** What superjson could be told to make of an input. */
+/** Superjson annotations, valid and invalid. */
 const ANNOTATIONS: unknown[] = [
   ...['undefined', 'Date', 'set', 'map', 'bigint', 'regexp', 'URL', 'Error', 'number', 'nonsense'].map((type) => [
     type,
@@ -56,7 +56,7 @@ const PATHS = [
 
 export type Annotated = { at: string; value: unknown; isReplaced: boolean; meta: unknown };
 
-/** A value for a field, and what superjson is to make of it. */
+/** A value for a field with a superjson annotation. */
 export function annotated(fields: string[]): fc.Arbitrary<Annotated> {
   const field = fc.constantFrom(...fields, ...fields, 'x');
   const path = fc.oneof(field, fc.constantFrom(...PATHS, ...OBJECT_KEYS, 'constructor.prototype.x'));

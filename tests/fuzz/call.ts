@@ -4,7 +4,7 @@ import { changed, inputSchemaOf, validValue, wrongChange } from '../harness/arbi
 import { hostileValue } from './hostile.ts';
 import type { FuzzWorld } from './world.ts';
 
-/** Calls of the operations, made from their own schemas: valid, nearly valid and hostile. */
+/** Calls generated from the schemas of the operations: valid, nearly valid and hostile. */
 
 export type Call = { procedure: Procedure; kind: string; inputIn: (world: FuzzWorld) => unknown };
 
@@ -31,21 +31,21 @@ function callOf(procedure: Procedure): fc.Arbitrary<Call> {
   }));
 }
 
-/** Puts values that mean something into the fields that name something; what was left out, or is null, stays so. */
+/** Replaces generated references by known values; absent and null fields stay as they are. */
 function withKnown(operation: string, made: unknown, pick: number, world: FuzzWorld): unknown {
   if (Array.isArray(made)) return made.map((part, at) => withKnown(operation, part, pick + at, world));
   if (typeof made !== 'object' || made === null) return made;
   const fields = Object.entries(made).map(([field, value], at) => {
     const known = value === null ? [] : world.known(nameOf(operation, field));
-    // Now and then the one that was made stays: it names nothing.
+    // Every tenth generated value stays, to refer to nothing.
     if (known.length > 0 && (pick + at) % 10 !== 0) return [field, known[(pick + at) % known.length]];
-    return [field, isId(field) && value !== null ? NOWHERE : withKnown(operation, value, pick, world)];
+    return [field, isId(field) && value !== null ? UNKNOWN_ID : withKnown(operation, value, pick, world)];
   });
   return Object.fromEntries(fields);
 }
 
-/** Never an id made by chance: a small one may be of somebody whom the run needs. */
-const NOWHERE = 2 ** 31 - 1;
+/** Never a random id: a small one could be a user that the run needs. */
+const UNKNOWN_ID = 2 ** 31 - 1;
 const isId = (field: string) => /(^|_)id$/.test(field);
 
 const NOUNS: Record<string, string> = {
@@ -64,13 +64,13 @@ const NOUNS: Record<string, string> = {
   replacement_version_id: 'Versions',
 };
 
-/** What a field names: a kind of row, or itself. */
+/** The pool of known values for a field: a kind of row, or the field name. */
 function nameOf(operation: string, field: string): string {
   const router = operation.split('.', 1)[0]!;
   if (field === 'id') return router;
   const noun = NOUNS[field];
   if (noun) return /^(master|template)/.test(router) ? `master${noun}` : noun.toLowerCase();
-  // Whoever is created or changed keeps an address and a password of their own.
+  // Created or updated users keep their generated e-mail address and password.
   return router === 'users' && /^(email|password)$/.test(field) ? '' : field;
 }
 
@@ -81,10 +81,10 @@ const callsOf = (isWanted: (procedure: Procedure) => boolean) =>
 export const anyCall = callsOf(() => true);
 export const restCall = callsOf(({ rest }) => rest !== undefined);
 
-/** A request may check few passwords within a second, so a batch has none. */
+/** Batches contain no calls that check passwords: only a few of those fit into a second. */
 export const batchedCall = callsOf(({ name }) => !/^(auth|account|users)\./.test(name));
 
-/** What checks passwords, or adds rows that nobody can delete. */
+/** Calls that check passwords, or add rows that can't be deleted. */
 const COSTLY =
   /^(auth|account|users|platforms|projects|plans|subscriptions|themes)\.(?!.*(list|whoAmI|deprecate))|^master.*(sync|push|create)$/i;
 const isCheap = ({ name }: Procedure) => !COSTLY.test(name);

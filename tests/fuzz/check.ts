@@ -6,7 +6,7 @@ import { decoded } from './path.ts';
 import type { FuzzRequest, SocketRequest } from './request.ts';
 import type { FuzzAnswer } from './send.ts';
 
-/** Everything about an answer that breaks a promise of the service, whatever was sent. */
+/** Everything that is wrong with an answer, regardless of what was sent. */
 export function faultsOf(request: FuzzRequest, answer: FuzzAnswer): string[] {
   return [
     ...(answer.status >= 500 ? [`The status is ${answer.status}.`] : []),
@@ -16,7 +16,7 @@ export function faultsOf(request: FuzzRequest, answer: FuzzAnswer): string[] {
   ];
 }
 
-/** Of bytes: as many answers as requests, and those to no request at all in the shape of the others. */
+/** For raw bytes: the expected number of answers, and the usual error body for malformed requests. */
 export function socketFaultsOf({ answers: expected, isRefused }: SocketRequest, answers: FuzzAnswer[]): string[] {
   const faults = answers.length === expected ? [] : [`There are ${answers.length} answers instead of ${expected}.`];
   for (const { status, headers, text } of answers) {
@@ -56,7 +56,7 @@ function limitFaults(headers: Headers, status: number): string[] {
   return missing.map((name) => `The header ${name} is missing or wrong.`);
 }
 
-/** What RPC answers to one call. */
+/** The RPC answer to one call. */
 type Reply = { result?: object; error?: { json: { data: { httpStatus: number } } } };
 
 function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers, text }: FuzzAnswer): string[] {
@@ -84,7 +84,7 @@ function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers,
   return faults;
 }
 
-/** What calls may answer: each what the document says of it; beyond the document, what all have in common. */
+/** The allowed statuses of calls: the documented ones, or the usual ones for calls without a REST path. */
 function statusesOf(operations: string[]): number[] {
   const documentedFor = operations.flatMap((name) => {
     const path = restProcedures.find((procedure) => procedure.name === name)?.rest.path;
@@ -95,7 +95,7 @@ function statusesOf(operations: string[]): number[] {
   return [200, ...OF_PROTOCOL, ...documentedFor];
 }
 const OF_EVERY_CALL = [400, 401, 403, 404, 422, 429];
-/** An input that can't be read, and a name that nothing has. */
+/** Unreadable input, and an unknown procedure. */
 const OF_PROTOCOL = [400, 404];
 
 const nullable = (type: string) => ({ type: [type, 'null'] });

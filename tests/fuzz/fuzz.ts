@@ -13,7 +13,7 @@ export type FuzzReport = {
   slowest: { milliseconds: number; label: string }[];
   findings: Finding[];
   sent: number;
-  /** How many were slow, and so sent again alone. */
+  /** How many were slow and were sent again alone. */
   repeated: number;
 };
 
@@ -22,18 +22,18 @@ export type FuzzOptions = {
   seed: number;
   requests: number;
   concurrency: number;
-  /** From where it calls: failed sign-ins count for an address. */
+  /** The source address, since failed sign-ins count per address. */
   localAddress?: string;
   slowestAllowedMilliseconds?: number;
   drafts?: Iterator<Draft>;
   onProgress?: (report: FuzzReport) => Promise<void> | void;
 };
 
-/** How often the callers are looked after, and progress is told. */
+/** After so many requests, callers are restored and progress is reported. */
 const ROUND = 1000;
 const SLOWEST_KEPT = 10;
 
-/** Sends requests made by chance, several at a time, and tells what came of it. */
+/** Sends random requests, several at a time, and reports the results. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const { world, seed, requests, concurrency, localAddress = '127.0.0.1', onProgress } = options;
   const { slowestAllowedMilliseconds: slowestAllowed = Number.POSITIVE_INFINITY } = options;
@@ -64,7 +64,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     if (request.surface !== 'socket' && answer) await keepBounded(request, answer);
   }
 
-  /** What is slow among others may have waited for them, or for a busy machine; what is slow alone as well is broken. */
+  /** A slow request may have waited for others or for a busy machine; it is a fault only if it is also slow alone. */
   async function repeatAlone(request: FuzzRequest | SocketRequest) {
     report.repeated++;
     let answer: FuzzAnswer | undefined;
@@ -75,7 +75,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     report.findings.push({ request, answer, faults: [`It takes ${Math.round(answer?.milliseconds ?? 0)} ms alone.`] });
   }
 
-  /** Remembers what was made, and deletes what is forgotten for it. */
+  /** Remembers created rows, and deletes those that drop out of the pool. */
   async function keepBounded(request: FuzzRequest, answer: FuzzAnswer) {
     for (const [operation, result] of resultsOf(request, answer)) {
       const forgotten = world.learn(operation, result);
@@ -84,9 +84,9 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   }
 }
 
-/** The same for the same seed, but for ids and tokens. */
+/** The same for the same seed, except for ids and tokens. */
 export function* makeDrafts(seed: number): Generator<Draft, never> {
-  // Spread out, so that runs with seeds next to each other have no rounds in common.
+  // Multiplied, so that runs with neighbouring seeds share no rounds.
   for (let round = Math.imul(seed, 0x9e3779b1); ; round = (round + 1) | 0) {
     yield* fc.sample(anyRequest, { seed: round, numRuns: 100 });
   }
@@ -101,7 +101,7 @@ async function attempt(sender: Sender, request: FuzzRequest | SocketRequest) {
     const answer = await sender.send(request);
     return { answer, faults: faultsOf(request, answer) };
   } catch (error) {
-    // A body that is too large is refused before all of it is read: the answer can get lost while it is sent.
+    // A body that is too large is refused before it is fully read, so the answer can get lost.
     const isTooLarge = request.surface !== 'socket' && (request.body?.length ?? 0) > LARGEST_BODY_BYTES;
     return { answer: undefined, faults: isTooLarge ? [] : [`There is no answer: ${(error as Error).message}`] };
   }

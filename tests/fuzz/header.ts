@@ -2,8 +2,8 @@ import fc from 'fast-check';
 
 type Header = [string, string];
 
-/** Headers instead of, or beside, the usual ones. */
-export const headerGame: fc.Arbitrary<Header[]> = fc.oneof(
+/** Headers that replace or extend the usual ones. */
+export const headerVariant: fc.Arbitrary<Header[]> = fc.oneof(
   fc
     .constantFrom(
       'text/plain',

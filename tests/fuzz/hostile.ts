@@ -2,9 +2,9 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { LARGEST_BODY_BYTES } from '../../server/http/body.ts';
 
-/** Input that nobody sends by mistake: values, and bodies. */
+/** Hostile values and bodies. */
 
-/** Names that mean something to JavaScript. */
+/** Property names that are special in JavaScript. */
 export const OBJECT_KEYS = [
   '__proto__',
   'constructor',
@@ -70,7 +70,7 @@ const NUMBERS = [
   5e-324,
 ];
 
-/** An object whose own field is called so; a literal would set the prototype. */
+/** An object with this own property; a literal `__proto__` would set the prototype. */
 const withKey = (key: string, value: unknown) => JSON.parse(`{${JSON.stringify(key)}:${JSON.stringify(value)}}`);
 
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
@@ -85,23 +85,23 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 const nested = (depth: number): unknown =>
   depth === 0 ? 1 : depth % 2 ? [nested(depth - 1)] : { a: nested(depth - 1) };
 
-/** What is done to the bytes of a body. */
-export type BodyGame = { name: string; play: (body: string) => Buffer; headers?: [string, string][] };
+/** A change to the bytes of a body. */
+export type BodyVariant = { name: string; apply: (body: string) => Buffer; headers?: [string, string][] };
 
-const asText = (name: string, play: (body: string) => string): BodyGame => ({
+const asText = (name: string, apply: (body: string) => string): BodyVariant => ({
   name,
-  play: (body) => Buffer.from(play(body)),
+  apply: (body) => Buffer.from(apply(body)),
 });
 const inFront = (body: string, fields: string) => (body.startsWith('{') ? `{${fields}${body.slice(1)}` : body);
 const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
-const SMALL_GAMES: BodyGame[] = [
+const SMALL_VARIANTS: BodyVariant[] = [
   asText('empty', () => ''),
   asText('blank', () => ' \r\n\t '),
   asText('byte order mark', (body) => `\ufeff${body}`),
   asText('cut in half', (body) => body.slice(0, body.length / 2)),
-  asText('more behind it', (body) => `${body}{}`),
-  asText('comma at the end', (body) => body.replace(/}$/, ',}')),
+  asText('trailing object', (body) => `${body}{}`),
+  asText('trailing comma', (body) => body.replace(/}$/, ',}')),
   asText('comment', (body) => `/* */${body}`),
   asText('single quotes', (body) => body.replaceAll('"', "'")),
   asText('array', (body) => `[${body}]`),
@@ -110,27 +110,27 @@ const SMALL_GAMES: BodyGame[] = [
   asText('a field twice', (body) => inFront(body, '"id":1,"title":"x","email":"a@b.test","json":{},"0":{},')),
   asText('__proto__', (body) => inFront(body, '"__proto__":{"superadmin":true,"id":1},')),
   asText('constructor', (body) => inFront(body, '"constructor":{"prototype":{"id":1}},')),
-  asText('a number beyond all', (body) => body.replace(/:\d+/, ':1e999')),
-  asText('a number without end', (body) => body.replace(/:\d+/, `:${'9'.repeat(5000)}`)),
+  asText('infinite number', (body) => body.replace(/:\d+/, ':1e999')),
+  asText('number of 5,000 digits', (body) => body.replace(/:\d+/, `:${'9'.repeat(5000)}`)),
   asText('minus zero', (body) => body.replace(/:\d+/, ':-0')),
   asText('leading zero', (body) => body.replace(/:\d/, ':0$&').replace(':0:', ':0')),
   asText('control character', (body) => body.replace(/:"/, ':"\u0001')),
-  asText('escaped nothing', (body) => body.replace(/:"/, ':"\\u0000')),
-  asText('escaped half', (body) => body.replace(/:"/, ':"\\ud83d')),
+  asText('escaped U+0000', (body) => body.replace(/:"/, ':"\\u0000')),
+  asText('escaped surrogate', (body) => body.replace(/:"/, ':"\\ud83d')),
   asText('64 deep', () => deep(64)),
   asText('65 deep', () => deep(65)),
   asText('10,000 deep', () => deep(10_000)),
   asText('10,000 deep in a field', (body) => inFront(body, `"x":${deep(10_000)},`)),
   asText('never closed', () => '[{"a":'.repeat(5000)),
-  { name: 'invalid UTF-8', play: (body) => Buffer.concat([Buffer.from(body), Buffer.from([0xff, 0xfe, 0xc0, 0x80])]) },
-  { name: 'UTF-8 of a surrogate', play: (body) => Buffer.from(body.replace(/:"/, ':"\u00ed\u00a0\u0080'), 'latin1') },
-  { name: 'UTF-16', play: (body) => Buffer.from(body, 'utf16le') },
-  { name: 'zero bytes', play: () => Buffer.alloc(1000) },
-  { name: 'gzip', play: (body) => gzipSync(body), headers: [['content-encoding', 'gzip']] },
-  { name: 'gzip by name', play: (body) => Buffer.from(body), headers: [['content-encoding', 'gzip, br']] },
+  { name: 'invalid UTF-8', apply: (body) => Buffer.concat([Buffer.from(body), Buffer.from([0xff, 0xfe, 0xc0, 0x80])]) },
+  { name: 'UTF-8 of a surrogate', apply: (body) => Buffer.from(body.replace(/:"/, ':"\u00ed\u00a0\u0080'), 'latin1') },
+  { name: 'UTF-16', apply: (body) => Buffer.from(body, 'utf16le') },
+  { name: 'zero bytes', apply: () => Buffer.alloc(1000) },
+  { name: 'gzip', apply: (body) => gzipSync(body), headers: [['content-encoding', 'gzip']] },
+  { name: 'wrong Content-Encoding', apply: (body) => Buffer.from(body), headers: [['content-encoding', 'gzip, br']] },
 ];
 
-const LARGE_GAMES: BodyGame[] = [
+const LARGE_VARIANTS: BodyVariant[] = [
   asText('100,000 fields', (body) => inFront(body, Array.from({ length: 100_000 }, (_, n) => `"${n}":0,`).join(''))),
   asText('200,000 elements', () => `{"groups":[${'{},'.repeat(200_000)}{}],"boards":[${'[],'.repeat(100_000)}1]}`),
   asText('500,000 deep', () => deep(500_000)),
@@ -140,7 +140,7 @@ const LARGE_GAMES: BodyGame[] = [
   asText('a number of 1,000,000 digits', (body) => inFront(body, `"x":${'9'.repeat(1_000_000)},`)),
 ];
 
-export const bodyGame: fc.Arbitrary<BodyGame> = fc.oneof(
-  { weight: 40, arbitrary: fc.constantFrom(...SMALL_GAMES) },
-  { weight: 1, arbitrary: fc.constantFrom(...LARGE_GAMES) },
+export const bodyVariant: fc.Arbitrary<BodyVariant> = fc.oneof(
+  { weight: 40, arbitrary: fc.constantFrom(...SMALL_VARIANTS) },
+  { weight: 1, arbitrary: fc.constantFrom(...LARGE_VARIANTS) },
 );

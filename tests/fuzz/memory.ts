@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 
 export type MemorySample = { sent: number; rss: number; heap: number | undefined };
 
-/** Megabytes that the process of the service has: resident, as Linux tells, and of JavaScript's heap, where it tells. */
+/** The memory of the service in MB: resident from /proc, and the JavaScript heap from its metrics. */
 export async function memoryOf(
   { pid, url }: { pid: number; url: string },
   metricsToken: string,
@@ -18,10 +18,10 @@ export async function memoryOf(
 }
 
 const ALLOWED_GROWTH = 1.1;
-/** V8 lets its heap grow to what the load asks for before it collects much of it. */
+/** Before that, V8 still grows its heap to fit the load. */
 const SHORTEST_RUN = 50_000;
 
-/** Compares the medians of the second and the last fifth of a run: the first one warms up. */
+/** Compares the medians of the second and the last fifth of a run; the first fifth is warm-up. */
 export function memoryVerdict(samples: MemorySample[]): { text: string; isGrowing: boolean } {
   if ((samples.at(-1)?.sent ?? 0) < SHORTEST_RUN) {
     return { text: `Memory: only compared from ${SHORTEST_RUN} requests on.`, isGrowing: false };

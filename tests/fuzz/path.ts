@@ -55,25 +55,25 @@ const RPC_PATHS = [
   ...['/trpc/boards%2Elist', '/trpc/boards.list%2Cboards.list?batch=1', '/trpc/_def', '/trpc/boards._def.record'],
 ];
 
-export type PathGame = { method: string; path: string | null; behind: string | null };
+export type PathVariant = { method: string; path: string | null; suffix: string | null };
 
-/** Another method, another path, or something behind the path. */
-export const pathGame: fc.Arbitrary<PathGame> = fc.record({
+/** Another method, another path, or a suffix. */
+export const pathVariant: fc.Arbitrary<PathVariant> = fc.record({
   method: fc.oneof(fc.constant('POST'), fc.constantFrom(...METHODS)),
   path: fc.option(fc.constantFrom(...OTHER_PATHS, ...API_PATHS, ...RPC_PATHS)),
-  behind: fc.option(fc.constantFrom(...ODD_SEGMENTS)),
+  suffix: fc.option(fc.constantFrom(...ODD_SEGMENTS)),
 });
 
-export function withPathGame(request: FuzzRequest, { method, path, behind }: PathGame): FuzzRequest {
-  const played = `${path ?? request.path}${behind ?? ''}`;
+export function withPathVariant(request: FuzzRequest, { method, path, suffix }: PathVariant): FuzzRequest {
+  const changedPath = `${path ?? request.path}${suffix ?? ''}`;
   const hasBody = !/^(GET|HEAD|OPTIONS|TRACE)$/.test(method);
   return {
     ...request,
-    surface: surfaceOf(played),
+    surface: surfaceOf(changedPath),
     kind: method === 'POST' ? 'path' : 'method',
-    operations: operationsAt(played),
+    operations: operationsAt(changedPath),
     method,
-    path: played,
+    path: changedPath,
     body: hasBody ? request.body : undefined,
   };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FuzzRequest, SocketRequest } from './request.ts';
 
-/** A command that sends the same again; what does not fit on a line is in a file. */
+/** A shell command that repeats the request; a long body is written to a file. */
 export function repeat(request: FuzzRequest | SocketRequest, url: string): string {
   if (request.surface === 'socket') {
     const { hostname, port } = new URL(url);

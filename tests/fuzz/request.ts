@@ -3,18 +3,18 @@ import { procedures } from '../../server/procedures.ts';
 import { changed, inputSchemaOf } from '../harness/arbitrary.ts';
 import { annotated } from './annotation.ts';
 import { anyCall, batchedCall, type Call, calls, cheapCall, restCall, restCheapCall } from './call.ts';
-import { headerGame } from './header.ts';
-import { type BodyGame, bodyGame } from './hostile.ts';
+import { headerVariant } from './header.ts';
+import { type BodyVariant, bodyVariant } from './hostile.ts';
 import { malformed } from './malformed.ts';
-import { pathGame, withPathGame } from './path.ts';
+import { pathVariant, withPathVariant } from './path.ts';
 import type { FuzzWorld, Who } from './world.ts';
 
-/** Requests made by chance from the schemas of the operations: valid, nearly valid and hostile. */
+/** Random requests generated from the schemas of the operations: valid, nearly valid and hostile. */
 
 export type FuzzRequest = {
   surface: 'rest' | 'rpc' | 'other';
   kind: string;
-  /** What it calls, in the order of its answers. */
+  /** The called operations, in the order of the answers. */
   operations: string[];
   method: string;
   path: string;
@@ -23,18 +23,18 @@ export type FuzzRequest = {
   isChunked: boolean;
 };
 
-/** Bytes for a socket of their own. */
+/** Raw bytes for a separate socket. */
 export type SocketRequest = {
   surface: 'socket';
   kind: string;
   operations: string[];
   bytes: Buffer;
-  /** How many answers there are to be; 0 where the caller goes away. */
+  /** The expected number of answers; 0 if the caller disconnects. */
   answers: number;
   isRefused: boolean;
 };
 
-/** A request but for what only the world knows: tokens, and ids that are there. */
+/** A request that still needs tokens and existing ids from the world. */
 export type Draft = (world: FuzzWorld) => FuzzRequest | SocketRequest;
 
 type Caller = { who: Who | 'nobody' | 'forger'; pick: number; isChoosing: boolean };
@@ -52,7 +52,7 @@ const caller = fc.record<Caller>({
 const JSON_TYPE: [string, string] = ['content-type', 'application/json'];
 
 function headersOf({ who, pick, isChoosing }: Caller, operations: string[], world: FuzzWorld): [string, string][] {
-  // Whoever signs out, or changes their password, is one whom nobody misses.
+  // Calls that sign out or change a password use an expendable user.
   const isExpendable = operations.some((name) => name.startsWith('account.')) && who in world.tokens;
   const token = isExpendable ? world.tokens.expendable : tokenOf(who, pick, world);
   const project = world.projects[pick % world.projects.length];
@@ -62,7 +62,7 @@ function headersOf({ who, pick, isChoosing }: Caller, operations: string[], worl
   ];
 }
 
-/** A token with one character changed is a forger's. */
+/** A forged token has one character changed. */
 function tokenOf(who: Caller['who'], pick: number, { tokens }: FuzzWorld): string | undefined {
   if (who === 'nobody') return undefined;
   if (who !== 'forger') return tokens[who];
@@ -104,18 +104,18 @@ function rpcRequest({ call, caller, isChunked }: Parts, world: FuzzWorld): FuzzR
   };
 }
 
-function withBodyGame(request: FuzzRequest, { name, play, headers = [] }: BodyGame): FuzzRequest {
-  const body = play(request.body!.toString());
+function withBodyVariant(request: FuzzRequest, { name, apply, headers = [] }: BodyVariant): FuzzRequest {
+  const body = apply(request.body!.toString());
   return { ...request, kind: `body: ${name}`, body, headers: [...request.headers, ...headers] };
 }
 
-/** Headers of the game take the place of those with the same name. */
-function withHeaders(request: FuzzRequest, game: [string, string][]): FuzzRequest {
-  const others = request.headers.filter(([name]) => !game.some(([played]) => played === name));
-  return { ...request, kind: `header: ${game[0]![0]}`, headers: [...others, ...game] };
+/** Replaces headers of the same name. */
+function withHeaders(request: FuzzRequest, added: [string, string][]): FuzzRequest {
+  const others = request.headers.filter(([name]) => !added.some(([other]) => other === name));
+  return { ...request, kind: `header: ${added[0]![0]}`, headers: [...others, ...added] };
 }
 
-/** superjson's annotations, in an input that is valid but for them. */
+/** An otherwise valid input with superjson annotations. */
 const annotatedRequest = fc
   .constantFrom(...procedures)
   .chain((procedure) =>
@@ -131,24 +131,24 @@ const annotatedRequest = fc
     };
   });
 
-type BatchGame = { name: string; query?: string; play: (inputs: unknown[]) => unknown };
+type BatchVariant = { name: string; query?: string; apply: (inputs: unknown[]) => unknown };
 
 const numbered = (inputs: unknown[]) => ({ ...inputs });
-const BATCH_GAMES: BatchGame[] = [
-  ...Array.from({ length: 8 }, () => ({ name: 'plain', play: numbered })),
-  { name: 'hole', play: (inputs) => ({ ...numbered(inputs), 0: undefined }) },
-  { name: 'shifted', play: (inputs) => ({ ...[null, ...inputs] }) },
-  { name: 'far away', play: (inputs) => ({ ...numbered(inputs), 4294967296: {}, '-1': {}, '1e3': {}, x: {} }) },
-  { name: '__proto__', play: (inputs) => JSON.parse(`{"__proto__":${JSON.stringify(numbered(inputs))}}`) },
-  { name: 'array', play: (inputs) => inputs },
-  { name: 'null', play: () => null },
-  { name: 'text', play: () => 'x' },
-  { name: 'nulls', play: (inputs) => numbered(inputs.map(() => null)) },
-  { name: 'without json', play: (inputs) => numbered(inputs.map(() => ({ meta: { values: ['undefined'] } }))) },
-  { name: 'batch=2', query: '?batch=2', play: numbered },
-  { name: 'batch twice', query: '?batch=1&batch=1', play: numbered },
-  { name: 'no batch', query: '', play: numbered },
-  { name: 'input in the query', query: '?batch=1&input=%7B%220%22%3A1%7D', play: numbered },
+const BATCH_VARIANTS: BatchVariant[] = [
+  ...Array.from({ length: 8 }, () => ({ name: 'plain', apply: numbered })),
+  { name: 'hole', apply: (inputs) => ({ ...numbered(inputs), 0: undefined }) },
+  { name: 'shifted', apply: (inputs) => ({ ...[null, ...inputs] }) },
+  { name: 'odd keys', apply: (inputs) => ({ ...numbered(inputs), 4294967296: {}, '-1': {}, '1e3': {}, x: {} }) },
+  { name: '__proto__', apply: (inputs) => JSON.parse(`{"__proto__":${JSON.stringify(numbered(inputs))}}`) },
+  { name: 'array', apply: (inputs) => inputs },
+  { name: 'null', apply: () => null },
+  { name: 'text', apply: () => 'x' },
+  { name: 'nulls', apply: (inputs) => numbered(inputs.map(() => null)) },
+  { name: 'without json', apply: (inputs) => numbered(inputs.map(() => ({ meta: { values: ['undefined'] } }))) },
+  { name: 'batch=2', query: '?batch=2', apply: numbered },
+  { name: 'batch twice', query: '?batch=1&batch=1', apply: numbered },
+  { name: 'no batch', query: '', apply: numbered },
+  { name: 'input in the query', query: '?batch=1&input=%7B%220%22%3A1%7D', apply: numbered },
 ];
 
 function batchesOf(call: fc.Arbitrary<Call>): fc.Arbitrary<Made> {
@@ -158,23 +158,23 @@ function batchesOf(call: fc.Arbitrary<Call>): fc.Arbitrary<Made> {
       times: fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constantFrom(50, 51, 60) }),
       isMixed: fc.nat({ max: 7 }).map((n) => n === 0),
       odd: fc.option(fc.constantFrom('__proto__', 'constructor', 'boards', 'boards.', '', 'no.such'), { freq: 6 }),
-      game: fc.constantFrom(...BATCH_GAMES),
+      variant: fc.constantFrom(...BATCH_VARIANTS),
       caller,
     })
-    .map(({ calls, times, isMixed, odd, game, caller }) => (world: FuzzWorld): FuzzRequest => {
-      // Queries and mutations together are refused as a whole.
+    .map(({ calls, times, isMixed, odd, variant, caller }) => (world: FuzzWorld): FuzzRequest => {
+      // A batch that mixes queries and mutations is refused as a whole.
       const alike = calls.filter(({ procedure }) => isMixed || procedure.type === calls[0]!.procedure.type);
       const called = times === 1 ? alike : Array.from({ length: times }, () => calls[0]!);
       const operations = [...called.map(({ procedure }) => procedure.name), ...(odd === null ? [] : [odd])];
       const inputs = called.map(({ inputIn }) => ({ json: inputIn(world) }));
       return {
         surface: 'rpc',
-        kind: `batch: ${game.name}`,
+        kind: `batch: ${variant.name}`,
         operations,
         method: 'POST',
-        path: `/trpc/${operations.join(',')}${game.query ?? '?batch=1'}`,
+        path: `/trpc/${operations.join(',')}${variant.query ?? '?batch=1'}`,
         headers: [JSON_TYPE, ...headersOf(caller, operations, world)],
-        body: Buffer.from(JSON.stringify(game.play(inputs))),
+        body: Buffer.from(JSON.stringify(variant.apply(inputs))),
         isChunked: false,
       };
     });
@@ -182,7 +182,7 @@ function batchesOf(call: fc.Arbitrary<Call>): fc.Arbitrary<Made> {
 
 type Made = (world: FuzzWorld) => FuzzRequest;
 
-/** Everything, the most usual most often. */
+/** All kinds of requests, weighted towards the usual ones. */
 function requestsOf(
   restCall: fc.Arbitrary<Call>,
   rpcCall: fc.Arbitrary<Call>,
@@ -200,24 +200,27 @@ function requestsOf(
           rpcRequest(made, world),
     ),
   );
-  const played = <Game>(game: fc.Arbitrary<Game>, play: (request: FuzzRequest, game: Game) => FuzzRequest) =>
-    fc.tuple(plain, game).map(
-      ([made, game]): Made =>
+  const varied = <Variant>(
+    variant: fc.Arbitrary<Variant>,
+    apply: (request: FuzzRequest, variant: Variant) => FuzzRequest,
+  ) =>
+    fc.tuple(plain, variant).map(
+      ([made, variant]): Made =>
         (world) =>
-          play(made(world), game),
+          apply(made(world), variant),
     );
   return fc.oneof<{ weight: number; arbitrary: fc.Arbitrary<Draft> }[]>(
     { weight: 50, arbitrary: plain },
-    { weight: 12, arbitrary: played(bodyGame, withBodyGame) },
-    { weight: 12, arbitrary: played(headerGame, withHeaders) },
+    { weight: 12, arbitrary: varied(bodyVariant, withBodyVariant) },
+    { weight: 12, arbitrary: varied(headerVariant, withHeaders) },
     { weight: 10, arbitrary: annotatedRequest },
     { weight: 8, arbitrary: batchesOf(batchedCall) },
-    { weight: 6, arbitrary: played(pathGame, withPathGame) },
+    { weight: 6, arbitrary: varied(pathVariant, withPathVariant) },
     { weight: 2, arbitrary: malformed },
   );
 }
 
 export const anyRequest = requestsOf(restCall, anyCall, batchedCall);
 
-/** Those that a long run can repeat: hardly a password is checked, and every row that is added can be deleted. */
+/** Requests for long runs: they check few passwords, and every row they add can be deleted. */
 export const cheapRequest = requestsOf(restCheapCall, cheapCall, cheapCall);

@@ -9,8 +9,8 @@ import { repeat } from './repeat.ts';
 import { makeFuzzWorld } from './world.ts';
 
 /**
- * `npm run fuzz`: starts the service as a process of its own and sends it random requests. Exits with 1 when an
- * answer was a fault, undocumented or slow, or when memory grew.
+ * `npm run fuzz`: starts the service as a separate process and sends it random requests. Exits with 1 if an answer was a 500,
+ * undocumented or slow, or if memory grew.
  *
  *   npm run fuzz -- --requests 100000 --seed 1 --database postgresql
  *   npm run fuzz -- --requests 1000000 --mix load
@@ -20,9 +20,9 @@ const { values: options } = parseArgs({
     requests: { type: 'string', default: '100000' },
     seed: { type: 'string', default: String(randomInt(2 ** 31)) },
     concurrency: { type: 'string', default: '16' },
-    /** `embedded` or `postgresql`: a database of its own on the server that the tests use. */
+    /** `embedded`, or `postgresql` for a new database on the server of the tests. */
     database: { type: 'string', default: 'embedded' },
-    /** `fuzz`, or `load`: few different requests, again and again, for memory over a long time. */
+    /** `fuzz`, or `load` to repeat a few thousand requests and watch memory over a long run. */
     mix: { type: 'string', default: 'fuzz' },
   },
 });
@@ -44,13 +44,13 @@ const common = {
 
 const kindsShown = new Set<string>();
 
-let isBroken = true;
+let hasFailed = true;
 try {
-  isBroken = options.database === 'embedded' ? await run({ DATA_DIR: await givenDirectory() }) : await runOnServer();
+  hasFailed = options.database === 'embedded' ? await run({ DATA_DIR: await givenDirectory() }) : await runOnServer();
 } finally {
   await removeProcesses();
 }
-process.exit(isBroken ? 1 : 0);
+process.exit(hasFailed ? 1 : 0);
 
 async function runOnServer(): Promise<boolean> {
   const server = await findTestServer();
@@ -69,7 +69,7 @@ async function runOnServer(): Promise<boolean> {
   }
 }
 
-/** Whether a promise was broken. */
+/** Returns whether anything was wrong. */
 async function run(settings: Record<string, string>): Promise<boolean> {
   const service = await startService({ ...common, ...settings });
   console.log(`${requests} requests to ${service.url} (${options.database}), --seed ${seed} --mix ${options.mix}`);
@@ -100,7 +100,7 @@ async function run(settings: Record<string, string>): Promise<boolean> {
       samples.push({ ...sample, sent });
       const rate = Math.round(sent / ((performance.now() - begun) / 1000));
       console.log(
-        `${sent} sent, ${rate}/s, ${findings.length} broken, ${sample.rss} MB resident, ${sample.heap ?? '?'} MB heap`,
+        `${sent} sent, ${rate}/s, ${findings.length} wrong, ${sample.rss} MB resident, ${sample.heap ?? '?'} MB heap`,
       );
     },
   });
@@ -110,7 +110,7 @@ async function run(settings: Record<string, string>): Promise<boolean> {
   const memory = memoryVerdict(samples);
   console.log(`\n${memory.text}`);
   if (code !== 0 || stderr !== '') console.log(`\nThe service ended with ${code}:\n${stderr.slice(-2000)}`);
-  console.log(`\n${report.findings.length} answers were broken. Seed: ${seed}`);
+  console.log(`\n${report.findings.length} answers were wrong. Seed: ${seed}`);
   return report.findings.length > 0 || memory.isGrowing || code !== 0;
 }
 
@@ -123,10 +123,10 @@ function print({ counts, slowest, repeated }: FuzzReport) {
   for (const { milliseconds, label } of slowest) console.log(`  ${Math.round(milliseconds)} ms  ${label}`);
 }
 
-/** One of each kind, with what sends it again. */
+/** Prints one finding of each kind, with a command that repeats it. */
 function show({ request, answer, faults }: Finding, url: string) {
   const kind = `${request.surface} ${request.kind}: ${faults.join(' ')}`.slice(0, 300);
   if (kindsShown.has(kind) || kindsShown.size === MOST_SHOWN) return;
   kindsShown.add(kind);
-  console.log(`BROKEN: ${kind}\n  ${answer?.status} ${answer?.text.slice(0, 300)}\n  ${repeat(request, url)}`);
+  console.log(`WRONG: ${kind}\n  ${answer?.status} ${answer?.text.slice(0, 300)}\n  ${repeat(request, url)}`);
 }

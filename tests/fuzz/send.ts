@@ -6,14 +6,14 @@ export type FuzzAnswer = { status: number; headers: Headers; text: string; milli
 
 export type Sender = {
   send: (request: FuzzRequest) => Promise<FuzzAnswer>;
-  /** The answers to bytes; none where the connection is closed without one. */
+  /** The answers to raw bytes; empty if the connection is closed without one. */
   sendBytes: (request: SocketRequest) => Promise<FuzzAnswer[]>;
   close: () => void;
 };
 
 const LONGEST_WAIT_MILLISECONDS = 20_000;
 
-/** Sends over connections that are kept, from an address of its own: failed sign-ins of others don't count against it. */
+/** Sends over keep-alive connections from a separate address, so that failed sign-ins of others do not count against it. */
 export function makeSender(url: string, localAddress: string, connections: number): Sender {
   const { hostname: host, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections, localAddress } as object);
@@ -99,7 +99,7 @@ function headersOf(raw: string[]): Headers {
 
 const LAST_CHUNK = '\r\n0\r\n\r\n';
 
-/** Complete answers in what came over a socket. */
+/** The complete answers in what a socket received. */
 function readAnswers(text: string, milliseconds: number): FuzzAnswer[] {
   const answers: FuzzAnswer[] = [];
   for (let rest = text; rest.includes('\r\n\r\n'); ) {
@@ -111,7 +111,7 @@ function readAnswers(text: string, milliseconds: number): FuzzAnswer[] {
     );
     const begin = head.length + 4;
     const length = headers.get('content-length');
-    // Without a length it comes in chunks, which nobody needs to read.
+    // Without a length the body is chunked, and is not decoded.
     const end = length === null ? rest.indexOf(LAST_CHUNK, begin - 2) + LAST_CHUNK.length : begin + Number(length);
     if (rest.length < end || end < begin) break;
     if (status !== 100) answers.push({ status, headers, text: rest.slice(begin, end), milliseconds });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { makeCaller } from '../harness/caller.ts';
 
-/** Who calls, and what is there to be named: known from what the service answers, so that it can be any service. */
+/** The callers, and known ids to refer to, learned from the answers of the service. */
 
 export const WHO = ['superadmin', 'owner', 'member', 'viewer', 'outsider', 'expendable'] as const;
 export type Who = (typeof WHO)[number];
@@ -9,24 +9,24 @@ export type Who = (typeof WHO)[number];
 export type FuzzWorld = {
   url: string;
   tokens: Record<Who, string>;
-  /** The projects of the callers: own and foreign. */
+  /** Own and foreign projects of the callers. */
   projects: number[];
-  /** Values of a field that mean something, by what they name; some are deleted, some belong to others. */
+  /** Known values by pool; some are deleted, some belong to other projects. */
   known: (name: string) => readonly (number | string)[];
-  /** Remembers what an answer tells of; what is forgotten for it is to be deleted. */
+  /** Remembers ids from an answer; returns the row that dropped out of the pool and should be deleted. */
   learn: (operation: string, result: unknown) => { operation: string; id: number } | undefined;
-  /** Makes callers anew that can no longer call: signed out, or deactivated. */
+  /** Recreates callers that were signed out or deactivated. */
   restore: () => Promise<void>;
 };
 
 export const PASSWORD = 'a password for fuzzing that nobody uses';
 
-/** How many ids of a kind are remembered, and so how many rows of it stay: answers don't grow with the run. */
+/** How many ids, and so rows, of each kind are kept, so that answers do not grow with the run. */
 const MOST_KNOWN = 20;
 
 const DELETABLE = /^(boards|groups|cards|comments|tags|master(Boards|Groups|Cards))$/;
 
-/** A world of several users and projects, made by a superadmin who takes no part in it. */
+/** Creates several users and projects, as a superadmin who is not one of the callers. */
 export async function makeFuzzWorld(url: string, superadminToken: string): Promise<FuzzWorld> {
   const { rpc } = makeCaller(url, superadminToken);
   const pools = new Map<string, (number | string)[]>();
@@ -87,7 +87,7 @@ export async function makeFuzzWorld(url: string, superadminToken: string): Promi
     return (await rpc.auth.authenticate.mutate({ email, password: PASSWORD })).token;
   }
 
-  /** Something of every kind, for the first calls to name. */
+  /** One row of every kind, for the first calls to refer to. */
   async function addRows() {
     const owner = makeCaller(url, tokens.owner).rpc;
     const made = async <Result>(operation: string, call: Promise<Result>): Promise<Result> => {
