@@ -11,7 +11,7 @@ const SURFACE_AT = 212;
 const SPEED = { at: 224, width: 250 };
 const CPU = { at: 604, width: 220 };
 
-/** A drawing of how many calls are answered, and what they cost; on light and dark pages. */
+/** An SVG chart of calls per second and CPU time per call, for light and dark pages. */
 export function toChart(measured: MeasuredWorkload[], caption: string): string {
   let top = TOP;
   const groups = measured.map((each) => {
@@ -20,7 +20,7 @@ export function toChart(measured: MeasuredWorkload[], caption: string): string {
     return group;
   });
   const height = top + 40;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Calls a second and CPU time for each call, against the floor">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="Calls per second and CPU time per call, compared with the floor">
 <style>
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
   .title { font-size: 18px; font-weight: 600; }
@@ -42,17 +42,17 @@ export function toChart(measured: MeasuredWorkload[], caption: string): string {
   }
 </style>
 <rect class="page" width="${WIDTH}" height="${height}" rx="8"/>
-<text class="title" x="${NAME_AT}" y="34">Deckhand against the same calls written by hand</text>
-<text class="quiet" x="${NAME_AT}" y="56">The floor is node:http and pg with the same statements and answers; shares are of its calls a second.</text>
-<text x="${SPEED.at}" y="${TOP - 14}"><tspan class="name">Calls a second</tspan></text>
-<text x="${CPU.at}" y="${TOP - 14}"><tspan class="name">CPU time of a call</tspan> <tspan class="quiet">Node, then PostgreSQL (pale)</tspan></text>
+<text class="title" x="${NAME_AT}" y="34">Deckhand compared with the same calls written by hand</text>
+<text class="quiet" x="${NAME_AT}" y="56">The floor is node:http and pg with the same statements and answers; percentages are of its calls per second.</text>
+<text x="${SPEED.at}" y="${TOP - 14}"><tspan class="name">Calls per second</tspan></text>
+<text x="${CPU.at}" y="${TOP - 14}"><tspan class="name">CPU time per call</tspan> <tspan class="quiet">Node, then PostgreSQL (pale)</tspan></text>
 ${groups.join('\n')}
 <text class="quiet" x="${NAME_AT}" y="${height - 22}">${escaped(caption)}</text>
 </svg>
 `;
 }
 
-/** Each call has a scale of its own: signing in takes a hundred times as long as the others. */
+/** Each call has its own scale, since signing in takes a hundred times as long as the others. */
 function groupOf({ workload, figures }: MeasuredWorkload, top: number): string {
   const most = Math.max(...figures.map(({ callsPerSecond }) => callsPerSecond));
   const costliest = Math.max(...figures.map(costOf));
@@ -77,7 +77,7 @@ function groupOf({ workload, figures }: MeasuredWorkload, top: number): string {
 
 const CLASSES = { floor: 'floor', REST: 'rest', RPC: 'rpc', 'RPC × 10': 'batch' };
 
-/** Without PostgreSQL's part where that can't be seen. */
+/** Without PostgreSQL's CPU time if that is unknown. */
 const costOf = ({ nodeMilliseconds, databaseMilliseconds }: Figures) =>
   nodeMilliseconds + (Number.isNaN(databaseMilliseconds) ? 0 : databaseMilliseconds);
 

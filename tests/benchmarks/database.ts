@@ -7,7 +7,7 @@ export type BenchDatabase = {
   remove: () => Promise<void>;
 };
 
-/** A database of its own to measure on: on the PostgreSQL server of the tests, or with `-- embedded` the embedded one. */
+/** A new database to measure on: on the PostgreSQL server of the tests, or the embedded one with `-- embedded`. */
 export async function givenBenchDatabase({
   isEmbedded = process.argv.includes('embedded'),
 } = {}): Promise<BenchDatabase> {
@@ -29,5 +29,5 @@ export async function givenBenchDatabase({
 
 const left = new Set<() => Promise<void>>();
 
-/** For a run that is cut off. */
+/** Cleans up after an interrupted run. */
 export const removeBenchDatabases = () => Promise.all([...left].map((remove) => remove()));

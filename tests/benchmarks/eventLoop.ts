@@ -4,15 +4,15 @@ import { removeProcesses, runToEnd, signIn, startService } from '../harness/proc
 import { givenBenchDatabase } from './database.ts';
 
 /**
- * How long one request of at most 1 MiB stops the event loop of the service: `npm run bench:event-loop`, with `-- embedded` on
- * the embedded database, whose own work stops it too. Another connection
- * asks for `/health/live` again and again; the longest that it waited, less what it waits while nothing else is done.
+ * How long one request of at most 1 MiB blocks the event loop of the service: `npm run bench:event-loop`, or with `-- embedded`
+ * on the embedded database, whose own work blocks it too. Another connection probes `/health/live` in a loop; the result is
+ * its longest wait minus the longest wait while the service is idle.
  */
 
 const MIB = 1024 * 1024;
 const ROUNDS = 5;
 
-/** Fills up to 1 MiB with a part, between a beginning and an end. */
+/** Repeats a part between a beginning and an end, up to 1 MiB. */
 const filled = (begin: string, part: string, end: string) =>
   begin + part.repeat(Math.floor((MIB - begin.length - end.length) / part.length)) + end;
 const keys = (count: number) => `{${Array.from({ length: count }, (_, number) => `"k${number}":0`).join()}}`;
@@ -41,8 +41,8 @@ const REQUESTS: [string, string, string][] = [
   ['spaces', CREATE, filled('{"title":"x"', ' ', '}')],
   ['quotes', CREATE, filled('{"title":"x","y":[', '"",', '0]}')],
   ['a due date of 1 MiB', CREATE, filled('{"title":"x","due_date":"', '2', '"}')],
-  ['places that are none', REORDER, filled('{"groups":[', '0,', '0]}')],
-  ['1,000 places that are none', REORDER, `{"groups":[${Array(1000).fill('{"id":"x","position":[]}').join()}]}`],
+  ['invalid placements', REORDER, filled('{"groups":[', '0,', '0]}')],
+  ['1,000 invalid placements', REORDER, `{"groups":[${Array(1000).fill('{"id":"x","position":[]}').join()}]}`],
   [
     'an annotated input',
     '/trpc/cards.create',
@@ -83,8 +83,8 @@ try {
   for (const [, path, body] of REQUESTS) await post(path, body);
 
   const idle = await longestWait(() => pause(1000));
-  console.log(`while nothing is done, a probe waits ${idle.toFixed(1)} ms at most`);
-  console.log(`longer than that it waited, in the best and the worst of ${ROUNDS} rounds:\n`);
+  console.log(`while the service is idle, a probe waits ${idle.toFixed(1)} ms at most`);
+  console.log(`how much longer it waited, in the best and the worst of ${ROUNDS} rounds:\n`);
   for (const [name, path, body] of REQUESTS) {
     const stops: number[] = [];
     let status = 0;

@@ -16,8 +16,8 @@ import {
 } from './floorStatements.ts';
 
 /**
- * What the service is measured against: the same answers to the same calls, written by hand on `node:http` and `pg` alone.
- * It checks the token, looks the caller up and runs the same statements, prepared; it has no limits, logs, metrics or document.
+ * The baseline of the benchmark: the same answers to the same calls, written by hand with only `node:http` and `pg`.
+ * It checks the token, looks up the caller and runs the same prepared statements; it has no limits, logs, metrics or document.
  */
 export async function startFloor(databaseUrl: string, secret: string) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: POOL_SIZE, application_name: 'floor' });

@@ -1,4 +1,4 @@
-/** What the floor asks the database: the statements of the service, with their columns in the order of the answer. */
+/** The statements of the floor: those of the service, with their columns in the order of the answer. */
 export type Statement = { name: string; text: string };
 
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
@@ -63,7 +63,7 @@ const iso = (column: string) =>
 const moments = (alias: string) =>
   ['created_at', 'updated_at', 'deleted_at'].map((name) => iso(`${alias}.${name}`)).join();
 
-/** PostgreSQL writes the whole board as JSON: nothing in it is read here. */
+/** PostgreSQL writes the whole board as JSON, which is passed on without parsing. */
 export const GET_BOARD: Statement = {
   name: 'get_board',
   text: `

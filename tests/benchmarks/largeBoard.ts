@@ -12,7 +12,7 @@ import { getBoard, listBoards, type Surface } from './workloads.ts';
 const SURFACES: Surface[] = ['floor', 'REST', 'RPC'];
 const REQUESTS_IN_ROUND = 5;
 const LISTS_PER_SECOND = 50;
-/** So many lists can wait for an event loop that stands still. */
+/** How many lists can wait at once while the event loop is blocked. */
 const LISTING = 100;
 
 type Measured = {
@@ -25,14 +25,14 @@ type Measured = {
   meanwhile: number[];
 };
 
-/** What a board of 5,000 cards costs, and what it does to others who use the service meanwhile. */
+/** What a board of 5,000 cards costs, and how much it slows down other users. */
 export async function measureLargeBoard(length: Length): Promise<Table> {
   const NODE_OPTIONS = `--import=${pathToFileURL(join(import.meta.dirname, 'stops.ts')).href}`;
   const all = await onStage((stage) => measureInTurns(stage, length), { more: { NODE_OPTIONS } });
   return {
     title: 'boards/get of 5,000 cards, one request at a time',
     note:
-      'A stop is the longest time on the CPU between two turns of the event loop. Another user lists boards ' +
+      'A stop is the longest CPU time between two turns of the event loop. Another user lists boards ' +
       `${LISTS_PER_SECOND} times a second, alone and meanwhile.`,
     columns: ['', 'ms', 'Node ms', 'PostgreSQL ms', 'stop ms', 'list p99 alone', 'meanwhile', 'times'],
     rows: all.map(({ surface, milliseconds, nodeMilliseconds, databaseMilliseconds, stops, alone, meanwhile }) => {
@@ -110,7 +110,7 @@ async function openCallers(stage: Stage, surface: Surface) {
   };
 }
 
-/** Asks at a steady pace, whether or not the answer before has come; how long each waited since it was due. */
+/** Sends at a steady rate, without waiting for answers; returns how long each took since it was due. */
 async function listSteadily(idle: Connection[], seconds: number): Promise<number[]> {
   const begun = performance.now();
   const times: Promise<number>[] = [];
@@ -118,7 +118,7 @@ async function listSteadily(idle: Connection[], seconds: number): Promise<number
     const due = begun + (number * 1000) / LISTS_PER_SECOND;
     await pause(Math.max(0, due - performance.now()));
     const answered = listOnce(idle, due);
-    // It is thrown below, with the others.
+    // A failure is thrown by Promise.all below.
     answered.catch(() => undefined);
     times.push(answered);
   }
@@ -126,7 +126,7 @@ async function listSteadily(idle: Connection[], seconds: number): Promise<number
 }
 
 async function listOnce(idle: Connection[], due: number): Promise<number> {
-  // The one that waited longest: the service closes connections that are not used.
+  // The one idle for longest, since the service closes idle connections.
   const connection = idle.shift();
   if (!connection) throw new Error(`More than ${LISTING} lists wait.`);
   await connection.send();
@@ -134,13 +134,13 @@ async function listOnce(idle: Connection[], due: number): Promise<number> {
   return performance.now() - due;
 }
 
-/** Since it was asked the last time. */
+/** The longest stop since the last call of this function. */
 async function longestStop({ pid, printed }: StartedService): Promise<number> {
   const before = printed().length;
   process.kill(pid, 'SIGUSR2');
   for (;;) {
-    const told = /longest stop: ([\d.]+) ms\n/.exec(printed().slice(before));
-    if (told) return Number(told[1]);
+    const match = /longest stop: ([\d.]+) ms\n/.exec(printed().slice(before));
+    if (match) return Number(match[1]);
     await pause(1);
   }
 }

@@ -4,7 +4,7 @@ export type Load = { requestsPerSecond: number; p50: number; p99: number; count:
 
 export type LoadRequest = { path: string; body: string; token?: string };
 
-/** The bytes of a request, put together once. */
+/** The bytes of a request, built once. */
 export function bytesOf(url: string, { path, body, token }: LoadRequest): Buffer {
   const authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
   return Buffer.from(
@@ -14,8 +14,8 @@ export function bytesOf(url: string, { path, body, token }: LoadRequest): Buffer
 }
 
 /**
- * Sends requests for a while, each on a kept connection of its own, and the next as soon as the answer has come. On plain
- * sockets, since every microsecond spent here is missing where it is measured. Another status than the expected one ends it.
+ * Repeats each request on its own keep-alive connection, sending again as soon as the answer has arrived. Uses plain sockets,
+ * since CPU time spent here is missing for the service. Throws on an unexpected status.
  */
 export async function load(url: string, requests: LoadRequest[], expected: number, seconds: number): Promise<Load> {
   const connections = await Promise.all(requests.map(async (request) => open(url, bytesOf(url, request), expected)));
@@ -38,13 +38,13 @@ export const percentile = (sorted: ArrayLike<number>, share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 
 export type Connection = {
-  /** Sends the request and waits for the whole answer; how long that took, in milliseconds. */
+  /** Sends the request, waits for the whole answer, and returns the milliseconds that it took. */
   send: () => Promise<number>;
   repeatUntil: (end: number) => Promise<number[]>;
   close: () => void;
 };
 
-/** A kept connection that sends one request over and over. */
+/** A keep-alive connection that repeats one request. */
 export async function open(url: string, request: Buffer, expected: number): Promise<Connection> {
   const { hostname, port } = new URL(url);
   const socket = await new Promise<Socket>((resolve, reject) => {

@@ -7,7 +7,7 @@ import type { MeasuredWorkload } from './throughput.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 
-/** What the figures are of: they hold for this machine alone, their proportions for others too. */
+/** The machine and versions of the run: absolute figures apply to this machine only, ratios to others too. */
 export function describeRun(postgresVersion: string): string {
   const all = cpus();
   const server = postgresVersion.split(' ', 1)[0];
@@ -16,7 +16,7 @@ export function describeRun(postgresVersion: string): string {
   return `${all.length} × ${all[0]!.model}, Node ${process.versions.node}, PostgreSQL ${server}, ${date}${others}`;
 }
 
-/** Before anything is measured. */
+/** The load of the machine before the benchmark. */
 const [loadBefore = 0] = loadavg();
 
 /** Writes docs/benchmark.md and its chart. */
@@ -27,15 +27,15 @@ export async function writePage(run: string, measured: MeasuredWorkload[], table
 
 const INTRODUCTION = `# Benchmark
 
-\`npm run bench\` measures, and writes this page.
+\`npm run bench\` measures these figures and writes this page.
 
-![Calls a second and CPU time of each call](benchmark.svg)
+![Calls per second and CPU time per call](benchmark.svg)
 
-The **floor** is what these calls cost when they are written by hand: \`node:http\`, \`pg\` with prepared statements, the same
-check of the token, the same look-up of the caller, the same statements, the same answers byte for byte (a test compares
-them). It has no other checks, no limits, logs, metrics or document. Service and floor are processes of their own, with 10
-connections each to the same database, and are measured in turns of a second. 32 users send one call after the other, each on
-a kept connection; 8 of them sign in, since the service checks two passwords at a time and lets few wait, and the floor
-checks them with argon2 as well. \`RPC × 10\` is ten calls in one batch, counted as ten. Figures are medians of the rounds, CPU time
-is that of one call. What sends the calls runs on the same machine, so that a quiet one with more cores answers more.
+The **floor** is the baseline: the same calls written by hand with \`node:http\` and \`pg\`. It has the same token check, the same
+lookup of the caller, the same prepared statements and byte-identical answers (a test compares them), but no other checks,
+limits, logs, metrics or document. Service and floor run as separate processes with 10 connections each to the same database,
+and take turns of one second. 32 users send one call after the other, each on a keep-alive connection. For \`authenticate\`
+there are 8 users, since the service checks two passwords at a time and has a short queue for them; the floor verifies
+passwords with argon2, too. \`RPC × 10\` is a batch of ten calls, counted as ten. Figures are medians of the rounds; CPU time is
+per call. The load generator runs on the same machine, so an idle machine with more cores gives higher figures.
 `;

@@ -11,8 +11,8 @@ import { figuresOf, type Length, type MeasuredWorkload, measure, measureEmbedded
 import { WORKLOADS } from './workloads.ts';
 
 /**
- * What a request costs, against the same written by hand on `node:http` and `pg` (`floor.ts`): `npm run bench`. Both run as
- * processes of their own on one fresh database, and are measured in turns, so that what else the machine does hits both.
+ * What a request costs, compared with the same written by hand on `node:http` and `pg` (`floor.ts`): `npm run bench`. Both run
+ * as separate processes on one new database and are measured in turns, so that other load on the machine affects both.
  * Without `--only` the figures are written to docs/benchmark.md.
  */
 
@@ -34,13 +34,13 @@ const { values: options } = parseArgs({
 const length = { seconds: Number(options.seconds), rounds: Number(options.rounds) };
 const chosen = new Set(options.only?.split(',') ?? PARTS);
 for (const name of chosen) {
-  if (!PARTS.includes(name)) throw new Error(`--only: ${name} is none of ${PARTS.join(', ')}.`);
+  if (!PARTS.includes(name)) throw new Error(`--only: unknown part ${name}; use ${PARTS.join(', ')}.`);
 }
 
-let cutOff: Promise<never> | undefined;
+let interrupted: Promise<never> | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    cutOff = cleanUp().then(() => process.exit(130));
+    interrupted = cleanUp().then(() => process.exit(130));
   });
 }
 
@@ -70,7 +70,7 @@ try {
   if (options.only === undefined) await writePage(run, measured, tables);
   await cleanUp();
 } catch (error) {
-  await (cutOff ?? cleanUp());
+  await (interrupted ?? cleanUp());
   throw error;
 }
 

@@ -3,8 +3,8 @@ import { readRows, removeProcesses, runToEnd, signIn, startService } from '../ha
 import { givenBenchDatabase } from './database.ts';
 
 /**
- * What searches for text in 100,000 cards cost others: `npm run bench:search`, with `-- embedded` on the embedded database.
- * Another user asks for boards 50 times a second meanwhile.
+ * How much searches for text in 100,000 cards slow down other users: `npm run bench:search`, or with `-- embedded` on the
+ * embedded database. Meanwhile another user lists boards 50 times per second.
  */
 
 const CARDS = 100_000;
@@ -51,11 +51,11 @@ try {
     isOver = true;
     await Promise.all(searching);
     console.log(
-      `${name}: ${cards.length} cards, ${alone.toFixed(0)} ms alone; ${AT_ONCE} at once: ${(searches / SECONDS).toFixed(0)} a second, boards/list ${listed}`,
+      `${name}: ${cards.length} cards, ${alone.toFixed(0)} ms alone; ${AT_ONCE} at once: ${(searches / SECONDS).toFixed(0)} per second, boards/list ${listed}`,
     );
   }
 
-  /** Asks at a steady pace, whether or not the answer before has come. */
+  /** Sends at a steady rate, without waiting for answers. */
   async function measureList(seconds: number): Promise<string> {
     const times: Promise<number>[] = [];
     for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
@@ -66,7 +66,7 @@ try {
     const all = await Promise.all(times);
     const sorted = all.filter((time) => !Number.isNaN(time)).sort((one, another) => one - another);
     const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(0);
-    return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${all.length - sorted.length} not answered with 200`;
+    return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, ${all.length - sorted.length} failed`;
   }
 } finally {
   await removeProcesses();

@@ -2,7 +2,7 @@ import { makeCaller } from '../harness/caller.ts';
 import { removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
 import { givenBenchDatabase } from './database.ts';
 
-/** What signing in promises, measured on a service of its own: `npm run bench:sign-in`, with `-- embedded` on the embedded database. */
+/** Measures sign-ins and their effect on other calls: `npm run bench:sign-in`, or with `-- embedded` on the embedded database. */
 
 const LIST = '/services/operations/v1/operations/boards/list';
 const AUTHENTICATE = '/v1/authenticate';
@@ -30,14 +30,14 @@ try {
   const [flood, busy] = await Promise.all([measureFlood(), measureList(FLOOD_SECONDS)]);
   console.log(`boards/list while idle: p50 ${idle.p50} ms, p99 ${idle.p99} ms`);
   console.log(`boards/list in a flood of sign-ins: p50 ${busy.p50} ms, p99 ${busy.p99} ms`);
-  console.log(`sign-ins: ${flood.toFixed(1)} a second, ${FLOODING} at once`);
+  console.log(`sign-ins: ${flood.toFixed(1)} per second, ${FLOODING} at once`);
 
   const { unknown, wrong } = await measureGuesses();
   const difference = (Math.abs(unknown - wrong) / Math.min(unknown, wrong)) * 100;
   console.log(`unknown e-mail: median ${unknown.toFixed(2)} ms; wrong password: median ${wrong.toFixed(2)} ms`);
   console.log(`they differ by ${difference.toFixed(2)} % over ${SAMPLES} samples each, one after the other`);
 
-  /** Asks for boards at a steady pace, whether or not the answer before has come. */
+  /** Lists boards at a steady rate, without waiting for answers. */
   async function measureList(seconds: number) {
     const times: Promise<number>[] = [];
     for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
@@ -61,7 +61,7 @@ try {
     return count / FLOOD_SECONDS;
   }
 
-  /** Each from an address of its own: nobody is slowed down for guessing. */
+  /** Each from another address, so that no attempt is blocked for guessing. */
   async function measureGuesses() {
     const times = { unknown: [] as number[], wrong: [] as number[] };
     for (let sample = 0; sample < SAMPLES; sample++) {
@@ -72,7 +72,7 @@ try {
         { kind: 'unknown', email: 'nobody@demo.test' },
         { kind: 'wrong', email: right.email },
       ] as const;
-      // Each goes first in turn.
+      // They alternate in going first.
       for (const { kind, email } of sample % 2 ? both : both.toReversed()) times[kind].push(await guess(email));
     }
     const median = (all: number[]) =>

@@ -4,7 +4,7 @@ import { addTenants, type Tenants } from './tenants.ts';
 import { type DatabaseUsage, watchDatabase } from './usage.ts';
 import type { Surface } from './workloads.ts';
 
-/** Who is called, by whom; on the embedded database there is neither a floor nor a server of its own. */
+/** What a benchmark runs on; with the embedded database there is no floor and no database server to watch. */
 export type Stage = {
   floor: StartedService | undefined;
   service: StartedService;
@@ -12,7 +12,7 @@ export type Stage = {
   tenants: Tenants;
 };
 
-/** The service and the floor on one fresh database, each as a process of its own; or the service on an embedded one. */
+/** Starts the service and the floor as separate processes on one new database, or only the service on an embedded one. */
 export async function onStage<Result>(
   work: (stage: Stage) => Promise<Result>,
   { isEmbedded = false, more = {} as Record<string, string> } = {},
@@ -30,10 +30,10 @@ export async function onStage<Result>(
   }
 }
 
-/** The embedded database is for small teams. */
+/** Fewer for the embedded database, which is for small teams. */
 const connectionsTo = ({ isEmbedded }: { isEmbedded: boolean }) => (isEmbedded ? 8 : 32);
 
-/** Limits and token checks are on, as in production; nobody reaches the limit. */
+/** The rate limit is on, as in production, but too high to be reached. */
 export const SETTINGS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'warn' };
 
 export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean }) {

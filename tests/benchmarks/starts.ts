@@ -13,7 +13,7 @@ type Start = { milliseconds: number; idleMegabytes: number; loadedMegabytes: num
 const MOST_ROUNDS = 3;
 const SETTLE_MILLISECONDS = 1000;
 
-/** How long the service takes until it answers, and how much memory it has then and after it was used. */
+/** How long the service takes to start, and its memory when idle and after load. */
 export async function measureStarts({ rounds, seconds }: Length): Promise<Table> {
   const server = await givenFilledDatabase({ isEmbedded: false });
   const embedded = await givenFilledDatabase({ isEmbedded: true });
@@ -47,7 +47,7 @@ async function start(settings: Record<string, string>, use?: (url: string) => Pr
   const begun = performance.now();
   const { url, pid, stop } = await startService(settings);
   const { status } = await fetch(`${url}/health/ready`);
-  if (status !== 200) throw new Error(`It is not ready: ${status}.`);
+  if (status !== 200) throw new Error(`The service is not ready: ${status}.`);
   const milliseconds = performance.now() - begun;
   await pause(SETTLE_MILLISECONDS);
   const idleMegabytes = residentMegabytes(pid);
@@ -58,7 +58,7 @@ async function start(settings: Record<string, string>, use?: (url: string) => Pr
   return { milliseconds, idleMegabytes, loadedMegabytes };
 }
 
-/** Every workload on both surfaces, by all users at once. */
+/** Runs every workload over REST and RPC, with all users at once. */
 async function useService(url: string, tenants: Tenants, seconds: number): Promise<void> {
   for (const workload of WORKLOADS) {
     for (const surface of ['REST', 'RPC'] satisfies Surface[])

@@ -1,6 +1,6 @@
 /**
- * Loaded into a server (`NODE_OPTIONS=--import`) to tell, on SIGUSR2, the longest stop of its event loop since the last time:
- * the CPU time that its main thread spent between two turns. In CPU time, so that what else the machine does makes no stops.
+ * Loaded into a server (`NODE_OPTIONS=--import`) to print, on SIGUSR2, the longest stop of its event loop since the last time:
+ * the CPU time of its main thread between two turns. CPU time, since wall time would include other load on the machine.
  */
 
 let longest = 0;

@@ -5,7 +5,7 @@ import type { Length } from './throughput.ts';
 const PROJECTS = 5000;
 const MOST_ROUNDS = 3;
 
-/** A sync of a master board with 60 cards to 5,000 projects against one bare `insert … select` of the same 300,000 cards. */
+/** Compares a sync of 60 cards to 5,000 projects with one bare `insert … select` of the same 300,000 cards. */
 export async function measureTemplates({ rounds }: Length): Promise<Table> {
   const bare: number[] = [];
   const synced: Awaited<ReturnType<typeof measureSync>>[] = [];

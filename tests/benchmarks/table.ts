@@ -3,7 +3,7 @@ export type Table = {
   note?: string;
   columns: string[];
   rows: string[][];
-  /** How many columns hold names; the others hold figures. One unless told. */
+  /** How many of the first columns are names, by default one; the others are figures. */
   names?: number;
 };
 
@@ -25,7 +25,7 @@ const SHORTEST_RULE = 3;
 const widthsOf = (lines: string[][]) =>
   lines[0]!.map((_, at) => Math.max(SHORTEST_RULE, ...lines.map((cells) => cells[at]!.length)));
 
-/** Names to the left, figures to the right. */
+/** Names are aligned left, figures right. */
 const padded = (cells: string[], widths: number[], names: number) =>
   cells.map((cell, at) => (at < names ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)));
 

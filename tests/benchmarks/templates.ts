@@ -12,8 +12,8 @@ import { openServices } from '../../server/services.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 /**
- * What the templates must keep to, measured: `npm run bench:templates`, or `npm run bench:templates -- embedded` without a server. Prints a line
- * for each figure, with what it may be at most.
+ * Measures syncing and pushing templates: `npm run bench:templates`, or with `-- embedded` without a server. Prints each figure
+ * with its limit.
  */
 
 const SECRET = 'a secret for benchmarks that nobody else uses';
@@ -26,7 +26,7 @@ if (process.argv[1] === import.meta.filename) await reportAll();
 async function reportAll() {
   if (server) {
     console.log('On a PostgreSQL server:');
-    // First, while nothing else has made the process grow.
+    // First, while the memory of the process has not grown yet.
     const alone = await onFreshDatabase((database) => measureSync(database, 5000, { isListing: false }));
     const bare = await onFreshDatabase((database) => bareInsert(database, 5000));
     const first = await onFreshDatabase((database) => measureSync(database, 5000));
@@ -36,13 +36,13 @@ async function reportAll() {
       `${first.sync} ms, ${(first.sync / bare).toFixed(2)} times the bare insert`,
       '1.3 times',
     );
-    report('the same again, nothing new', `${first.again} ms, ${first.idsBurned} ids burned`, '1,000 ms, 0 ids');
+    report('the same again, nothing new', `${first.again} ms, ${first.idsUsed} ids used`, '1,000 ms, 0 ids');
     report(
       'the same without other requests',
       `${alone.sync} ms, ${(alone.sync / bare).toFixed(2)} times the bare insert`,
       '1.3 times',
     );
-    report('memory of Node, up by', `${alone.memoryMegabytes} MB`, '50 MB');
+    report('growth of Node memory', `${alone.memoryMegabytes} MB`, '50 MB');
     report('boards/list meanwhile, p99', `${first.p99} ms of ${first.requests} requests`, '500 ms');
     const large = await onFreshDatabase((database) => measureSync(database, 16_667));
     report(
@@ -51,7 +51,7 @@ async function reportAll() {
       'about 1',
     );
   } else {
-    console.log('SKIPPED: no PostgreSQL server in reach.');
+    console.log('SKIPPED: no PostgreSQL server is reachable.');
   }
 
   console.log('On the embedded database:');
@@ -123,7 +123,7 @@ export async function bareInsert(database: Database, projects: number): Promise<
   );
   return milliseconds(() =>
     transact(db, async (db) => {
-      // With the same planning as a sync: without it the bare statement takes several times as long.
+      // The same planner settings as a sync: without them the bare statement takes several times as long.
       await query(
         db,
         sql`${sql.raw(PATIENT)} select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
@@ -180,7 +180,7 @@ export async function measureSync(database: Database, projects: number, { isList
   return {
     sync: syncTime,
     again,
-    idsBurned: (await lastId()) - idBefore,
+    idsUsed: (await lastId()) - idBefore,
     memoryMegabytes: Math.round(most - before),
     p99: latencies[Math.floor(latencies.length * 0.99)]!,
     requests: latencies.length,

@@ -6,9 +6,9 @@ import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
 
 export type BenchUser = { email: string; token: string };
 export type Tenants = {
-  /** Act in the project of the demo data, which stays as it is. */
+  /** Act in the demo project, and only read. */
   readers: BenchUser[];
-  /** Act in a project of their own, each with a group and a card to write to. */
+  /** Act in another project, each with its own group and card to write to. */
   writers: (BenchUser & { group_id: number; card_id: number })[];
   /** Has a board of 5,000 cards in another project. */
   collector: BenchUser & { board_id: number };
@@ -17,7 +17,7 @@ export type Tenants = {
 const DEMO_PROJECT = 1;
 const HOUR_SECONDS = 3600;
 
-/** Users with sessions in a database with demo data: each connection is somebody else, as in practice. */
+/** Adds users with sessions to a database with demo data: one per connection, as in practice. */
 export async function addTenants(settings: { JWT_SECRET: string }, count: number): Promise<Tenants> {
   const database = await connect(readSettings(settings));
   const tokens = makeTokens([settings.JWT_SECRET], HOUR_SECONDS);
@@ -34,7 +34,7 @@ export async function addTenants(settings: { JWT_SECRET: string }, count: number
   }
 }
 
-/** 200 projects with 20,000 cards and 20,000 comments: PostgreSQL plans as on any database in use. */
+/** 200 projects with 20,000 cards and 20,000 comments, so that PostgreSQL plans as on a database in use. */
 async function addOtherProjects(db: Db): Promise<void> {
   await query(
     db,
@@ -58,7 +58,7 @@ async function addOtherProjects(db: Db): Promise<void> {
 async function addWriters(db: Db, tokens: Tokens, count: number): Promise<Tenants['writers']> {
   const project = await addProject(db);
   const users = await addUsers(db, tokens, project, count);
-  const places = await query(
+  const targets = await query(
     db,
     sql<{ group_id: number; card_id: number }>`
       with board as (
@@ -71,10 +71,10 @@ async function addWriters(db: Db, tokens: Tokens, count: number): Promise<Tenant
       insert into cards (project_id, platform_id, group_id, title, position, sort_order)
       select ${project}::int, 1, id, 'A card', 1, position from added returning group_id, id as card_id`,
   );
-  return users.map((user, at) => ({ ...user, ...places[at]! }));
+  return users.map((user, at) => ({ ...user, ...targets[at]! }));
 }
 
-/** Texts as people write them: a title of some 40 characters, and most cards with a description of some hundreds. */
+/** Realistic texts: titles of about 40 characters, and descriptions of some hundred on most cards. */
 async function addCollector(db: Db, tokens: Tokens): Promise<Tenants['collector']> {
   const project = await addProject(db);
   const [user] = await addUsers(db, tokens, project, 1);

@@ -9,11 +9,11 @@ export type Measured = {
   surface: Surface;
   rounds: Load[];
   nodeMilliseconds: number;
-  /** NaN where there is no server to watch. */
+  /** NaN without a server to watch. */
   databaseMilliseconds: number;
 };
 
-/** The surfaces in turns, several times each. */
+/** Measures the surfaces in turns, several rounds each. */
 export async function measure(stage: Stage, workload: Workload, { rounds, seconds }: Length): Promise<Measured[]> {
   const all = workload.surfaces
     .filter((surface) => surface !== 'floor' || stage.floor)
@@ -23,9 +23,9 @@ export async function measure(stage: Stage, workload: Workload, { rounds, second
     for (const measured of all) await measureRound(stage, workload, measured, seconds);
   return all;
 }
-/** Until the engine has compiled what is called most. */
+/** Until V8 has compiled the hot code. */
 const WARM_SECONDS = 5;
-/** The pool may have closed its connections while the others had their turns. */
+/** The pool may have closed idle connections during the turns of the others. */
 const RECONNECT_SECONDS = 0.2;
 
 async function measureRound(stage: Stage, workload: Workload, measured: Measured, seconds: number): Promise<void> {
@@ -45,7 +45,7 @@ const send = (stage: Stage, workload: Workload, surface: Surface, seconds: numbe
 export type Figures = {
   surface: Surface;
   callsPerSecond: number;
-  /** Of the calls that the floor answers in the same time; absent where there is none. */
+  /** Calls per second relative to the floor; undefined without a floor. */
   share: number | undefined;
   p50: number;
   p99: number;
@@ -53,7 +53,7 @@ export type Figures = {
   databaseMilliseconds: number;
 };
 
-/** Medians of the rounds; the CPU time of all of them. */
+/** The medians of the rounds, and the CPU time per call over all of them. */
 export function figuresOf(all: Measured[]): Figures[] {
   const floor = all.find(({ surface }) => surface === 'floor');
   return all.map(({ surface, rounds, nodeMilliseconds, databaseMilliseconds }) => {
@@ -106,7 +106,7 @@ export async function measureEmbedded(length: Length): Promise<Table> {
         measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
       return {
         ...tableOf('The embedded database', measured, { hasFloor: false }),
-        note: 'By 8 users at once. It works in the process of the service: its CPU time is that of Node.',
+        note: 'With 8 users at once. The database runs inside the service, so its CPU time is included in that of Node.',
       };
     },
     { isEmbedded: true },

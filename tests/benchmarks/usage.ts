@@ -3,11 +3,11 @@ import pg from 'pg';
 
 const MILLISECONDS_PER_TICK = 10;
 
-/** The CPU time that a process has used, all of its threads together; 0 of one that is gone. */
+/** The CPU time of a process with all its threads; 0 if it has ended. */
 export function cpuMilliseconds(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name of the process stands in brackets, and may hold spaces.
+    // The process name is in parentheses and may contain spaces.
     const [userTicks, systemTicks] = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
@@ -23,16 +23,16 @@ export function residentMegabytes(pid: number): number {
 }
 
 export type DatabaseUsage = {
-  /** The CPU time of the server's processes that serve this database; NaN where the server is on another machine. */
+  /** The CPU time of the server processes for this database; NaN if the server is on another machine. */
   cpuMilliseconds: () => Promise<number>;
   version: string;
   stop: () => Promise<void>;
 };
 
-/** Watches the processes of PostgreSQL that work for one database, so that the work of others on the server does not count. */
+/** Measures only the PostgreSQL processes of one database, without other work of the server. */
 export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage> {
   const client = new pg.Client(databaseUrl);
-  // When a run fails, the database is removed under it; what failed is told then, not this.
+  // After a failed run the database is dropped; this error would hide the real one.
   client.on('error', () => undefined);
   await client.connect();
   const isLocal = /^(127\.|localhost$|::1$|\[::1\]$|$)/.test(new URL(databaseUrl).hostname);

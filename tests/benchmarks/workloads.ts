@@ -4,10 +4,10 @@ import type { Tenants } from './tenants.ts';
 
 export type Surface = 'floor' | 'REST' | 'RPC' | 'RPC × 10';
 
-/** What is called, by many at once. */
+/** An operation that many users call at once. */
 export type Workload = {
   name: string;
-  /** Over REST. */
+  /** The expected status over REST. */
   status: number;
   surfaces: Surface[];
   requests: (surface: Surface, tenants: Tenants) => LoadRequest[];
@@ -17,11 +17,11 @@ const OPERATIONS = '/services/operations/v1/operations';
 /** Three groups, eight cards. */
 const DEMO_BOARD = 2;
 const BATCH = 10;
-/** More at once, and the service tells some of them to come back: passwords are checked two at a time. */
+/** With more at once the service would answer 429 to some: it checks two passwords at a time. */
 const SIGNING_IN = 8;
 const ALL: Surface[] = ['floor', 'REST', 'RPC'];
 
-/** RPC has 200 for every success. */
+/** RPC answers every success with 200. */
 export const statusOf = ({ status }: Workload, surface: Surface) => (surface.startsWith('RPC') ? 200 : status);
 
 export const callsIn = (surface: Surface) => (surface === 'RPC × 10' ? BATCH : 1);
