@@ -24,7 +24,6 @@ export const Board = z
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
   .meta({ id: 'Board', description: 'A board.' });
-export type Board = z.output<typeof Board>;
 
 export const ListedBoard = Board.extend({
   groups_count: z.int().meta({ description: 'How many groups it has.', example: 3 }),

@@ -17,7 +17,6 @@ export const Comment = z
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
   .meta({ id: 'Comment', description: 'A comment on a card.' });
-export type Comment = z.output<typeof Comment>;
 
 /** A comment that replies to nothing, with what was replied below it, oldest first. */
 export const CommentThread = Comment.extend({

@@ -26,7 +26,6 @@ export const Group = z
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
   .meta({ id: 'Group', description: 'A group of a board.' });
-export type Group = z.output<typeof Group>;
 
 const look = {
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),

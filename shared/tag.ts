@@ -17,7 +17,6 @@ export const Tag = z
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
   })
   .meta({ id: 'Tag', description: 'A tag of a project.' });
-export type Tag = z.output<typeof Tag>;
 
 const look = {
   color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),

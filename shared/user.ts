@@ -50,7 +50,6 @@ export const User = z
     updated_at: timestamp.meta({ description: 'When they were last changed.' }),
   })
   .meta({ id: 'User' });
-export type User = z.output<typeof User>;
 
 const rights = {
   superadmin: flag.meta({ description: 'Let them act in every project and keep templates.' }),
