@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Board } from './board.ts';
-import { Card, PRIORITIES } from './card.ts';
+import { PRIORITIES } from './card.ts';
 import {
   flag,
   HTML,
@@ -141,8 +141,6 @@ export const MasterCardDelete = z.object({
 export type MasterCardDelete = z.output<typeof MasterCardDelete>;
 
 export const projectsUpdated = z.int().meta({ description: 'How many projects changed.', example: 2 });
-
-export const PushedCard = z.object({ card: Card, projects_updated: projectsUpdated });
 
 export const OUTCOMES = ['added', 'updated', 'unchanged', 'skipped'] as const;
 export const SKIP_REASONS = ['no_access', 'deleted_by_project'] as const;
