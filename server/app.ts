@@ -30,7 +30,7 @@ declare module 'fastify' {
   }
 }
 
-export type AppOptions = Services & {
+type AppOptions = Services & {
   logger: FastifyBaseLogger;
   trustProxy: Settings['TRUST_PROXY'];
   /** Whose pages may call the service from a browser, besides its own. */

@@ -31,7 +31,7 @@ type CallOptions = {
 };
 
 /** The procedures of a router, with what their definitions say. Throws for one that does not say who may call it. */
-export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
+function proceduresOf(router: AnyTRPCRouter): Procedure[] {
   return Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>).map(([name, procedure]) => {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };

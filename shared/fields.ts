@@ -13,7 +13,7 @@ export const position = z
 export const flag = z.boolean().nullish();
 
 /** Of every text for which nothing shorter is said. */
-export const LONGEST_TEXT = 65_536;
+const LONGEST_TEXT = 65_536;
 
 /** Required text: trimmed, not empty. */
 export const text = (maxLength = LONGEST_TEXT) => limited(z.string().trim().min(1), maxLength);

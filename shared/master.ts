@@ -17,7 +17,7 @@ import { nextCursor, Page } from './paging.ts';
 
 /** Master boards, groups and cards: templates that are brought to projects. */
 
-export const MASTER_STATUSES = ['open', 'in_progress', 'closed', 'to_check', 'blocked'] as const;
+const MASTER_STATUSES = ['open', 'in_progress', 'closed', 'to_check', 'blocked'] as const;
 
 export const MasterBoard = Board.extend({
   groups_count: z.int().meta({ description: 'How many groups it has.', example: 2 }),

@@ -10,7 +10,7 @@ const ownership = {
 };
 
 /** A project as one of its members sees it. */
-export const OwnProject = z.object({
+const OwnProject = z.object({
   ...ownership,
   platform_name: z.string().meta({ description: 'The name of the platform.' }),
   role: z.enum(ROLES).meta({ description: 'What the caller may do in it.' }),

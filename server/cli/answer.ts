@@ -7,7 +7,7 @@ import { parseOptions } from './options.ts';
 import { asTable } from './table.ts';
 
 /** What the command line says, and with which code it ends: 0 done, 1 refused or failed, 2 called in a wrong way. */
-export type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
+type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
 
 type ReadEnvironment = () => NodeJS.ProcessEnv;
 

@@ -5,10 +5,10 @@ import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { BRIEF, PATIENT } from './query.ts';
 
 /** Above the server's own `statement_timeout`: only a server that has gone silent takes longer. */
-export const LONGEST_ANSWER_MILLISECONDS = 32_000;
+const LONGEST_ANSWER_MILLISECONDS = 32_000;
 
 /** For the first statement of a request: a look-up by key that a working server answers in a few milliseconds. */
-export const LONGEST_BRIEF_ANSWER_MILLISECONDS = 2_000;
+const LONGEST_BRIEF_ANSWER_MILLISECONDS = 2_000;
 
 const NO_ANSWER = 'the database did not answer in time';
 

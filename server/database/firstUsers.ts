@@ -9,7 +9,7 @@ import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
 import { type Db, query } from './query.ts';
 import type { Row } from './tables.ts';
 
-export const FIRST_ADMIN = 'admin@deckhand.local';
+const FIRST_ADMIN = 'admin@deckhand.local';
 
 /**
  * Sees to it that somebody can sign in to an empty embedded database: the demo users, whose password is public, where only

@@ -15,7 +15,7 @@ import {
 import type { PlanRow } from './plan.ts';
 import { closeAtProvider, giveUpOpenCheckouts, markPaid, type Superseded } from './settlement.ts';
 
-export type CheckoutOrder = {
+type CheckoutOrder = {
   subscription_id: number;
   plan: PlanRow;
   created_by: number;

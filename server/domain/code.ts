@@ -8,7 +8,7 @@ import { hashRecoveryCode, stepOfCode } from '../security/secondFactor.ts';
 import { countFailure, logFailure } from './attempt.ts';
 import { MISSING_SECRET } from './reseal.ts';
 
-export type CodeOwner = Pick<Row<'users'>, 'id' | 'email' | 'totp_secret'>;
+type CodeOwner = Pick<Row<'users'>, 'id' | 'email' | 'totp_secret'>;
 
 /** Uses a code up, and counts a wrong one. Each code works once, whoever is first. Only for those who know the password. */
 export async function isRightCode(

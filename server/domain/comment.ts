@@ -18,8 +18,8 @@ import { readCursor, toCursor, toPage } from './page.ts';
 import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
 
 /** What answers hold of a comment. */
-export const COMMENT_COLUMNS = Comment.keyof().options;
-export type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
+const COMMENT_COLUMNS = Comment.keyof().options;
+type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
 
 /** Comments on a card, or replies to a comment of that card. */
 export async function createComment(

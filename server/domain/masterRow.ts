@@ -8,7 +8,7 @@ import { assignments, type Column, type Selected, selectionOf } from './row.ts';
 
 /** Tables that hold templates, and what a template in them is called. */
 const NOUNS = { boards: 'master board', groups: 'master group', cards: 'master card' };
-export type MasterTable = keyof typeof NOUNS;
+type MasterTable = keyof typeof NOUNS;
 
 const unknown = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
 

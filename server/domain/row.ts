@@ -7,7 +7,7 @@ import { forbidden, notFound } from '../errors.ts';
 
 /** Tables whose rows belong to a project, and what one of those rows is called. */
 const NOUNS = { boards: 'board', groups: 'group', cards: 'card', comments: 'comment', tags: 'tag' };
-export type ProjectTable = keyof typeof NOUNS;
+type ProjectTable = keyof typeof NOUNS;
 
 /** A column of a table, or an expression with a name. */
 export type Column<Table extends TableName> = (keyof Row<Table> & string) | NamedExpression;

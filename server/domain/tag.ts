@@ -9,7 +9,7 @@ import { readPage } from './page.ts';
 import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
 
 /** What answers hold of a tag. */
-export const TAG_COLUMNS = Tag.keyof().options;
+const TAG_COLUMNS = Tag.keyof().options;
 
 /** Creates a tag of the project, behind the others unless a place was sent. */
 export async function createTag(

@@ -9,7 +9,7 @@ import { notFound, tooManyRequests } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 import { copyStatement, previewStatement, type Template } from './templateStatement.ts';
 
-export type Applied = { projects_with_access: number; projects_skipped: number; projects_changed: number };
+type Applied = { projects_with_access: number; projects_skipped: number; projects_changed: number };
 
 /**
  * Brings a template to every active project that has access, some projects at a time: each time is one transaction, so

@@ -4,7 +4,7 @@ import { badRequest } from '../errors.ts';
 export const LARGEST_BODY_BYTES = 1024 * 1024;
 export const DEEPEST_BODY = 64;
 /** Parsing more names, all of them different, would stop the event loop for too long. */
-export const MOST_FIELDS = 30_000;
+const MOST_FIELDS = 30_000;
 
 type Take = (text: string, request: FastifyRequest) => unknown;
 

@@ -2,7 +2,7 @@ import { constants, gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 
 /** Smaller answers cost more to compress than their bytes are worth. */
-export const SMALLEST_COMPRESSED_BYTES = 32 * 1024;
+const SMALLEST_COMPRESSED_BYTES = 32 * 1024;
 
 /** The fastest level makes JSON about ten times as small. In large pieces: each one takes a turn of the event loop. */
 const OPTIONS = { level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 };
@@ -23,7 +23,7 @@ export function compressLargeAnswers(app: FastifyInstance): void {
 }
 
 /** By the rules of RFC 9110: `gzip;q=0` refuses it, `*` stands for all that are not named. */
-export function acceptsGzip(header: string | string[] | undefined): boolean {
+function acceptsGzip(header: string | string[] | undefined): boolean {
   const weights = new Map(
     String(header ?? '')
       .toLowerCase()

@@ -1,7 +1,7 @@
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Log } from '../log.ts';
 
-export type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
+type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
 
 export type Counters = {
   /** Counts for each key within a window from its first count on. */

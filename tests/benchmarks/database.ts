@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { givenDirectory } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
-export type BenchDatabase = {
+type BenchDatabase = {
   settings: { JWT_SECRET: string; DATABASE_URL?: string; DATA_DIR?: string };
   remove: () => Promise<void>;
 };

@@ -36,7 +36,7 @@ export type Load = {
 };
 
 /** The addresses of the nodes; they change when nodes restart. */
-export type Target = { urls: string[] };
+type Target = { urls: string[] };
 
 type Options = {
   clients: number;
@@ -94,7 +94,7 @@ export function startLoad(world: World, target: Target, options: Options): Load 
   };
 }
 
-export type Write = { operation: Operation; input: object };
+type Write = { operation: Operation; input: object };
 
 /** The next write of a client, given the result of the previous one. */
 type NextWrite = (previous: Sent | undefined) => Write;

@@ -67,7 +67,7 @@ export async function overNetwork(serverUrl: string, work: (place: Place, networ
 }
 
 /** Longer than the service waits for requests in flight. */
-export const LONGEST_STOP_MILLISECONDS = 15_000;
+const LONGEST_STOP_MILLISECONDS = 15_000;
 
 /** Stops a service with SIGTERM, and returns how long it took and its violations. */
 export async function stopNode(service: StartedService): Promise<{ milliseconds: number; violations: string[] }> {

@@ -54,7 +54,7 @@ const PATHS = [
   'a'.repeat(300),
 ];
 
-export type Annotated = { at: string; value: unknown; isReplaced: boolean; meta: unknown };
+type Annotated = { at: string; value: unknown; isReplaced: boolean; meta: unknown };
 
 /** A value for a field with a superjson annotation. */
 export function annotated(fields: string[]): fc.Arbitrary<Annotated> {

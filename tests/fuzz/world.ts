@@ -3,7 +3,7 @@ import { makeCaller } from '../harness/caller.ts';
 
 /** The callers, and known ids to refer to, learned from the answers of the service. */
 
-export const WHO = ['superadmin', 'owner', 'member', 'viewer', 'outsider', 'expendable'] as const;
+const WHO = ['superadmin', 'owner', 'member', 'viewer', 'outsider', 'expendable'] as const;
 export type Who = (typeof WHO)[number];
 
 export type FuzzWorld = {
@@ -19,7 +19,7 @@ export type FuzzWorld = {
   restore: () => Promise<void>;
 };
 
-export const PASSWORD = 'a password for fuzzing that nobody uses';
+const PASSWORD = 'a password for fuzzing that nobody uses';
 
 /** How many ids, and so rows, of each kind are kept, so that answers do not grow with the run. */
 const MOST_KNOWN = 20;

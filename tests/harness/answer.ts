@@ -1,7 +1,7 @@
 import type { Schema } from '../../server/openapi/example.ts';
 import { document, strayings } from './document.ts';
 
-export type SentAnswer = {
+type SentAnswer = {
   method: string;
   path: string;
   response: Pick<Response, 'status' | 'headers'>;

@@ -61,7 +61,7 @@ const moment = fc
   .chain((date) => fc.constantFrom(date.toISOString(), date.toISOString().slice(0, 10)));
 
 /** Something else in one place of an input; `value` undefined takes it away. */
-export type Change = { path: string[]; value: unknown };
+type Change = { path: string[]; value: unknown };
 
 /** A change of an input that its schema does not take, or hardly takes. */
 export function wrongChange(schema: Schema): fc.Arbitrary<Change> {

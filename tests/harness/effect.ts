@@ -39,7 +39,7 @@ export async function writtenSince(moment: number): Promise<Written> {
 let tables: { name: string }[] | undefined;
 
 /** Names for ids, by table: so that two worlds can be compared whose rows are alike, and have ids of their own. */
-export type Names = Map<string, string>;
+type Names = Map<string, string>;
 
 /** Names what was written after its table and its place in it: that of the one world is called as that of the other. */
 export function nameRows({ tables }: Written, owner: string, names: Names = new Map()): Names {

@@ -7,7 +7,7 @@ import type { PaymentProvider } from '../../server/payments/provider.ts';
 import { makeStripe } from '../../server/payments/stripe.ts';
 
 /** As much of Stripe's HTTP interface as the service uses. What it does on request is fixed by Stripe, and not by us. */
-export type FakeStripe = {
+type FakeStripe = {
   provider: PaymentProvider;
   /** The sessions that were opened, as they were asked for. */
   sessions: { id: string; idempotencyKey: string; sent: URLSearchParams; isExpired: boolean }[];

@@ -4,10 +4,10 @@ import type { Schema } from '../../server/openapi/example.ts';
 export type Resolve = (schema: Schema) => Schema;
 
 /** A schema, and where what it refers to is found. */
-export type Located = { schema: Schema; resolve: Resolve };
+type Located = { schema: Schema; resolve: Resolve };
 
 /** What to say, where there is something to say. */
-export type Words = {
+type Words = {
   /** Of a field that the wide schema knows, and the narrow one doesn't. */
   absent: string | undefined;
   /** Of a field that the wide schema demands, and that the narrow one may lack. */

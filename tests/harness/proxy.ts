@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-export type Proxy = {
+type Proxy = {
   url: string;
   /** Forwards nothing any more, on old and new connections, and closes none: like a network that was lost. */
   silence: () => void;
