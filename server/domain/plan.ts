@@ -1,4 +1,4 @@
-import type { PlanList, PlanSet, TrialUpgrade } from '../../shared/subscription.ts';
+import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../shared/subscription.ts';
 import type { Provisioning } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import type { Db } from '../database/query.ts';
@@ -6,15 +6,7 @@ import type { Row } from '../database/tables.ts';
 import { invalid } from '../errors.ts';
 import { readPage } from './page.ts';
 
-const PLAN_COLUMNS = [
-  'id',
-  'product',
-  'plan',
-  'period',
-  'price_cents',
-  'currency',
-  'is_active',
-] as const satisfies (keyof Row<'plans'>)[];
+const PLAN_COLUMNS = Plan.keyof().options;
 export type PlanRow = Pick<Row<'plans'>, (typeof PLAN_COLUMNS)[number]>;
 
 /** Puts a line into the catalogue, or changes the one that is there. Checkouts that are open keep their price. */

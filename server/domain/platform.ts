@@ -1,12 +1,11 @@
 import type { Page } from '../../shared/paging.ts';
-import type { PlatformCreate, PlatformUpdate } from '../../shared/platform.ts';
+import { Platform, type PlatformCreate, type PlatformUpdate } from '../../shared/platform.ts';
 import type { Provisioning } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import type { Row } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
 import { readPage } from './page.ts';
 
-const PLATFORM_COLUMNS = ['id', 'name', 'created_at', 'updated_at'] as const satisfies (keyof Row<'platforms'>)[];
+const PLATFORM_COLUMNS = Platform.keyof().options;
 
 export async function createPlatform({ db }: Provisioning, { name }: PlatformCreate) {
   const platform = await db

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Authenticate, AuthenticatedUser } from '../../shared/user.ts';
+import { type Authenticate, AuthenticatedUser } from '../../shared/user.ts';
 import type { Context } from '../context.ts';
 import { brief, query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
@@ -37,17 +37,8 @@ const WRONG = 'The e-mail address or the password is wrong.';
 const FEW_CODES = 2;
 const REMEMBERED_DAYS = 30;
 
-const SIGN_IN_COLUMNS = [
-  'id',
-  'name',
-  'email',
-  'language',
-  'superadmin',
-  'superadmin_billing',
-  'enable_ai',
-  'password_hash',
-  'totp_secret',
-] as const satisfies (keyof Row<'users'>)[];
+const { needs_code__regeneration, warn_message, token, ...PROFILE } = AuthenticatedUser.keyof().enum;
+const SIGN_IN_COLUMNS = [...Object.values(PROFILE), 'password_hash', 'totp_secret'] as const;
 type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
 
 /** Checks a password, and counts a wrong one. */

@@ -1,5 +1,13 @@
 import type { Page } from '../../shared/paging.ts';
-import type { ThemeCreate, VersionChoice, VersionDeprecate, VersionList, VersionSubmit } from '../../shared/theme.ts';
+import {
+  Theme,
+  type ThemeCreate,
+  ThemeVersion,
+  type VersionChoice,
+  type VersionDeprecate,
+  type VersionList,
+  type VersionSubmit,
+} from '../../shared/theme.ts';
 import type { Provisioning, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
@@ -7,27 +15,8 @@ import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
 import { readPage } from './page.ts';
 
-const THEME_COLUMNS = [
-  'id',
-  'platform_id',
-  'name',
-  'created_at',
-  'updated_at',
-] as const satisfies (keyof Row<'themes'>)[];
-
-const VERSION_COLUMNS = [
-  'id',
-  'theme_id',
-  'version',
-  'approval_status',
-  'theme_status',
-  'published_at',
-  'deprecated_at',
-  'deprecation_reason',
-  'replacement_version_id',
-  'created_at',
-  'updated_at',
-] as const satisfies (keyof Row<'theme_versions'>)[];
+const THEME_COLUMNS = Theme.keyof().options;
+const VERSION_COLUMNS = ThemeVersion.keyof().options;
 type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
 
 export async function createTheme({ db }: Provisioning, { platform_id, name }: ThemeCreate) {

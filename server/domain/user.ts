@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { UserCreate, UserList, UserUpdate } from '../../shared/user.ts';
+import { User, type UserCreate, type UserList, type UserUpdate } from '../../shared/user.ts';
 import type { Provisioning } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
@@ -11,20 +11,9 @@ import { NO_FAILURES } from './code.ts';
 import { readPage } from './page.ts';
 
 /** What superadmins see of a user. */
-export const USER_COLUMNS = [
-  'id',
-  'name',
-  'email',
-  'language',
-  'superadmin',
-  'superadmin_billing',
-  'enable_ai',
-  'is_active',
-  'default_project_id',
-  sql<boolean>`totp_secret is not null`.as('has_second_factor'),
-  'created_at',
-  'updated_at',
-] as const;
+export const USER_COLUMNS = User.keyof().options.map((field) =>
+  field === 'has_second_factor' ? sql<boolean>`totp_secret is not null`.as(field) : field,
+);
 
 const unknownUser = () => notFound('There is no such user.');
 

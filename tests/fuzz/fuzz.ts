@@ -17,7 +17,7 @@ export type FuzzReport = {
   repeated: number;
 };
 
-export type FuzzOptions = {
+type FuzzOptions = {
   world: FuzzWorld;
   seed: number;
   requests: number;
@@ -85,7 +85,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
 }
 
 /** The same for the same seed, except for ids and tokens. */
-export function* makeDrafts(seed: number): Generator<Draft, never> {
+function* makeDrafts(seed: number): Generator<Draft, never> {
   // Multiplied, so that runs with neighbouring seeds share no rounds.
   for (let round = Math.imul(seed, 0x9e3779b1); ; round = (round + 1) | 0) {
     yield* fc.sample(anyRequest, { seed: round, numRuns: 100 });
