@@ -2,6 +2,7 @@ import { createTRPCUntypedClient } from '@trpc/client';
 import { httpBatchLink } from '@trpc/client/links/httpBatchLink';
 import { splitLink } from '@trpc/client/links/splitLink';
 import superjson from 'superjson';
+import { LARGEST_BATCH } from '../shared/limits.ts';
 import type { CallOptions } from './calls.ts';
 import { errorOf, readableAnswer } from './errors.ts';
 import { ending, isSignIn, retrying, signingIn, withOwnSignal } from './links.ts';
@@ -41,7 +42,7 @@ export function createClient(options: ClientOptions): Client {
         true: httpBatchLink({ ...requests(options), maxItems: 1 }),
         false: httpBatchLink({
           ...requests(options),
-          maxItems: 50,
+          maxItems: LARGEST_BATCH,
           headers: () => {
             const token = session.token();
             return {

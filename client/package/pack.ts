@@ -27,8 +27,8 @@ async function packClient(): Promise<string> {
   await mkdir(destination, { recursive: true });
   const stage = await mkdtemp(join(DIST, 'client-'));
   try {
-    const [sources, contents] = [join(stage, 'sources'), join(stage, 'contents')];
-    await copySources(sources);
+    const [sources, contents] = [join(stage, 'client'), join(stage, 'contents')];
+    await copySources(stage);
     await writeDeclarations(stage, contents);
     await writeJavaScript(sources, contents);
     await copyFile(join(ROOT, 'docs/client.md'), join(contents, 'README.md'));
@@ -42,12 +42,12 @@ async function packClient(): Promise<string> {
 }
 
 /** Away from the server, so that nothing compiles that still names it. */
-async function copySources(to: string): Promise<void> {
-  await mkdir(to);
-  for (const name of await readdir(join(ROOT, 'client'))) {
-    if (name.endsWith('.ts')) await copyFile(join(ROOT, 'client', name), join(to, name));
-  }
-  await writeFile(join(to, 'procedures.ts'), printProcedures());
+async function copySources(stage: string): Promise<void> {
+  const names = await readdir(join(ROOT, 'client'));
+  const files = ['shared/limits.ts', ...names.filter((name) => name.endsWith('.ts')).map((name) => `client/${name}`)];
+  for (const folder of ['client', 'shared']) await mkdir(join(stage, folder));
+  for (const file of files) await copyFile(join(ROOT, file), join(stage, file));
+  await writeFile(join(stage, 'client/procedures.ts'), printProcedures());
 }
 
 async function writeDeclarations(stage: string, contents: string): Promise<void> {
@@ -56,17 +56,17 @@ async function writeDeclarations(stage: string, contents: string): Promise<void>
     declaration: true,
     emitDeclarationOnly: true,
     types: [],
-    rootDir: 'sources',
+    rootDir: '.',
     outDir: 'declarations',
   };
-  const settings = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['sources'] };
+  const settings = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['client'] };
   await writeFile(join(stage, 'tsconfig.json'), JSON.stringify(settings));
   await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', stage], stage);
 
   await mkdir(contents);
   const wanted = new Set(['client']);
   for (const name of wanted) {
-    const text = await readFile(join(stage, 'declarations', `${name}.d.ts`), 'utf8');
+    const text = await readFile(join(stage, 'declarations/client', `${name}.d.ts`), 'utf8');
     for (const [, imported] of text.matchAll(/ from '(.+)'/g)) {
       if (!imported!.startsWith('./')) throw new Error(`The types in client/${name}.ts must not name ${imported}.`);
       wanted.add(imported!.slice('./'.length, -'.ts'.length));
