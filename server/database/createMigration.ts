@@ -1,8 +1,34 @@
+import { writeFile } from 'node:fs/promises';
 import { MikroORM } from '@mikro-orm/core';
 import options from '../../mikro-orm.config.ts';
+import { databaseOf } from './connect.ts';
+import { migrate } from './migrate.ts';
+import { schemaDifference } from './schemaDifference.ts';
 
 /** For developers: writes the migration that brings the tables to what the entities now say. */
+const [, , name = ''] = process.argv;
+if (!/^[a-z][a-z0-9_]*$/.test(name)) {
+  console.error('Say what the migration does: npm run migration:create -- add_labels');
+  process.exit(2);
+}
+
 const orm = await MikroORM.init(options);
-const { fileName } = await orm.migrator.create();
-console.log(fileName ? `Written: server/database/migrations/${fileName}` : 'The entities have not changed.');
+await migrate(databaseOf(orm, { isEmbedded: true }));
+const statements = await schemaDifference(orm);
 await orm.close(true);
+if (statements.length === 0) console.log('The entities have not changed.');
+else await writeMigration(`Migration${new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)}_${name}`);
+
+async function writeMigration(className: string): Promise<void> {
+  const lines = statements.map((statement) => `    this.addSql(\`${statement}\`);`);
+  const text = `import { Migration } from '@mikro-orm/migrations';
+
+export class ${className} extends Migration {
+  override up(): void {
+${lines.join('\n')}
+  }
+}
+`;
+  await writeFile(new URL(`migrations/${className}.ts`, import.meta.url), text);
+  console.log(`Written: server/database/migrations/${className}.ts. Read it, then npm run format.`);
+}

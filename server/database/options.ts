@@ -20,8 +20,7 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
     extensions: [Migrator],
     migrations: {
       path: join(import.meta.dirname, 'migrations'),
-      snapshotName: '.snapshot',
-      snapshotOnMigrate: false,
+      snapshot: false,
       silent: true,
     },
     ensureDatabase: false,

@@ -5,9 +5,13 @@ import { type Db, live, plannedEachTime, query, transact } from '../database/que
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
 
-/** Tables whose rows belong to a project, and what one of those rows is called. */
-const NOUNS = { boards: 'board', groups: 'group', cards: 'card', comments: 'comment', tags: 'tag' };
-type ProjectTable = keyof typeof NOUNS;
+/** Tables whose rows belong to a project and are marked as deleted, not removed. */
+export type ProjectTable = {
+  [Table in TableName]: 'project_id' | 'deleted_at' extends keyof Row<Table> ? Table : never;
+}[TableName];
+
+/** What one row is called: boards, board. */
+const nounOf = (table: ProjectTable) => table.slice(0, -1);
 
 /** A column of a table, or an expression with a name. */
 export type Column<Table extends TableName> = (keyof Row<Table> & string) | NamedExpression;
@@ -32,8 +36,8 @@ export function mustBeFound<Row extends { project_id: number | null }>(
   table: ProjectTable,
   row: Row | undefined,
 ): Row {
-  if (!row) throw notFound(`There is no such ${NOUNS[table]}.`);
-  if (row.project_id !== project.id) throw forbidden(`This ${NOUNS[table]} belongs to another project.`);
+  if (!row) throw notFound(`There is no such ${nounOf(table)}.`);
+  if (row.project_id !== project.id) throw forbidden(`This ${nounOf(table)} belongs to another project.`);
   return row;
 }
 
