@@ -104,7 +104,7 @@ async function setUnfinishedAside(directory: string): Promise<void> {
   await rename(directory, `${directory}.unfinished`);
 }
 
-export const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database => ({
+const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database => ({
   orm,
   db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
   isEmbedded,

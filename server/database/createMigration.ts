@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
-import { MikroORM } from '@mikro-orm/core';
-import options from '../../mikro-orm.config.ts';
-import { databaseOf } from './connect.ts';
+import { readSettings } from '../env.ts';
+import { connect } from './connect.ts';
 import { migrate } from './migrate.ts';
+import { IN_MEMORY } from './options.ts';
 import { schemaDifference } from './schemaDifference.ts';
 
 /** For developers: writes the migration that brings the tables to what the entities now say. */
@@ -12,10 +12,10 @@ if (!/^[a-z][a-z0-9_]*$/.test(name)) {
   process.exit(2);
 }
 
-const orm = await MikroORM.init(options);
-await migrate(databaseOf(orm, { isEmbedded: true }));
-const statements = await schemaDifference(orm);
-await orm.close(true);
+const database = await connect(readSettings({ DATA_DIR: IN_MEMORY }));
+await migrate(database);
+const statements = await schemaDifference(database.orm);
+await database.close();
 if (statements.length === 0) console.log('The entities have not changed.');
 else await writeMigration(`Migration${new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)}_${name}`);
 
