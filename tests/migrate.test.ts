@@ -59,7 +59,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(await query(node!.db, sql`select name from mikro_orm_migrations`)).toEqual([]);
   });
 
-  it('that were renamed are not done again, and stay known under the old name', async () => {
+  it('that were renamed are not run again, and their old names stay recorded', async () => {
     const [node] = await givenNodes(1);
     await migrate(node!);
     const names = async () => {
