@@ -153,7 +153,7 @@ const OPERATIONS = {
   'masterBoards.sync': { path: `${ADMIN}/master-boards/sync`, idIn: () => undefined },
 };
 
-export async function send(
+async function send(
   url: string,
   agent: Agent,
   token: string,
