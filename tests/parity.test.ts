@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Access } from '../server/access.ts';
 import { type Procedure, procedures, restProcedures } from '../server/procedures.ts';
 import { SENT_AS_TEXT } from '../shared/fields.ts';
 import { changed, inputSchemaOf, validValue, wrongChange } from './harness/arbitrary.ts';
 import type { TestCaller } from './harness/caller.ts';
-import { nameRows, now, type Written, withNames, writtenSince } from './harness/effect.ts';
+import { comparable, readContents, replaceContents } from './harness/contents.ts';
 import { databaseUrl } from './harness/service.ts';
 import { type Given, givenStartState, staleStartStates, withGiven } from './harness/startStates.ts';
 import { givenWorld, type World } from './harness/world.ts';
@@ -47,48 +47,33 @@ function asTyped(schema: z.ZodType, value: any): any {
   return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, asTyped(schema.shape[field], part)]));
 }
 
-type Place = { world: World; given: Given; written: Written };
-
-async function givenPlace(procedure: Procedure, since: number): Promise<Place> {
-  const world = await givenWorld();
-  return { world, given: await givenStartState(procedure, world), written: await writtenSince(since) };
-}
-
-/** Calls over REST in one place and over RPC in another that is its like: the same must come of it. */
+/** Calls over REST and over RPC, on the same contents of the database: both answer and write the same. */
 async function mustDoTheSame(procedure: Procedure, made: unknown): Promise<void> {
-  const here = await givenPlace(procedure, await now());
-  // What changes nothing leaves an equal state behind: the other surface is asked in the same place.
-  const there = procedure.type === 'query' ? here : await givenPlace(procedure, here.written.moment);
+  const world = await givenWorld();
+  const input = withGiven(made, await givenStartState(procedure, world));
+  const before = await readContents();
+  const callOver = async (surface: Surface) => {
+    await replaceContents(before);
+    const outcome = await surface(world[mightiest(procedure)], procedure, input);
+    const written = Object.entries(await readContents()).map(([table, rows]) => [
+      table,
+      rows.map((row) => JSON.stringify(comparable(row, before))).sort(),
+    ]);
+    return { outcome: comparable(outcome, before), written };
+  };
 
-  const rest = await act(overRest, procedure, made, { own: here, other: there, before: there.written });
-  const rpc = await act(overRpc, procedure, made, { own: there, other: here, before: rest.written });
+  const rest = await callOver(overRest);
+  const rpc = await callOver(overRpc);
 
   expect(rest.outcome).toHaveProperty('data');
-  expect(rest.outcome).toEqual(rpc.outcome);
-  expect(rest.effect).toEqual(rpc.effect);
-}
-
-type Places = { own: Place; other: Place; before: Written };
-
-async function act(over: Surface, procedure: Procedure, made: unknown, { own, other, before }: Places) {
-  const input = withGiven(made, own.given);
-  const outcome = await over(own.world[mightiest(procedure)], procedure, input);
-  const written = await writtenSince(before.moment);
-
-  const names = nameRows(written, 'new', nameRows(other.written, 'other', nameRows(own.written, 'own')));
-  const effect = Object.entries(written.tables).map(([table, { rows, count }]) => ({
-    table,
-    added: count - before.tables[table]!.count,
-    rows: rows.map((row) => JSON.stringify(withNames(row, names, table))).sort(),
-  }));
-  return { outcome: withNames(outcome, names), effect, written };
+  expect(rest).toEqual(rpc);
 }
 
 type Call = { caller: TestCaller; input: unknown };
 
 /** Makes calls over both surfaces that are all to be refused: with the same words, and without a trace. */
 async function mustRefuseTheSame(procedure: Procedure, statuses: number[], calls: Call[]): Promise<void> {
-  const before = await now();
+  const before = await readContents();
   await Promise.all(
     calls.map(async ({ caller, input }) => {
       // One by one, since many large inputs would be too large for one request.
@@ -100,8 +85,7 @@ async function mustRefuseTheSame(procedure: Procedure, statuses: number[], calls
       expect(statuses, JSON.stringify({ input, rest })).toContain(rest.status);
     }),
   );
-  const { tables } = await writtenSince(before);
-  expect(Object.entries(tables).filter(([, { rows }]) => rows.length > 0)).toEqual([]);
+  expect(await readContents()).toEqual(before);
 }
 
 const mightiest = ({ access }: Procedure) => (access === 'anyone' ? 'asNobody' : 'asSuperadmin');
@@ -121,6 +105,8 @@ function refusedCallers(procedure: Procedure, world: World, given: Given, input:
 const OF_OWNERS = 2;
 /** How many of viewer, member and owner are too weak. */
 const WEAKER: Partial<Record<Access, number>> = { viewer: 0, member: 1, superadmin: 3 };
+
+beforeEach(() => replaceContents({}));
 
 const SEED = Number(process.env.FAST_CHECK_SEED);
 const RUNS = Number(process.env.FAST_CHECK_RUNS ?? 1);
