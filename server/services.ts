@@ -1,4 +1,6 @@
+import type { Caller } from './context.ts';
 import type { Database } from './database/connect.ts';
+import { findCaller } from './domain/caller.ts';
 import type { Settings } from './env.ts';
 import { tooManyRequests } from './errors.ts';
 import { isLoopback } from './host.ts';
@@ -11,7 +13,7 @@ import type { Log } from './log.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import { testCheckout } from './payments/testCheckout.ts';
 import { makeSecretBox, type SecretBox } from './security/secretBox.ts';
-import { makeTokens, type Tokens } from './security/tokens.ts';
+import { type Claims, makeTokens, type Tokens } from './security/tokens.ts';
 
 /** What all requests of a node share. */
 export type Services = {
@@ -19,8 +21,8 @@ export type Services = {
   tokens: Tokens;
   rateLimit: RateLimit;
   guessing: Guessing;
-  /** For finding callers, apart from what they call: a call that waits for a lock must not keep others from being found. */
-  callerQueue: FairQueue;
+  /** Waits in a queue of its own: a call that waits for a lock must not keep others from being found. */
+  findCaller: (claims: Claims, chosenProjectId: number | undefined) => Promise<Caller | undefined>;
   queue: FairQueue;
   unsentAnswers: UnsentAnswers;
   secretBox: SecretBox;
@@ -46,6 +48,7 @@ export async function openServices(
   keptSecret?: string,
 ): Promise<Services & { beginToStop: () => void; close: () => void }> {
   let isStopping = false;
+  const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
   const counters = await openCounters(settings.REDIS_URL, log);
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
   return {
@@ -54,7 +57,8 @@ export async function openServices(
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     guessing: makeGuessing(counters.make),
     secretBox: makeSecretBox(keptSecret === undefined ? secrets : [...secrets, keptSecret]),
-    callerQueue: makeCallerQueue(settings),
+    findCaller: (claims, chosenProjectId) =>
+      callerQueue.run(`session:${claims.sessionId}`, () => findCaller(database.db, claims, chosenProjectId)),
     queue: makeQueue(settings),
     unsentAnswers: makeUnsentAnswers(),
     payments: await choosePayments(settings),
@@ -73,8 +77,6 @@ export async function openServices(
 
 /** Two connections are left for those who are still to be found, for signing in and for health. */
 const makeQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(Math.max(2, DATABASE_POOL_SIZE - 2));
-
-const makeCallerQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(DATABASE_POOL_SIZE);
 
 /** One key gets half of what runs at once, and keys take turns. */
 const fairQueueOf = (running: number) =>

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { findCaller } from '../server/domain/caller.ts';
 import { type Procedure, restProcedures } from '../server/procedures.ts';
 import type { RestOperation } from '../server/restOperation.ts';
 import type { Answer } from './harness/caller.ts';
 import { document } from './harness/document.ts';
-import { failingAfterIdentification } from './harness/failing.ts';
 import { databaseUrl, givenService, testDatabase } from './harness/service.ts';
 import { type Given, givenStartState, inputFor } from './harness/startStates.ts';
 import { givenWorld, type World } from './harness/world.ts';
@@ -85,6 +85,21 @@ const documented = restProcedures.flatMap((operation) =>
   })),
 );
 
+/** A service that finds its callers, and fails at every statement of what they call. */
+async function givenFailingService() {
+  const database = await testDatabase();
+  const fail = () => {
+    throw new Error('A fault of the database, with internals: table cards, line 42.');
+  };
+  return givenService(
+    {},
+    {
+      database: { ...database, db: database.db.withPlugin({ transformQuery: fail, transformResult: fail }) },
+      findCaller: (claims, chosenProjectId) => findCaller(database.db, claims, chosenProjectId),
+    },
+  );
+}
+
 let world: World;
 let limitedWorld: World;
 let failingWorld: World;
@@ -95,9 +110,7 @@ describe.skipIf(databaseUrl)('every documented status', () => {
     world = await givenWorld();
     limitedWorld = await givenWorld(await givenService({ RATE_LIMIT_PER_MINUTE: '1' }));
     for (const caller of [limitedWorld.asNobody, limitedWorld.asSuperadmin]) await caller.post('/spend-the-limit');
-    failingWorld = await givenWorld(
-      await givenService({}, { database: failingAfterIdentification(await testDatabase()) }),
-    );
+    failingWorld = await givenWorld(await givenFailingService());
   });
 
   it.each(documented.filter(({ title }) => !(title in IMPOSSIBLE)))('$title', async ({ operation, status, title }) => {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { Caller, Context } from '../context.ts';
-import { findCaller } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
 import { type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
 import type { Tokens } from '../security/tokens.ts';
@@ -21,7 +20,7 @@ declare module 'fastify' {
  */
 export function identifyCallers(
   scope: FastifyInstance,
-  { database, tokens, rateLimit, callerQueue, unsentAnswers }: Services,
+  { findCaller, tokens, rateLimit, unsentAnswers }: Services,
   countCalls: (request: FastifyRequest) => number,
 ): void {
   scope.decorateRequest('counted', undefined);
@@ -39,9 +38,7 @@ export function identifyCallers(
     if (exhausted) return admitCounted(exhausted);
 
     try {
-      request.caller = await callerQueue.run(`session:${claims.sessionId}`, () =>
-        findCaller(database.db, claims, chosenProject(request)),
-      );
+      request.caller = await findCaller(claims, chosenProject(request));
     } catch (error) {
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;

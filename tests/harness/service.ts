@@ -59,7 +59,7 @@ export async function givenService(
   const logged: Record<string, unknown>[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void logged.push(JSON.parse(line)) });
   const app = await buildApp({
-    ...(await openServices(settings, await testDatabase(), TEST_SECRET, logger)),
+    ...(await openServices(settings, others.database ?? (await testDatabase()), TEST_SECRET, logger)),
     tokens,
     ...others,
     logger,
