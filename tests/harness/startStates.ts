@@ -1,114 +1,290 @@
 import { randomUUID } from 'node:crypto';
+import type { Access } from '../../server/access.ts';
 import { exampleOf } from '../../server/openapi/example.ts';
-import { type Procedure, restProcedures } from '../../server/procedures.ts';
+import type { Procedure } from '../../server/procedures.ts';
 import { inputSchemaOf } from './arbitrary.ts';
 import {
   givenBoard,
   givenCard,
   givenComment,
   givenGroup,
+  givenProduct,
+  givenProject,
   givenTag,
+  givenTheme,
   givenThemeVersion,
   givenTrial,
   givenUser,
   insert,
   NOWHERE,
   PASSWORD,
+  type TestProject,
+  type TestUser,
   type World,
 } from './world.ts';
 
-/** The part of an input that names what is there. */
+/** The part of an input that the start state decides. */
 export type Given = Record<string, unknown>;
 
-/**
- * For each documented operation, a state that it can act on, and the part of its input that names that state; the rest of
- * the input comes from its schema. A new operation needs a line here, or the suites that walk the router fail.
- */
-const startStates: Record<string, (world: World) => Promise<Given>> = {
-  'auth.authenticate': async () => ({ email: (await givenUser()).email, password: PASSWORD }),
-  'boards.get': async (world) => ({ id: (await givenFullBoard(world)).board }),
-  'boards.list': async (world) => {
-    await givenFullBoard(world);
-    return {};
-  },
-  'groups.update': async ({ project }) => ({ id: await givenGroup(project, await givenBoard(project)) }),
-  'groups.reorder': async ({ project }) => {
-    const board = await givenBoard(project);
-    return { groups: [{ id: await givenGroup(project, board) }, { id: await givenGroup(project, board) }] };
-  },
-  'cards.create': async (world) => {
-    const { group, tag } = await givenFullBoard(world);
-    return { group_id: group, tag_id: tag, owner_id: world.users.member.id };
-  },
-  'cards.delete': async ({ project }) => ({ id: await givenCard(project) }),
-  'comments.create': async ({ project, users }) => {
-    const card_id = await givenCard(project);
-    return { card_id, parent_comment_id: await givenComment(project, card_id, users.viewer) };
-  },
-  'tags.create': async ({ project }) => {
-    await givenTag(project);
-    return {};
-  },
-  'tour.dismissAll': async (world) => {
-    await givenFullBoard(world);
-    return {};
-  },
-  'masterBoards.list': async (world) => {
-    await givenTemplate(world);
-    return {};
-  },
-  'masterBoards.sync': async (world) => ({ board_id: (await givenTemplate(world)).board }),
-  'masterBoards.delete': async (world) => ({ id: (await givenTemplate(world)).board }),
-  'masterGroups.create': async (world) => ({ board_id: (await givenTemplate(world)).board }),
-  'masterGroups.update': async (world) => ({ id: (await givenTemplate(world)).group }),
-  'masterGroups.reorder': async (world) => {
-    const { board, group } = await givenTemplate(world);
-    return { board_id: board, groups: [{ id: group }] };
-  },
-  'masterGroups.delete': async (world) => ({ id: (await givenTemplate(world)).group }),
-  'masterCards.create': async (world) => ({ group_id: (await givenTemplate(world)).group }),
-  'masterCards.push': async (world) => ({ card_id: (await givenTemplate(world)).card }),
-  'masterCards.delete': async (world) => ({ id: (await givenTemplate(world)).copied }),
-  'subscriptions.upgradeTrial': async ({ project }) => ({ product: (await givenTrial(project)).product, plan: 'pro' }),
-  'themes.deprecateVersion': async ({ project }) => ({ version_id: await givenThemeVersion(project) }),
+/** Where rows are made, and by whom; what was made first is the parent of what is made next. */
+type Place = { project: TestProject; author: TestUser; board?: number; card?: number; template?: Template };
+
+/** A row that an input names. */
+type Target = {
+  make: (place: Place, state: object) => Promise<number | string>;
+  /** Whose it is. Everybody with access may act on what is nobody's, and superadmins on what is of any platform. */
+  owner: 'project' | 'platform' | 'nobody';
+  isDeletable: boolean;
+  /** The status for callers of another project, where it is not 403. */
+  foreign?: 404;
 };
 
-/** A board with a tour card and another in its group, and a tag. */
-async function givenFullBoard({ project }: World) {
-  const board = await givenBoard(project);
-  const group = await givenGroup(project, board);
-  await givenCard(project, { group_id: group });
-  await givenCard(project, { group_id: group, tour_key: 'welcome' });
-  return { board, group, tag: await givenTag(project) };
-}
+const inProject = (make: Target['make']): Target => ({ make, owner: 'project', isDeletable: true });
+const inPlatform = (make: Target['make']): Target => ({ make, owner: 'platform', isDeletable: false });
+const template = (make: Target['make']): Target => ({ make, owner: 'nobody', isDeletable: true });
+const provided = (make: Target['make']): Target => ({ make, owner: 'nobody', isDeletable: false });
 
-/** A master board with two cards, which the project alone has access to; it has a copy of the second. */
-async function givenTemplate({ project }: World) {
+/** With a tour card and another in its group, and a tag. */
+const board = inProject(async ({ project }, state) => {
+  const id = await givenBoard(project, state);
+  const group_id = await givenGroup(project, id);
+  await givenCard(project, { group_id });
+  await givenCard(project, { group_id, tour_key: 'welcome' });
+  await givenTag(project);
+  return id;
+});
+const group = inProject(async (place, state) => {
+  place.board ??= await givenBoard(place.project);
+  return givenGroup(place.project, place.board, state);
+});
+const card = inProject(async (place, state) => {
+  place.card = await givenCard(place.project, state);
+  return place.card;
+});
+const comment = inProject(async ({ project, author, card }, state) =>
+  givenComment(project, card ?? (await givenCard(project)), author, state),
+);
+const tag = inProject(({ project }, state) => givenTag(project, state));
+const ownTrial: Target = {
+  ...inProject(async ({ project }) => (await givenTrial(project)).product),
+  isDeletable: false,
+  foreign: 404,
+};
+
+const masterBoard = template(async (place, state) => (await givenTemplate(place, { board: state })).board);
+const masterGroup = template(async (place, state) => (await givenTemplate(place, { group: state })).group);
+const masterCard = template(async (place, state) => (await givenTemplate(place, { card: state })).card);
+const copiedCard = template(async (place, state) => (await givenTemplate(place, { card: state })).copied);
+
+type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
+
+/** A master board with two cards that the project has access to, and the project's copy of the second. */
+async function givenTemplate(place: Place, states: { board?: object; group?: object; card?: object }) {
+  if (place.template) return place.template;
   const is_master = true;
   const tool_key = randomUUID();
-  await insert('project_tools', { project_id: project.id, tool_key });
-  const board = await givenBoard(NOWHERE, { is_master, tool_key });
-  const group = await givenGroup(NOWHERE, board, { is_master });
-  const card = await givenCard(NOWHERE, { is_master, group_id: group });
-  const copied = await givenCard(NOWHERE, { is_master, group_id: group });
-  await givenCard(project, { master_card_id: copied });
-  return { board, group, card, copied };
+  await insert('project_tools', { project_id: place.project.id, tool_key });
+  const board = await givenBoard(NOWHERE, { is_master, tool_key, ...states.board });
+  const group = await givenGroup(NOWHERE, board, { is_master, ...states.group });
+  const card = await givenCard(NOWHERE, { is_master, group_id: group, ...states.card });
+  const copied = await givenCard(NOWHERE, { is_master, group_id: group, ...states.card });
+  await givenCard(place.project, { master_card_id: copied });
+  place.template = { board, group, card, copied };
+  return place.template;
 }
 
-/** Brings a world into a state that the operation can act on. */
-export function givenStartState({ name }: Procedure, world: World): Promise<Given> {
-  const startState = startStates[name];
-  if (!startState) throw new Error(`${name} has no start state: add one to startStates.`);
-  return startState(world);
+const run = provided(async () =>
+  insert('template_runs', { kind: 'sync', board_id: await givenBoard(NOWHERE, { is_master: true }) }),
+);
+const platform = provided(async () => (await givenProject()).platform_id);
+const project = provided(async () => (await givenProject()).id);
+const user = provided(async () => (await givenUser()).id);
+const member: Target = {
+  ...inProject(async ({ project }) => (await givenUser({ project })).id),
+  isDeletable: false,
+  foreign: 404,
+};
+const theme = inPlatform(({ project }) => givenTheme(project));
+const version = inPlatform(({ project }) => givenThemeVersion(project));
+const pendingVersion = inPlatform(({ project }) =>
+  givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' }),
+);
+
+const ownProject = (_: Place, world: World) => world.project.id;
+const email = async () => (await givenUser()).email;
+const newEmail = () => `${randomUUID()}@example.test`;
+
+type Row = {
+  /** Who may call it: repeated here, so that a wrong access in the router fails. */
+  access: Access;
+  /** Its input: rows, values, and functions that make values. The first row is what it acts on. */
+  input?: Given;
+  /** What is there besides, without being named. */
+  beside?: Target;
+  /** The status for a row that does not exist, or was deleted. */
+  missing?: 404 | 422;
+  /** The status for everybody else; a refusal where the start state lacks what the rule asks for. */
+  success?: 200 | 201 | 400;
+  /** Every call needs a token of its own, since it is of no use afterwards. */
+  endsSession?: boolean;
+};
+
+/** What every procedure can act on: a new one needs a row here, and tenancy, parity and statuses then try it. */
+const rows: Record<string, Row> = {
+  'auth.authenticate': { access: 'anyone', input: { email, password: PASSWORD } },
+  'account.whoAmI': { access: 'signedIn' },
+  'account.signOut': { access: 'signedIn', endsSession: true },
+  'account.signOutEverywhere': { access: 'signedIn', endsSession: true },
+  'account.changePassword': {
+    access: 'signedIn',
+    input: { password: PASSWORD, new_password: PASSWORD },
+    endsSession: true,
+  },
+  'account.startSecondFactor': { access: 'signedIn', input: { password: PASSWORD } },
+  'account.confirmSecondFactor': { access: 'signedIn', input: { code: '123456' }, success: 400 },
+  'account.dropSecondFactor': { access: 'signedIn', input: { password: PASSWORD, code: '123456' }, success: 400 },
+  'account.renewRecoveryCodes': { access: 'signedIn', input: { password: PASSWORD, code: '123456' }, success: 400 },
+  'projects.listOwn': { access: 'signedIn' },
+  'boards.get': { access: 'viewer', input: { id: board } },
+  'boards.list': { access: 'viewer', beside: board },
+  'boards.create': { access: 'member' },
+  'boards.update': { access: 'member', input: { id: board, title: 'x' } },
+  'boards.reorder': { access: 'member', input: { boards: [{ id: board }] } },
+  'boards.delete': { access: 'member', input: { id: board } },
+  'groups.create': { access: 'member', input: { board_id: board } },
+  'groups.update': { access: 'member', input: { id: group } },
+  'groups.reorder': { access: 'member', input: { groups: [{ id: group }, { id: group }] } },
+  'groups.delete': { access: 'member', input: { id: group } },
+  'cards.create': {
+    access: 'member',
+    input: { group_id: group, tag_id: tag, owner_id: ({ author }: Place) => author.id },
+    missing: 422,
+    success: 201,
+  },
+  'cards.get': { access: 'viewer', input: { id: card } },
+  'cards.list': { access: 'viewer' },
+  'cards.update': { access: 'member', input: { id: card, title: 'x' } },
+  'cards.move': { access: 'member', input: { id: card, group_id: null } },
+  'cards.snooze': { access: 'member', input: { id: card, until: '2030-01-01' } },
+  'cards.delete': { access: 'member', input: { id: card } },
+  'comments.create': { access: 'member', input: { card_id: card, parent_comment_id: comment }, success: 201 },
+  'comments.list': { access: 'viewer', input: { card_id: card } },
+  'comments.listReplies': { access: 'viewer', input: { id: comment } },
+  'comments.markRead': { access: 'member', input: { id: comment } },
+  'comments.delete': { access: 'member', input: { id: comment } },
+  'tags.create': { access: 'member', beside: tag, success: 201 },
+  'tags.list': { access: 'viewer' },
+  'tags.update': { access: 'member', input: { id: tag, name: 'x' } },
+  'tags.delete': { access: 'member', input: { id: tag } },
+  'tour.dismissAll': { access: 'viewer', beside: board },
+  'masterBoards.list': { access: 'superadmin', beside: masterBoard },
+  'masterBoards.create': { access: 'superadmin' },
+  'masterBoards.update': { access: 'superadmin', input: { id: masterBoard, title: 'x' } },
+  'masterBoards.reorder': { access: 'superadmin', input: { boards: [{ id: masterBoard }] } },
+  'masterBoards.delete': { access: 'superadmin', input: { id: masterBoard } },
+  'masterBoards.sync': { access: 'superadmin', input: { board_id: masterBoard } },
+  'masterBoards.previewSync': { access: 'superadmin', input: { board_id: masterBoard } },
+  'masterGroups.create': { access: 'superadmin', input: { board_id: masterBoard }, success: 201 },
+  'masterGroups.update': { access: 'superadmin', input: { id: masterGroup } },
+  'masterGroups.reorder': {
+    access: 'superadmin',
+    input: { board_id: masterBoard, groups: [{ id: masterGroup }] },
+    missing: 422,
+  },
+  'masterGroups.delete': { access: 'superadmin', input: { id: masterGroup } },
+  'masterCards.create': { access: 'superadmin', input: { group_id: masterGroup }, success: 201 },
+  'masterCards.update': { access: 'superadmin', input: { id: masterCard, title: 'x' } },
+  'masterCards.reorder': { access: 'superadmin', input: { group_id: masterGroup, cards: [{ id: masterCard }] } },
+  'masterCards.push': { access: 'superadmin', input: { card_id: masterCard } },
+  'masterCards.previewPush': { access: 'superadmin', input: { card_id: masterCard } },
+  'masterCards.delete': { access: 'superadmin', input: { id: copiedCard } },
+  'templateRuns.list': { access: 'superadmin' },
+  'templateRuns.report': { access: 'superadmin', input: { id: run } },
+  'subscriptions.upgradeTrial': { access: 'billing', input: { product: ownTrial, plan: 'pro' }, missing: 422 },
+  'subscriptions.setTrial': {
+    access: 'superadmin',
+    input: { platform_id: platform, product: givenProduct },
+    missing: 422,
+  },
+  'subscriptions.list': { access: 'superadmin' },
+  'plans.set': { access: 'superadmin', input: { product: givenProduct, plan: 'x', period: 'year' } },
+  'plans.list': { access: 'superadmin' },
+  'themes.deprecateVersion': { access: 'ownerOrSuperadmin', input: { version_id: version } },
+  'themes.deprecateWithNotice': { access: 'ownerOrSuperadmin', input: { version_id: version, reason: 'x' } },
+  'themes.undoDeprecation': { access: 'ownerOrSuperadmin', input: { version_id: version } },
+  'themes.publishVersion': { access: 'ownerOrSuperadmin', input: { version_id: version } },
+  'themes.approveVersion': { access: 'superadmin', input: { version_id: version } },
+  'themes.rejectVersion': { access: 'superadmin', input: { version_id: pendingVersion } },
+  'themes.submitVersion': { access: 'ownerOrSuperadmin', input: { theme_id: theme } },
+  'themes.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422 },
+  'themes.list': { access: 'ownerOrSuperadmin' },
+  'themes.listVersions': { access: 'ownerOrSuperadmin' },
+  'platforms.create': { access: 'superadmin' },
+  'platforms.update': { access: 'superadmin', input: { id: platform } },
+  'platforms.list': { access: 'superadmin' },
+  'projects.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422 },
+  'projects.update': { access: 'superadmin', input: { id: project, name: 'x' } },
+  'projects.list': { access: 'superadmin' },
+  'users.create': { access: 'superadmin', input: { email: newEmail, password: PASSWORD } },
+  'users.update': { access: 'superadmin', input: { id: user, name: 'x' } },
+  'users.list': { access: 'superadmin' },
+  'users.signOut': { access: 'superadmin', input: { id: user } },
+  'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
+  'members.set': { access: 'superadmin', input: { user_id: user, project_id: ownProject }, missing: 422 },
+  'members.remove': { access: 'superadmin', input: { user_id: member, project_id: ownProject } },
+  'members.list': { access: 'superadmin', input: { project_id: ownProject } },
+};
+
+const isTarget = (part: unknown): part is Target => typeof part === 'object' && part !== null && 'make' in part;
+
+/** What an input acts on: the first row in it. */
+function targetIn(part: unknown): Target | undefined {
+  if (isTarget(part)) return part;
+  return typeof part === 'object' && part !== null ? Object.values(part).map(targetIn).find(isTarget) : undefined;
 }
 
-/** Operations that are named here, and no longer there. */
-export const staleStartStates = () =>
-  Object.keys(startStates).filter((name) => !restProcedures.some((procedure) => procedure.name === name));
+/** The row of each procedure, with what it acts on. */
+export const startStates = new Map(
+  Object.entries(rows).map(([name, row]) => [name, { ...row, on: targetIn(row.input) }]),
+);
 
-/** An input that the operation takes: what is given, and examples of the rest. */
+/** Whose row an input names: one of the world's first project or of the outsider's, one that was deleted, or none. */
+export const WHOSE = ['own', 'foreign', 'deleted', 'unknown'] as const;
+export type Whose = (typeof WHOSE)[number];
+
+/** Makes what a procedure acts on, and the part of its input that names it. */
+export async function givenStartState({ name }: Procedure, world: World, whose: Whose = 'own'): Promise<Given> {
+  const row = startStates.get(name);
+  if (!row) throw new Error(`${name} has no start state: add a row for it.`);
+  const { project, otherProject, users } = world;
+  const place: Place =
+    whose === 'foreign' ? { project: otherProject, author: users.outsider } : { project, author: users.member };
+  let target = row.on;
+
+  await row.beside?.make(place, {});
+  return (await make(row.input ?? {})) as Given;
+
+  async function make(part: unknown): Promise<unknown> {
+    if (isTarget(part)) {
+      const isFirst = part === target;
+      target = undefined;
+      if (whose === 'unknown' && isFirst) return part === ownTrial ? 'nothing' : 2_147_483_647;
+      return part.make(place, whose === 'deleted' && isFirst ? { deleted_at: new Date() } : {});
+    }
+    if (typeof part === 'function') return part(place, world);
+    if (typeof part !== 'object' || part === null) return part;
+    const made = Array.isArray(part) ? [] : {};
+    for (const [field, inner] of Object.entries(part)) Object.assign(made, { [field]: await make(inner) });
+    return made;
+  }
+}
+
+/** An input with what is given, and examples of all other fields; over RPC alone, only of those that are required. */
 export function inputFor(procedure: Procedure, given: Given): Given {
-  return withGiven(exampleOf(inputSchemaOf(procedure), {}), given) as Given;
+  const { properties = {}, required = [] } = inputSchemaOf(procedure);
+  const isSent = (field: string) => procedure.rest !== undefined || field in given || required.includes(field);
+  const sent = Object.entries(properties).filter(([field]) => isSent(field));
+  return withGiven(exampleOf({ type: 'object', properties: Object.fromEntries(sent) }, {}), given) as Given;
 }
 
 /** Puts what is given in the place of what was made; what was left out, or is null, stays so. */
@@ -125,3 +301,24 @@ export function withGiven(made: unknown, given: unknown): unknown {
   });
   return Object.fromEntries(fields);
 }
+
+export const CALLERS = ['Nobody', 'Viewer', 'Member', 'Owner', 'Outsider', 'Superadmin'] as const;
+export type CallerName = (typeof CALLERS)[number];
+
+/** Of the callers of a world, the one with the fewest rights who has the access. The outsider is an owner, too. */
+const WEAKEST: Record<Access, CallerName> = {
+  anyone: 'Nobody',
+  signedIn: 'Viewer',
+  viewer: 'Viewer',
+  member: 'Member',
+  ownerOrSuperadmin: 'Owner',
+  billing: 'Owner',
+  superadmin: 'Superadmin',
+};
+
+export const hasAccess = (caller: CallerName, access: Access) =>
+  CALLERS.indexOf(caller) >= CALLERS.indexOf(WEAKEST[access]);
+
+/** A caller who may call it, signed in only if it must be. */
+export const allowedCaller = (world: World, { access }: Procedure) =>
+  access === 'anyone' ? world.asNobody : world.asSuperadmin;
