@@ -38,6 +38,8 @@ const commandsOf = (page: string) =>
     .filter(({ language, code }) => language === 'sh' && !(code.trim() in RUN_ELSEWHERE))
     .map(({ code }) => code);
 
+const PARTS = ['client', 'server', 'shared', 'tests', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+
 const server = await findTestServer();
 let service: StartedService;
 let copy: string;
@@ -45,7 +47,7 @@ let provisioning: Record<string, string>;
 
 beforeAll(async () => {
   copy = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
-  for (const part of ['client', 'server', 'shared', 'docs', 'package.json', 'tsconfig.json']) {
+  for (const part of PARTS) {
     await cp(join(ROOT, part), join(copy, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
@@ -64,12 +66,33 @@ afterAll(async () => {
   }
 });
 
-/** The diffs that a page shows. */
-const changesOf = (page: string) =>
-  blocksOf(page)
-    .filter(({ language }) => language === 'diff')
+/**
+ * Applies the diffs of a page to the copy. A hunk names by a few lines where it goes, not by their numbers; one without such
+ * lines goes to the end. So other changes of these files don't break the page.
+ */
+async function applyChanges(page: string): Promise<void> {
+  const diffs = blocksOf(page).filter(({ language }) => language === 'diff');
+  for (const [, file, change] of diffs
     .map(({ code }) => code)
-    .join('');
+    .join('')
+    .matchAll(FILE_CHANGE)) {
+    const path = join(copy, file!);
+    const hunks = change!.split(/^@@.*\n/m).filter(Boolean);
+    let text = exists(path) ? readFileSync(path, 'utf8') : '';
+    for (const lines of hunks.map((hunk) => hunk.match(/^.*\n/gm)!)) {
+      const textOf = (mark: string) =>
+        lines
+          .filter((line) => [' ', mark].includes(line[0]!))
+          .map((line) => line.slice(1))
+          .join('');
+      const [before, after] = [textOf('-'), textOf('+')];
+      expect(before === '' || text.split(before).length === 2, `${file} has these lines once:\n${before}`).toBe(true);
+      text = before === '' ? text + after : text.replace(before, () => after);
+    }
+    await writeFile(path, text);
+  }
+}
+const FILE_CHANGE = /^--- .*\n\+\+\+ b\/(.*)\n((?:(?!--- ).*\n)*)/gm;
 
 /** In one shell per page, since later commands use variables of earlier ones. */
 async function runInShell(script: string, typed = ''): Promise<{ code: number | null; printed: string }> {
@@ -89,7 +112,7 @@ const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', ser
 
 describe('the documentation', () => {
   it.each(pages.filter((page) => commandsOf(page).length > 0))('%s has commands that work', async (page) => {
-    if (changesOf(page)) expect(await runInShell('git apply -', changesOf(page))).toEqual({ code: 0, printed: '' });
+    await applyChanges(page);
     const { code, printed } = await runInShell(commandsOf(page).join('\n'), 'a good password\n');
 
     expect(code, printed).toBe(0);
