@@ -5,11 +5,11 @@ export type Query<Input, Output> = { query: Call<Input, Output> };
 export type Mutation<Input, Output> = { mutate: Call<Input, Output> };
 
 export type CallOptions = {
-  /** Ends the call, waiting for another attempt included; what was sent may have been carried out. */
+  /** Cancels the call and its retries; a request that was already sent may have been executed. */
   signal?: AbortSignal | undefined;
 };
 
-/** An input that may be left out may be left out here too. */
+/** The input is optional here if the procedure's input is. */
 export type Call<Input, Output> = (
   ...parts: undefined extends Input ? [input?: Input, options?: CallOptions] : [input: Input, options?: CallOptions]
 ) => Promise<Output>;

@@ -19,15 +19,15 @@ export type ClientOptions = SessionOptions & {
   url: string;
   /** The project to act in; without it, the user's default project. */
   projectId?: number | undefined;
-  /** How often at most to repeat a call that failed and is safe to repeat; 3 when not given. */
+  /** The maximum number of retries of a failed call that is safe to repeat; 3 by default. */
   retries?: number | undefined;
-  /** Sends the requests, instead of the platform's own `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined;
 };
 
 export type Client = Procedures;
 
-/** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made together travel together. */
+/** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made at once are batched. */
 export function createClient(options: ClientOptions): Client {
   const { projectId, retries = 3 } = options;
   const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
@@ -67,7 +67,7 @@ export function createClient(options: ClientOptions): Client {
   return client;
 }
 
-/** The service reads plain JSON: that the same object stands in two places need not be told, since it is sent twice. */
+/** The service reads plain JSON, so equal references are not annotated: a shared object is sent twice. */
 const transformer = {
   serialize: (input: unknown) => {
     const { json, meta: { referentialEqualities, ...meta } = {} } = superjson.serialize(input);
@@ -88,7 +88,7 @@ function requests({ url, fetch: send }: ClientOptions) {
 
 type Send = (path: string, kind: 'query' | 'mutation', input: unknown, options?: CallOptions) => Promise<unknown>;
 
-/** `client.cards.create.mutate(input)` sends `cards.create`: whatever is asked for is a further part of the path. */
+/** `client.cards.create.mutate(input)` sends `cards.create`: each property access adds a part to the path. */
 function procedureAt(path: string[], send: Send): unknown {
   return new Proxy(() => undefined, {
     get: (_, name) => (typeof name === 'symbol' || NO_PARTS.has(name) ? undefined : procedureAt([...path, name], send)),
@@ -97,5 +97,5 @@ function procedureAt(path: string[], send: Send): unknown {
   });
 }
 
-/** What JavaScript looks for by itself, in what is awaited or printed as JSON: a client has neither. */
+/** Properties that JavaScript reads when a value is awaited or printed as JSON; they are not procedures. */
 const NO_PARTS = new Set(['then', 'toJSON']);

@@ -1,13 +1,13 @@
-/** What a call throws, unless its signal ended it. The message is for people and says what to do. */
+/** The error of a failed call, unless its signal aborted it. The message tells people what to do. */
 export class DeckhandError extends Error {
   override readonly name = 'DeckhandError';
-  /** The HTTP status of the answer; undefined when none came. */
+  /** The HTTP status; undefined if no answer came. */
   readonly status: number | undefined;
-  /** What was refused in a 422, field by field: `{ title: ['title is required.'] }`; otherwise empty. */
+  /** The messages of a 422 by field: `{ title: ['title is required.'] }`; otherwise empty. */
   readonly fields: Record<string, string[]>;
-  /** In how many seconds to try again, where the service said so. */
+  /** Seconds until a retry, if the service said so. */
   readonly retryAfterSeconds: number | undefined;
-  /** What the service sent about the error; undefined when no answer came, or not from the service. */
+  /** The error data from the service; undefined if no answer came, or not from the service. */
   readonly data: RefusalData | undefined;
 
   constructor(message: string, { response, data, cause }: Circumstances) {
@@ -29,7 +29,7 @@ export type RefusalData = {
 
 export type Refusal = DeckhandError & { status: number };
 
-/** Whether a call was answered, with a refusal: `error.status` and, for a 422, `error.fields` say why. */
+/** Whether the service answered with an error: see `error.status` and, for a 422, `error.fields`. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof DeckhandError && error.status !== undefined;
 }
@@ -37,7 +37,7 @@ export function isRefusal(error: unknown): error is Refusal {
 type Answer = { status: number; headers: Headers };
 type Circumstances = { response?: Answer | undefined; data?: RefusalData | undefined; cause?: unknown };
 
-/** Puts whatever tRPC or `fetch` threw into our words. */
+/** Converts what tRPC or `fetch` threw into a `DeckhandError`. */
 export function errorOf(thrown: unknown): DeckhandError {
   if (thrown instanceof DeckhandError) return thrown;
   const { message, data, meta, cause } = thrown as Error & { data?: RefusalData; meta?: { response?: Answer } };
@@ -46,30 +46,30 @@ export function errorOf(thrown: unknown): DeckhandError {
   if (data) return new DeckhandError(message, { response: meta?.response, data, cause: thrown });
   if (meta?.response) return notFromService(meta.response, thrown);
   return new DeckhandError(
-    `No answer came (${reasonOf(thrown)}). Check the url, and that the service runs. A change may have been made all the same.`,
+    `No answer came (${reasonOf(thrown)}). Check the url, and that the service runs. A mutation may still have been executed.`,
     { cause: thrown },
   );
 }
 
-/** For what a function threw that the caller gave: neither the service nor the network is to blame. */
+/** For an error thrown by one of the caller's own functions. */
 export function errorOfOwn(name: string, thrown: unknown): DeckhandError {
   return new DeckhandError(`${name} threw an error: ${reasonOf(thrown)}`, { cause: thrown });
 }
 
-/** Lets an answer pass that can be the service's own: a proxy that has lost the service sends a page of its own. */
+/** Throws unless the answer can be from the service: a proxy without its service sends an error page. */
 export function readableAnswer(response: Response): Response {
   if (!response.headers.get('content-type')?.includes('json')) throw notFromService(response);
   const read = response.json.bind(response);
   const json = () =>
     read().catch((error: Error) => {
-      // Anything else says that it broke off on its way.
+      // Any other error means that the connection broke.
       throw error.name === 'SyntaxError' ? notFromService(response, error) : error;
     });
   return Object.assign(response, { json });
 }
 
 function notFromService(response: Answer, cause?: unknown): DeckhandError {
-  const message = `The answer, with status ${response.status}, is not one of Deckhand's. Check the url, and what stands between here and the service.`;
+  const message = `The answer with status ${response.status} is not from Deckhand. Check the url, and any proxy in between.`;
   return new DeckhandError(message, { response, cause });
 }
 
@@ -82,7 +82,7 @@ function reasonOf(thrown: unknown): string {
   return causes.join(': ') || 'the request failed';
 }
 
-/** The header holds seconds, or the moment from which on. */
+/** The header is a number of seconds or a date. */
 function retryAfterSecondsOf(response: Answer | undefined): number | undefined {
   const header = response?.headers.get('retry-after');
   if (!header) return undefined;

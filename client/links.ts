@@ -4,15 +4,15 @@ import { observable, observableToPromise } from '@trpc/server/observable';
 import { type DeckhandError, errorOf } from './errors.ts';
 import type { Session } from './session.ts';
 
-/** The steps that a call takes on its way to the service, and that its answer takes back. */
+/** The tRPC links that a call and its answer pass through. */
 type Link = TRPCLink<AnyTRPCRouter>;
 
-/** Ends a call with its signal: at once, even if others that travel with it go on. */
+/** Ends a call as soon as its signal aborts, even if other calls of its batch continue. */
 export function ending(): Link {
   return linkOf(({ signal }, send) => untilAborted(send(), signal));
 }
 
-/** Signs in before the first call, and once more when a call is answered 401; a second 401 is thrown. */
+/** Signs in before the first call, and again after a 401; a second 401 is thrown. */
 export function signingIn({ token, renew }: Session): Link {
   return linkOf(async (call, send) => {
     if (!renew || isSignIn(call)) return send();
@@ -29,10 +29,10 @@ export function signingIn({ token, renew }: Session): Link {
   });
 }
 
-/** A sign-in travels alone and without a token: what others wait for must not wait for others. */
+/** A sign-in is never batched and has no token: calls that wait for the sign-in would deadlock. */
 export const isSignIn = ({ path }: Operation) => path === 'auth.authenticate';
 
-/** Repeats a call that failed and is safe to repeat: soon, then ever later, but not before the service said. */
+/** Retries failed calls that are safe to repeat, with exponential backoff and never before Retry-After. */
 export function retrying(retries: number): Link {
   return linkOf(async ({ type, signal }, send) => {
     for (let retry = 0; ; retry++) {
@@ -49,28 +49,28 @@ export function retrying(retries: number): Link {
   });
 }
 
-/** A 429 was not carried out. Of other failures nobody knows, and only a query does no harm twice. */
+/** A call that got a 429 was not executed. After other failures that is unknown, so only queries are retried. */
 function isSafeToRepeat(type: string, { status }: DeckhandError): boolean {
   if (status === 429) return true;
   return type === 'query' && (status === undefined || PASSING_STATUSES.has(status));
 }
 
-/** What a proxy answers while the service is away. */
+/** The statuses of a proxy while the service is down. */
 const PASSING_STATUSES = new Set([502, 503, 504]);
 
 const FIRST_WAIT_SECONDS = 0.25;
-/** The rate limit counts by the minute; whoever has to wait longer should know. */
+/** The rate limit window is a minute; a longer wait is left to the caller. */
 const LONGEST_WAIT_SECONDS = 60;
 
-/** Twice as long each time, less up to a half by chance, so that many clients don't come back at once. */
+/** Exponential backoff with jitter, so that many clients do not retry at the same time. */
 function millisecondsBefore(retry: number, { retryAfterSeconds = 0 }: DeckhandError): number {
   const backOffSeconds = Math.min(FIRST_WAIT_SECONDS * 2 ** retry, LONGEST_WAIT_SECONDS) * (1 - Math.random() / 2);
   return (retryAfterSeconds + backOffSeconds) * 1000;
 }
 
 /**
- * A tRPC link, written as a function that sends a call on, as often as it likes. What `send` throws is a `DeckhandError`; or
- * the reason of the signal, if the call was ended before.
+ * Builds a tRPC link from a function that may send a call several times. `send` throws a `DeckhandError`, or the reason of the
+ * signal if the call was aborted.
  */
 function linkOf<Result>(handle: (call: Operation, send: () => Promise<Result>) => Promise<Result>): Link {
   return () =>
@@ -95,7 +95,7 @@ function linkOf<Result>(handle: (call: Operation, send: () => Promise<Result>) =
 
 type Signal = Operation['signal'];
 
-/** Gives a call a signal of its own, that goes with it: what listens to the caller's would stay, and that may serve for many. */
+/** Runs a call with its own signal, so that no listeners stay on the caller's signal, which may be used for many calls. */
 export async function withOwnSignal<Result>(
   signal: AbortSignal | undefined,
   send: (own: AbortSignal | undefined) => Promise<Result>,

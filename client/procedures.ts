@@ -2,7 +2,7 @@ import type { TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
 import type { AppRouter } from '../server/routers/app.ts';
 import type { Mutation, Query } from './calls.ts';
 
-/** Every procedure of the service. The package has the same, printed out, in place of this file. */
+/** Every procedure of the service. The package has printed types instead of this file. */
 export type Procedures = ProceduresOf<AppRouter['_def']['record']>;
 
 type ProceduresOf<Definitions> = {

@@ -2,18 +2,18 @@ import { errorOfOwn, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
 export type SessionOptions = {
-  /** The Bearer token that `auth.authenticate` returned; a function is asked before each request. */
+  /** The Bearer token that `auth.authenticate` returned; a function is called before each request. */
   token?: string | (() => string | undefined) | undefined;
   /** Lets the client sign in by itself: before its first call, and again when its token has expired. */
   signIn?: SignIn | undefined;
-  /** Told of each sign-in by `signIn`, and waited for. Its token, given as `token` next time, spares the user the second factor. */
+  /** Called after each sign-in by `signIn`, and awaited. Store its token and pass it as `token` to skip the second factor later. */
   onSignIn?: ((user: SignedIn) => void | Promise<void>) | undefined;
 };
 
 export type SignIn = {
   email: string;
   password: string;
-  /** The second factor. A text serves for one sign-in; a function is asked whenever the service wants a code. */
+  /** The second factor. A string is used for one sign-in; a function is called whenever the service asks for a code. */
   code?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /** Whether `code` is a recovery code. */
   is_recovery?: boolean | undefined;
@@ -26,7 +26,7 @@ type Authenticate = Procedures['auth']['authenticate']['mutate'];
 
 export type Session = {
   token: () => string | undefined;
-  /** Signs in again; calls that need it at the same time share it. Absent where there is nothing to sign in with. */
+  /** Signs in again; concurrent calls share one sign-in. Undefined without `signIn`. */
   renew: (() => Promise<void>) | undefined;
 };
 
@@ -49,7 +49,7 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
     }
   }
 
-  /** An earlier token makes this a remembered device: then the service asks for no code. */
+  /** Sends the earlier token, so that a remembered device needs no code. */
   async function signInWith(code: string | undefined) {
     const earlier = current();
     const user = await authenticate({
@@ -89,7 +89,7 @@ async function askedFor<Answer>(name: string, ask: () => Answer | Promise<Answer
   }
 }
 
-/** The status is that of a wrong password too; only the text tells them apart. */
+/** A wrong password has the same status, so the message decides. */
 function isCodeWanted(error: unknown): boolean {
   return isRefusal(error) && error.status === 401 && /\bcode\b/.test(error.message);
 }

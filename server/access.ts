@@ -57,7 +57,7 @@ export function refusalTo(caller: Caller | undefined, access: Access): Error | u
   if (!role) return right ? forbidden('Only a superadmin may do this.') : undefined;
 
   const own = caller.project?.role;
-  if (!own) return forbidden('You belong to no such project. Choose one of yours with the X-Project-Id header.');
+  if (!own) return forbidden('You have no access to this project. Select one of yours with the X-Project-Id header.');
   if (ROLES.indexOf(own) >= ROLES.indexOf(role)) return undefined;
   return forbidden(`This requires the role ${role}; yours in this project is ${own}.`);
 }

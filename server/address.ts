@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** The one spelling of an IP address (RFC 5952), an IPv4 address inside IPv6 as IPv4; `undefined` of anything else. */
+/** The canonical form of an IP address (RFC 5952), with IPv4-mapped IPv6 as IPv4; `undefined` for anything else. */
 export function canonicalAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return undefined;
@@ -12,8 +12,8 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /**
- * The network that an address belongs to: its first bits with IPv6, where whoever has one address has 2^64 of them, and
- * often 2^72 or 2^80; with IPv4 the address itself. Text that is no address stays as it is.
+ * The network of an address: its first bits for IPv6, where one customer has 2^64 addresses and often 2^72 or 2^80; the address
+ * itself for IPv4. Text that is not an address is returned unchanged.
  */
 export function networkOf(text: string, bits: 64 | 56 | 48 = 64): string {
   const address = canonicalAddress(text) ?? text;

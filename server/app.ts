@@ -33,14 +33,14 @@ declare module 'fastify' {
 type AppOptions = Services & {
   logger: FastifyBaseLogger;
   trustProxy: Settings['TRUST_PROXY'];
-  /** Whose pages may call the service from a browser, besides its own. */
+  /** Origins whose pages may call the service from a browser (CORS), besides its own. */
   allowedOrigins: readonly string[];
 };
 
-/** Where a line for each call is logged; it is not put together for the others. */
+/** The log levels that include a line per request; for others the line is not built. */
 const LEVELS_WITH_ANSWERS = new Set(['info', 'debug', 'trace']);
 
-/** Builds the service; nothing listens yet. */
+/** Builds the service without listening. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { logger, trustProxy, allowedOrigins, metricsAccess, isStopping, database } = options;
   const malformed = malformedRequests(options);
@@ -53,16 +53,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     genReqId: ({ headers }) => nameOf(headers['x-request-id']) ?? randomUUID(),
     requestTimeout: 30_000,
     clientErrorHandler: malformed.onClientError,
-    // Checked by ourselves: Node's own refusal has another body, and no headers.
+    // Checked in malformed.ts, since Node's own 400 has another body and no headers.
     http: { requireHostHeader: false },
-    // While it stops, requests on kept connections are still served.
+    // While it stops, requests on keep-alive connections are still served.
     return503OnClosing: false,
-    // Longer than any URL that fits into the headers: Fastify's own refusal has another body, and no headers.
+    // Longer than any URL that fits into the headers, since Fastify's own error has another body and no headers.
     routerOptions: { maxParamLength: 100_000 },
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
   });
 
-  // Node refuses an unknown `Expect` with an empty 417; here it makes no difference.
+  // Ignore an unknown `Expect` header: Node would answer with an empty 417.
   app.server.on('checkExpectation', app.routing);
   limitConnections(app, { isBehindProxy: trustProxy !== false });
   malformed.attachTo(app);
@@ -71,14 +71,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   rememberOrigin(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id);
-    // Node drops what follows the request on its connection, so the caller must use another one.
+    // Node ignores later requests on this connection, so it is closed.
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     done();
     if (!LEVELS_WITH_ANSWERS.has(logger.level)) return;
-    // Without its query: whoever calls in a wrong way may have put a password there.
+    // Without the query string, which may contain a password by mistake.
     const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
     const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
     const outcome = { status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime), user: request.caller?.id };
@@ -106,7 +106,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-/** Kept from the start on: while the service stops, Fastify no longer knows its own address. */
+/** Stored at the start, since Fastify no longer knows the address while the service stops. */
 function rememberOrigin(app: FastifyInstance) {
   app.decorate('ownOrigin', '');
   app.addHook('onListen', async () => {
@@ -115,12 +115,12 @@ function rememberOrigin(app: FastifyInstance) {
   });
 }
 
-/** A name that the caller gave to the request is kept, if it is harmless in a log. */
+/** The caller's X-Request-Id, unless it has characters that are unsafe in logs. */
 function nameOf(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
 }
 
-/** A path that can't be decoded is answered like any other unknown one. */
+/** A path that can't be decoded is a 404 like any other unknown path. */
 function isDecodable(url: string): boolean {
   try {
     decodeURI(url);

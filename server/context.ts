@@ -9,37 +9,37 @@ import type { PaymentProvider } from './payments/provider.ts';
 import type { SecretBox } from './security/secretBox.ts';
 import type { Tokens } from './security/tokens.ts';
 
-/** What a procedure is given: the database, the tools that it needs, and who is calling. */
+/** The context of a procedure: the database, the services, and the caller. */
 export type Context = {
   db: Db;
-  /** How sync and push cut their work into steps. */
+  /** How sync and push split their work into steps. */
   bulkPace: BulkPace;
-  /** Whether an index serves the search for text in cards. */
+  /** Whether text search in cards has an index. */
   hasSearchIndex: boolean;
   log: Log;
   tokens: Tokens;
   guessing: Guessing;
   secretBox: SecretBox;
-  /** Absent where payments are not set up. */
+  /** Undefined without payments. */
   payments: PaymentProvider | undefined;
-  /** Where people reach the service. */
+  /** The public address of the service. */
   publicUrl: string;
-  /** Where the call comes from: an IP address in its one spelling, or what else there is to say. */
+  /** The source of the call: a canonical IP address, or another text such as "command line". */
   address: string;
-  /** Users take turns in it, so that none of them can fill the pool of connections. */
+  /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
-  /** For the answers of a batch, which are kept until the last one is there; absent where a call travels alone. */
+  /** Limits the answers of a batch, which stay in memory until the last one is done; undefined for a single call. */
   answerRoom: AnswerRoom | undefined;
-  /** Whether the node is about to end: long work stops between two steps. */
+  /** Whether the node is stopping: long work then stops between two steps. */
   isStopping: () => boolean;
-  /** Absent while there is no genuine token. */
+  /** Undefined without a valid token. */
   caller: Caller | undefined;
   /** How many calls of this request the rate limit still allows. */
   callsAllowed: number;
   retryAfterSeconds: number;
 };
 
-/** What is enough for those functions of the domain that the command line calls as well. */
+/** The part of the context that provisioning functions use. */
 export type Provisioning = Pick<Context, 'db' | 'address'>;
 
 /** Who is calling. */

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { isWildcard } from './host.ts';
 import { startFailure } from './startFailure.ts';
 
-/** Every setting of the service, parsed once, from the environment. */
+/** All settings of the service, parsed once from the environment. */
 export type Settings = z.output<typeof Settings>;
 
-/** The environment, with what a file `.env` in the working directory adds to it. */
+/** The environment, extended by the file `.env` in the working directory. */
 export function environment(): NodeJS.ProcessEnv {
   try {
     process.loadEnvFile();
@@ -25,7 +25,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   throw startFailure(`${String(issue!.path[0])}: ${issue!.message}.`);
 }
 
-/** Given as text; the message says what it should have been, and never repeats a value that may be a secret. */
+/** A URL setting; the message describes the expected format, and never shows the value, which may be a secret. */
 const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be an address such as ${example}` });
 
@@ -41,7 +41,7 @@ function isPlainAddress(value: string): boolean {
   return URL.parse(value)?.username === '' && !/[?#]/.test(value);
 }
 
-/** As browsers send it: no path, no slash at the end. */
+/** An origin as browsers send it: without a path or trailing slash. */
 function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.parse(value)?.origin === value;
 }
@@ -59,15 +59,13 @@ export const SHORTEST_SECRET = 32;
 
 const signingSecret = z.string().min(SHORTEST_SECRET, { error: `must be at least ${SHORTEST_SECRET} characters long` });
 
-/** Off, how many proxies there are, or their addresses. Never just "on": that would believe what the caller wrote. */
+/** Off, the number of proxies, or their addresses. Never just "on", which would trust what the caller sends. */
 const trustedProxies = z.string().transform((value, context) => {
   if (/^(off|false|no|0)$/i.test(value)) return false;
   if (/^[1-9]$/.test(value)) return Number(value);
   const addresses = value.split(',').map((address) => address.trim());
   if (addresses.every((address) => ADDRESS.safeParse(address).success)) return addresses;
-  context.addIssue(
-    'must be off, how many proxies there are (1 to 9), or their addresses or networks with commas between',
-  );
+  context.addIssue('must be off, the number of proxies (1 to 9), or their addresses or networks, separated by commas');
   return z.NEVER;
 });
 const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).refine((address) => !address.endsWith('/0'));
@@ -78,7 +76,7 @@ const Settings = z
     PORT: wholeNumber(0, 65_535).default(3000),
     DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
       .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
-      .refine(isEncoded, { error: 'must have odd characters percent-encoded, as in %25 for %' })
+      .refine(isEncoded, { error: 'must have special characters percent-encoded, as in %25 for %' })
       .optional(),
     DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
     PREPARED_STATEMENTS: z
@@ -121,7 +119,7 @@ const Settings = z
       .string()
       .transform((value) => value.split(',').map((origin) => origin.trim()))
       .refine((origins) => origins.every(isOrigin), {
-        error: 'must be origins such as https://app.example.com, with commas between',
+        error: 'must be origins such as https://app.example.com, separated by commas',
       })
       .default([]),
     STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
@@ -133,7 +131,7 @@ const Settings = z
   })
   .refine((settings) => settings.DATABASE_URL === undefined || settings.JWT_SECRET !== undefined, {
     path: ['JWT_SECRET'],
-    error: 'must be set, to the same value on every node, when DATABASE_URL is',
+    error: 'must be set, to the same value on every node, if DATABASE_URL is set',
   })
   .refine((settings) => (settings.STRIPE_SECRET_KEY === undefined) === (settings.STRIPE_WEBHOOK_SECRET === undefined), {
     path: ['STRIPE_WEBHOOK_SECRET'],
@@ -145,9 +143,9 @@ const Settings = z
   })
   .refine(({ HOST, PUBLIC_URL, STRIPE_SECRET_KEY }) => PUBLIC_URL || !STRIPE_SECRET_KEY || !isWildcard(HOST), {
     path: ['PUBLIC_URL'],
-    error: 'must be set when HOST is a wildcard, or people could not come back from the payment',
+    error: 'must be set when HOST is a wildcard: the payment provider sends people back to it',
   })
   .refine(({ DATABASE_URL, DEMO_DATA }) => !(DATABASE_URL && DEMO_DATA), {
     path: ['DEMO_DATA'],
-    error: 'is for the embedded database only; npm run deckhand -- demo fills the one of DATABASE_URL',
+    error: 'is only for the embedded database; use npm run deckhand -- demo to fill that of DATABASE_URL',
   });

@@ -2,7 +2,7 @@ import { TRPCError } from '@trpc/server';
 import { getHTTPStatusCodeFromError } from '@trpc/server/http';
 import { ZodError } from 'zod';
 
-/** Refusals, thrown where the rule is; the text is for the person who reads it. */
+/** Errors for callers, thrown where the rule is; the message is for people. */
 export const badRequest = (message: string) => new TRPCError({ code: 'BAD_REQUEST', message });
 export const unauthorized = (message: string) => new TRPCError({ code: 'UNAUTHORIZED', message });
 export const forbidden = (message: string) => new TRPCError({ code: 'FORBIDDEN', message });
@@ -13,7 +13,7 @@ export const JSON_WANTED = 'Send a JSON object as the body, with Content-Type ap
 
 export type FieldErrors = Record<string, string[]>;
 
-/** Refuses values that only the database could judge: `invalid({ tag_id: 'names no tag' })`. */
+/** A 422 for values that only the database can check: `invalid({ tag_id: 'does not exist' })`. */
 export const invalid = (predicates: Record<string, string>) =>
   refusal('UNPROCESSABLE_CONTENT', {
     errors: Object.fromEntries(Object.entries(predicates).map(([field, text]) => [field, [sentence(field, text)]])),
@@ -22,7 +22,7 @@ export const invalid = (predicates: Record<string, string>) =>
 export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
   refusal('TOO_MANY_REQUESTS', { message, retryAfterSeconds });
 
-/** What both surfaces tell of an error: each puts it into its own shape. */
+/** An error as REST and RPC report it, each in its own format. */
 export type Failure = {
   code: TRPCError['code'];
   status: number;
@@ -31,13 +31,13 @@ export type Failure = {
   retryAfterSeconds?: number;
 };
 
-/** The only place that decides what an error is called. Whatever isn't known here is our fault, and its text stays inside. */
+/** Maps any error to its status and message. An unknown error is a 500, and its message is not shown to callers. */
 export function toFailure(thrown: unknown): Failure {
   const error = thrown instanceof TRPCError ? thrown : undefined;
 
   if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
   if (error?.cause instanceof SyntaxError) return toFailure(badRequest('The body is not valid JSON.'));
-  // Of the protocol's own reading of an input; its text tells of our code.
+  // tRPC could not parse the input; its message would reveal internals.
   if (error?.code === 'BAD_REQUEST' && error.cause) return toFailure(badRequest('The input could not be read.'));
   if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return toFailure(badRequest(JSON_WANTED));
   if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, message: NOTHING_SAVED };
@@ -55,7 +55,7 @@ const FAULT: Failure = {
   status: 500,
   message: 'Something went wrong on our side. Try again later.',
 };
-const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the service is full. Reading works.';
+const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the service is full. Reads still work.';
 
 type Details = { errors?: FieldErrors; retryAfterSeconds?: number };
 
@@ -86,13 +86,13 @@ function overview(errors: FieldErrors): string {
 
 const DISK_FULL = new Set(['53100']);
 
-/** Whether an error, or what caused it, has one of these codes of PostgreSQL. */
+/** Whether an error or one of its causes has one of these PostgreSQL codes. */
 function hasCode(cause: unknown, codes: ReadonlySet<string>): boolean {
   if (!(cause instanceof Error)) return false;
   return codes.has((cause as { code?: string }).code ?? '') || hasCode(cause.cause, codes);
 }
 
-/** No connection to the database in time, none left on its side, or a row that others held for too long. */
+/** A timeout for a connection or a row lock, or no connections left on the database server. */
 export function isOverload(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false;
   return hasCode(cause, OVERLOAD_CODES) || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);

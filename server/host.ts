@@ -8,13 +8,13 @@ const WILDCARD = new BlockList();
 WILDCARD.addAddress('0.0.0.0');
 WILDCARD.addAddress('::', 'ipv6');
 
-/** Whether only this machine reaches a service that listens there. A name that we don't know counts as reachable. */
+/** Whether a service on this host is reachable only from this machine. An unknown name counts as reachable from outside. */
 export const isLoopback = (host: string) => host.toLowerCase() === 'localhost' || isOn(LOOPBACK, host);
 
-/** Whether it stands for every address of the machine, and so for none that people could open. */
+/** Whether it means all addresses of the machine, so it is not an address to open. */
 export const isWildcard = (host: string) => host === '0' || isOn(WILDCARD, host);
 
-/** The address of a service without `PUBLIC_URL`. On every address, the one that works on this machine at least. */
+/** The address of a service without `PUBLIC_URL`; localhost for a wildcard. */
 export function ownAddress(host: string, port: number): string {
   if (isWildcard(host)) return `http://localhost:${port}`;
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;

@@ -1,12 +1,12 @@
 /**
- * A part of an answer that PostgreSQL has written as JSON. It is passed on as it is: reading and writing thousands of cards
- * again would stop everybody else for a quarter of a second. It stands for a field of the answer, not deeper in it.
+ * A part of an answer that PostgreSQL has written as JSON. It is passed on unchanged: parsing and serializing thousands of cards
+ * would block the event loop for a quarter of a second. Only allowed as a top-level field of an answer.
  */
 export class JsonText {
   readonly text: string;
   readonly writeAnnotation: () => string;
 
-  /** `writeAnnotation` tells where its dates are, as superjson annotates them; only RPC asks for that. */
+  /** `writeAnnotation` returns the superjson annotation of its dates; only RPC calls it. */
   constructor(text: string, writeAnnotation: () => string) {
     this.text = text;
     this.writeAnnotation = writeAnnotation;
@@ -17,6 +17,6 @@ export class JsonText {
   }
 }
 
-/** For types, it is what it will be for whoever receives it. */
+/** Typed as the value that callers receive. */
 export const asWritten = <Value>(text: string, writeAnnotation: () => string): Value =>
   new JsonText(text, writeAnnotation) as unknown as Value;

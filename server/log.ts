@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs';
 import { type BaseLogger, pino } from 'pino';
 import type { Settings } from './env.ts';
 
-/** What code that writes log lines needs to know of the logger. */
+/** The part of the logger that other code uses. */
 export type Log = Pick<BaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** JSON lines for machines; for a person at a terminal, something that can be read. */
+/** JSON lines, or readable lines in a terminal. */
 export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>) {
   const options = { level: LOG_LEVEL, base: undefined };
   if (!process.stdout.isTTY) return pino(options, makeOutput());
@@ -17,8 +17,8 @@ const MOST_WAITING_BYTES = 1024 * 1024;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Standard output, which may be on a full disk or be read by nobody. Lines that can't be written wait, up to a limit, and
- * requests go on: pino's own destination tries again without an end, in the only thread.
+ * Standard output, which may be on a full disk or have no reader. Lines that can't be written are buffered up to a limit, so
+ * that requests continue: pino's own destination would retry forever and block the thread.
  */
 export function makeOutput(write: (text: Buffer) => number = (text) => writeSync(process.stdout.fd, text)) {
   const waiting: Buffer[] = [];

@@ -1,5 +1,5 @@
 import { enableCompileCache } from 'node:module';
 
-// Before anything else is loaded: the next start then finds it compiled.
+// Before all other imports, so that the next start uses the compiled code.
 enableCompileCache();
 await import('./run.ts');

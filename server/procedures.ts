@@ -11,13 +11,13 @@ export type Procedure = {
   type: TRPCProcedureType;
   call: (options: CallOptions) => Promise<unknown>;
   access: Access;
-  /** What it does, in a few words; only where it has a REST path. */
+  /** A short description; only for procedures with a REST path. */
   summary: string | undefined;
   input: z.ZodType | undefined;
   output: z.ZodType;
-  /** Absent where it can be reached over RPC only. */
+  /** Undefined for procedures that are only available over RPC. */
   rest: RestOperation | undefined;
-  /** What it does, where the command line offers it too. */
+  /** The description of its command; undefined if it is not a command. */
   command: string | undefined;
 };
 
@@ -25,18 +25,18 @@ type CallOptions = {
   path: string;
   type: TRPCProcedureType;
   ctx: Context;
-  /** Its place among the calls of a request. */
+  /** Its index in the batch. */
   batchIndex: number;
   getRawInput: () => Promise<unknown>;
 };
 
-/** The procedures of a router, with what their definitions say. Throws for one that does not say who may call it. */
+/** The procedures of a router with their metadata. Throws for a procedure without an access level. */
 function proceduresOf(router: AnyTRPCRouter): Procedure[] {
   return Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>).map(([name, procedure]) => {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
     const { rest, openapi, command, access } = (_def.meta ?? {}) as Meta;
-    if (!access) throw new Error(`${name} does not say who may call it: build it on a procedure of server/trpc.ts.`);
+    if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/trpc.ts.`);
     const summary = openapi?.summary;
     const call = procedure as unknown as Procedure['call'];
     return { name, type: _def.type, call, access, summary, input: inputs[0], output, rest, command };

@@ -1,9 +1,9 @@
 import type { OpenApiMeta } from 'trpc-to-openapi';
 
-/** How the REST facade serves a procedure: everything that the specification says beyond input and output. */
+/** The REST metadata of a procedure: everything in the specification beyond input and output. */
 export type RestOperation = {
   path: string;
-  /** The part of the interface that it belongs to. */
+  /** Its area of the API. */
   area: Area;
   status: 200 | 201;
   message: string;
@@ -11,7 +11,7 @@ export type RestOperation = {
   bodies: Readonly<Record<ErrorStatus, ErrorBody>>;
   /** Fields that may also be sent in the query string. */
   query: readonly string[];
-  /** Further fields of the success envelope. */
+  /** Additional fields of the success envelope. */
   envelope: Readonly<Record<string, unknown>>;
 };
 
@@ -41,16 +41,16 @@ type Options = {
   summary: string;
   description?: string;
   status?: RestOperation['status'];
-  /** The errors that the specification lists for it; all of them where it lists none. */
+  /** The errors in the specification; by default all. */
   errors?: readonly ErrorStatus[];
-  /** Where an error body differs from the usual one. */
+  /** Error bodies that differ from the usual ones. */
   bodies?: Partial<RestOperation['bodies']>;
   query?: readonly string[];
   envelope?: Record<string, unknown>;
   isPublic?: boolean;
 };
 
-/** Puts a procedure on a REST path; without it, a procedure can be reached over RPC only. */
+/** Gives a procedure a REST path; without it, a procedure is only available over RPC. */
 export function rest(path: `/${string}`, options: Options): RestMeta {
   const { message, summary, description, status = 200, errors = ALL_ERRORS, query = [], envelope = {} } = options;
   const area = areaOf(path);

@@ -2,8 +2,8 @@ import superjson from 'superjson';
 import { badRequest } from './errors.ts';
 
 /**
- * How RPC reads inputs and writes results. Results are superjson, so that dates arrive as `Date`. Inputs are plain JSON with
- * two annotations, `undefined` and `Date`: superjson's own reader builds whatever type the caller names, for example an
+ * Parses RPC inputs and serializes results. Results are superjson, so that dates arrive as `Date`. Inputs are plain JSON with
+ * only two annotations, `undefined` and `Date`: superjson's own parser creates any type that the caller sends, for example an
  * array of 5 GB from 98 bytes.
  */
 export const transformer = {
@@ -11,12 +11,12 @@ export const transformer = {
   output: superjson,
 };
 
-/** Refuses the one call of a batch whose input could not be read. */
+/** Throws a 400 for a call whose input could not be parsed; other calls of its batch are not affected. */
 export function mustBeReadable(input: unknown): void {
   if (typeof input === 'object' && input !== null && UNREADABLE in input) throw badRequest(String(input[UNREADABLE]));
 }
 
-/** The key under which an input that can't be read says why; JSON has no symbols, so no caller can send it. */
+/** The key of the error message in an input that could not be parsed. A symbol, which callers can't send. */
 const UNREADABLE = Symbol('unreadable');
 
 function readPlainInput(sent: unknown): unknown {
@@ -35,7 +35,7 @@ function readPlainInput(sent: unknown): unknown {
   }
 }
 
-/** Walks annotations and value side by side: the cost is linear in what was sent. */
+/** Walks annotations and value together, in time linear to the input. */
 function annotate(parent: Record<string, unknown>, key: string, annotation: unknown): void {
   if (Array.isArray(annotation)) {
     parent[key] = revive(parent[key], annotation);
@@ -67,7 +67,7 @@ function child(parent: Record<string, unknown>, key: string): Record<string, unk
   return value as Record<string, unknown>;
 }
 
-/** `a.b` is a field within a field; no model has names with a dot or backslash, so none is accepted. */
+/** `a.b` is a nested field. Escaped dots are refused, since no model has such names. */
 function segmentsOf(path: string): string[] {
   if (path.length > LONGEST_PATH || path.includes('\\')) throw unknownField();
   return path.split('.');
@@ -79,10 +79,10 @@ function objectOf(value: unknown): Record<string, unknown> {
   throw unreadable('it must be an object with "json" and, if needed, "meta"');
 }
 
-/** Own fields alone; an array's `length` is none. */
+/** Only own enumerable properties; not an array's `length`. */
 const hasField = (holder: object, key: string) => Object.prototype.propertyIsEnumerable.call(holder, key);
 
-const unknownField = () => unreadable('an annotation names a field that is not there');
+const unknownField = () => unreadable('an annotation refers to an unknown field');
 
 const unreadable = (reason: string) => new Error(`The input could not be read: ${reason}. Send plain JSON.`);
 

@@ -2,18 +2,18 @@ import { environment, readSettings } from './env.ts';
 import type { RunningService } from './start.ts';
 import { isStartFailure } from './startFailure.ts';
 
-/** How long a start may go on after a signal: what it waits for, as another node that migrates, can take minutes. */
+/** How long a start may continue after a signal: it may wait for minutes, for example for another node's migrations. */
 const LONGEST_START_MILLISECONDS = 10_000;
 
 let service: RunningService | undefined;
 let stoppingSince: number | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
-// Whoever read the output may be gone: no reason to end.
+// Ignore errors of the output, for example if its reader has ended.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
   const settings = readSettings(environment());
-  // Loaded only when the settings are right: a wrong one is told at once.
+  // Loaded after the settings were checked, so that errors in them show at once.
   const [{ start }, { makeLogger }] = await Promise.all([import('./start.ts'), import('./log.ts')]);
   const log = await makeLogger(settings);
   process.on('unhandledRejection', (reason) => log.error(reason, 'A rejected promise was not handled.'));
@@ -30,7 +30,7 @@ try {
   process.exit(1);
 }
 
-/** A start that is under way ends first. The same signal may come twice, from a terminal and from npm; later ones insist. */
+/** Waits for a running start. A signal may come twice, from the terminal and from npm; one after 2 seconds exits at once. */
 function stop() {
   if (stoppingSince !== undefined) {
     if (performance.now() - stoppingSince > 2000) process.exit(130);
@@ -47,7 +47,7 @@ async function endService() {
     await service!.stop();
     process.exit();
   } catch (error) {
-    console.error('Deckhand did not stop in order.', error);
+    console.error('Deckhand did not stop cleanly.', error);
     process.exit(1);
   }
 }
@@ -63,7 +63,7 @@ Deckhand listens on ${url}
 Sign in to the demo data:
   curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser.email}", "password": "${demoUser.password}"}'
 
-The data is kept in an embedded PostgreSQL. It is for trying out and for small teams: it survives a crash of the
-process, but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);
+The data is stored in an embedded PostgreSQL, for evaluation and small teams: it survives a crash of the process,
+but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);
   }
 }

@@ -15,36 +15,36 @@ import { testCheckout } from './payments/testCheckout.ts';
 import { makeSecretBox, type SecretBox } from './security/secretBox.ts';
 import { type Claims, makeTokens, type Tokens } from './security/tokens.ts';
 
-/** What all requests of a node share. */
+/** The services that all requests of a node share. */
 export type Services = {
   database: Database;
   tokens: Tokens;
   rateLimit: RateLimit;
   guessing: Guessing;
-  /** Waits in a queue of its own: a call that waits for a lock must not keep others from being found. */
+  /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
   findCaller: (claims: Claims, chosenProjectId: number | undefined) => Promise<Caller | undefined>;
   queue: FairQueue;
   unsentAnswers: UnsentAnswers;
   secretBox: SecretBox;
-  /** Absent where payments are not set up. */
+  /** Undefined without payments. */
   payments: PaymentProvider | undefined;
-  /** The address that people reach the service by, where it is not the one that it listens on. */
+  /** The public address, if it differs from the one that it listens on. */
   publicUrl: string | undefined;
   metricsAccess: MetricsAccess;
-  /** Whether the node is about to end: it is not ready any more, and long work stops between two steps. */
+  /** Whether the node is stopping: it is no longer ready, and long work stops between two steps. */
   isStopping: () => boolean;
 };
 
-/** Who may read the metrics: whoever sends the token; without a token, anyone while the service only listens on loopback. */
+/** Metrics need the token; without one configured, they are open only for an embedded database on loopback. */
 export type MetricsAccess = { token: string | undefined; isOpen: boolean };
 
-/** Makes them as the settings say; `close` leaves the database open. */
+/** Creates the services from the settings; `close` does not close the database. */
 export async function openServices(
   settings: Settings,
   database: Database,
   secret: string,
   log: Log,
-  /** Second factors may still be encrypted with it. */
+  /** The generated secret of `DATA_DIR`: second factors may still be encrypted with it. */
   keptSecret?: string,
 ): Promise<Services & { beginToStop: () => void; close: () => void }> {
   let isStopping = false;
@@ -75,17 +75,17 @@ export async function openServices(
   };
 }
 
-/** Two connections are left for those who are still to be found, for signing in and for health. */
+/** Leaves two connections for finding callers, signing in and health checks. */
 const makeQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(Math.max(2, DATABASE_POOL_SIZE - 2));
 
-/** One key gets half of what runs at once, and keys take turns. */
+/** One key may use half of the slots, and keys take turns. */
 const fairQueueOf = (running: number) =>
   makeFairQueue({
     running,
     runningPerKey: Math.ceil(running / 2),
     waiting: 1000,
     waitingPerKey: 200,
-    // With the waits for a connection and for its first answer, 5 seconds in all while the database is silent.
+    // With the timeouts for a connection and its first answer, 5 seconds in total while the database does not respond.
     longestWaitMilliseconds: 1000,
     refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1),
   });
@@ -93,7 +93,7 @@ const fairQueueOf = (running: number) =>
 async function choosePayments(settings: Settings): Promise<PaymentProvider | undefined> {
   const { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, TEST_CHECKOUT, DATABASE_URL } = settings;
   if (STRIPE_SECRET_KEY === undefined || STRIPE_WEBHOOK_SECRET === undefined) {
-    // Forgotten keys must not give plans away: on a server database the test checkout is asked for.
+    // With DATABASE_URL the test checkout must be enabled explicitly, so that forgotten Stripe keys do not give plans away.
     return (TEST_CHECKOUT ?? DATABASE_URL === undefined) ? testCheckout : undefined;
   }
   const { makeStripe } = await import('./payments/stripe.ts');

@@ -16,24 +16,24 @@ import { openServices } from './services.ts';
 import { startFailure } from './startFailure.ts';
 
 const LONGEST_DRAIN_MILLISECONDS = 10_000;
-/** A connection that hangs must not keep the process from ending. */
+/** A hanging connection must not block the exit. */
 const LONGEST_CLOSE_MILLISECONDS = 3_000;
 
 type BuildApp = typeof import('./app.ts').buildApp;
 
 export type RunningService = {
   url: string;
-  /** Who can sign in at once, where there is demo data. */
+  /** A demo user to sign in with, if there is demo data. */
   demoUser: { email: string; password: string } | undefined;
   stop: () => Promise<void>;
 };
 
-/** Opens the database, brings it up to date, and listens. */
+/** Opens the database, runs migrations, and listens. */
 export async function start(settings: Settings, logger: FastifyBaseLogger): Promise<RunningService> {
-  // The service is loaded while the database opens.
+  // The modules of the service load while the database opens.
   const [database, { buildApp }] = await Promise.all([connect(settings), import('./app.ts')]);
   try {
-    await migrate(database, () => logger.warn('Another node is migrating: this one waits, 10 minutes at most.'));
+    await migrate(database, () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'));
     if (database.isEmbedded) await interruptAllRuns(database.db);
     const added = database.isEmbedded ? await addFirstUsers(database, settings, console.log) : undefined;
     const running = await serve(settings, database, logger, buildApp);
@@ -56,9 +56,9 @@ async function serve(
   if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const { secretBox, isStopping } = services;
   const resealing = resealSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
-    logger.error(error, 'Second factors were not encrypted anew: the next start tries again.'),
+    logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
   );
-  // Many of them go on while requests are served already.
+  // If there are many, it continues while requests are served.
   await Promise.race([resealing, pause(2000, undefined, { ref: false })]);
   const app = await buildApp({
     ...services,
@@ -71,7 +71,7 @@ async function serve(
     url: await listen(app, settings),
     stop: async () => {
       services.beginToStop();
-      // Not ready any more: balancers get the time to notice before connections are closed.
+      // Unready from here on: gives load balancers time to notice before connections are closed.
       await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS);
       services.close();
@@ -86,7 +86,7 @@ async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings
     await app.listen({ host: HOST, port: PORT });
     const url = ownAddress(HOST, (app.server.address() as AddressInfo).port);
     if (isWildcard(HOST) && !PUBLIC_URL) {
-      app.log.warn(`PUBLIC_URL is not set: checkout addresses begin with ${url}, which works on this machine only.`);
+      app.log.warn(`PUBLIC_URL is not set: checkout URLs start with ${url}, which works only on this machine.`);
     }
     return url;
   } catch (error) {
@@ -98,7 +98,7 @@ async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings
         error,
       );
     }
-    if (code === 'EACCES') throw startFailure(`PORT: ${PORT} on ${HOST} may not be used by this user.`, error);
+    if (code === 'EACCES') throw startFailure(`PORT: this user may not listen on ${PORT} of ${HOST}.`, error);
     throw startFailure(`HOST: can't listen on ${HOST}: ${message}.`, error);
   }
 }
@@ -110,7 +110,7 @@ async function readKeptSecret(directory: string): Promise<string | undefined> {
   return kept.length >= SHORTEST_SECRET ? kept : undefined;
 }
 
-/** The signing secret of the embedded default: made once, kept beside the data. */
+/** The signing secret for the embedded database: generated once, stored next to the data. */
 async function keptSecret(directory: string): Promise<string> {
   const path = join(directory, KEPT_SECRET);
   const kept = await readKeptSecret(directory);
@@ -118,7 +118,7 @@ async function keptSecret(directory: string): Promise<string> {
 
   const made = randomBytes(48).toString('base64url');
   try {
-    // Under another name first: a start that is cut off leaves no half of a secret.
+    // Written to a temporary file first, so that an interrupted start leaves no partial secret.
     await writeFile(`${path}.new`, made, { mode: 0o600 });
     await rename(`${path}.new`, path);
     return made;

@@ -1,4 +1,4 @@
-/** A reason not to start that one line explains; the program prints that line, without a stack, and ends with 1. */
+/** An error that prevents the start and is explained in one line; it is printed without a stack, and the exit code is 1. */
 export function startFailure(message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { name: START_FAILURE });
 }

@@ -9,7 +9,7 @@ import { mustBeReadable, transformer } from './rpcInput.ts';
 
 export type Meta = Partial<RestMeta> & {
   access?: Access;
-  /** What it does, where the command line offers it too. */
+  /** The description of its command; undefined if it is not a command. */
   command?: string;
 };
 
@@ -37,7 +37,7 @@ const t = initTRPC
 
 export const { router } = t;
 
-/** The ladder: each step names who may call (`access.ts`), and types what is then known about the caller. */
+/** One base procedure per access level (`access.ts`), with the type of its caller. */
 export const anyoneProcedure = procedureFor<Caller | undefined>('anyone');
 export const signedInProcedure = procedureFor<Caller>('signedIn');
 export const viewerProcedure = procedureFor<ProjectCaller>('viewer');

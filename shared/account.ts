@@ -2,33 +2,33 @@ import { z } from 'zod';
 import { newPassword, secret } from './fields.ts';
 import { User } from './user.ts';
 
-/** What somebody does with their own account. */
+/** The account of the caller. */
 
 export const Account = User.extend({
-  recovery_codes_left: z.int().meta({ description: 'How many recovery codes have not been used.' }),
+  recovery_codes_left: z.int().meta({ description: 'Number of unused recovery codes.' }),
 }).meta({ id: 'Account' });
 
-const password = secret.meta({ description: 'The present password.' });
+const password = secret.meta({ description: 'The current password.' });
 
 export const PasswordChange = z.object({
   password,
-  new_password: newPassword.meta({ description: 'The password from now on.' }),
+  new_password: newPassword.meta({ description: 'The new password.' }),
 });
 export type PasswordChange = z.output<typeof PasswordChange>;
 
-/** Every session ends with the old password, the caller's own too: this token is for a new one. */
+/** A password change ends every session, including the caller's; this token belongs to a new one. */
 export const PasswordChanged = z.object({
-  token: z.string().meta({ description: 'The Bearer token of later calls.' }),
+  token: z.string().meta({ description: 'The Bearer token for later calls.' }),
 });
 
 export const SecondFactorStart = z.object({ password });
 export type SecondFactorStart = z.output<typeof SecondFactorStart>;
 
-/** Shown once: the authenticator app takes the picture, the address or the secret. */
+/** Shown once, for the authenticator app: as QR code, URI or secret. */
 export const SecondFactorOffer = z.object({
-  secret: z.string().meta({ description: 'The secret, to type in by hand.' }),
-  otpauth_uri: z.string().meta({ description: 'The address that authenticator apps understand.' }),
-  qr_svg: z.string().meta({ description: 'The same address as a QR code: an SVG picture.' }),
+  secret: z.string().meta({ description: 'The secret, for manual entry.' }),
+  otpauth_uri: z.string().meta({ description: 'The otpauth URI for authenticator apps.' }),
+  qr_svg: z.string().meta({ description: 'The URI as a QR code (SVG).' }),
 });
 
 export const SecondFactorConfirm = z.object({
@@ -36,7 +36,7 @@ export const SecondFactorConfirm = z.object({
 });
 export type SecondFactorConfirm = z.output<typeof SecondFactorConfirm>;
 
-/** What takes more than a stolen token. */
+/** Proof for sensitive changes, so that a stolen token is not enough. */
 export const SecondFactorProof = z.object({
   password,
   code: secret.meta({ description: 'The code of the second factor, or a recovery code.' }),
@@ -46,5 +46,5 @@ export type SecondFactorProof = z.output<typeof SecondFactorProof>;
 
 /** Shown once: only hashes are kept. */
 export const RecoveryCodes = z.object({
-  recovery_codes: z.array(z.string()).meta({ description: 'Each signs in once where the app is not at hand.' }),
+  recovery_codes: z.array(z.string()).meta({ description: 'Each replaces a code of the app once.' }),
 });

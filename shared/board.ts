@@ -10,7 +10,7 @@ export const Board = z
     platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master board.' }),
     master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
-    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
     title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Launch plan' }),
     description: z
       .string()
@@ -26,9 +26,9 @@ export const Board = z
   .meta({ id: 'Board', description: 'A board.' });
 
 export const ListedBoard = Board.extend({
-  groups_count: z.int().meta({ description: 'How many groups it has.', example: 3 }),
-  cards_count: z.int().meta({ description: 'How many cards lie in its groups.', example: 8 }),
-}).meta({ id: 'ListedBoard', description: 'A board, with how much is on it.' });
+  groups_count: z.int().meta({ description: 'Number of groups.', example: 3 }),
+  cards_count: z.int().meta({ description: 'Number of cards in its groups.', example: 8 }),
+}).meta({ id: 'ListedBoard', description: 'A board with its counts.' });
 
 export const BoardList = z.object({
   tool_key: optionalText().meta({ description: 'Only the boards of this tool.', example: 'seo' }),
@@ -47,7 +47,7 @@ export const BoardGet = z.object({ id: id.meta({ description: 'The board.', exam
 const content = {
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   tool_key: optionalText(100).meta({ description: 'The tool that it belongs to.', example: 'seo' }),
-  position: position.nullish().meta({ description: 'Its place; behind the others when not sent.' }),
+  position: position.nullish().meta({ description: 'Its position; last if not sent.' }),
 };
 
 export const BoardCreate = z.object({
@@ -56,7 +56,7 @@ export const BoardCreate = z.object({
 });
 export type BoardCreate = z.output<typeof BoardCreate>;
 
-/** What is absent stays; null clears description and tool_key, and leaves the rest. */
+/** Absent fields are not changed; null clears description and tool_key, and does not change the others. */
 export const BoardUpdate = z.object({
   id,
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
@@ -66,5 +66,7 @@ export type BoardUpdate = z.output<typeof BoardUpdate>;
 
 export const BoardDelete = z.object({ id });
 
-export const BoardReorder = z.object({ boards: placements.meta({ description: 'The boards, and their new places.' }) });
+export const BoardReorder = z.object({
+  boards: placements.meta({ description: 'The boards and their new positions.' }),
+});
 export type BoardReorder = z.output<typeof BoardReorder>;

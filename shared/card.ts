@@ -22,18 +22,18 @@ export const Card = z
     project_id: id.nullable().meta({ description: 'Its project; null for a master card.' }),
     platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master card.' }),
     master_card_id: id.nullable().meta({ description: 'The master card that it is a copy of.', example: null }),
-    group_id: id.nullable().meta({ description: 'The group that it lies in; null outside any group.' }),
-    owner_id: id.nullable().meta({ description: 'The member of the project who is in charge.' }),
+    group_id: id.nullable().meta({ description: 'Its group; null if it is in none.' }),
+    owner_id: id.nullable().meta({ description: 'The responsible member of the project.' }),
     tag_id: id.nullable().meta({ description: 'Its tag.' }),
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
-    sort_order: position.meta({ description: 'Its place within the project; equal ones are ordered by id.' }),
-    position: position.meta({ description: 'Its place within the group; equal ones are ordered by id.' }),
+    sort_order: position.meta({ description: 'Its position in the project; ties are ordered by id.' }),
+    position: position.meta({ description: 'Its position in the group; ties are ordered by id.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
-    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
-    is_overdue: z.boolean().meta({ description: 'Whether it was due before now and is not closed.' }),
-    unique_identifier: z.string().meta({ description: 'A name for it that stays the same; made when none is given.' }),
+    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
+    is_overdue: z.boolean().meta({ description: 'Whether its due date has passed and it is not closed.' }),
+    unique_identifier: z.string().meta({ description: 'A stable identifier; generated if not sent.' }),
     evaluation_check: z.string().nullable().meta({ description: 'The check that decides whether it is done.' }),
-    tour_key: z.string().nullable().meta({ description: 'The tour that it is a step of.' }),
+    tour_key: z.string().nullable().meta({ description: 'The key of its tour, if it is a tour card.' }),
     short_description: z
       .string()
       .nullable()
@@ -43,10 +43,10 @@ export const Card = z
       .string()
       .nullable()
       .meta({ description: `Its description; ${HTML}.` }),
-    status: z.string().meta({ description: 'Where the work stands.', example: 'open' }),
-    priority: z.enum(PRIORITIES).meta({ description: 'How pressing it is.', example: 'normal' }),
+    status: z.string().meta({ description: 'The status of the work.', example: 'open' }),
+    priority: z.enum(PRIORITIES).meta({ description: 'Its priority.', example: 'normal' }),
     due_date: timestamp.nullable().meta({ description: 'When it is due.' }),
-    snoozed_until: timestamp.nullable().meta({ description: 'Until when it is put off.', example: null }),
+    snoozed_until: timestamp.nullable().meta({ description: 'Snoozed until this time.', example: null }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
@@ -55,63 +55,63 @@ export const Card = z
 export type Card = z.output<typeof Card>;
 
 export const CreatedCard = Card.extend({
-  card_type: z.enum(CARD_TYPES).meta({ description: 'Whether it is a step of a tour.' }),
-}).meta({ id: 'CreatedCard', description: 'The card that was created.' });
+  card_type: z.enum(CARD_TYPES).meta({ description: '`tour` if it has a tour_key, else `regular`.' }),
+}).meta({ id: 'CreatedCard', description: 'The created card.' });
 
 export const CardCreate = z.object({
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
   description: optionalText().meta({ description: `Its description; ${HTML}.` }),
   group_id: id
     .nullish()
-    .meta({ description: 'The group to put it in, at the end; without one, outside any group.', example: 7 }),
-  status: optionalText(50).meta({ description: 'Where the work stands; `open` when not sent.', example: 'open' }),
-  owner_id: id.nullish().meta({ description: 'The member of the project who is in charge.', example: 3 }),
+    .meta({ description: 'Its group, where it becomes the last card; without it, in no group.', example: 7 }),
+  status: optionalText(50).meta({ description: 'The status of the work; `open` if not sent.', example: 'open' }),
+  owner_id: id.nullish().meta({ description: 'The responsible member of the project.', example: 3 }),
   tag_id: id.nullish().meta({ description: 'A tag of the project.', example: 1 }),
   due_date: optionalMoment.meta({ description: 'When it is due: a date-time with offset, or a date (midnight UTC).' }),
-  priority: optionalChoice(PRIORITIES).meta({ description: 'How pressing it is; `normal` when not sent.' }),
+  priority: optionalChoice(PRIORITIES).meta({ description: 'Its priority; `normal` if not sent.' }),
 });
 export type CardCreate = z.output<typeof CardCreate>;
 
 export const CardGet = z.object({ id });
 export const CardDelete = z.object({ id: id.meta({ description: 'The card.', example: 23 }) });
 
-/** What is absent stays; null clears description, owner, tag and due date, and leaves the rest. */
+/** Absent fields are not changed; null clears description, owner, tag and due date, and does not change the others. */
 export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).extend({
   id,
   title: optionalText(255).meta({ description: 'Its title.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
-  is_active: flag.meta({ description: 'Whether it is in use.' }),
+  is_active: flag.meta({ description: 'Whether it is active.' }),
 });
 export type CardUpdate = z.output<typeof CardUpdate>;
 
 export const CardMove = z.object({
   id,
-  group_id: id.nullable().meta({ description: 'The group to put it in; null for none.' }),
+  group_id: id.nullable().meta({ description: 'The new group; null for none.' }),
   position: z
     .int32()
     .min(1)
     .nullish()
-    .meta({ description: 'Its place among the cards there, from 1; the end when not sent.' }),
+    .meta({ description: 'Its position among the cards there, from 1; last if not sent.' }),
 });
 export type CardMove = z.output<typeof CardMove>;
 
 export const CardSnooze = z.object({
   id,
-  until: optionalMoment.meta({ description: 'Until when to put it off; null ends it.' }),
+  until: optionalMoment.meta({ description: 'Snooze until this time; null ends snoozing.' }),
 });
 export type CardSnooze = z.output<typeof CardSnooze>;
 
-/** Which cards of the project to list: those that fit all that is sent. */
+/** The filters of a card list; a card must match all of them. */
 export const CardList = Page.extend({
   group_id: id.nullish().meta({ description: 'Only those in this group.' }),
-  owner_id: id.nullish().meta({ description: 'Only those that this member is in charge of.' }),
+  owner_id: id.nullish().meta({ description: 'Only those of this owner.' }),
   tag_id: id.nullish().meta({ description: 'Only those with this tag.' }),
   status: optionalText(50).meta({ description: 'Only those with this status.' }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'Only those with this priority.' }),
   is_overdue: flag.meta({ description: 'Only those that are overdue, or only those that are not.' }),
   text: optionalText(255).meta({
     description:
-      'Only those with this text in title or descriptions, in any case. With fewer than three letters or digits in a row, a page may be short, or empty, and still have a next one.',
+      'Only those with this text in title or descriptions, ignoring case. With fewer than three letters or digits in a row, a page may be short or empty and still have a `next_cursor`.',
   }),
 });
 export type CardList = z.output<typeof CardList>;

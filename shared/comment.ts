@@ -6,7 +6,7 @@ export const Comment = z
   .object({
     id,
     project_id: id.meta({ description: 'The project of its card.' }),
-    card_id: id.meta({ description: 'The card that it is about.' }),
+    card_id: id.meta({ description: 'Its card.' }),
     user_id: id.meta({ description: 'The user who wrote it.' }),
     parent_comment_id: id.nullable().meta({ description: 'The comment that it replies to.', example: null }),
     comment: z.string().meta({ description: `Its text; ${PLAIN_TEXT}.`, example: 'A first draft is ready.' }),
@@ -18,14 +18,14 @@ export const Comment = z
   })
   .meta({ id: 'Comment', description: 'A comment on a card.' });
 
-/** A comment that replies to nothing, with what was replied below it, oldest first. */
+/** A top-level comment with the replies below it, oldest first. */
 export const CommentThread = Comment.extend({
   replies: z
     .array(Comment)
-    .meta({ description: 'The first 100 that were replied below it, oldest first; fewer where they are long.' }),
-  replies_count: z.int().meta({ description: 'How many were replied below it in all.' }),
+    .meta({ description: 'The first 100 replies at any depth, oldest first; fewer if they are long.' }),
+  replies_count: z.int().meta({ description: 'Total number of replies.' }),
   replies_next_cursor: nextCursor.meta({
-    description: '`cursor` of comments.listReplies for the others; null if none.',
+    description: '`cursor` for comments.listReplies to get the others; null if there are none.',
   }),
 }).meta({ id: 'CommentThread' });
 

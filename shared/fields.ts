@@ -1,33 +1,32 @@
 import './wording.ts';
 import { z } from 'zod';
 
-/** Pieces that the models of several nouns are made of. */
+/** Fields that several models share. */
 
-export const id = z.int32().min(1).meta({ description: 'Identifies it; counted from 1.', example: 1 });
+export const id = z.int32().min(1).meta({ description: 'Its id, from 1.', example: 1 });
 
 export const position = z
   .int32()
-  .meta({ description: 'Its place in the order, lowest first; equal ones are ordered by id.', example: 1 });
+  .meta({ description: 'Its position, lowest first; ties are ordered by id.', example: 1 });
 
-/** True or false; null and absent leave it as it is. */
+/** True or false; null or absent does not change it. */
 export const flag = z.boolean().nullish();
 
-/** Of every text for which nothing shorter is said. */
+/** The default limit of texts. */
 const LONGEST_TEXT = 65_536;
 
 /** Required text: trimmed, not empty. */
 export const text = (maxLength = LONGEST_TEXT) => limited(z.string().trim().min(1), maxLength);
 
-/** Text that may be left out; an empty one is null. */
+/** Optional text; an empty one becomes null. */
 export const optionalText = (maxLength = LONGEST_TEXT) =>
   limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
 
-/** What the document says of texts that pages show. */
+/** The note in the document for texts that pages show. */
 export const PLAIN_TEXT = 'plain text: escape it when you show it';
-export const HTML =
-  'may hold HTML, and is stored sanitised; `<`, `>` and `&` that stand for themselves are stored escaped';
+export const HTML = 'may contain HTML, which is sanitised; plain `<`, `>` and `&` are escaped';
 
-/** One of a few words, or nothing; an empty text is null. */
+/** An optional choice; an empty text becomes null. */
 export const optionalChoice = <Choice extends string>(choices: readonly Choice[]) => {
   const choice = z
     .string({ error: `must be one of ${choices.join(', ')}` })
@@ -35,20 +34,20 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
     .meta({ enum: [...choices], example: choices[0] })
     .transform(emptyAsNull)
     .pipe(z.enum(choices).nullable());
-  // Typed clients may send the choices alone, although any text gets as far as the check.
+  // In the types only the choices are allowed; at run time any text reaches the check.
   return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish();
 };
 
 const SHORTEST_PASSWORD = 8;
 const LONGEST_PASSWORD = 1000;
 
-/** Text taken as it is sent, not trimmed: tokens, codes, cursors. */
+/** Text that is not trimmed: tokens, codes, cursors. */
 export const asSent = (maxLength: number) => atMost(z.string(), maxLength);
 
-/** A password or code that is checked. */
+/** A password or code to verify. */
 export const secret = asSent(LONGEST_PASSWORD).min(1).meta({ format: 'password' });
 
-/** A password that is set, not checked. */
+/** A new password. */
 export const newPassword = secret
   .refine((value) => countCodePoints(value) >= SHORTEST_PASSWORD, {
     error: `must be at least ${SHORTEST_PASSWORD} characters`,
@@ -57,12 +56,12 @@ export const newPassword = secret
 
 const LONGEST_EMAIL = 320;
 
-/** An e-mail address; the case of its letters makes no difference. */
+/** An e-mail address; case is ignored. */
 export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)
   .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
   .pipe(z.email());
 
-/** How many rows one reorder takes, and so how many there may be in one place. */
+/** The maximum of rows in one reorder, and so of rows with the same parent. */
 export const MOST_PLACED = 1000;
 
 const Placements = z
@@ -71,12 +70,12 @@ const Placements = z
   .check(({ value, issues }) => {
     const seen = new Set<number>();
     for (const [index, { id }] of value.entries()) {
-      if (seen.has(id)) issues.push({ code: 'custom', input: id, path: [index, 'id'], message: 'is there twice' });
+      if (seen.has(id)) issues.push({ code: 'custom', input: id, path: [index, 'id'], message: 'is a duplicate' });
       seen.add(id);
     }
   });
 
-/** Rows and the places to put them at, each row once. Its length is checked before its elements are: a long list of wrong ones would cost much. */
+/** Rows with their new positions, without duplicates. The length is checked first, since a long list of invalid elements is slow to check. */
 export const placements = z
   .array(z.unknown())
   .max(MOST_PLACED)
@@ -90,21 +89,21 @@ function documentedAs(schema: z.ZodType): Record<string, unknown> {
   return documented;
 }
 
-/** An answered moment: a `Date` over RPC, ISO 8601 text in UTC over REST. Accepts PostgreSQL's own text. */
+/** A timestamp in an answer: a `Date` over RPC, ISO 8601 text in UTC over REST. Accepts PostgreSQL's text format. */
 export const timestamp = z.codec(
   z.union([z.date(), z.string()]),
   z.date().meta({ format: 'date-time', example: '2026-01-31T09:30:00.000Z' }),
   { decode: (moment) => (typeof moment === 'string' ? fromDatabase(moment) : moment), encode: (moment) => moment },
 );
 
-/** Lets the engine read PostgreSQL's text by the standard: by guess it would take the year 0001 for 2001. */
+/** Converts PostgreSQL's text to ISO 8601 before parsing: otherwise V8 reads the year 0001 as 2001. */
 function fromDatabase(moment: string): Date {
   return new Date(moment.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
 }
 
 const LONGEST_MOMENT = 64;
 
-/** A moment in a request: an RFC 3339 date-time with offset, or a date, which is midnight UTC. An empty text is null. */
+/** A timestamp in a request: an RFC 3339 date-time with offset, or a date (midnight UTC). An empty text becomes null. */
 export const optionalMoment = z
   .string()
   .trim()
@@ -115,22 +114,22 @@ export const optionalMoment = z
   .transform((value) => parseMoment(value) ?? null)
   .nullish();
 
-/** Marks a part of a result that the REST facade sends as text, as documented; RPC keeps its type. */
+/** Marks a field that REST sends as text, as documented; RPC keeps its type. */
 export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: string) =>
   schema.meta({ [SENT_AS_TEXT]: holds });
 export const SENT_AS_TEXT = 'x-sent-as-text';
 
 function limited(schema: z.ZodString, maxLength: number) {
-  return atMost(schema, maxLength).refine(isStorable, { error: 'must not hold U+0000 or half of a surrogate pair' });
+  return atMost(schema, maxLength).refine(isStorable, { error: 'must not contain U+0000 or a lone surrogate' });
 }
 
-/** Refuses a text that is too long, before anything else reads it. */
+/** Checks the length before any other check. */
 function atMost(schema: z.ZodString, maxLength: number) {
   const error = `must be at most ${maxLength} characters`;
   return schema.refine((value) => hasAtMost(value, maxLength), { error, abort: true }).meta({ maxLength });
 }
 
-/** A code point has one or two UTF-16 units: most texts need no counting. */
+/** A code point has one or two UTF-16 units, so short texts need no counting. */
 function hasAtMost(value: string, maxLength: number) {
   if (value.length <= maxLength) return true;
   return value.length <= 2 * maxLength && countCodePoints(value) <= maxLength;

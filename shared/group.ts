@@ -7,12 +7,12 @@ export const Group = z
     project_id: id.nullable().meta({ description: 'Its project; null for a master group.' }),
     platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master group.' }),
     master_group_id: id.nullable().meta({ description: 'The master group that it is a copy of.', example: null }),
-    board_id: id.meta({ description: 'The board that it is on.' }),
+    board_id: id.meta({ description: 'Its board.' }),
     position,
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
-    is_collapsed: z.boolean().meta({ description: 'Whether it is shown folded.' }),
-    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    is_collapsed: z.boolean().meta({ description: 'Whether it is shown collapsed.' }),
+    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
     title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
     description: z
       .string()
@@ -32,18 +32,18 @@ const look = {
   type: optionalText(50).meta({ description: 'Its type.' }),
   color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
   icon: optionalText(100).meta({ description: 'The name of its icon.' }),
-  position: position.nullish().meta({ description: 'Its place, lowest first.' }),
-  is_collapsed: flag.meta({ description: 'Whether it is shown folded.' }),
+  position: position.nullish().meta({ description: 'Its position, lowest first.' }),
+  is_collapsed: flag.meta({ description: 'Whether it is shown collapsed.' }),
 };
 
 export const GroupCreate = z.object({
-  board_id: id.meta({ description: 'The board to put it on.' }),
+  board_id: id.meta({ description: 'Its board.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
   ...look,
 });
 export type GroupCreate = z.output<typeof GroupCreate>;
 
-/** What is absent stays; null clears description, type, color and icon, and leaves the rest. */
+/** Absent fields are not changed; null clears description, type, color and icon, and does not change the others. */
 export const GroupUpdate = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
@@ -55,7 +55,7 @@ export const GroupDelete = z.object({ id });
 
 export const GroupReorder = z.object({
   groups: placements.meta({
-    description: 'The groups, all of one board, and their new places.',
+    description: 'Groups of one board and their new positions.',
     example: [
       { id: 7, position: 2 },
       { id: 8, position: 1 },

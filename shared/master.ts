@@ -15,19 +15,21 @@ import {
 } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 
-/** Master boards, groups and cards: templates that are brought to projects. */
+/** Master boards, groups and cards: templates that are copied to projects. */
 
 const MASTER_STATUSES = ['open', 'in_progress', 'closed', 'to_check', 'blocked'] as const;
 
 export const MasterBoard = Board.extend({
-  groups_count: z.int().meta({ description: 'How many groups it has.', example: 2 }),
-  cards_count: z.int().meta({ description: 'How many cards lie in its groups.', example: 5 }),
-}).meta({ id: 'MasterBoard', description: 'A master board, with how much is on it.' });
+  groups_count: z.int().meta({ description: 'Number of groups.', example: 2 }),
+  cards_count: z.int().meta({ description: 'Number of cards in its groups.', example: 5 }),
+}).meta({ id: 'MasterBoard', description: 'A master board with its counts.' });
 
 const boardContent = {
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
-  tool_key: optionalText(100).meta({ description: 'Only projects with this tool get it; without one, all do.' }),
-  position: position.nullish().meta({ description: 'Its place; behind the others when not sent.' }),
+  tool_key: optionalText(100).meta({
+    description: 'Only projects with this tool get a copy; without it, all projects.',
+  }),
+  position: position.nullish().meta({ description: 'Its position; last if not sent.' }),
 };
 
 export const MasterBoardCreate = z.object({
@@ -36,7 +38,7 @@ export const MasterBoardCreate = z.object({
 });
 export type MasterBoardCreate = z.output<typeof MasterBoardCreate>;
 
-/** What is absent stays; null clears description and tool_key, and leaves the rest. */
+/** Absent fields are not changed; null clears description and tool_key, and does not change the others. */
 export const MasterBoardUpdate = z.object({
   id,
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
@@ -45,7 +47,7 @@ export const MasterBoardUpdate = z.object({
 export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
 
 export const MasterBoardReorder = z.object({
-  boards: placements.meta({ description: 'The boards, and their places.' }),
+  boards: placements.meta({ description: 'The boards and their new positions.' }),
 });
 export type MasterBoardReorder = z.output<typeof MasterBoardReorder>;
 
@@ -54,18 +56,18 @@ export const MasterBoardSync = z.object({ board_id: id.meta({ description: 'The 
 export type MasterBoardSync = z.output<typeof MasterBoardSync>;
 
 export const SyncResult = z.object({
-  synced_count: z.int().meta({ description: 'How many active projects have access to the board.', example: 2 }),
-  skipped_no_access: z.int().meta({ description: 'How many active projects have none.', example: 1 }),
+  synced_count: z.int().meta({ description: 'Number of active projects with access to the board.', example: 2 }),
+  skipped_no_access: z.int().meta({ description: 'Number of active projects without access.', example: 1 }),
 });
 
 export const MasterGroupCreate = z.object({
-  board_id: id.meta({ description: 'The master board to put it on.' }),
+  board_id: id.meta({ description: 'Its master board.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
 });
 export type MasterGroupCreate = z.output<typeof MasterGroupCreate>;
 
-/** What is absent stays; null clears the description, and leaves the title. */
+/** Absent fields are not changed; null clears the description, and does not change the title. */
 export const MasterGroupUpdate = z.object({
   id,
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
@@ -74,9 +76,9 @@ export const MasterGroupUpdate = z.object({
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
 
 export const MasterGroupReorder = z.object({
-  board_id: id.meta({ description: 'The master board that the groups are on.' }),
+  board_id: id.meta({ description: 'The master board of the groups.' }),
   groups: placements.meta({
-    description: 'The groups, and their new places.',
+    description: 'The groups and their new positions.',
     example: [
       { id: 1, position: 2 },
       { id: 2, position: 1 },
@@ -93,29 +95,29 @@ const cardContent = {
     example: '<p>Look around.</p>',
   }),
   unique_identifier: optionalText(100).meta({
-    description: 'A name for it that stays the same; made when none is given.',
+    description: 'A stable identifier; generated if not sent.',
   }),
   evaluation_check: optionalText(100).meta({ description: 'The check that decides whether it is done.' }),
-  tour_key: optionalText(100).meta({ description: 'The tour that it is a step of.' }),
+  tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
   status: optionalChoice(MASTER_STATUSES).meta({
-    description: 'The status that copies start with; `open` when not sent.',
+    description: 'The initial status of copies; `open` if not sent.',
   }),
-  is_active: flag.meta({ description: 'Whether it is in use; true when not sent.', example: true }),
+  is_active: flag.meta({ description: 'Whether it is active; true if not sent.', example: true }),
   priority: optionalChoice(PRIORITIES).meta({
-    description: 'The priority that copies start with; `normal` when not sent.',
+    description: 'The initial priority of copies; `normal` if not sent.',
   }),
 };
 
 export const MasterCardCreate = z.object({
-  group_id: id.meta({ description: 'The master group to put it in, at the end.' }),
+  group_id: id.meta({ description: 'Its master group, where it becomes the last card.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Look around' }),
   ...cardContent,
-  push_to_projects: flag.meta({ description: 'Whether to bring it to all projects at once.' }),
+  push_to_projects: flag.meta({ description: 'Whether to push it to all projects with access.' }),
 });
 export type MasterCardCreate = z.output<typeof MasterCardCreate>;
 
-/** What is absent stays; null clears the texts that can be empty, and leaves the rest. */
+/** Absent fields are not changed; null clears nullable texts, and does not change the others. */
 export const MasterCardUpdate = z.object({
   id,
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
@@ -124,9 +126,9 @@ export const MasterCardUpdate = z.object({
 export type MasterCardUpdate = z.output<typeof MasterCardUpdate>;
 
 export const MasterCardMove = z.object({
-  group_id: id.meta({ description: 'The master group to put the cards in.' }),
+  group_id: id.meta({ description: 'The new master group of the cards.' }),
   cards: placements.meta({
-    description: 'Master cards of that group or of others of its board, and their places in it.',
+    description: 'Master cards of groups of the same board, and their new positions.',
   }),
 });
 export type MasterCardMove = z.output<typeof MasterCardMove>;
@@ -136,11 +138,11 @@ export type MasterCardPush = z.output<typeof MasterCardPush>;
 
 export const MasterCardDelete = z.object({
   id,
-  delete_from_projects: z.boolean().optional().meta({ description: 'Whether to delete the copies in projects too.' }),
+  delete_from_projects: z.boolean().optional().meta({ description: 'Whether to delete the copies in projects, too.' }),
 });
 export type MasterCardDelete = z.output<typeof MasterCardDelete>;
 
-export const projectsUpdated = z.int().meta({ description: 'How many projects changed.', example: 2 });
+export const projectsUpdated = z.int().meta({ description: 'Number of changed projects.', example: 2 });
 
 export const OUTCOMES = ['added', 'updated', 'unchanged', 'skipped'] as const;
 export const SKIP_REASONS = ['no_access', 'deleted_by_project'] as const;
@@ -151,10 +153,10 @@ export const ProjectOutcome = z.object({
   project_name: z.string().meta({ description: 'The name of the project.' }),
   outcome: z.enum(OUTCOMES).meta({ description: 'What happened to the project.' }),
   reason: z.enum(SKIP_REASONS).nullable().meta({ description: 'Why it was skipped.' }),
-  boards_added: z.int().meta({ description: 'How many boards it got.' }),
-  groups_added: z.int().meta({ description: 'How many groups it got.' }),
-  cards_added: z.int().meta({ description: 'How many cards it got.' }),
-  cards_updated: z.int().meta({ description: 'How many of its cards were brought up to date.' }),
+  boards_added: z.int().meta({ description: 'Number of added boards.' }),
+  groups_added: z.int().meta({ description: 'Number of added groups.' }),
+  cards_added: z.int().meta({ description: 'Number of added cards.' }),
+  cards_updated: z.int().meta({ description: 'Number of updated cards.' }),
 });
 
 export const SyncPreview = Page.extend({ board_id: id.meta({ description: 'The master board.' }) });
@@ -166,29 +168,29 @@ export const OutcomePage = z.object({ projects: z.array(ProjectOutcome), next_cu
 
 export const RUN_KINDS = ['sync', 'push'] as const;
 
-/** One sync or push: who brought what to the projects, when, and how it ended. */
+/** A sync or push: who ran it, when, and its result. */
 export const TemplateRun = z.object({
   id,
-  kind: z.enum(RUN_KINDS).meta({ description: 'Whether a board was synced or a card pushed.' }),
+  kind: z.enum(RUN_KINDS).meta({ description: 'The sync of a board or the push of a card.' }),
   board_id: id.meta({ description: 'The master board.' }),
   board_title: z.string().meta({ description: 'The title of the master board.' }),
   card_id: id.nullable().meta({ description: 'The master card that was pushed.' }),
   card_title: z.string().nullable().meta({ description: 'The title of that card.' }),
-  user_id: id.nullable().meta({ description: 'The superadmin who did it.' }),
+  user_id: id.nullable().meta({ description: 'The superadmin who ran it.' }),
   user_name: z.string().nullable().meta({ description: 'The name of that superadmin.' }),
-  started_at: timestamp.meta({ description: 'When it began.' }),
+  started_at: timestamp.meta({ description: 'When it started.' }),
   finished_at: timestamp
     .nullable()
-    .meta({ description: 'When it ended; null while it runs, or if it was interrupted.' }),
+    .meta({ description: 'When it finished; null while it runs, or if it was interrupted.' }),
   interrupted_at: timestamp.nullable().meta({
     description:
-      'When it made its last progress before it failed, or its node was gone; null while it runs, or if it ended.',
+      'When it made its last progress before it failed or its node stopped; null while it runs, or if it finished.',
   }),
-  projects_with_access: z.int().meta({ description: 'How many projects had access.' }),
-  projects_skipped: z.int().meta({ description: 'How many projects had none.' }),
-  projects_changed: z.int().meta({ description: 'How many projects changed.' }),
-  cards_added: z.int().meta({ description: 'How many cards were added in all.' }),
-  cards_updated: z.int().meta({ description: 'How many cards were brought up to date in all.' }),
+  projects_with_access: z.int().meta({ description: 'Number of projects with access.' }),
+  projects_skipped: z.int().meta({ description: 'Number of projects without access.' }),
+  projects_changed: z.int().meta({ description: 'Number of changed projects.' }),
+  cards_added: z.int().meta({ description: 'Total number of added cards.' }),
+  cards_updated: z.int().meta({ description: 'Total number of updated cards.' }),
 });
 
 export const TemplateRunList = Page.extend({

@@ -3,14 +3,14 @@ import { id } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 import { ROLES } from './user.ts';
 
-/** A user's part in a project. */
+/** A user's membership in a project. */
 export const Member = z
   .object({
     project_id: id.meta({ description: 'The project.' }),
     user_id: id.meta({ description: 'The user.' }),
     name: z.string().meta({ description: "The user's name." }),
     email: z.string().meta({ description: "The user's e-mail address." }),
-    role: z.enum(ROLES).meta({ description: 'What they may do in it.' }),
+    role: z.enum(ROLES).meta({ description: 'Their role.' }),
   })
   .meta({ id: 'Member' });
 
@@ -20,7 +20,7 @@ export const MemberChoice = z.object({
 });
 export type MemberChoice = z.output<typeof MemberChoice>;
 
-export const MemberSet = MemberChoice.extend({ role: z.enum(ROLES).meta({ description: 'What they may do in it.' }) });
+export const MemberSet = MemberChoice.extend({ role: z.enum(ROLES).meta({ description: 'Their role.' }) });
 export type MemberSet = z.output<typeof MemberSet>;
 
 export const MemberList = Page.extend({ project_id: id.meta({ description: 'The project.' }) });

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { asSent } from './fields.ts';
 
-/** What every list takes: where to go on, and how much to answer at most. */
+/** The input of every list: the cursor and the page size. */
 export const Page = z.object({
   cursor: asSent(100)
     .nullish()
-    .meta({ description: '`next_cursor` of the page before; the first page when not sent.' }),
+    .meta({ description: '`next_cursor` of the previous page; the first page if not sent.' }),
   limit: z
     .int()
     .min(1)
     .max(200)
     .default(50)
-    .meta({ description: 'How many to answer at most; fewer where they are long.' }),
+    .meta({ description: 'The maximum number of rows; fewer if they are long.' }),
 });
 export type Page = z.output<typeof Page>;
 
-/** What every list answers, beside its rows. */
+/** Part of every list's answer. */
 export const nextCursor = z.string().nullable().meta({ description: 'For the next page; null on the last one.' });

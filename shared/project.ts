@@ -13,8 +13,8 @@ const ownership = {
 const OwnProject = z.object({
   ...ownership,
   platform_name: z.string().meta({ description: 'The name of the platform.' }),
-  role: z.enum(ROLES).meta({ description: 'What the caller may do in it.' }),
-  is_default: z.boolean().meta({ description: 'Whether calls without X-Project-Id act in it.' }),
+  role: z.enum(ROLES).meta({ description: "The caller's role." }),
+  is_default: z.boolean().meta({ description: 'Whether it is the project of calls without X-Project-Id.' }),
 });
 
 export const OwnProjectList = Page;
@@ -24,14 +24,14 @@ export const OwnProjectPage = z.object({ projects: z.array(OwnProject), next_cur
 export const Project = z
   .object({
     ...ownership,
-    is_active: z.boolean().meta({ description: 'Whether it can be acted in and gets templates.' }),
-    tools: z.array(z.string()).meta({ description: 'The tools that it has enabled.' }),
+    is_active: z.boolean().meta({ description: 'Whether calls can use it and it gets templates.' }),
+    tools: z.array(z.string()).meta({ description: 'Its enabled tools.' }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
   })
   .meta({ id: 'Project' });
 
-const tools = z.array(text(100)).max(100).meta({ description: 'The tools that it has enabled.' });
+const tools = z.array(text(100)).max(100).meta({ description: 'Its enabled tools.' });
 
 export const ProjectCreate = z.object({
   platform_id: id.meta({ description: 'The platform that it belongs to.' }),
@@ -40,11 +40,11 @@ export const ProjectCreate = z.object({
 });
 export type ProjectCreate = z.output<typeof ProjectCreate>;
 
-/** What is absent or null stays; `tools` takes the place of those that it had. */
+/** Absent and null fields are not changed; `tools` replaces the previous ones. */
 export const ProjectUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Its name.' }),
-  is_active: flag.meta({ description: 'Whether it can be acted in and gets templates.' }),
+  is_active: flag.meta({ description: 'Whether calls can use it and it gets templates.' }),
   tools: tools.nullish(),
 });
 export type ProjectUpdate = z.output<typeof ProjectUpdate>;

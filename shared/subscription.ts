@@ -6,20 +6,20 @@ export const PERIODS = ['month', 'year'] as const;
 
 export const SUBSCRIPTION_STATUSES = ['trial', 'paid', 'past_due', 'ended'] as const;
 
-const period = z.enum(PERIODS).meta({ description: 'How long a payment lasts.', example: 'month' });
-const product = text(100).meta({ description: 'The product that is subscribed to.', example: 'websites' });
+const period = z.enum(PERIODS).meta({ description: 'The billing period.', example: 'month' });
+const product = text(100).meta({ description: 'The subscribed product.', example: 'websites' });
 const plan = text(100).meta({ description: 'One of the plans of the product.', example: 'pro' });
 
-/** A line of the catalogue: what a plan of a product costs for a period. */
+/** A plan of the catalogue: the price of a product's plan for a period. */
 export const Plan = z
   .object({
     id,
     product: z.string().meta({ description: 'The product.' }),
     plan: z.string().meta({ description: 'The plan.' }),
     period,
-    price_cents: z.int32().meta({ description: 'The price for a period, in hundredths of the currency.' }),
+    price_cents: z.int32().meta({ description: 'The price for a period, in cents.' }),
     currency: z.string().meta({ description: 'The currency, as in EUR.' }),
-    is_active: z.boolean().meta({ description: 'Whether it can be chosen.' }),
+    is_active: z.boolean().meta({ description: 'Whether it can be selected.' }),
   })
   .meta({ id: 'Plan' });
 
@@ -27,25 +27,22 @@ function hasHundredths(currency: string): boolean {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits === 2;
 }
 
-/** Puts a line into the catalogue, or changes the one that is there. */
+/** Adds a plan to the catalogue, or changes it. */
 export const PlanSet = z.object({
   product,
   plan,
   period,
-  price_cents: z
-    .int32()
-    .min(0)
-    .meta({ description: 'The price for a period, in hundredths of the currency; 0 is free.' }),
+  price_cents: z.int32().min(0).meta({ description: 'The price for a period, in cents; 0 is free.' }),
   currency: z
     .string()
     .trim()
     .toUpperCase()
-    .regex(/^[A-Z]{3}$/, { error: 'must be the three letters of a currency, such as EUR', abort: true })
-    .refine(hasHundredths, { error: 'must be a currency that is divided into hundredths' })
+    .regex(/^[A-Z]{3}$/, { error: 'must be a currency code of three letters, such as EUR', abort: true })
+    .refine(hasHundredths, { error: 'must be a currency with cents' })
     .meta({ maxLength: 3 })
     .nullish()
-    .meta({ description: 'The currency; when not sent it stays, and is EUR at first.' }),
-  is_active: flag.meta({ description: 'Whether it can be chosen.' }),
+    .meta({ description: 'The currency; if not sent, it is not changed, or EUR for a new plan.' }),
+  is_active: flag.meta({ description: 'Whether it can be selected.' }),
 });
 export type PlanSet = z.output<typeof PlanSet>;
 
@@ -63,9 +60,9 @@ export const Subscription = z
     product: z.string().meta({ description: 'The product.' }),
     status: z.enum(SUBSCRIPTION_STATUSES).meta({
       description:
-        'On trial, active or expired; paid; past due while a payment failed or is disputed; ended when it was cancelled or the money was given back.',
+        '`trial`: active or expired; `paid`; `past_due`: a payment failed or is disputed; `ended`: cancelled or refunded.',
     }),
-    trial_ends_at: timestamp.meta({ description: 'When the trial ends, or ended.' }),
+    trial_ends_at: timestamp.meta({ description: 'The end of the trial.' }),
     plan: z.string().nullable().meta({ description: 'The plan that was paid for.' }),
     period: period.nullable(),
     paid_at: timestamp.nullable().meta({ description: 'When it was paid for.' }),
@@ -76,7 +73,7 @@ export const Subscription = z
 export const TrialSet = z.object({
   platform_id: id.meta({ description: 'The platform.' }),
   product,
-  days: z.int().min(0).max(3650).default(14).meta({ description: 'In how many days it ends; 14 when not sent.' }),
+  days: z.int().min(0).max(3650).default(14).meta({ description: 'The days until its end; 14 if not sent.' }),
 });
 export type TrialSet = z.output<typeof TrialSet>;
 
@@ -92,11 +89,14 @@ export type TrialUpgrade = z.output<typeof TrialUpgrade>;
 export const CheckoutResult = z.object({
   checkout_url: z
     .string()
-    .meta({ description: 'Where to pay, or to see that it is done.', example: 'https://checkout.example.com/c/1' }),
+    .meta({
+      description: 'The address to pay at; for a free plan, a page that says that it is active.',
+      example: 'https://checkout.example.com/c/1',
+    }),
   session_id: z
     .string()
     .nullable()
-    .meta({ description: "The payment provider's name for the checkout; null when there is nothing to pay." }),
-  subscription_id: id.meta({ description: 'The subscription that becomes a paid one.' }),
+    .meta({ description: "The payment provider's id of the checkout; null for a free plan." }),
+  subscription_id: id.meta({ description: 'The subscription to pay for.' }),
 });
 export type CheckoutResult = z.output<typeof CheckoutResult>;

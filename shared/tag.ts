@@ -11,7 +11,7 @@ export const Tag = z
     name: z.string().meta({ description: 'Its name.', example: 'Content' }),
     color: z.string().nullable().meta({ description: 'Its color.', example: '#0b6e99' }),
     icon: z.string().nullable().meta({ description: 'The name of its icon.', example: 'pen' }),
-    is_active: z.boolean().meta({ description: 'Whether it is in use.', example: true }),
+    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
@@ -26,17 +26,17 @@ const look = {
 export const TagCreate = z.object({
   name: text(255).meta({ description: 'Its name; equal names are allowed.', example: 'Content' }),
   ...look,
-  position: position.nullish().meta({ description: 'Its place; behind the others when not sent.', example: null }),
+  position: position.nullish().meta({ description: 'Its position; last if not sent.', example: null }),
 });
 export type TagCreate = z.output<typeof TagCreate>;
 
-/** What is absent stays; null clears color and icon, and leaves the rest. */
+/** Absent fields are not changed; null clears color and icon, and does not change the others. */
 export const TagUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Its name.' }),
   ...look,
-  position: position.nullish().meta({ description: 'Its place.' }),
-  is_active: flag.meta({ description: 'Whether it is in use.' }),
+  position: position.nullish().meta({ description: 'Its position.' }),
+  is_active: flag.meta({ description: 'Whether it is active.' }),
 });
 export type TagUpdate = z.output<typeof TagUpdate>;
 

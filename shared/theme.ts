@@ -5,7 +5,7 @@ import { nextCursor, Page } from './paging.ts';
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export const THEME_STATUSES = ['draft', 'published', 'deprecated'] as const;
 
-const themeStatus = z.enum(THEME_STATUSES).meta({ description: 'Whether it is on offer.', example: 'deprecated' });
+const themeStatus = z.enum(THEME_STATUSES).meta({ description: 'Its publication status.', example: 'deprecated' });
 const version_id = id.meta({ description: 'The theme version.' });
 
 export const Theme = z
@@ -31,8 +31,8 @@ export const ThemeVersion = z
   .object({
     id,
     theme_id: id.meta({ description: 'The theme that it is a version of.' }),
-    version: z.string().meta({ description: 'What the version is called.', example: '1.2.0' }),
-    approval_status: z.enum(APPROVAL_STATUSES).meta({ description: 'What the review said.' }),
+    version: z.string().meta({ description: 'The version number or name.', example: '1.2.0' }),
+    approval_status: z.enum(APPROVAL_STATUSES).meta({ description: 'The review status.' }),
     theme_status: themeStatus,
     published_at: timestamp.nullable().meta({ description: 'When it was first published.' }),
     deprecated_at: timestamp.nullable().meta({ description: 'When it was deprecated.' }),
@@ -45,7 +45,7 @@ export const ThemeVersion = z
 
 export const VersionSubmit = z.object({
   theme_id: id.meta({ description: 'The theme.' }),
-  version: text(100).meta({ description: 'What the version is called.', example: '1.2.0' }),
+  version: text(100).meta({ description: 'The version number or name.', example: '1.2.0' }),
 });
 export type VersionSubmit = z.output<typeof VersionSubmit>;
 
@@ -53,7 +53,7 @@ export const VersionChoice = z.object({ version_id });
 export type VersionChoice = z.output<typeof VersionChoice>;
 
 export const DeprecatedVersion = z.object({
-  version_id: sentAsText(version_id, 'The id of the theme version, in decimal.'),
+  version_id: sentAsText(version_id, 'The id of the theme version, as text.'),
   theme_status: themeStatus,
 });
 
@@ -65,7 +65,7 @@ export type VersionDeprecate = z.output<typeof VersionDeprecate>;
 
 export const VersionList = Page.extend({
   theme_id: id.nullish().meta({ description: 'Only versions of this theme.' }),
-  approval_status: optionalChoice(APPROVAL_STATUSES).meta({ description: 'Only versions with this outcome.' }),
+  approval_status: optionalChoice(APPROVAL_STATUSES).meta({ description: 'Only versions with this review status.' }),
 });
 export type VersionList = z.output<typeof VersionList>;
 export const VersionPage = z.object({ versions: z.array(ThemeVersion), next_cursor: nextCursor });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * What a refused value is told, as the end of a sentence whose subject is the field: "title is required".
- * The only wording of built-in checks; a check of our own brings its own words.
+ * The messages of Zod's built-in checks, as the end of a sentence whose subject is the field: "title is required".
+ * Custom checks have their own messages.
  */
 z.config({ customError: (issue) => wording(issue) });
 

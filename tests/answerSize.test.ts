@@ -48,7 +48,7 @@ describe('a batch', () => {
     for (const { reason } of refused) {
       expect(reason).toMatchObject({
         status: 429,
-        message: 'The answers of this batch are too large. Ask for the rest again.',
+        message: 'The answers of this batch are too large. Retry the remaining calls.',
         retryAfterSeconds: 1,
       });
     }

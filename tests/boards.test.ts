@@ -145,7 +145,7 @@ describe('X-Project-Id', () => {
       expect(answer.status).toBe(403);
       expect(answer.body).toEqual({
         error: true,
-        message: 'You belong to no such project. Choose one of yours with the X-Project-Id header.',
+        message: 'You have no access to this project. Select one of yours with the X-Project-Id header.',
       });
     }
   });

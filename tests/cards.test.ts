@@ -131,7 +131,7 @@ describe('POST …/cards/create', () => {
     const id = await givenCard(project);
     const refusals = [
       ['<b>'.repeat(101), 'description must not nest deeper than 100 elements.'],
-      ['<br>'.repeat(3001), 'description must not hold more than 3000 of the characters < and &.'],
+      ['<br>'.repeat(3001), 'description must not contain more than 3000 of the characters < and &.'],
     ] as const;
 
     for (const [description, message] of refusals) {
@@ -228,12 +228,12 @@ describe('POST …/cards/create', () => {
     ['an empty title', { title: '  ' }, { title: ['title is required.'] }],
     ['null as title', { title: null }, { title: ['title must be text.'] }],
     ['a number as title', { title: 5 }, { title: ['title must be text.'] }],
-    ['U+0000', { title: 'a\0b' }, { title: ['title must not hold U+0000 or half of a surrogate pair.'] }],
-    ['a lone surrogate', { title: 'a\ud800' }, { title: ['title must not hold U+0000 or half of a surrogate pair.'] }],
+    ['U+0000', { title: 'a\0b' }, { title: ['title must not contain U+0000 or a lone surrogate.'] }],
+    ['a lone surrogate', { title: 'a\ud800' }, { title: ['title must not contain U+0000 or a lone surrogate.'] }],
     [
       'U+0000 in the description',
       { title: 'x', description: '\0' },
-      { description: ['description must not hold U+0000 or half of a surrogate pair.'] },
+      { description: ['description must not contain U+0000 or a lone surrogate.'] },
     ],
     ['a status of 51', { title: 'x', status: 's'.repeat(51) }, { status: ['status must be at most 50 characters.'] }],
     [
@@ -325,11 +325,11 @@ describe('POST …/cards/create', () => {
     expect(answer).toMatchObject({
       status: 422,
       body: {
-        message: 'group_id names nothing that exists. (and 2 more)',
+        message: 'group_id does not exist. (and 2 more)',
         errors: {
-          group_id: ['group_id names nothing that exists.'],
-          tag_id: ['tag_id names nothing that exists.'],
-          owner_id: ['owner_id names nothing that exists.'],
+          group_id: ['group_id does not exist.'],
+          tag_id: ['tag_id does not exist.'],
+          owner_id: ['owner_id does not exist.'],
         },
       },
     });
@@ -367,7 +367,7 @@ describe('POST …/cards/create', () => {
       expect(answer.status).toBe(403);
       expect(answer.body).toEqual({
         error: true,
-        message: `${Object.keys(reference)[0]} names something outside this project.`,
+        message: `${Object.keys(reference)[0]} is not in this project.`,
       });
     }
     expect(await countCards(project)).toBe(before);
@@ -645,7 +645,7 @@ describe('cards over RPC', () => {
 
     expect(await refusalOf(asMember.rpc.cards.update.mutate({ id, title: 'x', tag_id: 2147483647 }))).toMatchObject({
       status: 422,
-      errors: { tag_id: ['tag_id names nothing that exists.'] },
+      errors: { tag_id: ['tag_id does not exist.'] },
     });
     expect(
       await refusalOf(asMember.rpc.cards.update.mutate({ id, title: 'x', tag_id: await givenTag(otherProject) })),

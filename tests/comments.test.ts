@@ -60,8 +60,8 @@ describe('POST …/comments/create', () => {
       const answer = await asMember.post(CREATE, { card_id, comment: 'x', parent_comment_id });
       expect(answer.status).toBe(422);
       expect(answer.body).toEqual({
-        message: 'parent_comment_id names no comment of this card.',
-        errors: { parent_comment_id: ['parent_comment_id names no comment of this card.'] },
+        message: 'parent_comment_id is not a comment of this card.',
+        errors: { parent_comment_id: ['parent_comment_id is not a comment of this card.'] },
       });
     }
   });

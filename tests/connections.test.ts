@@ -76,7 +76,7 @@ describe('unread answers', () => {
     await expect.poll(async () => (await asViewer.post(LIST)).status, { timeout: 15_000 }).toBe(429);
     expect((await asViewer.post(LIST)).body).toEqual({
       error: true,
-      message: 'Too many answers wait to be read. Read them first.',
+      message: 'You have too many unread answers. Read them first.',
     });
     expect((await asMember.post(LIST)).status).toBe(200);
     expect(accepted.filter(({ timeout }) => timeout === 30_000).length).toBeGreaterThanOrEqual(9);

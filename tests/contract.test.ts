@@ -98,7 +98,7 @@ describe('REST paths', () => {
         expect(response.headers.get('allow')).toBe('POST');
         expect(await response.json()).toEqual({
           error: true,
-          message: `${method} is not possible here: every operation is a POST.`,
+          message: `${method} is not allowed here: every operation is a POST.`,
           data: [],
         });
       }

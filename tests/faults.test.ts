@@ -62,7 +62,7 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     expect(busy.headers.get('retry-after')).toBe('1');
     expect(logged.find(({ level }) => level === 40)).toMatchObject({
       reqId: busy.headers.get('x-request-id'),
-      msg: 'The database is busy: no connection, or a locked row, in time.',
+      msg: 'The database is busy: a connection or a row lock timed out.',
       err: { message: expect.stringContaining('timeout exceeded') },
     });
     await Promise.all(sleeping);

@@ -164,7 +164,7 @@ describe('POST …/groups/reorder', () => {
     });
     expect(await asMember.post(REORDER, placed(...groups, ...elsewhere.groups))).toMatchObject({
       status: 400,
-      body: { error: true, message: 'The groups are of several boards.', data: [] },
+      body: { error: true, message: 'The groups belong to several boards.', data: [] },
     });
     expect(await positionsOf([...groups, ...elsewhere.groups, ...foreign.groups])).toEqual([1, 2, 1, 1]);
   });
@@ -180,7 +180,7 @@ describe('POST …/groups/reorder', () => {
           { id: 1, position: 2 },
         ],
       },
-      { 'groups.1.id': ['groups.1.id is there twice.'] },
+      { 'groups.1.id': ['groups.1.id is a duplicate.'] },
     ],
     [
       'wrong elements',

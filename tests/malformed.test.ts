@@ -25,7 +25,7 @@ const INVALID = 'This is not a valid HTTP request.';
 
 describe('a malformed HTTP request', () => {
   it.each([
-    ['an unknown method', `FROB ${PATH} HTTP/1.1\r\nHost: x\r\n\r\n`, 'This method is not known.'],
+    ['an unknown method', `FROB ${PATH} HTTP/1.1\r\nHost: x\r\n\r\n`, 'The method is unknown.'],
     ['two lengths', `POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, INVALID],
     [
       'Content-Length and chunks',
@@ -37,10 +37,10 @@ describe('a malformed HTTP request', () => {
       `POST ${PATH} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
       'The headers are too large: at most 16 KiB.',
     ],
-    ['text that is not HTTP', 'hello\r\n\r\n', 'This method is not known.'],
+    ['text that is not HTTP', 'hello\r\n\r\n', 'The method is unknown.'],
     ['an unknown version', `POST ${PATH} HTTP/9.1\r\nHost: x\r\n\r\n`, INVALID],
     ['a header without a name', `POST ${PATH} HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n`, INVALID],
-    ['CONNECT', 'CONNECT example.test:443 HTTP/1.1\r\nHost: example.test\r\n\r\n', 'CONNECT is not possible here.'],
+    ['CONNECT', 'CONNECT example.test:443 HTTP/1.1\r\nHost: example.test\r\n\r\n', 'CONNECT is not supported.'],
   ])('400 for %s, with the usual body and headers', async (_, bytes, message) => {
     const { url } = await testService();
 

@@ -51,7 +51,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     await query(node!.db, sql`create table checkouts_reference_unique ()`);
 
     await expect(migrate(node!)).rejects.toThrow(
-      'The tables could not be brought up to date, and none was changed: ' +
+      'The migrations failed, and nothing was changed: ' +
         'Migration20261115041535_publication_second_factor_checkout: relation "checkouts_reference_unique" already exists.',
     );
 
@@ -90,7 +90,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     });
 
     expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-    expect(ended.stdout).toContain('Another node is migrating: this one waits, 10 minutes at most.');
+    expect(ended.stdout).toContain('Another node is running migrations: waiting for up to 10 minutes.');
   }, 60_000);
 });
 

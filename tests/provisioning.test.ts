@@ -71,7 +71,7 @@ describe('users', () => {
       email: ['email belongs to another user.'],
     });
     expect((await create({ default_project_id: UNKNOWN })).errors).toEqual({
-      default_project_id: ['default_project_id names no project.'],
+      default_project_id: ['default_project_id does not exist.'],
     });
     expect((await create({ password: 'short' })).errors).toEqual({
       password: ['password must be at least 8 characters.'],
@@ -221,8 +221,8 @@ describe('members', () => {
     const set = (more: object) =>
       refusalOf(admin.members.set.mutate({ project_id: project.id, user_id: user.id, role: 'member', ...more }));
 
-    expect((await set({ project_id: UNKNOWN })).errors).toEqual({ project_id: ['project_id names no project.'] });
-    expect((await set({ user_id: UNKNOWN })).errors).toEqual({ user_id: ['user_id names no user.'] });
+    expect((await set({ project_id: UNKNOWN })).errors).toEqual({ project_id: ['project_id does not exist.'] });
+    expect((await set({ user_id: UNKNOWN })).errors).toEqual({ user_id: ['user_id does not exist.'] });
   });
 });
 

@@ -122,12 +122,12 @@ describe('a recovery code', () => {
     expect(await useUp('a')).toMatchObject({ needs_code__regeneration: false, warn_message: '' });
     expect(await useUp('b')).toMatchObject({
       needs_code__regeneration: true,
-      warn_message: '2 recovery codes are left: make new ones.',
+      warn_message: '2 recovery codes are left: create new ones.',
     });
-    expect(await useUp('c')).toMatchObject({ warn_message: 'One recovery code is left: make new ones.' });
+    expect(await useUp('c')).toMatchObject({ warn_message: 'One recovery code is left: create new ones.' });
     expect(await useUp('d')).toMatchObject({
       needs_code__regeneration: true,
-      warn_message: 'No recovery code is left: make new ones.',
+      warn_message: 'No recovery code is left: create new ones.',
     });
   });
 });

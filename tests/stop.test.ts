@@ -84,7 +84,7 @@ describe('a service that stops', () => {
 
     expect(await Promise.race([cut, once(call, 'close')])).toBeDefined();
     expect(logged.filter(({ level }) => level === 40)).toMatchObject([
-      { requests: 1, msg: 'Requests that had not ended were cut.' },
+      { requests: 1, msg: 'Unfinished requests were cut off.' },
     ]);
   });
 });

@@ -274,7 +274,7 @@ describe('POST /webhooks/stripe', () => {
     await notify(stripe.notification(COMPLETED, month));
 
     expect(service.logged).toContainEqual(
-      expect.objectContaining({ msg: 'A subscription was paid for twice: give one payment back.' }),
+      expect.objectContaining({ msg: 'A subscription was paid twice: refund one payment.' }),
     );
   });
 

@@ -296,7 +296,7 @@ describe('upgrade-trial and trials', () => {
     expect(status).toBe(400);
     expect(body).toEqual({
       error: true,
-      message: 'A payment for this subscription is due. Settle that one; a second subscription is not opened.',
+      message: 'A payment for this subscription is due. Settle that one; you can not start a second subscription.',
       data: [],
     });
   });
@@ -329,7 +329,7 @@ describe('upgrade-trial and trials', () => {
     const setTrial = () => asSuperadmin.rpc.subscriptions.setTrial.mutate({ platform_id, product });
     await renewalFails(10);
 
-    await expect(setTrial()).rejects.toThrow('paid already, or a payment for it is due');
+    await expect(setTrial()).rejects.toThrow('already paid, or a payment for it is due');
     await deleted(20);
     const { subscription } = await setTrial();
     await disputed(30);

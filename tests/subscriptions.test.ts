@@ -147,7 +147,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     const answer = await asOwner.post(UPGRADE, choiceOf(product));
 
     expect(answer.status).toBe(400);
-    expect(answer.body).toEqual({ error: true, message: 'This subscription is paid already.', data: [] });
+    expect(answer.body).toEqual({ error: true, message: 'This subscription is already paid.', data: [] });
   });
 
   it('401 with only a message', async () => {
@@ -193,7 +193,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
   });
 
   it.each([
-    [{ product: 'nothing' }, { product: ['product names no product.'] }],
+    [{ product: 'nothing' }, { product: ['product does not exist.'] }],
     [{ plan: 'nothing' }, { plan: ['plan must be one of free, pro.'] }],
     [{ plan: 'free', period: 'year' }, { period: ['period must be one of month.'] }],
     [{ period: 'week' }, { period: ['period must be one of month, year.'] }],
@@ -255,7 +255,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     const answer = await asOwner.post(UPGRADE, choiceOf(product, { period: 'year' }));
 
     expect(answer.status).toBe(400);
-    expect(answer.body).toEqual({ error: true, message: 'This subscription is paid already.', data: [] });
+    expect(answer.body).toEqual({ error: true, message: 'This subscription is already paid.', data: [] });
     const [paid, late] = await checkoutsOf(id);
     expect([paid!.status, late!.status]).toEqual(['paid', 'cancelled']);
     expect(closed).toEqual([late!.session_id]);

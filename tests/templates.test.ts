@@ -428,7 +428,7 @@ describe('master groups', () => {
     });
     expect(await reorder({ board_id: 2147483647, groups: [] })).toMatchObject({
       status: 422,
-      body: { errors: { board_id: ['board_id names no master board.'] } },
+      body: { errors: { board_id: ['board_id is not a master board.'] } },
     });
     expect(await reorder({ board_id: await givenBoard(project), groups: [] })).toMatchObject({ status: 422 });
     expect(
@@ -441,7 +441,7 @@ describe('master groups', () => {
       }),
     ).toMatchObject({
       status: 422,
-      body: { errors: { 'groups.1.id': ['groups.1.id names no group of this board.'] } },
+      body: { errors: { 'groups.1.id': ['groups.1.id is not a group of this board.'] } },
     });
     expect([(await stored('groups', first)).position, (await stored('groups', second)).position]).toEqual([9, 2]);
   });
@@ -720,7 +720,7 @@ describe('an unfinished run', () => {
     });
 
     expect(stopped.status).toBe(429);
-    expect(stopped.body.message).toBe('The service is about to stop. Run this again: what is done stays.');
+    expect(stopped.body.message).toBe('The service is stopping. Run this again: finished projects stay.');
     expect(await runsOf(template)).toMatchObject([{ finished_at: null, interrupted_at: expect.any(Date) }]);
   });
 

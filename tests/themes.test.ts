@@ -161,7 +161,7 @@ describe('a version', () => {
     const { version } = await themes.submitVersion.mutate(choice);
 
     expect((await refusalOf(themes.submitVersion.mutate(choice))).errors).toEqual({
-      version: ['version exists already.'],
+      version: ['version already exists.'],
     });
     await asSuperadmin.rpc.themes.rejectVersion.mutate({ version_id: version.id });
     const { version: again } = await themes.submitVersion.mutate(choice);
@@ -200,7 +200,7 @@ describe('a version', () => {
     for (const replacement_version_id of replacements) {
       const call = asOwner.rpc.themes.deprecateWithNotice.mutate({ version_id, replacement_version_id });
       expect((await refusalOf(call)).errors).toEqual({
-        replacement_version_id: ['replacement_version_id names no other published version of this theme.'],
+        replacement_version_id: ['replacement_version_id is not another published version of this theme.'],
       });
     }
     expect(await stored('theme_versions', version_id)).toMatchObject({ theme_status: 'published' });

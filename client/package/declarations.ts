@@ -3,8 +3,8 @@ import { ACCESS } from '../../server/access.ts';
 import { type Procedure, procedures } from '../../server/procedures.ts';
 
 /**
- * What `client/procedures.ts` says of the router, printed out with the descriptions of the fields, so that whoever
- * installs the package needs neither the server nor Zod. A test holds the two against each other.
+ * Prints the types of `client/procedures.ts` with the descriptions of the fields, so that users of the package need neither the
+ * server nor Zod. A test compares the two.
  */
 export function printProcedures(): string {
   const inputs = schemaOf('input', ({ input }) => input ?? z.undefined());
@@ -26,7 +26,7 @@ export function printProcedures(): string {
 type Schema = {
   $defs?: Record<string, Schema>;
   $ref?: string;
-  /** Of what JSON has no word for. */
+  /** The TypeScript type of a value that JSON Schema can't describe. */
   printedAs?: string;
   description?: string;
   type?: string | string[];
@@ -56,7 +56,7 @@ function schemaOf(io: 'input' | 'output', part: (procedure: Procedure) => z.ZodT
   }) as Schema;
 }
 
-/** As an input a model can differ from the one that is answered, so it is printed where it is used. */
+/** A model can differ as input and as output, so inputs print it inline. */
 const WITHOUT_NAMES = Object.assign(z.registry<z.GlobalMeta>(), {
   get: (schema: z.ZodType) => ({ ...z.globalRegistry.get(schema), id: undefined }),
 });

@@ -11,17 +11,17 @@ const DIST = join(ROOT, 'dist');
 const destination = resolve(process.argv[2] ?? DIST);
 try {
   const tarball = await packClient();
-  console.log(`The client is packed. In the project that is to use it:
+  console.log(`The client is packed. In the project that uses it:
 
   npm install ${relative(process.cwd(), tarball).replace(/^(?!\.)/, './')}
 
-Its README.md says how to go on.`);
+See its README.md for the next steps.`);
 } catch (error) {
   console.error(`The client was not packed: ${(error as Error).message}`);
   process.exitCode = 1;
 }
 
-/** Makes the package: JavaScript with all that it needs, and types that name nothing outside of it. */
+/** Builds the package: bundled JavaScript, and types without references to other files. */
 async function packClient(): Promise<string> {
   await mkdir(DIST, { recursive: true });
   await mkdir(destination, { recursive: true });
@@ -41,7 +41,7 @@ async function packClient(): Promise<string> {
   }
 }
 
-/** Away from the server, so that nothing compiles that still names it. */
+/** To a directory without the server, so that a remaining import of it does not compile. */
 async function copySources(stage: string): Promise<void> {
   const names = await readdir(join(ROOT, 'client'));
   const files = ['shared/limits.ts', ...names.filter((name) => name.endsWith('.ts')).map((name) => `client/${name}`)];
@@ -68,14 +68,14 @@ async function writeDeclarations(stage: string, contents: string): Promise<void>
   for (const name of wanted) {
     const text = await readFile(join(stage, 'declarations/client', `${name}.d.ts`), 'utf8');
     for (const [, imported] of text.matchAll(/ from '(.+)'/g)) {
-      if (!imported!.startsWith('./')) throw new Error(`The types in client/${name}.ts must not name ${imported}.`);
+      if (!imported!.startsWith('./')) throw new Error(`The types in client/${name}.ts must not import ${imported}.`);
       wanted.add(imported!.slice('./'.length, -'.ts'.length));
     }
     await writeFile(join(contents, `${name}.d.ts`), text.replace(/( from '.+)\.ts'/g, "$1.js'"));
   }
 }
 
-/** Whoever installs it gets no further packages; those that are inside are named with their licences. */
+/** Bundles the dependencies, and adds their licences. */
 async function writeJavaScript(sources: string, contents: string): Promise<void> {
   const built = (await build({
     root: ROOT,

@@ -6,7 +6,7 @@ import { commandHelp, overallHelp } from './help.ts';
 import { parseOptions } from './options.ts';
 import { asTable } from './table.ts';
 
-/** What the command line says, and with which code it ends: 0 done, 1 refused or failed, 2 called in a wrong way. */
+/** The output and exit code of a command: 0 for success, 1 if refused or failed, 2 for wrong usage. */
 type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
 
 type ReadEnvironment = () => NodeJS.ProcessEnv;
@@ -34,7 +34,7 @@ export async function answerTo(words: string[], environment: ReadEnvironment): P
 }
 
 async function run(command: Command, input: unknown, environment: ReadEnvironment): Promise<unknown> {
-  // No token is signed here: whoever may use the database needs no secret for that.
+  // A placeholder: commands sign no tokens, so they need no secret.
   const settings = readSettings({ ...environment(), JWT_SECRET: 'x'.repeat(32) });
   const { connect } = await import('../database/connect.ts');
   const database = await connect(settings);
@@ -70,14 +70,14 @@ function failureOf(error: unknown): CommandFailure {
   return { exitCode: 1, status, message: status === 500 ? faultOf(error) : message };
 }
 
-/** Node's own complaint about options. */
+/** Whether it is an error of Node's `parseArgs`. */
 function isUnknownOption(error: unknown): error is Error {
   return String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
 }
 
-/** Whoever runs the command runs the service: nothing is kept from them. */
+/** Operators see the original error, unlike callers. */
 function faultOf(error: unknown): unknown {
   const { cause = error } = error as { cause?: unknown };
   const isWithoutTables = (cause as { code?: string }).code === '42P01';
-  return isWithoutTables ? 'The tables are not there yet: npm run deckhand -- migrate makes them.' : cause;
+  return isWithoutTables ? 'The tables do not exist yet: create them with npm run deckhand -- migrate.' : cause;
 }

@@ -11,14 +11,14 @@ export type Command = {
   does: string;
   input: z.ZodType | undefined;
   run: (database: Database, settings: Settings, input: unknown) => Promise<unknown>;
-  /** The result for people, where a table would not tell them. */
-  // biome-ignore lint/suspicious/noExplicitAny: it is what `run` of the same command answers
+  /** Formats the result for people, if a table is not suitable. */
+  // biome-ignore lint/suspicious/noExplicitAny: the result of `run` of the same command
   tell?: (result: any) => string;
 };
 
 const ON_THE_DATABASE: Record<string, Command> = {
   migrate: {
-    does: 'Bring the tables of the database up to date.',
+    does: 'Run pending migrations.',
     input: undefined,
     run: async (database) => {
       const { migrate } = await import('../database/migrate.ts');
@@ -35,11 +35,11 @@ const ON_THE_DATABASE: Record<string, Command> = {
       await migrate(database);
       return { filled: await fillWithDemoData(database) };
     },
-    tell: ({ filled }) => (filled ? 'Filled with the demo data.' : 'Left alone: the database has users already.'),
+    tell: ({ filled }) => (filled ? 'Filled with the demo data.' : 'Nothing changed: the database already has users.'),
   },
 };
 
-/** Every procedure that says so is a command, with the same input, checks and effect: `users.signOut` is `users sign-out`. */
+/** Every procedure with `meta.command` is a command with the same input and checks: `users.signOut` is `users sign-out`. */
 export const COMMANDS: ReadonlyMap<string, Command> = new Map([
   ...Object.entries(ON_THE_DATABASE),
   ...procedures.flatMap((procedure): [string, Command][] =>
@@ -69,7 +69,7 @@ function commandOf({ name, type, input }: Procedure, does: string): Command {
   return { does, input, run };
 }
 
-/** Whoever has the database may do everything; they are nobody's account, so that no row can name them. */
+/** Commands run as a superadmin with the id 0, which is no account, so no row can refer to it. */
 async function operatorContext(database: Database, settings: Settings): Promise<Context> {
   const { pino } = await import('pino');
   const { openServices } = await import('../services.ts');

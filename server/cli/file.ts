@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** For programs that write one file of JSON: the one that they are given, or the usual one. They say which. */
+/** Writes a JSON file to the path in the first argument, or to the default one, and prints the path. */
 export async function writeJson(usualPath: string, content: object): Promise<void> {
   const [path = usualPath] = process.argv.slice(2);
   await mkdir(dirname(path), { recursive: true });

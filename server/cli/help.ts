@@ -7,12 +7,12 @@ export function overallHelp(commands: ReadonlyMap<string, Command>): string {
 ${inColumns([...commands].map(([name, { does }]) => [name, does]))}
 
 ${inColumns([
-  ['--help', 'Behind a command: its options.'],
+  ['--help', 'After a command: show its options.'],
   ['--json', 'Print the result as JSON.'],
 ])}
 
-The database is the one that the settings name: DATABASE_URL, or the embedded one in DATA_DIR.
-Exit codes: 0 done, 1 refused or failed, 2 called in a wrong way.`;
+The database is that of the settings: DATABASE_URL, or the embedded one in DATA_DIR.
+Exit codes: 0 success, 1 refused or failed, 2 wrong usage.`;
 }
 
 export function commandHelp(name: string, { does, input }: Command): string {
@@ -35,7 +35,7 @@ function asWords({ flag, kind, choices }: Option): string {
 
 function explain({ description, kind, isRequired }: Option): string {
   if (kind !== 'secret') return description;
-  return `${description} ${isRequired ? 'Always asked for' : 'Asked for when given'}; not shown while typed.`;
+  return `${description} ${isRequired ? 'Always prompted for' : 'Prompted for if given'}; hidden while typing.`;
 }
 
 function inColumns(lines: [string, string][]): string {

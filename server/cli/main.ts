@@ -7,5 +7,5 @@ const { environment } = await import('../env.ts');
 const { exitCode, printed, complaint } = await answerTo(process.argv.slice(2), environment);
 if (printed !== undefined) console.log(printed);
 if (complaint !== undefined) console.error(complaint);
-// Not left to end by itself: a connection that hangs would keep it.
+// Exit explicitly: a hanging connection would keep the process alive.
 process.exit(exitCode);

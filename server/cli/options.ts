@@ -38,7 +38,7 @@ function withoutNull(schema: Schema): Schema {
   return other ? { ...other, ...schema } : schema;
 }
 
-/** Reads options into an input. Secrets are asked for: what stands in a command line can be seen by others. */
+/** Parses options into an input. Secrets are prompted for, since other users can see command lines. */
 export async function parseOptions(input: z.ZodType | undefined, words: string[]): Promise<unknown> {
   const options = optionsOf(input);
   const given = parse(options, words);
@@ -60,7 +60,7 @@ function parse(options: Option[], words: string[]) {
   return parseArgs({ args: words, allowNegative: true, options: Object.fromEntries(known) }).values;
 }
 
-/** What is no number stays text: the input's own check says what it should have been. Nothing, for what isn't text, is null. */
+/** Text that is not a number stays text, so that the input's own check reports it; an empty number becomes null. */
 function typedValue(kind: Option['kind'], value: string | boolean | (string | boolean)[]): unknown {
   const text = String(value);
   if (kind === 'number') return text === '' ? null : /^-?\d+$/.test(text) ? Number(text) : text;

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
-/** Asks twice and shows nothing of what is typed; where nobody types, the first line of the standard input is taken. */
+/** Prompts twice without echo; without a terminal, reads the first line of standard input. */
 export async function askSecret(name: string): Promise<string> {
   if (!process.stdin.isTTY) return (await text(process.stdin)).split(/\r?\n/, 1)[0]!;
 
@@ -10,7 +10,7 @@ export async function askSecret(name: string): Promise<string> {
     const first = await ask(`${name}: `);
     const second = await ask(`${name}, again: `);
     if (first === second) return first;
-    console.error('They differ. Once more:');
+    console.error('They differ. Try again:');
   }
 }
 

@@ -1,4 +1,4 @@
-/** A result for people: a list as a table, one thing as a list of its fields, nothing as "Done.". */
+/** Formats a result: a list as a table, a single row as a list of fields, nothing as "Done.". */
 export function asTable(result: unknown): string {
   if (result === undefined || result === null) return 'Done.';
   const { next_cursor, ...named } = result as Record<string, unknown>;
@@ -39,6 +39,6 @@ function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (value instanceof Date) return value.toISOString();
-  // One line for each row, whatever somebody called something.
+  // Control characters in values must not break the rows.
   return (Array.isArray(value) ? value.join(', ') : String(value)).replaceAll(/\p{Cc}/gu, ' ');
 }

@@ -13,9 +13,8 @@ export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, pause: () => setTimeo
 
 /**
  * A transaction for statements on thousands of rows. It may wait for other bulk work longer than the usual lock timeout.
- * JIT is off, since compiling such a statement takes longer than running it. Sequential scans are off, since the tables
- * grow while they are written to: a plan that scans them soon is a bad one, above all in the reference checks, which keep
- * theirs.
+ * JIT is off, since compiling such a statement takes longer than running it. Sequential scans are off, since the tables grow
+ * during the transaction: a plan with such scans soon gets slow, above all in the reference checks, whose plans are cached.
  */
 export function bulkTransaction<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   return transact(db, async (db) => {

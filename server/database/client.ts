@@ -4,24 +4,24 @@ import { parseMoment, TIMESTAMPTZ } from './moment.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { BRIEF, PATIENT } from './query.ts';
 
-/** Above the server's own `statement_timeout`: only a server that has gone silent takes longer. */
+/** Above the server's `statement_timeout`, so only a server that does not respond takes longer. */
 const LONGEST_ANSWER_MILLISECONDS = 32_000;
 
-/** For the first statement of a request: a look-up by key that a working server answers in a few milliseconds. */
+/** For the first statement of a request: a lookup by key, which a working server answers in milliseconds. */
 const LONGEST_BRIEF_ANSWER_MILLISECONDS = 2_000;
 
 const NO_ANSWER = 'the database did not answer in time';
 
-/** Whether the server took no connection, or sent no answer, in time: it may be slow, and work a moment later. */
+/** Whether connecting or answering timed out: the server may only be slow, so a retry can work. */
 export const isSilence = ({ message }: Error) => message === NO_ANSWER || message === NO_CONNECTION;
 const NO_CONNECTION = 'Connection terminated due to connection timeout';
 
-/** What the pool gives each connection, beyond pg's own options. */
+/** The options of each connection, in addition to those of pg. */
 export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
 
 /**
- * A connection that is given up when the server does not answer in time, for example after the network was lost: nothing
- * would ever end that wait otherwise. What waits on it fails, and the pool replaces it. Statements with values are prepared.
+ * A connection with a timeout for answers, for example after the network was lost; pg itself would wait forever. After a
+ * timeout, its pending statements fail and the pool replaces it. Statements with values are prepared.
  */
 export class DeckhandClient extends pg.Client {
   private readonly isPreparing: boolean;
@@ -60,7 +60,7 @@ export class DeckhandClient extends pg.Client {
         this.noteAnswer();
         if (name === undefined || !isStalePlan(error)) throw error;
         statementNames.forget(name);
-        // A transaction has failed with it, and is tried again by whoever runs it.
+        // Inside a transaction, which has failed with it, the retry is up to `transact`.
         if (this.getTransactionStatus() !== 'I') throw error;
         return this.answerInTime(text, values, false);
       },
@@ -80,7 +80,7 @@ export class DeckhandClient extends pg.Client {
     return performance.now() > this.latestAnswer;
   }
 
-  /** Ends the connection at once, without a word to the server. */
+  /** Destroys the connection without telling the server. */
   drop(): void {
     const { stream } = (this as unknown as { connection: { stream: { destroy: (error: Error) => void } } }).connection;
     stream.destroy(new Error(NO_ANSWER));
@@ -94,23 +94,23 @@ export class DeckhandClient extends pg.Client {
 
 const connected = new Set<DeckhandClient>();
 
-/** All connections are looked at ten times a second: a timer for each statement would cost more. */
+/** Checks all connections ten times per second, which is cheaper than a timer per statement. */
 setInterval(() => {
   const silent = [...connected].filter(({ isSilent }) => isSilent);
   if (silent.length === 0) return;
-  // After one more turn of the event loop: where it was blocked, the answer may have arrived and not been read.
+  // One turn later: if the event loop was blocked, the answer may have arrived without being read yet.
   setImmediate(() => {
     for (const client of silent) if (client.isSilent) client.giveUp();
   });
 }, 100).unref();
 
-/** What the pool does not do by itself when connections are lost. */
+/** Handles lost connections, which the pool does not do by itself. */
 export function replaceLost(pool: pg.Pool): void {
   dropIdleAfterSilence(pool);
   releaseLost(pool);
 }
 
-/** After one connection went silent, the idle ones are dropped too: each would cost a request the same wait. */
+/** After a timeout on one connection, drops the idle ones too: each would cause the same timeout for another request. */
 function dropIdleAfterSilence(pool: pg.Pool): void {
   const idle = new Set<unknown>();
   const dropIdle = () => {
@@ -123,8 +123,8 @@ function dropIdleAfterSilence(pool: pg.Pool): void {
 }
 
 /**
- * Kysely keeps a connection on which `begin`, `commit` or `rollback` fails: each transaction that loses its connection would
- * cost the pool a place for ever.
+ * Kysely does not release a connection on which `begin`, `commit` or `rollback` fails: each transaction that loses its
+ * connection would permanently shrink the pool.
  */
 function releaseLost(pool: pg.Pool): void {
   const held = new Set<unknown>();
@@ -134,7 +134,7 @@ function releaseLost(pool: pg.Pool): void {
     client.once('end', () => {
       if (!held.has(client)) return;
       client.release(true);
-      // Whoever held it may still release it, which pg allows only once.
+      // A later release by its user must do nothing, since pg allows only one.
       client.release = () => undefined;
     });
   });

@@ -15,7 +15,7 @@ import { startUpkeep } from './upkeep.ts';
 
 export type Database = {
   orm: MikroORM;
-  /** For every request: it keeps nothing from one statement to the next. */
+  /** Shared by all requests: it has no state between statements. */
   db: Db;
   isEmbedded: boolean;
   bulkPace: BulkPace;
@@ -24,7 +24,7 @@ export type Database = {
   close: () => Promise<void>;
 };
 
-/** Opens the database that the settings name: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
+/** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
 export function connect(settings: Settings): Promise<Database> {
   return settings.DATABASE_URL ? connectToServer(settings) : openEmbedded(settings);
 }
@@ -45,7 +45,7 @@ async function connectToServer(settings: Settings): Promise<Database> {
   }
 }
 
-/** A server that is busy may need a moment for its first answer. */
+/** Retries for some seconds, since a busy server may be slow to answer. */
 async function expectAnswer({ db }: Database): Promise<void> {
   const { isSilence } = await import('./client.ts');
   const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
@@ -60,7 +60,7 @@ async function expectAnswer({ db }: Database): Promise<void> {
 }
 const LONGEST_SILENCE_MILLISECONDS = 5000;
 
-/** After a failed start: a connection that hangs must not keep the program from ending. */
+/** After a failed start: with a timeout, since a hanging connection must not block the exit. */
 export async function closeInTime(database: Database): Promise<void> {
   await Promise.race([database.close(), sleep(1000, undefined, { ref: false })]);
 }
@@ -94,10 +94,10 @@ async function openEmbedded(settings: Settings): Promise<Database> {
   }
 }
 
-/** In a database directory that was once opened. */
+/** Marks a database directory that was opened successfully. */
 const FINISHED = 'deckhand-finished';
 
-/** A first start that was cut off leaves a directory that can't be opened, and nothing in it that anybody relies on. */
+/** Renames the directory of an interrupted first start: it can't be opened, and has no data yet. */
 async function setUnfinishedAside(directory: string): Promise<void> {
   if (!existsSync(directory) || existsSync(join(directory, FINISHED))) return;
   await rm(`${directory}.unfinished`, { recursive: true, force: true });
@@ -116,6 +116,6 @@ const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Dat
 function reason(error: unknown): string {
   const { code, message, cause } = error as NodeJS.ErrnoException & { cause?: unknown };
   if (message || code) return message || code!;
-  // What the embedded database throws may be no Error: a number of the operating system, for example.
+  // The embedded database may throw something that is not an Error, such as an errno.
   return cause ? reason(cause) : JSON.stringify(error);
 }

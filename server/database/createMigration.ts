@@ -5,7 +5,7 @@ import { migrate } from './migrate.ts';
 import { IN_MEMORY } from './options.ts';
 import { schemaDifference } from './schemaDifference.ts';
 
-/** For developers: writes the migration that brings the tables to what the entities now say. */
+/** For developers: writes the migration that updates the tables to the entities. */
 const [, , name = ''] = process.argv;
 if (!/^[a-z][a-z0-9_]*$/.test(name)) {
   console.error('Say what the migration does: npm run migration:create -- add_labels');

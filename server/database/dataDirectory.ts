@@ -5,13 +5,13 @@ import { isMainThread } from 'node:worker_threads';
 import { startFailure } from '../startFailure.ts';
 
 /**
- * Makes the directory of the embedded database, keeps other users of the machine out of it, and locks it. Two processes on
- * one directory would silently lose each other's writes. The lock is one of the operating system on a file, by way of
- * SQLite: it ends with the process, however that ends, and never has to be cleaned up.
+ * Creates the directory of the embedded database, makes it private, and locks it: two processes on one directory would
+ * silently lose each other's writes. The lock is an OS file lock, through SQLite: it ends with the process and needs no
+ * cleanup.
  */
 export async function lockDataDirectory(directory: string): Promise<() => void> {
   const path = resolve(directory);
-  // What the database writes is for its owner alone. (A process has one umask; a worker thread can't set it.)
+  // Files of the database are private. (A process has one umask; a worker thread can't set it.)
   if (isMainThread) process.umask(0o077);
   try {
     await makeDirectory(path);
@@ -33,7 +33,7 @@ export async function lockDataDirectory(directory: string): Promise<() => void> 
 }
 const SQLITE_BUSY = 5;
 
-/** One by one: in places where nothing can be made, as in /proc, `recursive` never ends. */
+/** Level by level: `recursive` never returns in places such as /proc, where nothing can be created. */
 async function makeDirectory(path: string): Promise<void> {
   if (await isDirectory(path)) return;
   await makeDirectory(dirname(path));
@@ -48,17 +48,17 @@ const isDirectory = (path: string) =>
     () => false,
   );
 
-/** Takes the permissions of others away, unless other things than ours are in there, as in /tmp or a home. */
+/** Removes the permissions of other users, unless the directory has other files, as /tmp or a home directory does. */
 async function closeToOthers(path: string): Promise<void> {
   const { mode } = await stat(path);
   if ((mode & 0o077) === 0) return;
 
   const others = (await readdir(path)).filter((name) => !OURS.test(name));
-  if (others.length > 0) throw new Error(`other users can read it, and it holds other files; ${ELSEWHERE}`);
+  if (others.length > 0) throw new Error(`other users can read it, and it contains other files; ${ELSEWHERE}`);
   await chmod(path, 0o700).catch((error) => {
-    throw new Error(`other users can read it, and it can't be closed (${error.code}); ${ELSEWHERE}`);
+    throw new Error(`other users can read it, and its mode can't be changed (${error.code}); ${ELSEWHERE}`);
   });
-  console.warn(`DATA_DIR: ${path} was open to other users of this machine; it is closed now (mode 700).`);
+  console.warn(`DATA_DIR: ${path} was readable by other users; its mode is now 700.`);
 }
 const OURS = /^(lock(-journal)?|database(\.unfinished)?|jwt-secret(\.new)?|lost\+found)$/;
-const ELSEWHERE = 'name a new directory inside it';
+const ELSEWHERE = 'use a new directory inside it';

@@ -12,7 +12,7 @@ const emailOf = (name: (typeof NAMES)[number]) => `${name.toLowerCase()}@demo.te
 
 export const DEMO_USERS = NAMES.map(emailOf);
 
-/** Fills an empty database with something to look at; whether it did: one that has users is left alone. */
+/** Fills an empty database with demo data; returns false, without changes, if it has users. */
 export async function fillWithDemoData({ db }: Database): Promise<boolean> {
   return db.transaction().execute(async (db) => {
     const known = await db.selectFrom('users').select('id').limit(1).executeTakeFirst();
@@ -255,7 +255,7 @@ async function addThemes(db: Db) {
   ]);
 }
 
-/** The rows above have ids of their own; what is created later goes on behind them. */
+/** The rows above have fixed ids: sets the sequences after them. */
 async function continueIds(db: Db) {
   const tables = [
     'platforms',

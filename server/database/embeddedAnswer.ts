@@ -1,16 +1,16 @@
 import { type messages, protocol, type types } from '@electric-sql/pglite';
 
-/** A column of a result, with what makes a value of its text. */
+/** A column of a result, with the parser for its text. */
 export type Column = { name: string; dataTypeID: number; parse: types.Parser | undefined };
 
 export type Answer = { rows: object[]; messages: messages.BackendMessage[] };
 
 const DATA_ROW = 'D'.charCodeAt(0);
 const ERROR = 'E'.charCodeAt(0);
-/** Errors, completed commands, and what parameters and rows look like; the other messages tell nothing that is needed. */
+/** Errors, completed commands, and descriptions of parameters and rows; other messages are ignored. */
 const TELLING = new Set([...'ECtT'].map((letter) => letter.charCodeAt(0)));
 
-/** Reads what the embedded database answered in PostgreSQL's protocol: PGlite's own parser takes longer for each field. */
+/** Parses an answer in PostgreSQL's protocol; PGlite's own parser is slower per field. */
 export function readAnswer(bytes: Buffer, columns: Column[]): Answer {
   const answer: Answer = { rows: [], messages: [] };
   eachMessage(bytes, (type, at, end) => {
@@ -28,7 +28,7 @@ export function findError(bytes: Buffer): messages.DatabaseError | undefined {
   return error as messages.DatabaseError | undefined;
 }
 
-/** As in `INSERT 0 5` or `UPDATE 3`; a `SELECT 2` changes nothing. */
+/** The count in `INSERT 0 5` or `UPDATE 3`; 0 for a `SELECT 2`. */
 export function countAffected({ messages }: Answer): number {
   const complete = messages.find(({ name }) => name === 'commandComplete') as
     | messages.CommandCompleteMessage
@@ -37,7 +37,7 @@ export function countAffected({ messages }: Answer): number {
   return Number(count ?? 0);
 }
 
-/** A letter for the type, the length of all that follows the letter, and the content. */
+/** A message is a type letter, the length of the rest including itself, and the content. */
 function eachMessage(bytes: Buffer, read: (type: number, at: number, end: number) => void): void {
   for (let at = 0; at < bytes.length; ) {
     const end = at + 1 + bytes.readInt32BE(at + 1);

@@ -4,34 +4,34 @@ import { type Column, countAffected, findError, readAnswer } from './embeddedAns
 import { parseMoment } from './moment.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 
-/** What is used of PGlite. */
+/** The parts of PGlite that are used. */
 type Engine = Pick<PGlite, 'execProtocolRawStream' | 'serializers' | 'parsers' | 'isInTransaction' | 'close'>;
 
 type Guards = {
-  /** Throws where a statement that may write has to be refused. */
+  /** Called before a statement that may write; throws to refuse it. */
   beforeWrite?: () => void;
-  /** Told that the database is gone, though its process is not. */
+  /** Called when the database has crashed while the process still runs. */
   giveUp?: (reason: string) => void;
 };
 
-/** What is known of a statement once it was prepared. */
+/** The description of a prepared statement. */
 type Statement = { isWrite: boolean; serializers: (types.Serializer | undefined)[]; columns: Column[] };
 
 const { serialize } = protocol;
 const SYNC = serialize.sync();
 const NO_NAME = '';
 
-/** A row lock is a write too. */
+/** Includes row locks, which also write. */
 const WRITES = /\b(insert|update|delete|merge|truncate|create|alter|drop|vacuum)\b/i;
 
-/** Texts of PostgreSQL that stay as they are, and moments. */
+/** Dates and timestamps without time zone stay text; a timestamptz becomes a Date. */
 const PARSERS = {
   [types.DATE]: (text: string) => text,
   [types.TIMESTAMP]: (text: string) => text,
   [types.TIMESTAMPTZ]: parseMoment,
 };
 
-/** A tenth of the default, so that analyzing a large table, for which everybody waits, takes some 30 milliseconds. */
+/** A tenth of the default, so that analyzing a large table blocks other statements for only about 30 milliseconds. */
 const STATISTICS_TARGET = 10;
 
 /** Opens PGlite; `dataDir` is a directory, or `memory://`. */
@@ -41,8 +41,8 @@ export async function openEmbedded(options: PGliteOptions, guards: Guards = {}):
 }
 
 /**
- * The embedded database, as Kysely uses it: for one caller at a time. Statements with values are prepared; PGlite's own
- * `query` parses, plans and describes each one anew, which takes many times as long as running a short one.
+ * The embedded database for Kysely, with one caller at a time. Statements with values are prepared; PGlite's own `query`
+ * parses, plans and describes each statement every time, which takes much longer than running a short one.
  */
 export class EmbeddedClient implements KyselyClient {
   readonly ready = true;
@@ -65,7 +65,7 @@ export class EmbeddedClient implements KyselyClient {
     } catch (error) {
       if (!isStalePlan(error)) throw error;
       statementNames.forget(name);
-      // A transaction has failed with it, and is tried again by whoever runs it.
+      // Inside a transaction, which has failed with it, the retry is up to `transact`.
       if (this.engine.isInTransaction()) throw error;
       return this.run<Row>(NO_NAME, text, values);
     }
@@ -120,10 +120,10 @@ export class EmbeddedClient implements KyselyClient {
     return statement;
   }
 
-  /** Sends messages and the Sync that ends them: what is not part of a transaction is committed by it. */
+  /** Sends messages followed by a Sync, which commits them outside a transaction. */
   private async exchange(messages: Uint8Array[], columns: Column[] = []) {
     const sent = await this.send(Buffer.concat(messages));
-    // On its own: a database that was lost would never end it.
+    // Separately: after a crash of the database, a Sync would never return.
     const synced = await this.send(SYNC);
     const error = findError(sent) ?? findError(synced);
     if (error) throw error;
@@ -132,7 +132,7 @@ export class EmbeddedClient implements KyselyClient {
 
   private async send(message: Uint8Array): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
-    // Copied: the memory that they are in is used again.
+    // Copied, since PGlite reuses the memory.
     const onRawData = (bytes: Uint8Array) => void chunks.push(bytes.slice());
     try {
       await this.engine.execProtocolRawStream(message, { onRawData, syncToFs: message === SYNC });
@@ -152,14 +152,14 @@ function toText(value: unknown, serializer: types.Serializer | undefined): strin
   return serializer ? serializer(value) : String(value);
 }
 
-/** After these the database is gone: whatever it is told next never ends. */
+/** Errors after which the database has crashed, and no further call returns. */
 const isLost = (error: unknown) =>
   error instanceof WebAssembly.RuntimeError ||
   /^(PANIC|FATAL)$/.test((error as { severity?: string } | undefined)?.severity ?? '');
 
 function endProcess(reason: string): void {
   console.error(
-    `Deckhand ends: the embedded database gave up (${reason}). Nothing that was answered is lost. Start again.`,
+    `Deckhand ends: the embedded database has crashed (${reason}). No acknowledged write is lost. Start it again.`,
   );
   process.exit(1);
 }

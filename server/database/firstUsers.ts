@@ -12,8 +12,8 @@ import type { Row } from './tables.ts';
 const FIRST_ADMIN = 'admin@deckhand.local';
 
 /**
- * Sees to it that somebody can sign in to an empty embedded database: the demo users, whose password is public, where only
- * this machine reaches the service or the operator asks for them; else a superadmin whose password only the operator sees.
+ * Adds the first users to an empty embedded database: the demo users, whose password is public, on loopback or with
+ * DEMO_DATA=on; otherwise a superadmin with a random password that is printed once.
  */
 export async function addFirstUsers(
   database: Database,
@@ -31,10 +31,10 @@ export async function addFirstUsers(
   return { demoUser: undefined };
 }
 
-/** A database that was tried out on loopback before still has the demo users. */
+/** A database that was used on loopback before may still have the demo users. */
 async function refuseDemoPasswords({ db }: Database, host: string): Promise<void> {
   const users = await findDemoUsers(db, DEMO_USERS);
-  // They were made with one hash: it is compared once, not six times.
+  // Demo users share one hash, so it is verified once instead of six times.
   for (const [hash, others] of Map.groupBy(users, ({ password_hash }) => password_hash)) {
     if (!(await isPassword(DEMO_USER.password, hash, 'start'))) continue;
     const emails = others.map(({ email }) => email).join(', ');
@@ -53,7 +53,7 @@ const findDemoUsers = (db: Db, emails: readonly string[]) =>
     .orderBy('id')
     .execute();
 
-/** The password is printed before the commit: a start that is cut off leaves nobody whose password was never seen. */
+/** Prints the password before the commit: an interrupted start leaves no user whose password was never shown. */
 async function addFirstAdmin({ db }: Database, print: (text: string) => void): Promise<void> {
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');

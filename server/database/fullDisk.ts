@@ -1,14 +1,14 @@
 import { statfsSync } from 'node:fs';
 import { startFailure } from '../startFailure.ts';
 
-/** What has to be free for writes: a log segment of the database has 16 MiB, and a checkpoint needs room too. */
+/** Free space required for writes: a WAL segment has 16 MiB, and a checkpoint needs space too. */
 const MEBIBYTE = 1024 * 1024;
 const WRITE_RESERVE_BYTES = 64 * MEBIBYTE;
-/** To start: with room to recover after a crash; the first time, with room for the tables too. */
+/** Free space required to start: for crash recovery, and the first time also for the tables. */
 const START_RESERVE_BYTES = 32 * MEBIBYTE;
 const FIRST_START_RESERVE_BYTES = 128 * MEBIBYTE;
 
-/** Refuses a start that could only fail half way. */
+/** Refuses a start that would fail for lack of space. */
 export function refuseStartOnFullDisk(directory: string, { isFirst }: { isFirst: boolean }): void {
   const wanted = isFirst ? FIRST_START_RESERVE_BYTES : START_RESERVE_BYTES;
   const free = freeBytes(directory);
@@ -20,21 +20,20 @@ export function refuseStartOnFullDisk(directory: string, { isFirst }: { isFirst:
 }
 
 /**
- * Refuses a write while the disk is nearly full. The embedded database does not survive a disk that is full: when it can't
- * add to its log it gives up with a PANIC.
+ * Refuses a write while the disk is nearly full: the embedded database crashes with a PANIC when it can't write its WAL.
  */
 export function refuseWriteOnFullDisk(directory: string): void {
   if (freeBytes(directory) < WRITE_RESERVE_BYTES) throw diskFull(directory);
 }
 
-/** Unknown counts as enough: some file systems tell nothing. */
+/** Infinite if unknown: some file systems report nothing. */
 function freeBytes(directory: string): number {
   const { bavail, bsize, blocks } = statfsSync(directory);
   return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }
 
-/** With the code that PostgreSQL itself has for it. */
+/** With PostgreSQL's error code for a full disk. */
 const diskFull = (directory: string) =>
-  Object.assign(startFailure(`DATA_DIR: the disk of ${directory} is nearly full: nothing is written any more.`), {
+  Object.assign(startFailure(`DATA_DIR: the disk of ${directory} is nearly full: writes are refused.`), {
     code: '53100',
   });

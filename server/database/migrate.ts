@@ -5,12 +5,12 @@ import { isStartFailure, startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { type Db, PATIENT, ping, query } from './query.ts';
 
-/** As the migrator wants it. */
+/** The type that the migrator expects. */
 type Transaction = Db & { savepoint: unknown };
 
 /**
- * Brings the tables up to date; all pending migrations, or none. Everything runs on the connection that holds the lock:
- * nodes that start together on a pooler with few connections must not wait for a second one each.
+ * Runs all pending migrations, or none. Everything runs on the connection that holds the lock: with a second connection each,
+ * nodes that start at once on a small pool could wait for each other forever.
  */
 export async function migrate(database: Database, onWait: () => void = () => {}): Promise<string[]> {
   const migrator = database.orm.migrator as Migrator;
@@ -22,7 +22,7 @@ export async function migrate(database: Database, onWait: () => void = () => {})
   migrator.on('migrating', remember);
 
   try {
-    // The migrator's own table first: it would be made on another connection otherwise.
+    // Create the migrator's table first: it would otherwise use another connection.
     await underLock(database, onWait, async (transaction) => {
       storage.setMasterMigration(transaction);
       await storage.ensureTable().finally(() => storage.unsetMasterMigration());
@@ -36,13 +36,13 @@ export async function migrate(database: Database, onWait: () => void = () => {})
   } catch (error) {
     if (isStartFailure(error)) throw error;
     const reason = [current, (error as Error).message].filter(Boolean).join(': ');
-    throw startFailure(`The tables could not be brought up to date, and none was changed: ${reason}.`, error);
+    throw startFailure(`The migrations failed, and nothing was changed: ${reason}.`, error);
   } finally {
     migrator.off('migrating', remember);
   }
 }
 
-/** Migrations that got a longer name later. The old one stays in the table for nodes of the previous version. */
+/** Renamed migrations. The old names stay in the table for nodes of the previous version. */
 const RENAMED = {
   Migration20261115000000: 'Migration20261115000000_create_tables',
   Migration20261115000001: 'Migration20261115000001_same_tenant_references',
@@ -60,15 +60,15 @@ async function nameRenamed(db: Db): Promise<void> {
   );
 }
 
-/** Any number that nothing else in the database locks. */
+/** The key of the advisory lock; nothing else uses it. */
 const MIGRATION_LOCK = 3_735_928_559;
 const LONGEST_WAIT_MILLISECONDS = 10 * 60_000;
-/** About two seconds: nodes that start together wait for each other for less. */
+/** About two seconds; nodes that start at once usually wait less. */
 const ATTEMPTS_BEFORE_TOLD = 20;
 
 /**
- * Does work in a transaction that holds the lock of the migrations. Whoever finds it taken asks again with a new
- * transaction: no connection is held while waiting, and a lock of a transaction works behind a pooler.
+ * Runs work in a transaction that holds the migration lock. If the lock is taken, retries with a new transaction: waiting
+ * holds no connection, and a transaction-level lock works behind a pooler.
  */
 async function underLock<Result>(
   { orm, db }: Database,
@@ -96,5 +96,5 @@ async function underLock<Result>(
     if (attempt === ATTEMPTS_BEFORE_TOLD) onWait();
     await sleep(100);
   }
-  throw startFailure('DATABASE_URL: another node has been migrating for 10 minutes; see what it waits for.');
+  throw startFailure('DATABASE_URL: another node has been running migrations for 10 minutes; check what it waits for.');
 }

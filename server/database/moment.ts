@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 
-/** By the clock of the database, the same on every node: when the transaction began. */
+/** The start of the transaction by the database's clock, which is the same for all nodes. */
 export const NOW = sql<Date>`now()`;
 
-/** PostgreSQL's number for `timestamptz`. */
+/** PostgreSQL's type id of `timestamptz`. */
 export const TIMESTAMPTZ = 1184;
 
 /**
- * Reads PostgreSQL's text of a moment, such as `2026-01-31 09:30:00.5+00`. Spelt out for the engine: by guess it would take
- * the year 0001 for 2001.
+ * Parses PostgreSQL's text of a timestamp, such as `2026-01-31 09:30:00.5+00`, by converting it to ISO 8601: V8 would read the
+ * year 0001 as 2001.
  */
 export function parseMoment(text: string): Date {
   const offset = text.endsWith('+00') ? 'Z' : text.slice(-3).replace(/^[+-]\d\d$/, '$&:00');

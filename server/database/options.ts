@@ -9,10 +9,10 @@ import type { openEmbedded } from './embeddedClient.ts';
 import { entities } from './entities.ts';
 import { refuseWriteOnFullDisk } from './fullDisk.ts';
 
-/** Where the data is. */
+/** The settings of the database. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
 
-/** What MikroORM needs to know: the driver for these settings, the tables and the migrations. */
+/** The options of MikroORM: the driver for these settings, the entities and the migrations. */
 export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Options>> {
   return {
     ...(settings.DATABASE_URL ? await serverOptions(settings) : await embeddedOptions(settings)),
@@ -31,7 +31,7 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
 const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<Options>> => {
   if (DATA_DIR === IN_MEMORY) return embeddedDriver({ dataDir: IN_MEMORY, loadDataDir: await emptyCluster() });
 
-  // Optimizing the code of the database while it starts takes longer than it saves: put it off until it has run for a while.
+  // Optimizing the WebAssembly code during the start costs more than it saves: delay it.
   setFlagsFromString('--wasm-tiering-budget=1000000000');
   const dataDir = embeddedDirectory(DATA_DIR);
   const loadDataDir = existsSync(dataDir) ? undefined : await emptyCluster();
@@ -40,7 +40,7 @@ const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<
 
 export const embeddedDirectory = (dataDirectory: string) => join(resolve(dataDirectory), 'database');
 
-/** Prepared by PGlite's makers: unpacking it takes a second, making one takes five. */
+/** A prepared cluster from PGlite: unpacking it takes one second, creating one takes five. */
 async function emptyCluster(): Promise<Blob> {
   const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
   return dataDir();
@@ -51,12 +51,12 @@ async function embeddedDriver(...opening: Parameters<typeof openEmbedded>): Prom
     import('@mikro-orm/pglite'),
     import('./embeddedClient.ts'),
   ]);
-  // As a function: the ORM copies what is given as an object.
+  // As a function, since the ORM would copy an object.
   const driverOptions = () => new PGliteDialect({ pglite: () => openEmbedded(...opening) });
   return { driver: PgliteDriver, dbName: opening[0].dataDir, driverOptions };
 }
 
-/** A `DATA_DIR` that keeps nothing, for tests. */
+/** A `DATA_DIR` in memory, for tests. */
 export const IN_MEMORY = 'memory://';
 
 const serverOptions = async ({
@@ -73,14 +73,14 @@ const serverOptions = async ({
     clientUrl: DATABASE_URL,
     pool: { max: DATABASE_POOL_SIZE },
     driverOptions: {
-      // Given whole, so that what stands behind its `?`, as in `sslmode=require`, holds too.
+      // The full URL, so that its query parameters, such as `sslmode=require`, apply too.
       connectionString: DATABASE_URL,
       application_name: 'deckhand',
       keepAlive: true,
       Client: DeckhandClient,
       isPreparing: PREPARED_STATEMENTS,
       onPoolCreated: replaceLost,
-      // The pool would wait for ever by default.
+      // The default is to wait forever.
       connectionTimeoutMillis: 2_000,
       statement_timeout: 30_000,
       lock_timeout: 10_000,

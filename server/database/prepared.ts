@@ -1,7 +1,7 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Db } from './query.ts';
 
-/** Stands where a value goes, until the statement runs. */
+/** The placeholder of a value in a compiled statement. */
 class Placeholder {
   readonly name: string;
   constructor(name: string) {
@@ -9,11 +9,11 @@ class Placeholder {
   }
 }
 
-/** Names a value of the statement: `value('id')`. */
+/** A named value of the statement: `value('id')`. */
 type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
 
 /**
- * A statement of the hottest paths: put together and compiled when it first runs, not with every request. Values have names:
+ * A statement for hot paths: built and compiled only once. Values have names:
  * `prepared<{ id: number }, Row>((value) => sql`select … where id = ${value('id')}`)`.
  */
 export function prepared<Values extends object, Row>(

@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** More than the service has statements of a fixed shape; each takes some memory of every connection's server process. */
+/** More than the service has statements with fixed texts; each uses some memory in every server process. */
 const MOST_NAMES = 500;
 
-/** What was seen once is forgotten when there are more than this. */
+/** The limit of remembered texts that were seen once; then they are all forgotten. */
 const MOST_SEEN = 1000;
 
-/** Set in front of a statement that PostgreSQL should plan for its values, or under settings of its transaction. */
+/** Prefix of a statement that is not prepared: PostgreSQL plans it each time for its values and the transaction's settings. */
 export const PLANNED_EACH_TIME = '/* planned each time */';
 
 /**
- * Names for statements: PostgreSQL parses and plans one with a name once for each connection, which otherwise takes several
- * times as long as running it. A text gets its name when it comes for the second time, so that texts of a changing shape
- * take no place.
+ * Names for prepared statements, which PostgreSQL parses and plans once per connection; that takes several times as long as
+ * running them. A text gets a name the second time it is used, so that one-off texts use no names.
  */
 export class StatementNames {
   private readonly names = new Map<string, string>();
@@ -36,7 +35,7 @@ export class StatementNames {
     return name;
   }
 
-  /** All plans are made anew, under new names: the tables changed below one of them, and so below others. */
+  /** Renames all statements, so that they are prepared again: a changed table affects other statements, too. */
   forget(staleName: string): void {
     if (!staleName.startsWith(`deckhand_${this.generation}_`)) return;
     this.generation++;
@@ -45,12 +44,12 @@ export class StatementNames {
   }
 }
 
-/** Of all connections of this process. */
+/** Shared by all connections of this process. */
 export const statementNames = new StatementNames();
 
 /**
- * A migration changed what a prepared `select *` answers, or somebody deallocated the statement, as a pooler does; under a
- * new name the statement works.
+ * Whether a migration changed the columns of a prepared `select *`, or the statement was deallocated, for example by a pooler;
+ * it works again under a new name.
  */
 export function isStalePlan(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };

@@ -7,34 +7,34 @@ import type { NewRow, TableName, Tables } from './tables.ts';
 /** The database, or a transaction in it. */
 export type Db = Kysely<Tables>;
 
-/** Runs one statement with its values bound, not spliced into the text. */
+/** Runs one statement with bound values. */
 export async function query<Row>(db: Db, statement: RawBuilder<Row>): Promise<Row[]> {
   const { rows } = await statement.execute(db);
   return rows;
 }
 
-/** Adds rows that need no rules: demo data, and what tests begin with. */
+/** Inserts rows without domain rules: demo data and test data. */
 export async function insertRows<Table extends TableName>(db: Db, table: Table, rows: NewRow<Table>[]): Promise<void> {
   const insert = db.insertInto(table as TableName);
   await insert.values(rows as NewRow<TableName>[]).execute();
 }
 
-/** Comments in front of a statement that change how long a connection waits for its answer. */
+/** A prefix that shortens the client's timeout for the answer. */
 export const BRIEF = '/* brief */';
-/** Without a limit, until the transaction ends: migrations, and waiting for another node that runs them. */
+/** A prefix that removes the timeout until the transaction ends: for migrations, and waiting for them. */
 export const PATIENT = '/* patient */';
 
-/** A statement whose answer takes milliseconds, or does not come at all: the first one of every request. */
+/** A statement with a short timeout: the first one of every request, which takes milliseconds. */
 export const brief = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> => sql`${sql.raw(BRIEF)} ${statement}`;
 
 /** Throws unless the database answers. */
 export const ping = (db: Db) => query(db, brief(sql`select 1`));
 
-/** A statement that PostgreSQL plans for its values, each time: one plan for all would be a bad one for many. */
+/** A statement that is planned each time, since a generic plan would be bad for many values. */
 export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
   sql`${sql.raw(PLANNED_EACH_TIME)} ${statement}`;
 
-/** Runs steps that belong together, all or none; a deadlock is tried again, three times at most. */
+/** Runs a transaction; retries it after a deadlock, at most three attempts. */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -4,14 +4,14 @@ import { type Db, query } from './query.ts';
 const CHECKPOINT_MILLISECONDS = 5 * 60_000;
 const VACUUM_MILLISECONDS = 10_000;
 
-/** As autovacuum has it: so many rows, and such a part of the table, change before it is vacuumed again. */
+/** The thresholds of autovacuum: a number of changed rows plus a share of the table. */
 const LEAST_CHANGED_ROWS = 50;
 const LEAST_CHANGED_PART = 0.1;
 
-/** Does what a server does in the background, and the embedded database never does by itself. Returns how to stop it. */
+/** Runs checkpoints and vacuum, which the embedded database does not do by itself. Returns a function that stops them. */
 export function startUpkeep(db: Db): () => void {
   const timers = [
-    // Without checkpoints its log would grow until it is closed.
+    // Without checkpoints the WAL would grow until the database is closed.
     setInterval(() => query(db, sql`checkpoint`).catch(ignore), CHECKPOINT_MILLISECONDS),
     setInterval(() => vacuumChanged(db).catch(ignore), VACUUM_MILLISECONDS),
   ];
@@ -19,12 +19,12 @@ export function startUpkeep(db: Db): () => void {
   return () => timers.forEach(clearInterval);
 }
 
-/** The next turn does it. */
+/** The next run retries. */
 const ignore = () => undefined;
 
 /**
- * Vacuums and analyzes the tables that changed much. One that was never analyzed is taken for a table of a few rows, and the
- * plans for it read all that it has; one that was never vacuumed can't be counted by its indexes alone.
+ * Vacuums and analyzes tables with many changes. The planner takes a table that was never analyzed for a small one and scans
+ * it; without vacuum, index-only scans are not possible.
  */
 export async function vacuumChanged(db: Db): Promise<void> {
   const changed = await query(
@@ -35,6 +35,6 @@ export async function vacuumChanged(db: Db): Promise<void> {
         when c.reltuples < 0 then pg_relation_size(c.oid) > 0
         else s.n_mod_since_analyze > ${LEAST_CHANGED_ROWS}::int + ${LEAST_CHANGED_PART}::float8 * c.reltuples end`,
   );
-  // One statement each: others have their turn in between.
+  // One statement per table, so that other statements can run in between.
   for (const { name } of changed) await query(db, sql`vacuum (analyze) ${sql.table(name)}`);
 }

@@ -22,7 +22,7 @@ import { claimTry, isRightCode, NO_FAILURES, openSecret } from './code.ts';
 import { isRightPassword, openSession } from './signIn.ts';
 import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
 
-/** Who the caller is. */
+/** Returns the caller's account. */
 export async function whoAmI({ db, caller }: SignedInContext) {
   const account = await db
     .selectFrom('users')
@@ -35,17 +35,17 @@ export async function whoAmI({ db, caller }: SignedInContext) {
 
 const CODES_LEFT = sql<number>`(select count(*)::int from recovery_codes where user_id = users.id and used_at is null)`;
 
-/** Ends the session of the token that the call carries. */
+/** Ends the session of the caller's token. */
 export async function signOut({ db, caller }: SignedInContext): Promise<void> {
   await db.updateTable('sessions').set({ revoked_at: NOW }).where('id', '=', caller.sessionId).execute();
 }
 
-/** Ends every session of the caller; no device is remembered any more. */
+/** Ends every session of the caller, and forgets remembered devices. */
 export async function signOutEverywhere({ db, caller }: SignedInContext): Promise<void> {
   await endSessions(db, caller.id);
 }
 
-/** Changes the password. All tokens end with the old one, since any of them may be in wrong hands; the answer has a new one. */
+/** Changes the password. Ends all sessions, since any token may be stolen, and returns a new token. */
 export async function changePassword(context: SignedInContext, { password, new_password }: PasswordChange) {
   const user = await proveIdentity(context, password);
   mustBeGoodPassword('new_password', new_password, user);
@@ -72,17 +72,17 @@ export async function changePassword(context: SignedInContext, { password, new_p
       { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
-    if (!session) throw unauthorized('This account was changed meanwhile: sign in again.');
+    if (!session) throw unauthorized('This account has changed in the meantime: sign in again.');
     return { token: session.token };
   });
 }
 
-/** Offers a secret for an authenticator app. Nothing changes until a code confirms that the app has it. */
+/** Creates a secret for an authenticator app. It is not enabled until a code confirms it. */
 export async function startSecondFactor(context: SignedInContext, { password }: SecondFactorStart) {
   const { id, email } = await proveIdentity(context, password);
 
   const secret = makeSecret();
-  // Asked again by the statement: another enrolment may have been confirmed while the password was checked.
+  // Checked in the statement: another enrolment may have been confirmed during the password check.
   const offered = await context.db
     .updateTable('users')
     .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
@@ -90,11 +90,11 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
     .where('totp_secret', 'is', null)
     .returning('id')
     .executeTakeFirst();
-  if (!offered) throw badRequest('A second factor is enabled already: drop it first.');
+  if (!offered) throw badRequest('A second factor is already enabled: drop it first.');
   return { secret, ...(await describeSecret(secret, email)) };
 }
 
-/** Enables the second factor; the recovery codes are shown this once. */
+/** Enables the second factor, and returns the recovery codes once. */
 export async function confirmSecondFactor(context: SignedInContext, { code }: SecondFactorConfirm) {
   const { db, caller } = context;
   const { email, sealed } = await db
@@ -103,7 +103,7 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
     .where('id', '=', caller.id)
     .executeTakeFirstOrThrow();
   if (!sealed) throw badRequest('No second factor was offered: start with startSecondFactor.');
-  // A stolen token must not be enough to enable what the user has given up.
+  // Limited like a sign-in: a stolen token must not be enough to confirm by guessing.
   await mustBeAllowed(context, email);
   const secret = openSecret(context, caller.id, sealed);
   await claimTry(context, { id: caller.id, email });
@@ -122,7 +122,7 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
       .where('totp_pending_secret', '=', sealed)
       .returning('id')
       .executeTakeFirst();
-    if (!enabled) throw badRequest('Another second factor was offered meanwhile: start again.');
+    if (!enabled) throw badRequest('A newer second factor was offered in the meantime: start again.');
     await forgetDevices(db, caller.id);
     return replaceRecoveryCodes(db, caller.id);
   });
@@ -134,7 +134,7 @@ export async function dropSecondFactor(context: SignedInContext, proof: SecondFa
   await removeSecondFactor(context.db, context.caller.id);
 }
 
-/** Makes new recovery codes; those from before work no more. */
+/** Creates new recovery codes, and invalidates the old ones. */
 export async function renewRecoveryCodes(context: SignedInContext, proof: SecondFactorProof) {
   await proveSecondFactor(context, proof);
   return transact(context.db, async (db) => {

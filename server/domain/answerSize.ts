@@ -4,11 +4,11 @@ import { badRequest } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
 
 /**
- * Holds answers to their limit in SQL, so that what is too much never leaves the database: pg can't read a value of 512 MiB,
- * and the process would end.
+ * Enforces the size limit of answers in SQL, before the rows leave the database: pg can't read a value of 512 MiB, and the
+ * process would crash.
  */
 
-/** The texts of a row that can be long, and about what its other fields take. */
+/** The long texts of a row, and the approximate size of its other fields. */
 const SIZES = {
   boards: { texts: ['title', 'description'], others: 400 },
   groups: { texts: ['title', 'description'], others: 400 },
@@ -16,7 +16,7 @@ const SIZES = {
   comments: { texts: ['comment'], others: 300 },
 } satisfies { [Table in TableName]?: { texts: (keyof Row<Table>)[]; others: number } };
 
-/** About how many bytes a row takes in an answer. From lengths alone: a long text is not read for it. */
+/** The approximate size of a row in an answer, computed from lengths without reading long texts. */
 export function bytesOf(table: keyof typeof SIZES, alias: string): RawBuilder<number> {
   const { texts, others } = SIZES[table];
   const lengths = texts.map((text) => sql`coalesce(octet_length(${sql.ref(`${alias}.${text}`)}), 0)`);
@@ -27,8 +27,8 @@ type NamesOf<Found> = readonly (keyof Found & string)[];
 const namesOf = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
 /**
- * Ends a page when its rows are more than an answer holds, after one row at least. `rows` have `bytes` too, and are in the
- * order of `key`; `found` says how many there were.
+ * Cuts a page to the maximum size of an answer, but keeps at least one row. `rows` need a column `bytes` and are ordered by
+ * `key`; `found` is the number of rows before the cut.
  */
 export function cutToAnswer<Found>(
   rows: RawBuilder<Found>,
@@ -45,7 +45,7 @@ export function cutToAnswer<Found>(
     where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)} order by ${order}`;
 }
 
-/** All rows, or the first alone where they are more than an answer holds: `mustFitAnswer` then refuses. */
+/** All rows, or only the first one if they exceed an answer: `mustFitAnswer` then refuses. */
 export function wholeAnswer<Found>(
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 type AttemptContext = Pick<Context, 'guessing' | 'address' | 'log'>;
 type FailureReason = 'wrong password' | 'unknown account' | 'wrong code' | 'blocked';
 
-/** Refuses whoever has failed too often. */
+/** Throws a 429 after too many failures. */
 export async function mustBeAllowed(context: AttemptContext, email: string): Promise<void> {
   const { guessing, address } = context;
   await guessing.mustBeAllowed({ email, address }).catch((error) => {
@@ -12,7 +12,7 @@ export async function mustBeAllowed(context: AttemptContext, email: string): Pro
   });
 }
 
-/** Whoever guesses is slowed down. */
+/** Counts and logs a failed attempt. */
 export async function countFailure(context: AttemptContext, email: string, reason: FailureReason): Promise<void> {
   const { guessing, address } = context;
   logFailure(context, email, reason);
@@ -21,7 +21,7 @@ export async function countFailure(context: AttemptContext, email: string, reaso
 
 const LONGEST_EMAIL = 320;
 
-/** For operators who block addresses: what callers chose comes last, and can't look like the rest of the line. */
+/** For operators who block addresses: the caller's input comes last and is escaped, so it can't fake the rest of the line. */
 export function logFailure({ log, address }: AttemptContext, email: string, reason: FailureReason): void {
   const account = email.slice(0, LONGEST_EMAIL).replaceAll(/[\p{C}"\\]/gu, '?');
   log.warn({ event: 'authentication_failed', reason, address, account }, 'authentication failed');

@@ -17,11 +17,11 @@ import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
 import { placeRows, positionAmongSiblings, siblingsIn } from './place.ts';
 import { changeRow, deleteWithContents, type Selected, selectionOf, unlessNull } from './row.ts';
 
-/** What answers hold of a board. */
+/** The columns of a board in answers. */
 export const BOARD_COLUMNS = Board.keyof().options;
 export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 
-/** Boards with how much is on them, in their order; a board is called `b`. */
+/** Selects boards (alias `b`) with their counts, in order. */
 export const listedBoards = (which: RawBuilder<unknown>) =>
   wholeAnswer(
     sql<ListedBoardRow>`
@@ -35,7 +35,7 @@ export const listedBoards = (which: RawBuilder<unknown>) =>
   );
 type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
-/** The boards of the project in their order, with how much is in them. */
+/** The boards of the project in order, with their counts. */
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
   const found = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
   mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
@@ -80,7 +80,7 @@ export async function insertBoard(
   return board;
 }
 
-/** Changes what was sent of a board. */
+/** Changes the sent fields of a board. */
 export async function updateBoard(
   context: ProjectContext,
   { id, title, description, tool_key, position }: BoardUpdate,
@@ -89,7 +89,7 @@ export async function updateBoard(
   return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
 }
 
-/** Puts boards of the project at new places: all of them, or none. */
+/** Sets the positions of boards of the project, of all or none. */
 export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {
   await placeRows(context, 'boards', boards);
 }

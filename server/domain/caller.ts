@@ -6,8 +6,8 @@ import type { Row } from '../database/tables.ts';
 import type { Claims } from '../security/tokens.ts';
 
 /**
- * Who holds a token, and in which project they act: the chosen one, or their default. One round trip, by keys. A session
- * that was revoked, or whose user was deactivated, is nobody's.
+ * Finds the user of a token and their project, the selected one or the default, in one round trip by keys. Undefined if the
+ * session was revoked or the user deactivated.
  */
 export async function findCaller(
   db: Db,
@@ -24,7 +24,7 @@ export async function findCaller(
   return { id, superadmin, superadmin_billing, sessionId, project };
 }
 
-/** Where a user `u` acts who chose no project: as set, else the first that they belong to. */
+/** The project of a user `u` without X-Project-Id: the default one, else the first membership. */
 export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id, (
   select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id))`;
 

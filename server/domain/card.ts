@@ -15,10 +15,10 @@ import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
 import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
 
-/** Due before now, and not closed. */
+/** The due date has passed, and the card is not closed. */
 export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed', false)`;
 
-/** What answers hold of a card. */
+/** The columns of a card in answers. */
 export const CARD_COLUMNS = Card.keyof().options.map((field) =>
   field === 'is_overdue' ? IS_OVERDUE.as(field) : field,
 );
@@ -39,7 +39,7 @@ export async function createCard({ db, caller }: ProjectContext, input: CardCrea
   return { card };
 }
 
-/** One statement: what the card refers to is checked on the way, and nothing is inserted unless all of it is of the project. */
+/** One statement that also checks the references: it inserts nothing unless all of them are in the project. */
 const insertCard = prepared<
   { sent: string; user_id: number; project_id: number; platform_id: number },
   Selected<'cards', typeof CREATED_CARD_COLUMNS> & ReferencedProjects
@@ -73,7 +73,7 @@ export async function getCard(context: ProjectContext, { id }: { id: number }) {
   return { card: await findRow(context, 'cards', id, CARD_COLUMNS) };
 }
 
-/** Changes what was sent of a card. */
+/** Changes the sent fields of a card. */
 export async function updateCard(context: ProjectContext, { id, ...sent }: CardUpdate) {
   const { title, status, priority, is_active, owner_id, tag_id, due_date, short_description } = sent;
   const changes: RowChanges<'cards'> = {
@@ -92,7 +92,7 @@ export async function updateCard(context: ProjectContext, { id, ...sent }: CardU
   });
 }
 
-/** Puts a card at a place in a group, or outside any; the cards there make room, and are counted from 1 again. */
+/** Moves a card to a position in a group or outside any, and renumbers the cards there from 1. */
 export async function moveCard(context: ProjectContext, { id, group_id, position }: CardMove) {
   const { project } = context.caller;
   await findRow(context, 'cards', id);
@@ -118,12 +118,12 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
   });
 }
 
-/** Puts a card off until a moment, or ends that. */
+/** Snoozes a card, or ends snoozing. */
 export async function snoozeCard(context: ProjectContext, { id, until }: CardSnooze) {
   return { card: await changeRow(context, 'cards', id, { snoozed_until: until ?? null }, CARD_COLUMNS) };
 }
 
-/** Deletes a card; its comments stay with it, out of sight. */
+/** Soft-deletes a card; its comments stay, hidden. */
 export async function deleteCard(context: ProjectContext, { id }: { id: number }) {
   await deleteRow(context, 'cards', id);
 }
@@ -142,7 +142,7 @@ export async function dismissTourCards({ db, caller }: ProjectContext) {
   return { dismissed_count: dismissed.length };
 }
 
-/** Refuses references to what is unknown or of another project, and locks the rest against being deleted meanwhile. */
+/** Refuses references to unknown rows or to another project, and locks the others against deletion. */
 async function checkReferences(db: Db, project: ActingProject, references: References) {
   const { group_id = null, tag_id = null, owner_id = null } = references;
   const [found] = await query(
@@ -174,7 +174,7 @@ const REFERENCED_PROJECTS = sql`
 
 type References = { group_id?: number | null; tag_id?: number | null; owner_id?: number | null };
 
-/** The project of what each reference names; null if it names nothing. */
+/** The project of each referenced row; null if it does not exist. */
 type ReferencedProjects = Record<'group_project_id' | 'tag_project_id' | 'owner_project_id', number | null>;
 
 function mustReferTo(project: ActingProject, { group_id, tag_id, owner_id }: References, found: ReferencedProjects) {
@@ -185,5 +185,5 @@ function mustReferTo(project: ActingProject, { group_id, tag_id, owner_id }: Ref
   ]);
 }
 
-/** Stands for the project of an owner who exists but is not a member. */
+/** The project id for an owner who exists but is not a member. */
 const NO_PROJECT = sql.lit(0);

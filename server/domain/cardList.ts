@@ -9,10 +9,10 @@ import { readCursor, toCursor, toPage } from './page.ts';
 import { selectionOf } from './row.ts';
 
 /**
- * The cards of the project that fit all that was sent, in their order within the project. A search for text looks at the
- * next cards first, which fill the page if the text is common; the index, which finds all cards with a text, is for rare
- * ones. Text that it does not serve, or any on the embedded database, which has no index, is looked for in the next cards
- * alone: such a page may be short, and still have a next one.
+ * The cards of the project that match all filters, in order. A text search scans the next cards first, which fill the page if
+ * the text is common; for rare texts it uses the index, which finds all matches. Texts that are too short for the index, and
+ * all texts on the embedded database, which has none, are searched only in the next cards: such a page may be short and still
+ * have a `next_cursor`.
  */
 export async function listCards(
   { db, hasSearchIndex, caller: { project } }: ProjectContext,
@@ -69,27 +69,27 @@ export async function listCards(
   return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
 }
 
-/** A card must have these as they were sent. */
+/** The columns that are filtered by equality. */
 const EQUAL = ['group_id', 'owner_id', 'tag_id', 'status', 'priority'] as const satisfies (keyof Row<'cards'>)[];
 
 const COLUMNS = sql`${selectionOf(CARD_COLUMNS)}, ${bytesOf('cards', 'c')} as bytes`;
 const IN_ORDER = sql`order by c.sort_order, c.id`;
 
-/** The index of searches is one of three letters or digits in a row. */
+/** The search index has trigrams: it needs three letters or digits in a row. */
 const IS_INDEXED = /[\p{L}\p{N}]{3}/u;
 
-/** How many cards a search looks at before it uses the index: about a millisecond for a hundred of them. */
+/** How many cards a search scans before it uses the index; a hundred take about a millisecond. */
 const FIRST_READ = 1000;
 
-/** How many cards one page of a search without the index looks at. */
+/** How many cards a search without the index scans per page. */
 const MOST_READ = 5000;
 
-/** And how many bytes of them: a card may hold a megabyte. */
+/** And how many bytes, since a card can have a megabyte. */
 const MOST_READ_BYTES = 8 * 1024 * 1024;
 
 /**
- * Own cards by the index of searches, copies of master cards one by one: they are not in it. In two spellings of the same
- * text, since PostgreSQL would merge two equal conditions into one, and use neither index.
+ * Own cards use the search index; copies of master cards are not in it and are scanned. The same text is spelled in two ways,
+ * since PostgreSQL would merge two equal conditions and then use neither index.
  */
 function hasText(text: string): RawBuilder<unknown> {
   const pattern = containing(text);
@@ -98,5 +98,5 @@ function hasText(text: string): RawBuilder<unknown> {
     or c.master_card_id is not null and concat_ws(' ', c.title, c.short_description, c.description) ilike ${pattern})`;
 }
 
-/** A pattern for `like` in which the text stands for itself. */
+/** A `like` pattern with the text escaped. */
 const containing = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`;

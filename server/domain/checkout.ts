@@ -22,10 +22,10 @@ type CheckoutOrder = {
   provider: CheckoutRow['provider'];
 };
 
-/** Shorter than the 24 hours that Stripe allows at most. */
+/** Stripe allows at most 24 hours. */
 const OPEN_HOURS = 23;
 
-/** The open checkout for the same choice, if there is one; those that ran out, or are of another provider, are put away. */
+/** Finds the open checkout for the same choice, after marking those as expired that are too old or of another provider. */
 export async function findOpenCheckout(
   db: Db,
   { subscription_id, plan, provider }: CheckoutOrder,
@@ -55,7 +55,7 @@ export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> 
     .executeTakeFirstOrThrow();
 }
 
-/** For a plan that costs nothing; its page says that it is active. Nobody should pay for another one any more. */
+/** Activates a free plan with a paid checkout, and cancels the other open checkouts. */
 export async function payWithoutProvider(
   db: Db,
   order: CheckoutOrder,
@@ -68,8 +68,8 @@ export async function payWithoutProvider(
 }
 
 /**
- * Opens a checkout at the provider, outside any transaction: nobody waits for it in the database. It is asked once, however
- * many ask us at once; nodes that ask at once get the same checkout, by its reference.
+ * Opens a checkout at the provider, outside any transaction, so that no row stays locked meanwhile. Concurrent calls on a node
+ * share one request; concurrent requests of several nodes get the same checkout, by its reference as idempotency key.
  */
 export function openAtProvider(context: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
   const { reference } = checkout;
@@ -97,11 +97,11 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
     await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
     const refusal = refusalOf(await statusOf(db, checkout));
     if (!refusal) return opened;
-    // Whoever paid for another one meanwhile could not close this one: it had no name yet.
+    // Another checkout was paid in the meantime, and could not close this one, which had no session id yet.
     await closeAtProvider({ payments, log }, [opened]);
     throw refusal;
   } catch (error) {
-    // The provider may remember a failure by its reference: the next call begins with a new one, unless another node got this one open.
+    // The provider may cache the failure for this idempotency key: the next call uses a new checkout, unless another node opened this one.
     await db
       .updateTable('checkouts')
       .set({ status: 'cancelled', updated_at: NOW })
@@ -113,11 +113,13 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
   }
 }
 
-/** Why nobody can pay for a subscription, if so. One that has ended can be paid for anew. */
+/** The error if a subscription can't be paid in this status. One that has ended can be paid again. */
 export function refusalOf(status: SubscriptionStatus): Error | undefined {
-  if (status === 'paid') return badRequest('This subscription is paid already.');
+  if (status === 'paid') return badRequest('This subscription is already paid.');
   if (status === 'past_due') {
-    return badRequest('A payment for this subscription is due. Settle that one; a second subscription is not opened.');
+    return badRequest(
+      'A payment for this subscription is due. Settle that one; you can not start a second subscription.',
+    );
   }
   return undefined;
 }
@@ -136,7 +138,7 @@ const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/
 export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkout_url' | 'price_cents' | 'currency'> &
   Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | Standing };
 
-/** What the page of a checkout shows. Whoever knows its reference may see it. */
+/** The data of a checkout's page, which anyone with its reference may see. */
 export function viewCheckout(db: Db, reference: string): Promise<CheckoutView | undefined> {
   return db
     .selectFrom('checkouts as c')

@@ -18,10 +18,10 @@ export const CHECKOUT_COLUMNS = [
 ] as const satisfies (keyof Row<'checkouts'>)[];
 export type CheckoutRow = Pick<Row<'checkouts'>, (typeof CHECKOUT_COLUMNS)[number]>;
 
-/** Written into the statement, not bound: only then is the index of the open checkouts used. */
+/** A literal, since a bound value would not use the partial index of open checkouts. */
 export const OPEN = sql.lit<'open'>('open');
 
-/** What a paid checkout makes of its subscription. */
+/** The status that a paid checkout gives its subscription. */
 export type Standing = Exclude<SubscriptionStatus, 'trial'>;
 export const STANDING = sql<Standing>`
   case when ended_at is not null then 'ended' when is_past_due or is_disputed then 'past_due' else 'paid' end`;
@@ -31,9 +31,9 @@ export type LockedCheckout = CheckoutRow & {
   subscription_status: SubscriptionStatus;
 };
 
-/** Finds a checkout by a condition. Locks its subscription first, as opening a checkout does. */
+/** Finds a checkout by a condition. Locks its subscription first, like opening a checkout: one lock order. */
 export async function lockCheckout(db: Db, condition: Expression<SqlBool>): Promise<LockedCheckout | undefined> {
-  // A name that the provider knows goes before a reference.
+  // A match by the provider's subscription id comes before a match by reference.
   const found = db
     .selectFrom('checkouts')
     .where(condition)
@@ -50,9 +50,9 @@ export async function lockCheckout(db: Db, condition: Expression<SqlBool>): Prom
   return checkout && { ...checkout, subscription_status: locked.status };
 }
 
-/** Somebody else who uses the same account at the provider has references of another kind. */
+/** Another service on the same provider account may use references that are not UUIDs. */
 export const hasReference = (reference: string | undefined) =>
   isReference(reference ?? '') ? sql<boolean>`reference = ${reference}::uuid` : sql<boolean>`false`;
 
-/** Whether it can name a checkout of ours. */
+/** Whether the text can be the reference of a checkout. */
 export const isReference = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

@@ -10,7 +10,7 @@ import { MISSING_SECRET } from './reseal.ts';
 
 type CodeOwner = Pick<Row<'users'>, 'id' | 'email' | 'totp_secret'>;
 
-/** Uses a code up, and counts a wrong one. Each code works once, whoever is first. Only for those who know the password. */
+/** Uses up a code, or counts a wrong one. Each code works only once. Call it only after the password was verified. */
 export async function isRightCode(
   context: Context,
   user: CodeOwner,
@@ -21,7 +21,7 @@ export async function isRightCode(
   return isRight;
 }
 
-/** Recovery codes can't be guessed: they work while others have to wait. */
+/** Recovery codes can't be guessed, so they also work while other codes are blocked. */
 async function useRecoveryCode(db: Db, { id }: CodeOwner, code: string): Promise<boolean> {
   const used = await db
     .with('used', (db) =>
@@ -59,7 +59,7 @@ async function useTotpCode(context: Context, user: CodeOwner, code: string): Pro
   return used !== undefined;
 }
 
-/** As the authenticator app has it. A secret that can't be read is our fault, and lets nobody in. */
+/** Decrypts the secret of the authenticator app. Throws (500) if no key fits. */
 export function openSecret({ secretBox }: Pick<Context, 'secretBox'>, userId: number, sealed: string): string {
   const secret = secretBox.open(sealed, userId);
   if (secret === undefined) throw new Error(`The second factor of user ${userId} can't be read. ${MISSING_SECRET}`);
@@ -72,8 +72,8 @@ const FREE_TRIES = 5;
 const LONGEST_WAIT_MINUTES = 6 * 60;
 
 /**
- * Counts a code as wrong before it is looked at, so that many at once are no more tries than one after the other. Three of
- * 1,000,000 codes are right at a time: these waits leave 16 tries on the first day, and four a day from then on.
+ * Counts a failure before the code is checked, so that concurrent calls get no extra tries. Three of 1,000,000 codes are valid
+ * at a time: these waits allow 16 tries on the first day, and four per day after that.
  */
 export async function claimTry(context: Context, { id, email }: Pick<CodeOwner, 'id' | 'email'>): Promise<void> {
   const { db } = context;
@@ -96,6 +96,6 @@ export async function claimTry(context: Context, { id, email }: Pick<CodeOwner, 
   throw tooManyRequests('Too many wrong codes. Wait, or use a recovery code.', Math.max(1, blocked?.seconds ?? 1));
 }
 
-/** One minute after the free tries, twice as long after each further one. */
+/** One minute after the free tries, doubled after each further failure. */
 const blockedUntil = (failures: RawBuilder<number>) => sql<Date | null>`case when ${failures} >= ${FREE_TRIES}::int
   then now() + make_interval(mins => least(${LONGEST_WAIT_MINUTES}::int, 2 ^ least(${failures} - ${FREE_TRIES}::int, 20))::int) end`;

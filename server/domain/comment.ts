@@ -17,11 +17,11 @@ import { bytesOf, cutToAnswer } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
 
-/** What answers hold of a comment. */
+/** The columns of a comment in answers. */
 const COMMENT_COLUMNS = Comment.keyof().options;
 type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
 
-/** Comments on a card, or replies to a comment of that card. */
+/** Adds a comment to a card, or a reply to one of its comments. */
 export async function createComment(
   { db, caller }: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
@@ -29,12 +29,12 @@ export async function createComment(
   const values = { card_id, comment, parent_comment_id, user_id: caller.id, project_id: caller.project.id };
   const [found] = await insertComment(db, values);
   const created = mustBeFound(caller.project, 'cards', found);
-  if (created.id === null) throw invalid({ parent_comment_id: 'names no comment of this card' });
+  if (created.id === null) throw invalid({ parent_comment_id: 'is not a comment of this card' });
 
   return { comment: created };
 }
 
-/** One statement: card and parent are checked on the way. Answers the project of the card alone if nothing was inserted. */
+/** One statement that also checks card and parent. Returns only the project of the card if nothing was inserted. */
 const insertComment = prepared<
   Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id' | 'user_id' | 'project_id'>,
   CommentRow | { id: null; project_id: number }
@@ -55,10 +55,10 @@ const insertComment = prepared<
     select ${selectionOf(COMMENT_COLUMNS)} from card left join created using (card_id, project_id)`,
 );
 
-/** How many replies a thread brings along. */
+/** How many replies a thread includes. */
 const FIRST_REPLIES = 100;
 
-/** The comments of a card as threads, oldest first: each with the first that were replied below it. */
+/** The threads of a card, oldest first, each with its first replies. */
 export async function listComments(context: ProjectContext, { card_id, cursor, limit }: CommentList) {
   await findRow(context, 'cards', card_id);
 
@@ -103,7 +103,7 @@ function cursorForReplies({ replies, replies_count }: { replies: { id: number }[
   return replies.length < replies_count ? toCursor([replies.at(-1)?.id ?? 0]) : null;
 }
 
-/** What was replied below a comment, at any depth, oldest first. */
+/** The replies to a comment at any depth, oldest first. */
 export async function listReplies(context: ProjectContext, { id, cursor, limit }: ReplyList) {
   await findRow(context, 'comments', id);
 
@@ -126,14 +126,14 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
   return toPage('replies', found, limit);
 }
 
-/** Marks a comment as read; the first time counts. */
+/** Marks a comment as read; keeps the first `read_at`. */
 export async function markCommentRead(context: ProjectContext, { id }: { id: number }) {
   const { is_read } = await findRow(context, 'comments', id, ['is_read']);
   const changes: RowChanges<'comments'> = is_read ? {} : { is_read: true, read_at: new Date() };
   return { comment: await changeRow(context, 'comments', id, changes, COMMENT_COLUMNS) };
 }
 
-/** Deletes a comment with all that was replied below it: its author may, and an owner of the project. */
+/** Deletes a comment with all its replies; only for its author or an owner of the project. */
 export async function deleteComment(context: ProjectContext, { id }: { id: number }) {
   const { caller } = context;
   const { user_id } = await findRow(context, 'comments', id, ['user_id']);

@@ -1,7 +1,7 @@
 import { invalid } from '../errors.ts';
 import { refuseHtml, sanitizeHtml } from '../security/html.ts';
 
-/** The description of a card as it is stored, master or not: sanitised. Absent stays absent, and what has nothing left is null. */
+/** Sanitises the description of a card or master card. Undefined stays undefined; an empty result becomes null. */
 export async function cleanDescription(description: string | null | undefined): Promise<string | null | undefined> {
   if (description == null) return description;
   const refused = refuseHtml(description);

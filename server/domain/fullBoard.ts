@@ -13,8 +13,8 @@ import { IS_OVERDUE } from './card.ts';
 import { mustBeFound } from './row.ts';
 
 /**
- * A board with its groups and their cards, without the tour cards that the caller dismissed. PostgreSQL writes its JSON,
- * unless it is too large.
+ * A board with its groups and cards, without the tour cards that the caller dismissed. PostgreSQL writes the JSON, unless it
+ * is too large.
  */
 export async function getBoard(
   { db, caller }: ProjectContext,
@@ -32,7 +32,7 @@ type WrittenBoard = {
   project_id: number;
   is_too_large: boolean;
   board: string | null;
-  /** A digit for each card, with commas between the groups: which of the dates that can be null it has. */
+  /** A digit per card, with commas between groups: which of the nullable dates are set. */
   cards_with_dates: string | null;
 };
 
@@ -71,7 +71,7 @@ const selectBoard = prepared<{ id: number; user_id: number; project_id: number }
     where b.id = ${value('id')} and b.project_id is not null and ${live('b')}`,
 );
 
-/** The fields of a model in their order, of a row called `alias`; moments as REST writes them. */
+/** Selects the fields of a model in order, with timestamps as in REST. */
 function fieldsOf(
   alias: string,
   model: z.ZodObject,
@@ -90,7 +90,7 @@ const isMoment = (field: z.ZodType): boolean =>
 const isoText = (moment: RawBuilder<unknown>) =>
   sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** Where the dates of a board are, for superjson. */
+/** The superjson annotations of a board's dates. */
 function annotate(cardsWithDates: string | null): string {
   const groups = cardsWithDates?.split(',').map((dates, group) => {
     let cards = '';

@@ -8,7 +8,7 @@ import { badRequest } from '../errors.ts';
 import { placeRows, positionAmongSiblings, siblingsIn } from './place.ts';
 import { changeRow, deleteWithContents, mustBeFound, type Selected, selectionOf, unlessNull } from './row.ts';
 
-/** What answers hold of a group. */
+/** The columns of a group in answers. */
 export const GROUP_COLUMNS = Group.keyof().options;
 export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
 
@@ -37,7 +37,7 @@ export async function createGroup({ db, caller }: ProjectContext, { board_id, ..
   return { group: found };
 }
 
-/** Changes what was sent of a group. */
+/** Changes the sent fields of a group. */
 export async function updateGroup(context: ProjectContext, { id, ...sent }: GroupUpdate) {
   const { title, position, is_collapsed, description, type, color, icon } = sent;
   const changes: RowChanges<'groups'> = {
@@ -50,7 +50,7 @@ export async function updateGroup(context: ProjectContext, { id, ...sent }: Grou
   return { group: await changeRow(context, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
-/** Puts groups of one board at new places: all of them, or none. */
+/** Sets the positions of groups of one board, of all or none. */
 export async function reorderGroups(context: ProjectContext, { groups }: GroupReorder) {
   await placeRows(context, 'groups', groups);
 }

@@ -18,7 +18,7 @@ import { deleteContents, unlessNull } from './row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
-/** The master boards in their order, with how much is on them. */
+/** The master boards in order, with their counts. */
 export async function listMasterBoards({ db }: SignedInContext) {
   const found = await query(db, listedBoards(sql`b.is_master`));
   mustFitAnswer(found[0], 'The master boards are too large for one answer. Shorten their descriptions.');
@@ -34,7 +34,7 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
   return { board };
 }
 
-/** Changes what was sent of a master board; its copies stay as they are. */
+/** Changes the sent fields of a master board, but not its copies. */
 export async function updateMasterBoard(
   { db }: SignedInContext,
   { id, title, description, tool_key, position }: MasterBoardUpdate,
@@ -43,12 +43,12 @@ export async function updateMasterBoard(
   return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
 }
 
-/** Puts master boards at new places: all of them, or none. */
+/** Sets the positions of master boards, of all or none. */
 export async function reorderMasterBoards({ db }: SignedInContext, { boards }: MasterBoardReorder) {
   await transact(db, (db) => placeMasters(db, 'boards', boards));
 }
 
-/** Brings a master board to every active project that has access: the board, groups and cards that it lacks. */
+/** Adds the missing copies of a master board, its groups and cards to every active project with access. */
 export async function syncMasterBoard(context: SignedInContext, { board_id }: MasterBoardSync) {
   const applied = await applyTemplate(context, await boardTemplate(context.db, board_id));
   return { synced_count: applied.projects_with_access, skipped_no_access: applied.projects_skipped };
@@ -59,7 +59,7 @@ export async function previewSync(context: SignedInContext, { board_id, ...page 
   return previewTemplate(context, await boardTemplate(context.db, board_id), page);
 }
 
-/** Deletes a master board, and its groups and cards with it; the copies in projects stay. */
+/** Deletes a master board with its groups and cards; the copies in projects stay. */
 export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: number }) {
   await templateTransaction(db, id, async (db) => {
     await deleteMaster(db, 'boards', id);

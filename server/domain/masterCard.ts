@@ -18,7 +18,7 @@ import { DELETED, selectionOf, unlessNull } from './row.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
-/** Creates a master card at the end of its group and, if asked to, brings it to the projects: both, or neither. */
+/** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
   const description = await cleanDescription(input.description);
   const { board_id } = await findMaster(context.db, 'groups', input.group_id, ['board_id']);
@@ -43,7 +43,7 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
   });
 }
 
-/** Changes what was sent of a master card; a push brings it to the copies. */
+/** Changes the sent fields of a master card; a push updates the copies. */
 export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }: MasterCardUpdate) {
   const { title, status, is_active, priority, unique_identifier } = sent;
   const changes: RowChanges<'cards'> = {
@@ -56,7 +56,7 @@ export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }:
   return { card: await changeMaster(db, 'cards', id, changes, CARD_COLUMNS) };
 }
 
-/** Puts master cards at places in a group, from that group or from others of its board: all of them, or none. */
+/** Moves master cards of one board to positions in a group, all or none. */
 export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {
   const { board_id } = await findMaster(db, 'groups', group_id, ['board_id']);
 
@@ -72,7 +72,7 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
       .where('g.board_id', '<>', board_id)
       .limit(1)
       .executeTakeFirst();
-    if (elsewhere) throw badRequest('The cards are of several boards.');
+    if (elsewhere) throw badRequest('The cards belong to several boards.');
     await db
       .updateTable('cards')
       .set({ group_id })
@@ -82,7 +82,7 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
   });
 }
 
-/** Brings a master card to every active project that has access, and its copies up to date. */
+/** Adds missing copies of a master card to every active project with access, and updates existing ones. */
 export async function pushMasterCard(context: SignedInContext, { card_id }: MasterCardPush) {
   const { projects_changed } = await applyTemplate(context, await cardTemplate(context.db, card_id));
   return { projects_updated: projects_changed };
@@ -93,7 +93,7 @@ export async function previewPush(context: SignedInContext, { card_id, ...page }
   return previewTemplate(context, await cardTemplate(context.db, card_id), page);
 }
 
-/** Deletes a master card; its copies stay, unless asked to delete them too. */
+/** Deletes a master card and, with `delete_from_projects`, its copies. */
 export async function deleteMasterCard(
   { db }: SignedInContext,
   { id, delete_from_projects = false }: MasterCardDelete,
@@ -103,7 +103,7 @@ export async function deleteMasterCard(
   await templateTransaction(db, board_id, async (db) => {
     await deleteMaster(db, 'cards', id);
     if (!delete_from_projects) return;
-    // In the order in which everybody locks projects.
+    // Locks the projects by id: one lock order prevents deadlocks.
     await query(
       db,
       sql`

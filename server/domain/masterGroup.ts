@@ -33,13 +33,13 @@ export async function createMasterGroup(
   });
 }
 
-/** Changes what was sent of a master group; its copies stay as they are. */
+/** Changes the sent fields of a master group, but not its copies. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
   const changes: RowChanges<'groups'> = { description, ...unlessNull<'groups'>({ title }) };
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
-/** Puts groups of a master board at new places: all of them, or none. */
+/** Sets the positions of groups of a master board, of all or none. */
 export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
   await templateTransaction(db, board_id, async (db) => {
     const board = await db
@@ -49,20 +49,20 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
       .where('is_master', '=', true)
       .where(live())
       .executeTakeFirst();
-    if (!board) throw invalid({ board_id: 'names no master board' });
+    if (!board) throw invalid({ board_id: 'is not a master board' });
 
     const found = await db.selectFrom('groups').select('id').where('board_id', '=', board_id).where(live()).execute();
     const onBoard = new Set(found.map(({ id }) => id));
     const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
     if (others.length > 0) {
-      throw invalid(Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'names no group of this board'])));
+      throw invalid(Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'is not a group of this board'])));
     }
 
     await placeMasters(db, 'groups', groups);
   });
 }
 
-/** Deletes a master group, and its cards with it; the copies in projects stay. */
+/** Deletes a master group with its cards; the copies in projects stay. */
 export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
   const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
 

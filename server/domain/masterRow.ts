@@ -6,13 +6,13 @@ import { notFound } from '../errors.ts';
 import { setPositions } from './place.ts';
 import { assignments, type Column, type Selected, selectionOf } from './row.ts';
 
-/** Tables that hold templates, and what a template in them is called. */
+/** The tables with templates, and the nouns for error messages. */
 const NOUNS = { boards: 'master board', groups: 'master group', cards: 'master card' };
 type MasterTable = keyof typeof NOUNS;
 
 const unknown = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
 
-/** Finds a template, and reads these columns of it; the row of a project is none. */
+/** Finds a template, and returns these columns; rows of projects are a 404. */
 export async function findMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
   db: Db,
   table: Table,
@@ -28,7 +28,7 @@ export async function findMaster<Table extends MasterTable, const Columns extend
   return row;
 }
 
-/** Changes a template and answers these columns of it. */
+/** Changes a template, and returns these columns. */
 export async function changeMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
   db: Db,
   table: Table,

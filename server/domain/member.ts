@@ -5,10 +5,10 @@ import { mapConstraintErrors, query } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { readPage } from './page.ts';
 
-/** Of a member `m` who is the user `u`. */
+/** The columns of a member `m` with its user `u`. */
 const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
 
-/** Makes a user a member of a project, or gives them another role there. */
+/** Adds a user to a project, or changes their role. */
 export async function setMember({ db }: Provisioning, { project_id, user_id, role }: MemberSet) {
   const set = db
     .with('m', (db) =>
@@ -23,13 +23,13 @@ export async function setMember({ db }: Provisioning, { project_id, user_id, rol
     .select(MEMBER_COLUMNS)
     .executeTakeFirstOrThrow();
   const member = await mapConstraintErrors(set, {
-    members_project_id_foreign: () => invalid({ project_id: 'names no project' }),
-    members_user_id_foreign: () => invalid({ user_id: 'names no user' }),
+    members_project_id_foreign: () => invalid({ project_id: 'does not exist' }),
+    members_user_id_foreign: () => invalid({ user_id: 'does not exist' }),
   });
   return { member };
 }
 
-/** Takes a user out of a project, and off the cards that they were in charge of there: a foreign key does that. */
+/** Removes a user from a project; a foreign key clears the owner of their cards. */
 export async function removeMember({ db }: Provisioning, { project_id, user_id }: MemberChoice): Promise<void> {
   const [removed] = await query(
     db,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Page } from '../../shared/paging.ts';
 import { invalid } from '../errors.ts';
 
-/** A page of a list, named after what it holds: `{ tags: [...], next_cursor }`. */
+/** A page of a list, named after its rows: `{ tags: [...], next_cursor }`. */
 export type PageOf<Name extends string, Row> = { [Key in Name]: Row[] } & { next_cursor: string | null };
 
 /** Reads a page of rows in the order of integer columns that are unique together: `id`, or `m.user_id` in a join. */
@@ -29,8 +29,8 @@ export async function readPage<Name extends string, Tables, Table extends keyof 
 }
 
 /**
- * Makes a page of rows of which one more than `limit` was read: that one tells whether there is a next page. Where an answer
- * was cut to its size, `found` says how many there were before.
+ * Builds a page from rows that were read with `limit` plus one, to know whether there is a next page. If the answer was cut to
+ * its maximum size, `found` is the number of rows before the cut.
  */
 export function toPage<Name extends string, Row extends object>(
   name: Name,

@@ -6,12 +6,12 @@ import type { Row } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { isVisible, lockProject, mustBeFound } from './row.ts';
 
-/** Boards have their order within a project, groups within a board. */
+/** Boards are ordered within a project, groups within a board. */
 const ORDERED_WITHIN = { boards: 'project_id', groups: 'board_id' } as const satisfies {
   [Table in 'boards' | 'groups']: keyof Row<Table>;
 };
 
-/** Puts rows of the project at new places: all of them, or none. */
+/** Sets the positions of rows of the project, of all or none. */
 export async function placeRows(
   { db, caller: { project } }: ProjectContext,
   table: keyof typeof ORDERED_WITHIN,
@@ -30,7 +30,7 @@ export async function placeRows(
     if (found.length < placements.length) mustBeFound(project, table, undefined);
     for (const row of found) mustBeFound(project, table, row);
     if (new Set(found.map(({ parent_id }) => parent_id)).size > 1)
-      throw badRequest('The groups are of several boards.');
+      throw badRequest('The groups belong to several boards.');
 
     await setPositions(db, table, placements, sql`t.project_id = ${project.id}`);
   });

@@ -9,7 +9,7 @@ import { readPage } from './page.ts';
 const PLAN_COLUMNS = Plan.keyof().options;
 export type PlanRow = Pick<Row<'plans'>, (typeof PLAN_COLUMNS)[number]>;
 
-/** Puts a line into the catalogue, or changes the one that is there. Checkouts that are open keep their price. */
+/** Adds a plan to the catalogue, or changes it. Open checkouts keep their price. */
 export async function setPlan(
   { db }: Provisioning,
   { product, plan, period, price_cents, currency, is_active }: PlanSet,
@@ -32,7 +32,7 @@ export async function listPlans({ db }: Provisioning, { product, ...page }: Plan
   return readPage('plans', plans, page);
 }
 
-/** The line of the catalogue that was chosen, or which field names none. */
+/** Finds the selected plan; the 422 says which field is wrong. */
 export async function choosePlan(db: Db, { product, plan, period }: TrialUpgrade): Promise<PlanRow> {
   const ofProduct = await db
     .selectFrom('plans')
@@ -41,7 +41,7 @@ export async function choosePlan(db: Db, { product, plan, period }: TrialUpgrade
     .where('is_active', 'is', true)
     .orderBy('id')
     .execute();
-  if (ofProduct.length === 0) throw invalid({ product: 'names no product' });
+  if (ofProduct.length === 0) throw invalid({ product: 'does not exist' });
   const ofPlan = ofProduct.filter((line) => line.plan === plan);
   if (ofPlan.length === 0) throw invalid({ plan: oneOf(ofProduct.map((line) => line.plan)) });
   const chosen = ofPlan.find((line) => line.period === period);

@@ -8,7 +8,7 @@ import { invalid, notFound } from '../errors.ts';
 import { DEFAULT_PROJECT } from './caller.ts';
 import { readPage } from './page.ts';
 
-/** The active projects that the caller belongs to. */
+/** The active projects of the caller. */
 export async function listOwnProjects({ db, caller }: SignedInContext, page: Page) {
   const projects = db
     .selectFrom('members as m')
@@ -26,14 +26,14 @@ export async function createProject({ db }: Provisioning, { platform_id, name, t
   return transact(db, async (db) => {
     const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
     const { id } = await mapConstraintErrors(inserted, {
-      projects_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
+      projects_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }),
     });
     await setTools(db, id, tools);
     return { project: await findProject(db, id) };
   });
 }
 
-/** Changes what was sent of a project; tools that are sent take the place of those that it had. */
+/** Changes the sent fields of a project; `tools` replaces the previous ones. */
 export async function updateProject({ db }: Provisioning, { id, name, is_active, tools }: ProjectUpdate) {
   return transact(db, async (db) => {
     const changed = await db

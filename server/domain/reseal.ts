@@ -8,8 +8,8 @@ const SEALED_COLUMNS = ['totp_secret', 'totp_pending_secret'] as const satisfies
 const BATCH = 500;
 
 /**
- * Encrypts with the present key what is plain, or under a key of an earlier secret. In batches, each one statement that
- * changes a value only while it is the one that was read: several nodes may do it at once.
+ * Re-encrypts with the current key what is plain or uses an earlier key. In batches of one statement each, which change only
+ * values that are still those that were read, so several nodes can run it at once.
  */
 export async function resealSecondFactors(
   { db, secretBox, log }: Pick<Context, 'db' | 'secretBox' | 'log'>,

@@ -5,32 +5,32 @@ import { type Db, live, plannedEachTime, query, transact } from '../database/que
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
 import { forbidden, notFound } from '../errors.ts';
 
-/** Tables whose rows belong to a project and are marked as deleted, not removed. */
+/** The tables whose rows belong to a project and are soft-deleted. */
 export type ProjectTable = {
   [Table in TableName]: 'project_id' | 'deleted_at' extends keyof Row<Table> ? Table : never;
 }[TableName];
 
-/** What one row is called: boards, board. */
+/** The noun for error messages: boards, board. */
 const nounOf = (table: ProjectTable) => table.slice(0, -1);
 
-/** A column of a table, or an expression with a name. */
+/** A column of a table, or an aliased expression. */
 export type Column<Table extends TableName> = (keyof Row<Table> & string) | NamedExpression;
 type NamedExpression = AliasedRawBuilder<unknown, string>;
 
-/** The row that a statement answers when it selects these columns. */
+/** The type of a row with these columns. */
 export type Selected<Table extends TableName, Columns extends readonly Column<Table>[]> = Selection<
   Tables,
   Table,
   Columns[number]
 >;
 
-/** Columns in raw SQL, behind `select` or `returning`. */
+/** Columns for `select` or `returning` in raw SQL. */
 export function selectionOf(columns: readonly (string | NamedExpression)[], alias?: string): RawBuilder<unknown> {
   const prefix = alias === undefined ? '' : `${alias}.`;
   return sql.join(columns.map((column) => (typeof column === 'string' ? sql.ref(prefix + column) : sql`${column}`)));
 }
 
-/** A row that an operation acts on: it must exist, and be of the project that the caller acts in. */
+/** Throws unless the row exists (404) and is in the caller's project (403). */
 export function mustBeFound<Row extends { project_id: number | null }>(
   project: ActingProject,
   table: ProjectTable,
@@ -47,7 +47,7 @@ export const isVisible = (table: ProjectTable) =>
     ? sql`${live('t')} and exists (select from cards c where c.id = t.card_id and ${live('c')})`
     : sql`${live('t')} and t.project_id is not null`;
 
-/** Finds a row of the project, and reads these columns of it. */
+/** Finds a row of the project, and returns these columns. */
 export async function findRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[] = []>(
   { db, caller }: ProjectContext,
   table: Table,
@@ -63,8 +63,8 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
 }
 
 /**
- * Changes a row of the project and answers these columns of it; one statement. `id` and `project_id` come first among them,
- * and are known of a row of another project too, which stays as it is.
+ * Changes a row of the project in one statement, and returns these columns. They start with `id` and `project_id`, which are
+ * also returned for a row of another project, which is not changed.
  */
 export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
   { db, caller }: ProjectContext,
@@ -73,7 +73,7 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
   changes: RowChanges<Table>,
   columns: Columns,
 ): Promise<Selected<Table, Columns>> {
-  // Prepared, each set of changed columns would take a place that other statements need.
+  // Not prepared: each set of changed columns would use up a statement name.
   const [row] = await query(
     db,
     plannedEachTime(sql<Selected<Table, Columns> & { project_id: number }>`
@@ -104,7 +104,7 @@ export async function deleteWithContents(context: ProjectContext, table: 'boards
   });
 }
 
-/** Marks what a deleted board or group holds as deleted, too; `db` is in a transaction. */
+/** Marks the contents of a deleted board or group as deleted, too; `db` is in a transaction. */
 export const deleteContents = {
   boards: async (db: Db, board_id: number): Promise<void> => {
     await db
@@ -125,13 +125,13 @@ export const deleteContents = {
 /** The changes that mark several rows as deleted. */
 export const DELETED = { deleted_at: NOW, updated_at: NOW };
 
-/** The `set` of an update: what is undefined stays. */
+/** The `set` of an update; undefined columns are not changed. */
 export function assignments<Table extends TableName>(changes: RowChanges<Table>): RawBuilder<unknown> {
   const sent = Object.entries(changes).filter(([, value]) => value !== undefined);
   return sql.join([...sent.map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql`updated_at = now()`]);
 }
 
-/** Changes of columns that can't be null: null leaves them as they are. */
+/** Drops null changes, for columns that can't be null. */
 export function unlessNull<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value != null)) as RowChanges<Table>;
 }

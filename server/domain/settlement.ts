@@ -7,8 +7,8 @@ import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN
 import { followCheckouts, setFlag } from './standing.ts';
 
 /**
- * Carries out how a checkout ended. The same again changes nothing, and neither does the end of one that was paid, in
- * whatever order they come; a payment counts even if the checkout had been given up.
+ * Applies the outcome of a checkout. Repeated notifications change nothing, and neither does an expiry or cancellation of a
+ * paid checkout, in any order; a payment counts even if the checkout was cancelled before.
  */
 export async function settleCheckout(
   { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
@@ -19,12 +19,12 @@ export async function settleCheckout(
     if (!checkout) return [];
     const differences = session ? differencesOf(checkout, session) : [];
     if (differences.length > 0) {
-      log.error({ checkout: checkout.id, outcome, differences }, 'A payment does not match its checkout: not counted.');
+      log.error({ checkout: checkout.id, outcome, differences }, 'A payment does not match its checkout: ignored.');
       return [];
     }
 
     if (checkout.status === 'paid') return [];
-    // On the test checkout nobody has paid before this: one that was given up meanwhile takes no payment.
+    // A test checkout takes no real money, so one that was cancelled in the meantime can refuse the payment.
     if (checkout.provider === 'test' && checkout.status !== 'open') return [];
     if (outcome !== 'paid') {
       await db
@@ -39,21 +39,21 @@ export async function settleCheckout(
     if (session) await startCharging(db, checkout, session, at);
     await markPaid(db, checkout);
     if (checkout.subscription_status === 'paid' || checkout.subscription_status === 'past_due') {
-      log.warn({ checkout: checkout.id }, 'A subscription was paid for twice: give one payment back.');
+      log.warn({ checkout: checkout.id }, 'A subscription was paid twice: refund one payment.');
     }
     return giveUpOpenCheckouts(db, checkout);
   });
   await closeAtProvider({ payments, log }, superseded);
 }
 
-/** Where the process ended before it was told the name of the session, reference, amount and currency decide. */
+/** Without a stored session id (the process ended before it got the answer), reference, amount and currency must match. */
 function differencesOf(checkout: CheckoutRow, session: Session): object[] {
   return (['session_id', 'price_cents', 'currency'] as const)
     .filter((field) => checkout[field] !== session[field] && !(field === 'session_id' && checkout.session_id === null))
     .map((field) => ({ field, expected: checkout[field], received: session[field] }));
 }
 
-/** Keeps the provider's names, and that the first payment is made. What was heard of an earlier attempt to pay no longer counts. */
+/** Stores the provider's ids and the first payment. Resets what was recorded for an earlier attempt to pay. */
 async function startCharging(
   db: Db,
   { id, provider_subscription_id: attempt }: LockedCheckout,
@@ -73,7 +73,7 @@ async function startCharging(
   await setFlag(db, { id }, 'renewed', at);
 }
 
-/** A checkout of which no failed renewal, dispute or end is known. */
+/** The state without failed renewal, dispute or end. */
 const NO_TROUBLE = {
   ended_at: null,
   is_past_due: false,
@@ -82,7 +82,7 @@ const NO_TROUBLE = {
   disputed_changed_at: null,
 } satisfies RowChanges<'checkouts'>;
 
-/** What the provider calls a checkout that was given up; null if it does not know of it. */
+/** The provider's id of a cancelled checkout; null if it was never opened there. */
 export type Superseded = Pick<CheckoutRow, 'session_id'>;
 
 export const giveUpOpenCheckouts = (
@@ -97,7 +97,7 @@ export const giveUpOpenCheckouts = (
     .returning('session_id')
     .execute();
 
-/** Outside any transaction. What can't be closed is told to whoever runs the service. */
+/** Call it outside transactions. Failures are logged for the operator. */
 export async function closeAtProvider(
   { payments, log }: Pick<Context, 'payments' | 'log'>,
   superseded: Superseded[],

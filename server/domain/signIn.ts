@@ -8,7 +8,7 @@ import { isPassword } from '../security/passwords.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { isRightCode } from './code.ts';
 
-/** Signs a user in: checks the password and, where there is one, the second factor, and opens a session, whose token later calls carry. */
+/** Checks the password and the second factor, if enabled, and opens a session with a token for later calls. */
 export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
   const [user] = await query(
     context.db,
@@ -50,7 +50,7 @@ export async function isRightPassword(
 ): Promise<boolean> {
   await mustBeAllowed(context, email);
   const isRight = await isPassword(password, hash, context.address);
-  // Others may have failed while this one waited for its turn.
+  // Checked again, since others may have failed while this one was queued.
   await mustBeAllowed(context, email);
   if (!isRight) await countFailure(context, email, hash === undefined ? 'unknown account' : 'wrong password');
   return isRight;
@@ -59,7 +59,7 @@ export async function isRightPassword(
 /** A timestamptz, or `now`: only the clock of the database counts. */
 type Moment = Date | 'now';
 
-/** When the second factor was given: now, or earlier on a device that is remembered. */
+/** When the second factor was checked: now, or earlier for a remembered device. */
 async function passSecondFactor(
   context: Context,
   user: SignInRow,
@@ -94,9 +94,8 @@ async function rememberedSince(
 }
 
 /**
- * Opens a session while password and second factor are still those that were checked, and removes sessions of the user that
- * are of no use any more: not those that another transaction has locked, which could end in a deadlock. Tells how many
- * recovery codes are left, too.
+ * Opens a session if password and second factor are still those that were checked, and deletes expired sessions of the user,
+ * except those that another transaction has locked, to prevent deadlocks. Also returns the number of recovery codes left.
  */
 export async function openSession(
   { db, tokens }: Pick<Context, 'db' | 'tokens'>,
@@ -125,5 +124,5 @@ export async function openSession(
 
 function fewCodesLeft(left: number): string {
   const count = left === 0 ? 'No recovery code is' : left === 1 ? 'One recovery code is' : `${left} recovery codes are`;
-  return `${count} left: make new ones.`;
+  return `${count} left: create new ones.`;
 }

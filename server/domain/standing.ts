@@ -6,8 +6,8 @@ import type { SubscriptionNews } from '../payments/provider.ts';
 import { type CheckoutRow, hasReference, lockCheckout, STANDING } from './checkoutRow.ts';
 
 /**
- * Carries out what became of a subscription after its checkout. News may come twice, in any order, and before the checkout
- * itself is known to be paid: the checkout keeps them, and the subscription follows.
+ * Applies an event of a subscription after its checkout. Events may be repeated, arrive in any order, and before the payment
+ * itself: the checkout stores them, and the subscription's status is derived from it.
  */
 export async function changeStanding(
   { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
@@ -37,7 +37,7 @@ export async function changeStanding(
     return true;
   });
 
-  // Also when the same news come again: the provider may not have been in reach the first time.
+  // Also for repeated events: the provider may have been unreachable the first time.
   if (isOurs && isToBeCancelled) await payments!.cancel?.(provider_subscription_id);
 }
 
@@ -49,8 +49,8 @@ const FLAGS = {
 } as const;
 
 /**
- * Unless newer news are known. The provider's clock counts seconds: of two in one second the good one holds, since an
- * invoice that is paid can't fail any more, and neither can a dispute that is closed be opened.
+ * Sets a flag unless a newer event is known. The provider's timestamps are in seconds: of two events in the same second the
+ * positive one wins, since a paid invoice can't fail later, and a closed dispute can't be opened again.
  */
 export async function setFlag(
   db: Db,
@@ -78,7 +78,7 @@ async function end(db: Db, { id }: Pick<CheckoutRow, 'id'>, at: Date): Promise<v
     .execute();
 }
 
-/** A subscription stands as the best of its paid checkouts; of two that are equal, the one whose plan it has already. */
+/** Sets the status of a subscription to the best of its paid checkouts; ties go to the one with the current plan. */
 export async function followCheckouts(
   db: Db,
   { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,

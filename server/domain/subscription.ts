@@ -11,8 +11,8 @@ import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
 /**
- * Opens the checkout that makes a trial, active or expired, or a subscription that has ended, a paid one. While one for the
- * same choice is open, it is answered again; a plan that costs nothing is activated at once.
+ * Opens a checkout to pay for a trial, active or expired, or for an ended subscription. Returns the open checkout for the same
+ * choice, if there is one; a free plan is activated at once.
  */
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
   const { db, caller, payments } = context;
@@ -37,10 +37,10 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   return { checkout_url: checkout_url!, session_id, subscription_id: checkout.subscription_id };
 }
 
-/** Starts a trial of a platform, or moves its end; one whose paid subscription has ended gets a new trial. */
+/** Starts a trial, or moves its end; an ended subscription becomes a trial again. */
 export async function setTrial({ db }: Provisioning, { platform_id, product, days }: TrialSet) {
   const known = await db.selectFrom('plans').select('id').where('product', '=', product).limit(1).executeTakeFirst();
-  if (!known) throw invalid({ product: 'names no product: put its plans into the catalogue first' });
+  if (!known) throw invalid({ product: 'does not exist: add its plans to the catalogue first' });
 
   const trial_ends_at = sql<Date>`now() + make_interval(days => ${days})`;
   const set = db
@@ -55,9 +55,9 @@ export async function setTrial({ db }: Provisioning, { platform_id, product, day
     .returning('id')
     .executeTakeFirst();
   const trial = await mapConstraintErrors(set, {
-    subscriptions_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
+    subscriptions_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }),
   });
-  if (!trial) throw badRequest('This subscription is paid already, or a payment for it is due.');
+  if (!trial) throw badRequest('This subscription is already paid, or a payment for it is due.');
   return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
@@ -72,7 +72,7 @@ const subscriptions = (db: Db) =>
     .leftJoin('plans as p', 'p.id', 's.plan_id')
     .select(['s.id', 's.platform_id', 's.product', 's.status', 's.trial_ends_at', 'p.plan', 'p.period', 's.paid_at']);
 
-/** Locks the subscription row: opening and settling its checkouts happen one after the other. */
+/** Locks the subscription row, so that opening and settling its checkouts are serialized. */
 const lockSubscription = (db: Db, platformId: number, product: string) =>
   db
     .selectFrom('subscriptions')

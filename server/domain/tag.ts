@@ -8,10 +8,10 @@ import type { RowChanges } from '../database/tables.ts';
 import { readPage } from './page.ts';
 import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
 
-/** What answers hold of a tag. */
+/** The columns of a tag in answers. */
 const TAG_COLUMNS = Tag.keyof().options;
 
-/** Creates a tag of the project, behind the others unless a place was sent. */
+/** Creates a tag in the project, after the others unless a position was sent. */
 export async function createTag(
   { db, caller: { id, project } }: ProjectContext,
   { name, color = null, icon = null, position }: TagCreate,
@@ -25,19 +25,19 @@ export async function createTag(
   return { tag };
 }
 
-/** The tags of the project in their order. */
+/** The tags of the project in order. */
 export async function listTags({ db, caller: { project } }: ProjectContext, page: Page) {
   const tags = db.selectFrom('tags').select(TAG_COLUMNS).where('project_id', '=', project.id).where(live());
   return readPage('tags', tags, page, ['position', 'id']);
 }
 
-/** Changes what was sent of a tag. */
+/** Changes the sent fields of a tag. */
 export async function updateTag(context: ProjectContext, { id, name, color, icon, position, is_active }: TagUpdate) {
   const changes: RowChanges<'tags'> = { color, icon, ...unlessNull<'tags'>({ name, position, is_active }) };
   return { tag: await changeRow(context, 'tags', id, changes, TAG_COLUMNS) };
 }
 
-/** Deletes a tag, and takes it off the cards that have it. */
+/** Deletes a tag, and removes it from its cards. */
 export async function deleteTag(context: ProjectContext, { id }: { id: number }) {
   await findRow(context, 'tags', id);
 

@@ -12,9 +12,9 @@ import { copyStatement, previewStatement, type Template } from './templateStatem
 type Applied = { projects_with_access: number; projects_skipped: number; projects_changed: number };
 
 /**
- * Brings a template to every active project that has access, some projects at a time: each time is one transaction, so
- * that a run that is cut off leaves no project half done, and others are served in between. What a project has, or has
- * deleted, is left alone. Returns what it did; the history keeps it.
+ * Copies a template to every active project with access, in batches of projects with one transaction each: an interrupted run
+ * leaves no project half done, and other calls are served in between. Existing and deleted copies are not added again. Returns
+ * the counts, which the history stores.
  */
 export async function applyTemplate(
   { db, caller, bulkPace, isStopping }: SignedInContext,
@@ -24,7 +24,7 @@ export async function applyTemplate(
   try {
     let after: number | null = 0;
     while (after !== null) {
-      if (isStopping()) throw tooManyRequests('The service is about to stop. Run this again: what is done stays.', 5);
+      if (isStopping()) throw tooManyRequests('The service is stopping. Run this again: finished projects stay.', 5);
       after = await templateTransaction(db, template.board_id, (db) =>
         applyToNextProjects(db, template, run, after!, bulkPace.rowsPerStep),
       );
@@ -32,7 +32,7 @@ export async function applyTemplate(
     }
     return await finishRun(db, run);
   } catch (error) {
-    // Where the database is out of reach, the run is told to be interrupted by its lack of progress.
+    // If the database is unreachable, the lack of progress marks the run as interrupted.
     await interruptRuns(db, sql`id = ${run}`).catch(() => undefined);
     throw error;
   }
@@ -121,13 +121,13 @@ async function beginRun(db: Db, userId: number, { board_id, card }: Template): P
 }
 
 /**
- * A run that made no progress for three minutes has lost its node: a step of it takes two at most. One that was merely held
- * up shows as running again with its next step. The database's clock alone counts.
+ * A run without progress for three minutes has lost its node, since a step takes at most two. A run that was only delayed
+ * shows as running again after its next step. Only the database's clock counts.
  */
 const INTERRUPTED_AT = sql`coalesce(r.interrupted_at,
   case when r.finished_at is null and r.progressed_at < now() - interval '3 minutes' then r.progressed_at end)`;
 
-/** Marks runs that have not ended as interrupted, at their last progress. */
+/** Marks unfinished runs as interrupted at the time of their last progress. */
 async function interruptRuns(db: Db, which: RawBuilder<unknown>): Promise<void> {
   await query(
     db,
@@ -135,7 +135,7 @@ async function interruptRuns(db: Db, which: RawBuilder<unknown>): Promise<void> 
   );
 }
 
-/** On the embedded database, which one process has to itself: what runs at its start was left by one that is gone. */
+/** For the start of the embedded database, which only one process uses: unfinished runs belong to a process that ended. */
 export const interruptAllRuns = (db: Db) => interruptRuns(db, sql`true`);
 
 async function finishRun(db: Db, run: number): Promise<Applied> {
@@ -157,7 +157,7 @@ async function finishRun(db: Db, run: number): Promise<Applied> {
   return finished!;
 }
 
-/** Returns the last project that it came to, or null if there are no more. */
+/** Returns the id of the last project of the batch, or null if there are no more. */
 async function applyToNextProjects(
   db: Db,
   template: Template,

@@ -4,7 +4,7 @@ import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { ProjectOutcome } from '../../shared/master.ts';
 import { live, nextPosition, plannedEachTime } from '../database/query.ts';
 
-/** What is brought to the projects: a master board with all that is on it, or one card of it. */
+/** What is copied to projects: a whole master board, or one of its cards. */
 export type Template = {
   board_id: number;
   tool_key: string | null;
@@ -12,7 +12,7 @@ export type Template = {
   card?: { id: number; group_id: number };
 };
 
-/** What would happen to the next projects behind one: nothing is changed. */
+/** Previews the outcomes for the next projects after an id, without changes. */
 export function previewStatement(
   template: Template,
   after: number,
@@ -28,8 +28,8 @@ export function previewStatement(
 }
 
 /**
- * Copies what the projects lack, brings up to date what is stale, and writes down what it did to each: one statement. Rows
- * are written project by project: those of one lie together, in the tables and in the indexes.
+ * Adds missing copies, updates stale ones, and records the outcome of each project in one statement. Rows are written project
+ * by project, so that those of one are adjacent in tables and indexes.
  */
 export function copyStatement(template: Template, run: number, projects: number[]): RawBuilder<unknown> {
   return plannedEachTime(sql`
@@ -81,13 +81,13 @@ const LARGEST = sql.lit(LARGEST_INTEGER);
 const IS_MISSING = sql`m.group_id = g.master_group_id
   and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
 
-/** Between the first and the last of the projects that it is about: one range of an index for each template. */
+/** Limits rows to the range of project ids, which is one index range per template. */
 const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
 /**
- * The common tables of what projects lack of a template, as SQL. A copy that a project deleted is no longer open: nothing
- * is added to it. `not exists` rather than `on conflict`, which would use up an id for each row that is there already.
- * `offset 0` has a table read by the index that fits, where statistics that lag behind would choose another.
+ * The common table expressions that find the missing copies of a template. Nothing is added to a copy that a project deleted.
+ * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index,
+ * since outdated statistics would choose another.
  */
 function missingCopies({ board_id, tool_key, card }: Template, projects: RawBuilder<unknown>): RawBuilder<unknown> {
   const onlyGroup = card ? sql`and id = ${card.group_id}` : sql``;
@@ -139,14 +139,14 @@ function missingCopies({ board_id, tool_key, card }: Template, projects: RawBuil
     )`;
 }
 
-/** Copies of a card whose own fields are no longer those of the template. */
+/** Copies of a card whose template fields differ from the template. */
 const staleCards = (id: number) => sql`
   select c.id, c.project_id
   from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
   join target t on t.project_id = c.project_id cross join master_card m
   where t.has_access and ${live('c')} and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
 
-/** What a template says of its copies for good; the rest is the project's once it is copied. */
+/** The fields that a push keeps equal in all copies; the others belong to the project after the copy. */
 const OWN_FIELDS = [
   'title',
   'short_description',
@@ -158,7 +158,7 @@ const OWN_FIELDS = [
 ];
 const ownFields = (table: string) => sql.join(OWN_FIELDS.map((field) => sql.ref(`${table}.${field}`)));
 
-/** What happens to each project, counted from what it lacks or from what was added. */
+/** The outcome of each project, counted from missing rows (preview) or added rows (run). */
 function outcomes(counted: 'missing' | 'added', { card }: Template): RawBuilder<unknown> {
   const count = (noun: string) =>
     sql`left join (select project_id, count(*)::int as count from ${sql.table(`${counted}_${noun}`)} group by project_id) as ${sql.ref(noun)} using (project_id)`;

@@ -26,12 +26,12 @@ export async function createTheme({ db }: Provisioning, { platform_id, name }: T
     .returning(THEME_COLUMNS)
     .executeTakeFirstOrThrow();
   const theme = await mapConstraintErrors(inserted, {
-    themes_platform_id_foreign: () => invalid({ platform_id: 'names no platform' }),
+    themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }),
   });
   return { theme };
 }
 
-/** The themes of the platform that the caller acts in; of all platforms for a superadmin. */
+/** The themes of the caller's platform; of all platforms for a superadmin. */
 export const listThemes = (context: SignedInContext, page: Page) =>
   readPage('themes', ownThemes(context).select(THEME_COLUMNS), page);
 
@@ -63,7 +63,7 @@ export async function submitVersion(context: SignedInContext, { theme_id, versio
     )
     .returning(VERSION_COLUMNS)
     .executeTakeFirst();
-  if (!submitted) throw invalid({ version: 'exists already' });
+  if (!submitted) throw invalid({ version: 'already exists' });
   return { version: submitted };
 }
 
@@ -73,7 +73,7 @@ export const approveVersion = (context: SignedInContext, { version_id }: Version
 export const rejectVersion = (context: SignedInContext, { version_id }: VersionChoice) =>
   review(context, version_id, 'rejected');
 
-/** Puts an approved version on offer. */
+/** Publishes an approved version. */
 export async function publishVersion(context: SignedInContext, { version_id }: VersionChoice) {
   return changeVersion(context, version_id, (version) => {
     if (version.theme_status === 'published') return {};
@@ -83,7 +83,7 @@ export async function publishVersion(context: SignedInContext, { version_id }: V
   });
 }
 
-/** Marks an approved version as one that should no longer be used; one that is marked already stays as it is. */
+/** Deprecates an approved version; does nothing if it is already deprecated. */
 export async function deprecateVersion(context: SignedInContext, { version_id }: VersionChoice) {
   const { version } = await changeVersion(context, version_id, (version) =>
     version.theme_status === 'deprecated' ? {} : deprecation(version),
@@ -91,7 +91,7 @@ export async function deprecateVersion(context: SignedInContext, { version_id }:
   return { version_id: version.id, theme_status: version.theme_status };
 }
 
-/** The same with a reason and the version to use instead; one that is marked already gets them, too. */
+/** The same with a reason and a replacement, which are also set on an already deprecated version. */
 export async function deprecateWithNotice(
   context: SignedInContext,
   { version_id, reason, replacement_version_id }: VersionDeprecate,
@@ -103,7 +103,7 @@ export async function deprecateWithNotice(
   });
 }
 
-/** Takes a deprecation back: the version is again what it was before. */
+/** Undoes a deprecation: restores the previous status. */
 export async function undoDeprecation(context: SignedInContext, { version_id }: VersionChoice) {
   return changeVersion(context, version_id, (version) => {
     if (version.theme_status !== 'deprecated') return {};
@@ -120,7 +120,7 @@ function deprecation({ approval_status }: VersionRow): Changes {
 async function review(context: SignedInContext, versionId: number, outcome: 'approved' | 'rejected') {
   return changeVersion(context, versionId, ({ approval_status }) => {
     if (approval_status === outcome) return {};
-    if (approval_status !== 'pending') throw badRequest(`Only a version that waits for review can be ${outcome}.`);
+    if (approval_status !== 'pending') throw badRequest(`Only a pending version can be ${outcome}.`);
     return { approval_status: outcome };
   });
 }
@@ -128,7 +128,7 @@ async function review(context: SignedInContext, versionId: number, outcome: 'app
 type Changes = RowChanges<'theme_versions'>;
 type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
 
-/** Locks a version while its rule decides what changes, and answers it as it is then. */
+/** Locks a version, applies the changes that the rule decides, and returns it. */
 async function changeVersion(context: SignedInContext, id: number, decide: Decide): Promise<{ version: VersionRow }> {
   return transact(context.db, async (db) => {
     const found = await db
@@ -166,7 +166,7 @@ async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: 
     .where('theme_status', '=', 'published')
     .forShare()
     .executeTakeFirst();
-  if (!replacement) throw invalid({ replacement_version_id: 'names no other published version of this theme' });
+  if (!replacement) throw invalid({ replacement_version_id: 'is not another published version of this theme' });
 }
 
 function mustOwn({ caller }: SignedInContext, platformId: number): void {

@@ -10,7 +10,7 @@ import { hashPassword } from '../security/passwords.ts';
 import { NO_FAILURES } from './code.ts';
 import { readPage } from './page.ts';
 
-/** What superadmins see of a user. */
+/** The columns of a user for superadmins. */
 export const USER_COLUMNS = User.keyof().options.map((field) =>
   field === 'has_second_factor' ? sql<boolean>`totp_secret is not null`.as(field) : field,
 );
@@ -19,7 +19,7 @@ const unknownUser = () => notFound('There is no such user.');
 
 const REFUSALS = {
   users_email_unique: () => invalid({ email: 'belongs to another user' }),
-  users_default_project_id_foreign: () => invalid({ default_project_id: 'names no project' }),
+  users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }),
 };
 
 export async function createUser({ db, address }: Provisioning, { password, ...fields }: UserCreate) {
@@ -34,7 +34,7 @@ export async function createUser({ db, address }: Provisioning, { password, ...f
   return { user: await mapConstraintErrors(inserted, REFUSALS) };
 }
 
-/** Changes what was sent of a user. Whoever gets another password, or is deactivated, is signed out everywhere. */
+/** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
 export async function updateUser({ db, address }: Provisioning, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id } = fields;
   const password_hash = password == null ? undefined : await hashPassword(password, address);
@@ -46,7 +46,7 @@ export async function updateUser({ db, address }: Provisioning, { id, password, 
     default_project_id,
     password_hash,
     ...rightsOf(fields),
-    // Whoever guessed codes knew the old password.
+    // Only someone who knew the old password could guess codes.
     ...(password_hash && NO_FAILURES),
   };
 
@@ -65,20 +65,20 @@ export async function updateUser({ db, address }: Provisioning, { id, password, 
   });
 }
 
-/** Null leaves a right as it is. */
+/** Null does not change a right. */
 const rightsOf = ({ superadmin, superadmin_billing, enable_ai }: Partial<UserUpdate>) => ({
   superadmin: superadmin ?? undefined,
   superadmin_billing: superadmin_billing ?? undefined,
   enable_ai: enable_ai ?? undefined,
 });
 
-/** Refuses what is easily guessed, for the field that it was sent in. */
+/** Throws a 422 on this field for a password that is easy to guess. */
 export function mustBeGoodPassword(field: string, password: string, user: { email: string; name: string }): void {
   const reason = refusePassword(password, user);
   if (reason) throw invalid({ [field]: reason });
 }
 
-/** Users in the order in which they were created. */
+/** Users by id. */
 export async function listUsers({ db }: Provisioning, { search, ...page }: UserList) {
   const holdsText = (column: 'name' | 'email') =>
     sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
@@ -101,7 +101,7 @@ export async function dropSecondFactorOf({ db }: Provisioning, { id }: { id: num
   await removeSecondFactor(db, id);
 }
 
-/** Whatever stands on these sessions is over with the next request: tokens, and devices that are remembered. */
+/** Revokes all sessions: tokens and remembered devices are invalid from the next request on. */
 export async function endSessions(db: Db, userId: number): Promise<void> {
   await db
     .updateTable('sessions')
@@ -111,7 +111,7 @@ export async function endSessions(db: Db, userId: number): Promise<void> {
     .execute();
 }
 
-/** Takes the second factor off an account. */
+/** Removes the second factor of an account. */
 export async function removeSecondFactor(db: Db, userId: number): Promise<void> {
   await transact(db, async (db) => {
     await db
@@ -124,7 +124,7 @@ export async function removeSecondFactor(db: Db, userId: number): Promise<void> 
   });
 }
 
-/** A device that was remembered for another second factor is asked for a code of the new one. */
+/** Forgets remembered devices, so that they need a code of the new second factor. */
 export async function forgetDevices(db: Db, userId: number): Promise<void> {
   await db.updateTable('sessions').set({ second_factor_at: null }).where('user_id', '=', userId).execute();
 }

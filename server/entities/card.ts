@@ -25,9 +25,9 @@ export const Card = defineEntity({
     priority: p.enum([...PRIORITIES]).default('normal'),
     due_date: moment().nullable(),
     snoozed_until: moment().nullable(),
-    /** Its place within the group. */
+    /** Its position in the group. */
     position: position(),
-    /** Its place within the project. */
+    /** Its position in the project. */
     sort_order: position(),
     created_by: () => refersWithoutKey(User, 'created_by'),
     ...softDeleted(),

@@ -4,19 +4,19 @@ import { type EntityName, p } from '@mikro-orm/core';
 
 export const identity = () => p.integer().primary().autoincrement().generated('by default as identity');
 
-/** A reference to a row that can't be removed while it is referred to; the property holds the id. */
+/** A foreign key without cascade; the property is the id. */
 // biome-ignore lint/suspicious/noExplicitAny: tables refer to each other, and only the id of the target is used
 export const refersTo = <Column extends string>(target: EntityName<any>, column: Column) =>
   p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
 
 /**
- * A reference without a foreign key of its own, which would cost time with each of the many rows that a sync writes. The
- * migrations say what checks it: a constraint together with the project, or a trigger once for each statement.
+ * A reference without a separate foreign key, which would slow down the many inserts of a sync. The migrations add what checks
+ * it: a composite foreign key with the project, or a trigger per statement.
  */
 export const refersWithoutKey = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
   refersTo(target, column).nullable().createForeignKeyConstraint(false);
 
-/** The same within one table: its type must be written down, since the table's own is not known yet. */
+/** A reference within one table, with an explicit type, since the entity's own type is not known yet. */
 export type SelfReference<Column extends string> = ReturnType<ReturnType<typeof refersTo<Column>>['nullable']>;
 
 export const moment = () => p.datetime(3);
@@ -28,7 +28,7 @@ export const created = () => ({
   updated_at: moment().defaultRaw('now()'),
 });
 
-/** Rows are never removed by requests, only marked. */
+/** Requests never delete rows, only mark them. */
 export const softDeleted = () => ({ ...created(), deleted_at: moment().nullable() });
 
 export const LIVE = 'deleted_at is null';

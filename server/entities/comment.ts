@@ -25,6 +25,6 @@ export const Comment = defineEntity({
     { properties: ['user_id'] },
     { properties: ['project_id'] },
   ],
-  // A reply names its parent and the card in one reference: both are of one card.
+  // A reply refers to its parent and card in one foreign key, so both have the same card.
   uniques: [{ properties: ['id', 'card_id'] }],
 });

@@ -15,16 +15,16 @@ export const Project = defineEntity({
     id: identity(),
     platform_id: () => refersTo(Platform, 'platform_id'),
     name: p.text(),
-    /** What is inactive can't be acted in and gets no templates. */
+    /** An inactive project can't be used and gets no templates. */
     is_active: p.boolean().default(true),
     ...created(),
   },
   indexes: [{ properties: ['platform_id'] }],
-  // Lets tenant rows name both in one reference, so that they can't disagree.
+  // For the foreign keys of tenant rows, so that project and platform always match.
   uniques: [{ properties: ['id', 'platform_id'] }],
 });
 
-/** A tool that a project has enabled; boards with the same `tool_key` go to it. */
+/** An enabled tool of a project; it gets the master boards with the same `tool_key`. */
 export const ProjectTool = defineEntity({
   name: 'ProjectTool',
   tableName: 'project_tools',

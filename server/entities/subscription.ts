@@ -4,7 +4,7 @@ import { created, identity, moment, refersTo } from './columns.ts';
 import { Platform } from './platform.ts';
 import { User } from './user.ts';
 
-/** A line of the catalogue: what a plan of a product costs for a period. */
+/** A plan of the catalogue: the price of a product's plan for a period. */
 export const Plan = defineEntity({
   name: 'Plan',
   tableName: 'plans',
@@ -22,7 +22,7 @@ export const Plan = defineEntity({
   uniques: [{ properties: ['product', 'plan', 'period'] }],
 });
 
-/** A platform's subscription to a product: a trial until `plan_id` is paid for, then as its paid checkouts stand. */
+/** A platform's subscription to a product: a trial until a plan is paid; then its paid checkouts determine the status. */
 export const Subscription = defineEntity({
   name: 'Subscription',
   tableName: 'subscriptions',
@@ -51,28 +51,28 @@ export const Checkout = defineEntity({
   tableName: 'checkouts',
   properties: {
     id: identity(),
-    /** Names it to the provider and on our page: known only to those who may pay. */
+    /** Its secret id for the provider and the checkout page: anyone who knows it can pay. */
     reference: p.uuid().defaultRaw('gen_random_uuid()'),
     subscription_id: () => refersTo(Subscription, 'subscription_id'),
     plan_id: () => refersTo(Plan, 'plan_id'),
     created_by: () => refersTo(User, 'created_by').nullable(),
-    /** As the plan cost when it was opened. */
+    /** The price when it was opened. */
     price_cents: p.integer(),
     currency: p.string().length(3),
-    /** `none` where payments are not set up: for a plan that costs nothing. */
+    /** `none` for a free plan without payments. */
     provider: p.enum(['stripe', 'test', 'none']),
-    /** The provider's own name for it. */
+    /** The provider's id of the checkout. */
     session_id: p.text().nullable(),
     checkout_url: p.text().nullable(),
-    /** The provider's own name for the subscription that it charges. */
+    /** The provider's id of the subscription. */
     provider_subscription_id: p.text().nullable(),
-    /** The last renewal failed; `…_changed_at` is when, by the provider's clock: older news changes nothing. */
+    /** Whether the last renewal failed; `…_changed_at` is the provider's timestamp: older events are ignored. */
     is_past_due: p.boolean().default(false),
     past_due_changed_at: moment().nullable(),
-    /** The bank took a payment back, and it is not decided yet. */
+    /** Whether a dispute about a payment is open. */
     is_disputed: p.boolean().default(false),
     disputed_changed_at: moment().nullable(),
-    /** Cancelled, or the money was given back: for good. */
+    /** When it was cancelled or refunded, permanently. */
     ended_at: moment().nullable(),
     status: p.enum(['open', 'paid', 'cancelled', 'expired']).default('open'),
     expires_at: moment().nullable(),

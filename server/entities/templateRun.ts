@@ -6,7 +6,7 @@ import { identity, moment, refersTo } from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
-/** A sync or push. One that neither ended nor was marked as interrupted runs while it makes progress. */
+/** A sync or push. It is running while it is neither finished nor interrupted and makes progress. */
 export const TemplateRun = defineEntity({
   name: 'TemplateRun',
   tableName: 'template_runs',

@@ -11,7 +11,7 @@ export const tenantOrTemplate = () => ({
   is_active: p.boolean().default(true),
 });
 
-/** The check that goes with these columns; `masterColumn` refers from a copy to its template. */
+/** The check constraint for these columns; `masterColumn` refers from a copy to its template. */
 export const tenantOrTemplateCheck = (table: string, masterColumn: string) => ({
   name: `${table}_master_or_tenant_check`,
   expression: `is_master = (project_id is null) and is_master = (platform_id is null) and not (is_master and ${masterColumn} is not null)`,

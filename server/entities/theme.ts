@@ -24,7 +24,7 @@ export const ThemeVersion = defineEntity({
     version: p.text(),
     approval_status: p.enum([...APPROVAL_STATUSES]).default('pending'),
     theme_status: p.enum([...THEME_STATUSES]).default('draft'),
-    /** When it was first published; what a deprecation that is undone goes back to depends on it. */
+    /** When it was first published; undoing a deprecation restores `published` if it is set, else `draft`. */
     published_at: moment().nullable(),
     deprecated_at: moment().nullable(),
     deprecation_reason: p.text().nullable(),

@@ -19,11 +19,11 @@ export const User = defineEntity({
     default_project_id: () => refersTo(Project, 'default_project_id').nullable().deleteRule('set null'),
     /** Set while the second factor is enabled; encrypted. */
     totp_secret: p.text().nullable(),
-    /** Offered for enrolment, and not confirmed with a code yet; encrypted. */
+    /** Offered, but not yet confirmed with a code; encrypted. */
     totp_pending_secret: p.text().nullable(),
-    /** The time step of the newest code that was used: no code works twice. */
+    /** The time step of the last used code, so that no code works twice. */
     totp_last_step: p.integer().default(0),
-    /** Wrong codes since the last right one, whoever sent them, and until when no more are tried. */
+    /** Wrong codes since the last right one, and until when codes are blocked. */
     totp_failures: p.integer().default(0),
     totp_blocked_until: moment().nullable(),
     ...created(),
@@ -45,14 +45,14 @@ export const RecoveryCode = defineEntity({
   uniques: [{ properties: ['user_id', 'code_hash'] }],
 });
 
-/** What a token stands on: it is good while its session is not revoked. */
+/** A token is valid while its session is neither revoked nor expired. */
 export const Session = defineEntity({
   name: 'Session',
   tableName: 'sessions',
   properties: {
     id: p.uuid().primary().defaultRaw('gen_random_uuid()'),
     user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
-    /** When a code was last given for it: a device is remembered for a while from then on. */
+    /** When the second factor was checked: the device is remembered for 30 days from then. */
     second_factor_at: moment().nullable(),
     created_at: moment().defaultRaw('now()'),
     expires_at: moment(),

@@ -3,12 +3,12 @@ import { badRequest } from '../errors.ts';
 
 export const LARGEST_BODY_BYTES = 1024 * 1024;
 export const DEEPEST_BODY = 64;
-/** Parsing more names, all of them different, would stop the event loop for too long. */
+/** Parsing more distinct names would block the event loop for too long. */
 const MOST_FIELDS = 30_000;
 
 type Take = (text: string, request: FastifyRequest) => unknown;
 
-/** Reads JSON bodies for a surface: one that is too large, too deep, not UTF-8 or not JSON by its type is a 400. */
+/** Parses JSON bodies; a body that is too large, too deep, not UTF-8 or has another content type is a 400. */
 export function acceptJson(scope: FastifyInstance, deepest: number, take: Take): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST_BODY_BYTES }, (request, body, done) => {
@@ -21,7 +21,7 @@ export function acceptJson(scope: FastifyInstance, deepest: number, take: Take):
   });
 }
 
-/** No type at all is left to the operation: some need no body. */
+/** A missing content type is allowed here, since some operations need no body. */
 function mustBeJsonByType({ headers }: FastifyRequest) {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== undefined && type !== 'application/json') throw badRequest(OTHER_TYPE);
@@ -49,19 +49,19 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Fastify's own complaints about a body, in our words. */
+/** Converts Fastify's errors about a body into a 400 with our message. */
 export function asBadRequest(error: unknown): unknown {
   const { code = '' } = error as { code?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return badRequest('The body is too large: at most 1 MiB.');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badRequest(OTHER_TYPE);
-  // Node's word for a caller who has gone before the body was sent: no fault of ours.
-  if ((error as Error).message === 'aborted') return badRequest('The body did not arrive whole.');
+  // Node's message if the caller disconnects while sending the body.
+  if ((error as Error).message === 'aborted') return badRequest('The body is incomplete.');
   return code.startsWith('FST_ERR_CTP_') ? badRequest('The body could not be read.') : error;
 }
 
 /**
- * How deep the text nests, and how many fields it has; told before it is parsed, since what walks the parsed value would
- * overflow the stack.
+ * The depth and number of fields of the text, computed before parsing, since walking a deeply nested value would overflow the
+ * stack.
  */
 function shapeOf(body: Buffer): { depth: number; fields: number } {
   let depth = 0;

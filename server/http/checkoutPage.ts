@@ -7,7 +7,7 @@ import type { Services } from '../services.ts';
 import { limitAddresses, sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
 
-/** The page of a checkout: it shows what is paid for, and is where people come back to. On the test checkout it also takes the "payment". */
+/** The page of a checkout: it shows the order, and people return to it after paying. For the test checkout it also has the "pay" button. */
 export async function checkoutPage(scope: FastifyInstance, { database, payments, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
   scope.setErrorHandler((error, request, reply) => {
@@ -19,7 +19,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
       .type(HTML)
       .send(layout('Not now', `<p class="lead">${message}</p>`));
   });
-  // Forms without fields: whatever they send says nothing.
+  // The forms have no fields, so bodies are ignored.
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => {
     payload.resume();
@@ -35,7 +35,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
     const checkout = await find(request);
     reply.type(HTML).header('Cache-Control', 'no-store').header('Referrer-Policy', 'no-referrer');
     if (!checkout) return reply.code(404).send(UNKNOWN);
-    // Opened before the test checkout was switched off: nobody can pay there any more.
+    // Opened before the test checkout was turned off, so it can't be paid any more.
     const isLeftOver = checkout.status === 'open' && checkout.provider === 'test' && payments?.name !== 'test';
     return page(isLeftOver ? { ...checkout, status: 'expired' } : checkout);
   });
@@ -101,7 +101,7 @@ const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> 
   }),
   ended: () => ({ title: 'It has ended', text: 'This subscription has ended. Start the upgrade again when you like.' }),
   cancelled: () => ({ title: 'Cancelled', text: 'Nothing was paid. Start the upgrade again when you like.' }),
-  expired: () => ({ title: 'Too late', text: 'This checkout has run out. Start the upgrade again.' }),
+  expired: () => ({ title: 'Too late', text: 'This checkout has expired. Start the upgrade again.' }),
 };
 
 const buttonsOf = ({ reference, ...checkout }: CheckoutView) => `<div class="actions">
@@ -131,6 +131,9 @@ ${content}
 </body>
 </html>`;
 
-const UNKNOWN = layout('No such checkout', '<p class="lead">The address is not complete, or not of this service.</p>');
+const UNKNOWN = layout(
+  'No such checkout',
+  '<p class="lead">The address is incomplete, or belongs to another service.</p>',
+);
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

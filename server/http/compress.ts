@@ -1,13 +1,13 @@
 import { constants, gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 
-/** Smaller answers cost more to compress than their bytes are worth. */
+/** Compressing smaller answers costs more than it saves. */
 const SMALLEST_COMPRESSED_BYTES = 32 * 1024;
 
-/** The fastest level makes JSON about ten times as small. In large pieces: each one takes a turn of the event loop. */
+/** The fastest level shrinks JSON about ten times. Large chunks, since each one takes a turn of the event loop. */
 const OPTIONS = { level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 };
 
-/** Compresses large answers for callers who accept it; another thread does the work, so that nobody waits for it. */
+/** Compresses large answers for callers who accept gzip, in another thread, so that the event loop is not blocked. */
 export function compressLargeAnswers(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (typeof payload !== 'string' || payload.length < SMALLEST_COMPRESSED_BYTES) return done(null, payload);
@@ -22,7 +22,7 @@ export function compressLargeAnswers(app: FastifyInstance): void {
   });
 }
 
-/** By the rules of RFC 9110: `gzip;q=0` refuses it, `*` stands for all that are not named. */
+/** According to RFC 9110: `gzip;q=0` refuses it, `*` means all encodings that are not listed. */
 function acceptsGzip(header: string | string[] | undefined): boolean {
   const weights = new Map(
     String(header ?? '')

@@ -2,21 +2,21 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { networkOf } from '../address.ts';
 
-/** Beyond them, new connections are closed at once. */
+/** Above these limits, new connections are closed at once. */
 const MOST_CONNECTIONS = 5000;
 const MOST_OF_ONE_ADDRESS = 1000;
 
-/** An answer of which nothing was read for this long is given up, with its connection. */
+/** If a caller does not read an answer for this long, the connection is closed. */
 const LONGEST_UNREAD_MILLISECONDS = 30_000;
 
-/** Keeps one address from taking all connections, and callers who do not read from keeping answers in memory. */
+/** Prevents one address from using all connections, and callers who do not read from filling the memory. */
 export function limitConnections(app: FastifyInstance, { isBehindProxy }: { isBehindProxy: boolean }): void {
   app.server.maxConnections = MOST_CONNECTIONS;
   app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.raw.setTimeout(LONGEST_UNREAD_MILLISECONDS);
     done();
   });
-  // All connections are the proxy's then: it has limits of its own.
+  // All connections come from the proxy, which has its own limits.
   if (isBehindProxy) return;
 
   const counts = new Map<string, number>();

@@ -5,22 +5,21 @@ import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Ends the service without cutting anybody off; `limitMilliseconds` is when it ends all the same. */
+    /** Stops gracefully, without cutting off requests, within `limitMilliseconds`. */
     drain: (limitMilliseconds: number) => Promise<void>;
   }
 }
 
-/** A kept connection on which nothing has come for this long is closed. */
+/** A keep-alive connection that is idle for this long is closed. */
 const QUIET_MILLISECONDS = 1000;
 const LOOK_MILLISECONDS = 20;
 const LONGEST_HOLD_MILLISECONDS = 5000;
-/** When no connection has come for this long, and the event loop has looked for one this often, none is waiting. */
+/** After this time and number of event loop turns without a new connection, none is waiting in the backlog. */
 const NONE_WAITING = { milliseconds: 100, turns: 3 };
 
 /**
- * Lets the service stop while it is in use: requests in flight end as usual, requests on kept connections are still served,
- * and every connection is closed after its next answer, which says `Connection: close`. New connections are refused only
- * when those from before are gone.
+ * Graceful shutdown: completes requests in flight, still serves requests on keep-alive connections, and closes each connection
+ * after its next answer, which has `Connection: close`. New connections are refused only once the existing ones are closed.
  */
 export function drainable(app: FastifyInstance): void {
   const connections = new Map<Socket, { inFlight: number; quietSince: number }>();
@@ -72,12 +71,12 @@ export function drainable(app: FastifyInstance): void {
 
   function cutAll() {
     const requests = [...connections.values()].reduce((sum, { inFlight }) => sum + inFlight, 0);
-    if (requests > 0) app.log.warn({ requests }, 'Requests that had not ended were cut.');
+    if (requests > 0) app.log.warn({ requests }, 'Unfinished requests were cut off.');
     app.server.closeAllConnections();
   }
 
   async function closeQuiet() {
-    // Right after the event loop has read what arrived: a request that waits to be read is no quiet connection.
+    // After the event loop has read pending data: a connection with an unread request is not idle.
     await setImmediate();
     const now = performance.now();
     for (const [socket, { inFlight, quietSince }] of connections) {
@@ -86,8 +85,8 @@ export function drainable(app: FastifyInstance): void {
   }
 
   /**
-   * The kernel resets connections that wait to be accepted when the listener is closed, and the event loop accepts one in
-   * each turn. So answers are held until none waits any more: whoever waits for an answer opens no new connection.
+   * Closing the listener makes the kernel reset connections in the backlog, and the event loop accepts one per turn. So answers
+   * are held back until the backlog is empty: callers that wait for an answer open no new connection.
    */
   async function stopListening(deadline: number): Promise<{ ended: Promise<unknown> }> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -100,7 +99,7 @@ export function drainable(app: FastifyInstance): void {
       await setImmediate();
     }
 
-    // At once, while every answer is held: it also destroys connections whose answer has ended but is not sent yet.
+    // While all answers are held back: closing also destroys connections whose answer is finished but not yet sent.
     const ended = once(app.server, 'close');
     app.server.close();
     answersHeld = undefined;

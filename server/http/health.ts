@@ -2,14 +2,14 @@ import type { FastifyInstance } from 'fastify';
 import type { Database } from '../database/connect.ts';
 import { ping } from '../database/query.ts';
 
-/** For balancers and supervisors: `live` while the process answers, `ready` while it can serve requests. */
+/** For load balancers and process managers: `live` while the process answers, `ready` while it can serve requests. */
 export async function health(
   scope: FastifyInstance,
   { database, isStopping }: { database: Database; isStopping: () => boolean },
 ) {
   scope.get('/health/live', () => ({ status: 'live' }));
 
-  /** However many ask at once, the database is asked once. */
+  /** Concurrent health checks share one query. */
   let asking: Promise<unknown> | undefined;
   const askDatabase = () => {
     asking ??= ping(database.db).finally(() => {

@@ -15,8 +15,8 @@ declare module 'fastify' {
 }
 
 /**
- * The first steps of every request of a surface: find out who is calling, and count it for them. A token that is genuine but
- * no longer stands counts for the address that sent it: nobody can use up the budget of the user whom it was taken from.
+ * The first steps of every REST and RPC request: find the caller, and count the request for them. A token with a valid signature
+ * but without a valid session counts for the address, so that a stolen token can't use up the user's rate limit.
  */
 export function identifyCallers(
   scope: FastifyInstance,
@@ -27,7 +27,7 @@ export function identifyCallers(
   scope.decorateRequest('caller', undefined);
 
   scope.addHook('onRequest', async (request, reply) => {
-    // Answers are private, and some hold tokens, secrets or recovery codes.
+    // Answers are private, and some contain tokens, secrets or recovery codes.
     reply.header('Cache-Control', 'no-store');
     const calls = countCalls(request);
     const claims = readToken(request, tokens);
@@ -51,14 +51,14 @@ export function identifyCallers(
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) throw overLimit(counted);
       if (unsentAnswers.isTooMuch(callerKey(request))) {
-        throw tooManyRequests('Too many answers wait to be read. Read them first.', 1);
+        throw tooManyRequests('You have too many unread answers. Read them first.', 1);
       }
     }
   });
 
   scope.addHook('onSend', (request, reply, payload, done) => {
     const isText = typeof payload === 'string' || Buffer.isBuffer(payload);
-    // Of a connection that has gone already, nothing would release it.
+    // Not for a closed connection, which would never release it.
     if (isText && unsentAnswers.isCounted(payload.length) && !reply.raw.closed) {
       const { release } = unsentAnswers.add(callerKey(request), payload.length);
       reply.raw.once('close', release);
@@ -67,10 +67,10 @@ export function identifyCallers(
   });
 }
 
-/** Whom a request counts for: its user, else the address that it comes from. */
+/** The rate limit key of a request: its user, else its address. */
 const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request.caller.id) : addressKey(request));
 
-/** What a procedure of this request is given. */
+/** The context for the procedures of this request. */
 export function contextOf(request: FastifyRequest, services: Services): Context {
   return {
     db: services.database.db,
@@ -97,7 +97,7 @@ function readToken(request: FastifyRequest, tokens: Tokens) {
   return token === undefined ? undefined : tokens.read(token);
 }
 
-/** A header that names no id names no project. */
+/** An invalid id selects no project. */
 function chosenProject(request: FastifyRequest): number | undefined {
   const header = request.headers['x-project-id'];
   if (header === undefined) return undefined;

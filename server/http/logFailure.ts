@@ -1,9 +1,9 @@
 import { type Failure, isOverload } from '../errors.ts';
 import type { Log } from '../log.ts';
 
-/** Tells the operator what the caller is not told: why it is our fault, or what of the database was not free in time. */
+/** Logs what the caller is not told: the error behind a 500, or the timeout of a busy database. */
 export function logFailure(log: Log, error: unknown, { status }: Pick<Failure, 'status'>): void {
   const { cause = error } = error as { cause?: unknown };
   if (status === 500) log.error(cause);
-  else if (isOverload(cause)) log.warn(cause, 'The database is busy: no connection, or a locked row, in time.');
+  else if (isOverload(cause)) log.warn(cause, 'The database is busy: a connection or a row lock timed out.');
 }

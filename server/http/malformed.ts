@@ -8,7 +8,7 @@ import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
 
-/** Answers what is no HTTP request, and so reaches no route, with the usual body and headers. */
+/** Answers malformed HTTP requests, which reach no route, with the usual body and headers. */
 export function malformedRequests({ rateLimit, logger }: Dependencies) {
   const refuse = async (socket: Socket, message: string, reason: string | undefined): Promise<void> => {
     const address = canonicalAddress(socket.remoteAddress ?? '') ?? 'unknown';
@@ -23,7 +23,7 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
   return {
     /** For Fastify's `clientErrorHandler`. */
     onClientError: (error: NodeJS.ErrnoException, socket: Socket): void => {
-      // Nobody is there any more, or the request has its answer already.
+      // The caller is gone, or the request has already been answered.
       if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(socket)) return void socket.destroy();
       const valid = answerInFrontOf(socket);
       if (valid) return void valid.once('finish', () => socket.destroySoon());
@@ -33,9 +33,9 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
 
     attachTo: (app: FastifyInstance): void => {
       app.server.on('connect', ({ method }: IncomingMessage, socket: Socket) => {
-        refuse(socket, `${method} is not possible here.`, method).catch(() => socket.destroy());
+        refuse(socket, `${method} is not supported.`, method).catch(() => socket.destroy());
       });
-      // After the caller was counted, so that the answer has its headers.
+      // After the rate limit, so that the answer has its headers.
       app.addHook('preParsing', ({ raw }, _reply, _body, done) => {
         const isHostMissing = raw.httpVersionMinor > 0 && raw.headers.host === undefined;
         done(isHostMissing ? badRequest('The Host header is missing.') : null);
@@ -46,21 +46,21 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
 
 const MESSAGES: Record<string, string> = {
   HPE_HEADER_OVERFLOW: 'The headers are too large: at most 16 KiB.',
-  HPE_INVALID_METHOD: 'This method is not known.',
+  HPE_INVALID_METHOD: 'The method is unknown.',
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
-/** What Node keeps on a connection: the request that it reads, and the answer that it writes. */
+/** Node's internal state of a connection: the request being read, and the answer being written. */
 type HttpSocket = Socket & { parser?: { incoming?: IncomingMessage | null }; _httpMessage?: ServerResponse | null };
 
-/** Whether the request that can't be read whole was answered before its end, or is about to be. */
+/** Whether the incomplete request was already answered, or is about to be. */
 function isAnswered(socket: HttpSocket): boolean {
   const { parser, _httpMessage: response } = socket;
   if (response) return response.headersSent && !response.req.complete;
   return parser?.incoming?.complete === false;
 }
 
-/** The answer to a valid request that stands before what is malformed: it is sent first. */
+/** The answer to a valid request before the malformed one; it is sent first. */
 function answerInFrontOf({ _httpMessage: response }: HttpSocket): ServerResponse | undefined {
   return response?.req.complete ? response : undefined;
 }

@@ -5,7 +5,7 @@ import { forbidden, unauthorized } from '../errors.ts';
 import type { MetricsAccess } from '../services.ts';
 import { operationOf } from './operation.ts';
 
-/** For Prometheus: the process, and how long each operation takes with which outcome. */
+/** Metrics for Prometheus: the process, and the duration of operations by status. */
 export async function metrics(scope: FastifyInstance, { token, isOpen }: MetricsAccess): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'deckhand_' });
@@ -33,7 +33,7 @@ export async function metrics(scope: FastifyInstance, { token, isOpen }: Metrics
   scope.addHook('onClose', async () => registry.clear());
 }
 
-/** In a time that tells nothing of where they differ. */
+/** Compares in constant time. */
 function isSame(given: string, wanted: string): boolean {
   const [one, other] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
   return timingSafeEqual(one!, other!);

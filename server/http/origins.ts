@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
-/** Lets pages of these origins call the service; browsers keep all others from it. */
+/** Allows pages of these origins to call the service (CORS); browsers block all others. */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
   app.addHook('onRequest', ({ headers: { origin } }, reply, done) => {
@@ -15,7 +15,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
 const ALLOWED = 'Access-Control-Allow-Origin';
 const READABLE = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, Retry-After';
 
-/** Whether a browser asks beforehand what a page of an allowed origin may send. */
+/** Whether it is the preflight request of an allowed origin. */
 export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
   return method === 'OPTIONS' && 'access-control-request-method' in headers && reply.hasHeader(ALLOWED);
 }

@@ -9,10 +9,10 @@ import { limitAddresses } from './limitRequests.ts';
 const PAGES = join(import.meta.dirname, 'pages');
 const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** The pages for people: a start page, and the API page, whose parts are all served from here. */
+/** The start page and the API page, without files from other hosts. */
 export async function pages(scope: FastifyInstance, { publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
-  // Only these files: no path of a caller reaches the file system.
+  // Only fixed files: paths from callers never reach the file system.
   await scope.register(fastifyStatic, { root: PAGES, serve: false });
   scope.get('/', (_request, reply) => reply.sendFile('start.html'));
   scope.get('/docs', (_request, reply) => reply.sendFile('docs.html'));
@@ -25,7 +25,7 @@ export async function pages(scope: FastifyInstance, { publicUrl, rateLimit }: Se
 
   let document: ReturnType<typeof writeDocument> | undefined;
   scope.get('/openapi.json', async (request, reply) => {
-    // Made when first asked for: a start does not wait for it. One that failed is made anew.
+    // Built at the first request, not during the start; retried after a failure.
     document ??= writeDocument(publicUrl).catch((error) => {
       document = undefined;
       throw error;

@@ -4,7 +4,7 @@ import { JsonText } from '../jsonText.ts';
 
 type Projection = (value: unknown) => unknown;
 
-/** How a result is sent over REST: as it is, but for the parts that are documented as text. Worked out once for a schema. */
+/** Converts results for REST: unchanged, except for fields that are documented as text. Computed once per schema. */
 export function projectionOf(schema: z.ZodType): Projection {
   return project(schema) ?? ((value) => value);
 }

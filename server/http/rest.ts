@@ -11,7 +11,7 @@ import { logFailure } from './logFailure.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
-/** The REST facade: a route for each procedure that has a path; what it answers is a projection of what RPC answers. */
+/** The REST facade: a route for each procedure with a path. Answers are projections of the RPC results. */
 export async function restFacade(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
   identifyCallers(scope, services, () => 1);
@@ -30,7 +30,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       rest.path,
       {
         config: { surface: 'rest', operation: name, rest },
-        // Before the body is read: a stranger is told so, whatever they send.
+        // Before the body is read: 401 and 403 come before body errors.
         onRequest: (request, _reply, done) => done(refusalTo(request.caller, access)),
       },
       async (request, reply) => {

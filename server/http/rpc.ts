@@ -15,12 +15,12 @@ import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
-/** What the protocol wraps around an input: the batch, its number, superjson's `json`. */
+/** The levels around an input: the batch, its index, and superjson's `json`. */
 const ENVELOPE_LEVELS = 3;
 
 /**
- * The RPC surface: what `@trpc/client` sends and reads, over POST alone, so that no input ends up in a URL, a log or a cache.
- * The procedures are called directly: tRPC's own adapter goes through streams, which takes three times as long.
+ * The RPC surface for `@trpc/client`, only with POST, so that no input ends up in a URL, log or cache. Procedures are called
+ * directly: tRPC's own adapter uses streams and takes three times as long.
  */
 export async function rpcSurface(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY + ENVELOPE_LEVELS, (text) => text);
@@ -74,7 +74,7 @@ async function call(path: string, input: () => unknown, batchIndex: number, ctx:
   }
 }
 
-/** The input of each call, by its place in the batch. Read when the first one is asked for: strangers are refused before. */
+/** The input of each call by its index in the batch. Parsed on first use, after the access check. */
 function inputsOf(request: FastifyRequest): (index: number) => unknown {
   if (request.headers['content-type'] === undefined) throw badRequest(JSON_WANTED);
   const text = (request.body as string | undefined) ?? '';
@@ -99,11 +99,11 @@ function mustBeBatch(names: string[]): void {
   if (types.size > 1) throw badRequest('A batch has either queries or mutations, not both.');
 }
 
-const batchTooLarge = () => tooManyRequests('The answers of this batch are too large. Ask for the rest again.', 1);
+const batchTooLarge = () => tooManyRequests('The answers of this batch are too large. Retry the remaining calls.', 1);
 
 const isBatch = (request: FastifyRequest) => (request.query as { batch?: unknown }).batch === '1';
 
-/** A batch is one request of many calls, and each counts. */
+/** The called procedures; each call of a batch counts. */
 function namesOf(request: FastifyRequest): string[] {
   const { '*': path = '' } = request.params as { '*'?: string };
   return isBatch(request) ? path.split(',') : [path];

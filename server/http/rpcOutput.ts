@@ -2,8 +2,8 @@ import superjson from 'superjson';
 import { JsonText } from '../jsonText.ts';
 
 /**
- * The text of a result, as superjson reads it. Answers are plain JSON with dates, and are written here in a fraction of the
- * time; whatever else there is goes to superjson itself.
+ * Serializes a result for superjson. Plain JSON with dates is written here, which is much faster; anything else is left to
+ * superjson.
  */
 export function writeSuperjson(result: unknown): string {
   if (!isRecord(result)) return JSON.stringify(superjson.serialize(result));
@@ -17,7 +17,7 @@ export function writeSuperjson(result: unknown): string {
   }
 }
 
-/** Thrown where a value is none that answers usually hold. */
+/** Thrown for values other than plain JSON and dates. */
 const UNUSUAL = Symbol('unusual');
 
 function writeFields(result: Record<string, unknown>): string {
@@ -27,13 +27,13 @@ function writeFields(result: Record<string, unknown>): string {
   return `{${fields.join()}}`;
 }
 
-/** What superjson's `values` say of these fields; nothing of those that are plain JSON. */
+/** The superjson annotations of fields; empty for plain JSON. */
 function annotateFields(fields: [string | number, unknown][]): string {
   let annotations = '';
   for (const [name, value] of fields) {
     const annotation = annotationOf(value);
     if (annotation === '') continue;
-    // Superjson splits a name with a dot, or one that is escaped.
+    // Superjson would split or escape such names.
     if (typeof name === 'string' && /[.\\"]/.test(name)) throw UNUSUAL;
     annotations += `${annotations && ','}"${name}":${annotation}`;
   }

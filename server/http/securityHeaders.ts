@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import helmet from 'helmet';
 
-/** What helmet would tell browsers with each answer. It is always the same: worked out once. */
+/** Helmet's headers, computed once, since they are the same for every answer. */
 export function sendSecurityHeaders(app: FastifyInstance): void {
   const headers = securityHeaders();
   app.addHook('onRequest', (_request, reply, done) => {
@@ -20,7 +20,7 @@ function securityHeaders(): Record<string, string> {
     removeHeader: () => undefined,
   };
   const middleware = helmet({
-    // Served without TLS; whoever puts TLS in front says so there.
+    // The service has no TLS; the proxy that terminates TLS sends HSTS.
     strictTransportSecurity: false,
     contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } },
   });

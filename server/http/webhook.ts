@@ -6,7 +6,7 @@ import type { Services } from '../services.ts';
 import { LARGEST_BODY_BYTES } from './body.ts';
 import { limitRefusals } from './limitRequests.ts';
 
-/** Where the payment provider tells us what was paid. Its signature covers the bytes of the body, so they stay as they are. */
+/** Receives the payment provider's notifications. The signature covers the raw body, so it is not parsed. */
 export async function paymentWebhook(
   scope: FastifyInstance,
   { database, payments, rateLimit }: Services,

@@ -1,9 +1,9 @@
-/** How many bytes one answer holds at most, before JSON escapes any of them (six for one at worst). */
+/** The maximum size of one answer, before JSON escaping (at worst six bytes for one). */
 export const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** What the answers of one batch may hold together, about: all of them are kept until the last one is there. */
+/** The approximate size limit of all answers of a batch, which stay in memory until the last one is done. */
 export type AnswerRoom = {
-  /** Before a call is carried out: refuses it where the answers of others have taken all the room. */
+  /** Before a call: throws if the other answers have used up the limit. */
   mustBeLeft: () => void;
   take: (answer: unknown) => void;
 };
@@ -22,7 +22,7 @@ export function makeAnswerRoom(refuse: () => Error): AnswerRoom {
 
 const FIELD_BYTES = 20;
 
-/** About what a value takes as JSON. */
+/** The approximate size of a value as JSON. */
 function bytesOf(value: unknown): number {
   if (typeof value === 'string') return value.length + FIELD_BYTES;
   if (typeof value !== 'object' || value === null) return FIELD_BYTES;

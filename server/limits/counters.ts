@@ -4,12 +4,12 @@ import type { Log } from '../log.ts';
 type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
 
 export type Counters = {
-  /** Counts for each key within a window from its first count on. */
+  /** Counts per key in a window that starts with the first count. */
   make: (name: string, points: number, windowSeconds: number) => Counter;
   close: () => void;
 };
 
-/** Counts in the process, or in Redis for all nodes together; while Redis is out of reach, each node counts for itself. */
+/** Counts in memory, or in Redis for all nodes; while Redis is unreachable, each node counts in memory. */
 export async function openCounters(redisUrl: string | undefined, log: Log): Promise<Counters> {
   const shared = redisUrl === undefined ? undefined : await connectToRedis(redisUrl, log);
   return {
@@ -41,7 +41,7 @@ export async function openCounters(redisUrl: string | undefined, log: Log): Prom
   };
 }
 
-/** How long a request waits for Redis, once: from then on the node counts for itself until Redis is back. */
+/** The timeout for Redis. After the first one, the node counts in memory until Redis is back. */
 const LONGEST_WAIT_MILLISECONDS = 250;
 const RECONNECT_MILLISECONDS = 1000;
 
@@ -50,7 +50,7 @@ async function connectToRedis(url: string, log: Log) {
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 2000,
-    // Of the check after connecting: a frozen Redis still accepts connections.
+    // For the check after connecting, since a frozen Redis still accepts connections.
     commandTimeout: 1000,
     disconnectTimeout: 1,
     enableOfflineQueue: false,
@@ -63,14 +63,14 @@ async function connectToRedis(url: string, log: Log) {
   const lose = (error: unknown) => {
     if (!isReachable) return;
     isReachable = false;
-    log.warn(error, 'Redis is out of reach: this node counts for itself.');
+    log.warn(error, 'Redis is unreachable: this node counts in memory.');
   };
   redis.on('error', (error) => {
     lastError = error;
   });
   redis.on('close', () => lose(lastError));
   redis.on('ready', () => {
-    if (!isReachable) log.info('Redis is back: all nodes count together again.');
+    if (!isReachable) log.info('Redis is back: the nodes share their counts again.');
     isReachable = true;
   });
   await redis.connect().catch(lose);
@@ -99,7 +99,7 @@ async function connectToRedis(url: string, log: Log) {
 function inTime<Result>(answer: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new Error(`No answer within ${LONGEST_WAIT_MILLISECONDS} ms.`));
-    // When the event loop was late, the answer may lie there unread: sockets are read before an immediate runs.
+    // If the event loop was blocked, the answer may be unread; sockets are read before the immediate runs.
     const timer = setTimeout(() => setImmediate(giveUp), LONGEST_WAIT_MILLISECONDS);
     answer.then(resolve, reject).finally(() => clearTimeout(timer));
   });

@@ -1,19 +1,19 @@
 export type FairQueue = {
-  /** Does the work when it is the key's turn; throws what `refuse` makes when too much waits, or when it waited too long. */
+  /** Runs the work when it is the key's turn; throws `refuse()` if the queue is full or the wait was too long. */
   run: <Result>(key: string, work: () => Promise<Result>, options?: RunOptions) => Promise<Result>;
 };
 
-/** How long to wait while only work of the same key is in the way; as long as for others when not said. */
+/** The longest wait while only work of the same key is ahead; by default the usual one. */
 type RunOptions = { longestWaitForOwnMilliseconds?: number };
 
 type Options = {
-  /** How much runs at once, of all keys and of one. */
+  /** The maximum of running work, in total and per key. */
   running: number;
   runningPerKey: number;
-  /** How much waits at once, of all keys and of one. */
+  /** The maximum of waiting work, in total and per key. */
   waiting: number;
   waitingPerKey: number;
-  /** Without it, work waits for as long as it takes. */
+  /** Without it, work waits forever. */
   longestWaitMilliseconds?: number;
   refuse: () => Error;
 };
@@ -21,16 +21,15 @@ type Options = {
 type Line = { running: number; waiting: Set<Waiter> };
 type Waiter = { admit: () => void; refuse: () => void; timer: NodeJS.Timeout | undefined };
 
-/** Of a line in which nobody has waited yet, as most never do. */
+/** The initial value for lines, most of which never have a waiter. */
 const NOBODY = new Set<Waiter>();
 
 /**
- * Limits work that is done at once. Keys take turns, so that one with much to do delays the others by no more than one
- * piece of work each.
+ * Limits concurrent work. Keys take turns, so that a key with much work delays each other key by at most one piece of work.
  */
 export function makeFairQueue(options: Options): FairQueue {
   const lines = new Map<string, Line>();
-  /** Lines that wait and may run more; the first one is next. */
+  /** Lines with waiters that may run; the first one is next. */
   const ready = new Set<Line>();
   let running = 0;
   let waiting = 0;
@@ -40,7 +39,7 @@ export function makeFairQueue(options: Options): FairQueue {
       const line = lines.get(key) ?? { running: 0, waiting: NOBODY };
       lines.set(key, line);
       try {
-        // Where a slot is free, nobody who may use it waits.
+        // If a slot is free, no other waiter could use it.
         if (running < options.running && mayRun(line)) enter(line);
         else await turn(line, performance.now() + longestWaitForOwnMilliseconds);
         try {
@@ -89,7 +88,7 @@ export function makeFairQueue(options: Options): FairQueue {
     });
   }
 
-  /** Where all places are taken, the longest line loses its last waiter: many keys with a few each shut nobody out. */
+  /** In a full queue the longest line loses its last waiter, so that keys with few waiters can't be locked out. */
   function makeRoomFor(line: Line): void {
     let longest = line;
     for (const other of lines.values()) if (other.waiting.size > longest.waiting.size) longest = other;
@@ -113,7 +112,7 @@ export function makeFairQueue(options: Options): FairQueue {
     const [first] = next.waiting;
     removeWaiter(next, first!);
     enter(next);
-    // To the end of the round, if it may run more.
+    // To the end of the round, if it may run again.
     ready.delete(next);
     if (next.waiting.size > 0 && mayRun(next)) ready.add(next);
     first!.admit();

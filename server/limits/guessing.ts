@@ -4,9 +4,9 @@ import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import { networkOf } from '../address.ts';
 import { tooManyRequests } from '../errors.ts';
 
-/** Counts failed attempts for each account and network, so that a network is slowed down and nobody else locked out. */
+/** Counts failed attempts per account and network, so that an attacker is blocked without locking out the user. */
 export type Guessing = {
-  /** Refuses a network that has failed too often. */
+  /** Throws a 429 after too many failures from the network. */
   mustBeAllowed: (attempt: Attempt) => Promise<void>;
   countFailure: (attempt: Attempt) => Promise<void>;
 };
@@ -16,8 +16,8 @@ type Attempt = { email: string; address: string };
 const WINDOW_SECONDS = 15 * 60;
 
 /**
- * Failures in a window, for one account and for all of them. Providers give whole networks of IPv6 to one customer: a /64
- * at least, often a /56 or a /48. Of IPv4 only the address is counted.
+ * The limits of failures in a window, for one account and for all. IPv6 customers get whole networks: at least a /64, often a
+ * /56 or a /48. For IPv4 only the address counts.
  */
 const LIMITS = [
   { bits: 64, forAccount: 10, forAll: 100 },
@@ -63,7 +63,7 @@ export function makeGuessing(makeCounter: MakeCounter): Guessing {
   };
 }
 
-/** E-mail addresses are as long as callers like, and are not kept as text. */
+/** Hashed, since e-mail addresses can be long and are not stored as text. */
 const ofAccount = (network: string, email: string) =>
   createHash('sha256').update(`${network} ${email.toLowerCase()}`).digest('base64url');
 const ofAll = (network: string) => network;

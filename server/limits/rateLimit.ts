@@ -18,7 +18,7 @@ export type Counted = { limit: number; remaining: number; callsAllowed: number; 
 export const userKey = (userId: number) => `user:${userId}`;
 export const networkKey = (address: string) => `address:${networkOf(address)}`;
 
-/** The 429 of a call beyond the limit. */
+/** The 429 of a call above the limit. */
 export const overLimit = ({ retryAfterSeconds }: Pick<Counted, 'retryAfterSeconds'>) =>
   tooManyRequests(OVER_LIMIT, retryAfterSeconds);
 export const OVER_LIMIT = 'Too many requests. Try again later.';

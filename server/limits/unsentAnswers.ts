@@ -1,17 +1,17 @@
-/** What waits in memory to be read by one user, or by one address without a token, may not grow beyond this. */
+/** The limit of unread answers in memory per user, or per address without a token. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 
 const SMALLEST_COUNTED_BYTES = 64 * 1024;
 
 export type UnsentAnswers = {
-  /** Smaller answers are not worth counting: the rate limit bounds them. */
+  /** Smaller answers are not counted, since the rate limit bounds them. */
   isCounted: (bytes: number) => boolean;
-  /** Counts an answer until `release` is called, which is when it was read or its connection is gone. */
+  /** Counts an answer until `release` is called, when it was read or its connection closed. */
   add: (key: string, bytes: number) => { release: () => void };
   isTooMuch: (key: string) => boolean;
 };
 
-/** Bounds the memory of answers that callers do not read. */
+/** Limits the memory of unread answers. */
 export function makeUnsentAnswers(): UnsentAnswers {
   const unsent = new Map<string, number>();
   const change = (key: string, bytes: number) => {

@@ -1,8 +1,8 @@
 import type { OpenApiDocument, Operation } from './document.ts';
 
 /**
- * The document as a collection of requests in Postman's format 2.1, which Bruno, Insomnia and Hoppscotch read too: a folder
- * for each area, an example body for each request. Sign in once, and the others carry the token.
+ * The document as a Postman collection (format 2.1), which Bruno, Insomnia and Hoppscotch can import too: a folder per area, an
+ * example body per request. After "Sign in", the other requests use the token.
  */
 export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection {
   const operations = Object.entries(paths).map(([path, { post }]) => ({ path, ...post }));
@@ -78,7 +78,7 @@ function toItem({ path, ...operation }: Operation & { path: string }): Item {
   };
 }
 
-/** What may be sent besides the body: there to be switched on. */
+/** Optional headers and query parameters, disabled by default. */
 const unusedFields = ({ parameters = [] }: Operation, place: 'header' | 'query'): Field[] =>
   parameters
     .filter((parameter) => parameter.in === place)

@@ -29,8 +29,8 @@ export type OpenApiDocument = {
 };
 
 /**
- * The document of the REST surface: made from the routers, and completed here with what the facade adds to them. Without a
- * public address its paths are relative to where it was fetched from.
+ * The OpenAPI document: generated from the routers, with the additions of the REST facade. Without a public address its paths
+ * are relative to its own URL.
  */
 export function openApiDocument(publicUrl = ''): OpenApiDocument {
   const document = generateOpenApiDocument(appRouter, {
@@ -51,15 +51,15 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
 const INTRODUCTION = `Task boards with master templates for many projects.
 
 Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` and send \`data.token\` as
-\`Authorization: Bearer …\` with every other call. \`X-Project-Id\` chooses the project to act in.
+\`Authorization: Bearer …\` with every other call. \`X-Project-Id\` selects the project.
 
-Fields that are not described here are ignored in requests, and may be added to answers later. A path that is not
-described is answered with 404, another method than POST with 405, both in the shape of \`Error\`.`;
+Unknown fields in requests are ignored, and new fields may be added to answers later. An unknown path is a 404, another method
+than POST a 405, both with the schema \`Error\`.`;
 
 const AREAS: Record<Area, string> = {
   Authentication: 'Signing in.',
   Operations: 'Boards, their groups and cards, comments, tags and tours of a project.',
-  'Master templates': 'Templates that superadmins keep and bring to projects.',
+  'Master templates': 'Templates that superadmins manage and copy to projects.',
   Platform: 'The subscription of a platform.',
   Websites: 'Themes and their versions.',
 };
@@ -103,16 +103,15 @@ const PROJECT_HEADER = {
   name: 'X-Project-Id',
   in: 'header',
   required: false,
-  description:
-    'The project to act in, one of those that the user belongs to; without it, the default project of the user.',
+  description: "The project of the call, one of the user's projects; without it, the user's default project.",
   schema: { type: 'integer', minimum: 1 },
 };
 
 const HEADERS = {
-  'X-RateLimit-Limit': { description: 'How many requests a minute are allowed.', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'How many of them are left.', schema: { type: 'integer' } },
-  'X-Request-Id': { description: 'Names the request in our logs.', schema: { type: 'string' } },
-  'Retry-After': { description: 'In how many seconds to try again.', schema: { type: 'integer' } },
+  'X-RateLimit-Limit': { description: 'The allowed requests per minute.', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': { description: 'The remaining requests in this window.', schema: { type: 'integer' } },
+  'X-Request-Id': { description: 'The id of the request in the logs.', schema: { type: 'string' } },
+  'Retry-After': { description: 'The seconds until a retry.', schema: { type: 'integer' } },
 };
 
 function headerReferences(...further: 'Retry-After'[]) {
@@ -125,7 +124,7 @@ const jsonContent = (schemaName: string, schemas: Record<string, Schema>): Conte
   return { 'application/json': { schema, example: exampleOf(schema, schemas) } };
 };
 
-/** What every success is wrapped in; an operation that returns nothing sends an empty list. */
+/** The envelope of every success; an operation without a result sends an empty list. */
 function envelope(data: Schema, rest: RestOperation): Schema {
   const returnsNothing = Object.keys(data).length === 0;
   return objectOf('A success.', {
@@ -147,8 +146,8 @@ function errorResponse(status: ErrorStatus, rest: RestOperation, schemas: Record
 }
 
 /**
- * Puts our own marks into the words of the standard: a part sent as text is a string, an example one of `examples`. That
- * nothing else is answered holds today, but is no promise: a caller who relied on it would break with every new field.
+ * Converts our own keywords to standard ones: a field sent as text becomes a string, `example` becomes `examples`. Removes
+ * `additionalProperties: false` from answers: callers must accept new fields.
  */
 function inStandardWords(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(inStandardWords);
@@ -163,7 +162,7 @@ function inStandardWords(node: unknown): unknown {
     Object.entries(node).flatMap(([key, value]) => {
       if (key === 'additionalProperties' && value === false) return [];
       if (key !== 'example') return [[key, inStandardWords(value)]];
-      // The content of a body keeps its example; only in schemas the word is an old one.
+      // `example` stays in the content of a body; it is deprecated only in schemas.
       return 'schema' in node ? [[key, value]] : [['examples', [value]]];
     }),
   );

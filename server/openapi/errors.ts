@@ -1,16 +1,16 @@
 import type { ErrorBody, ErrorStatus } from '../restOperation.ts';
 import type { Schema } from './example.ts';
 
-/** What the document says of refusals and faults. */
+/** The descriptions of errors in the document. */
 
 export const MEANINGS: Record<ErrorStatus, string> = {
-  400: 'The body cannot be read, or a rule forbids the step.',
-  401: 'The token, or what was sent to sign in with, is missing or wrong.',
-  403: 'The caller may not do this, or not here.',
-  404: 'What the operation acts on does not exist, or no longer.',
-  422: 'A field was refused.',
-  429: 'Too many requests: wait for as long as `Retry-After` says.',
-  500: 'A fault on our side.',
+  400: 'The body is invalid, or a rule forbids the step.',
+  401: 'The token or the credentials are missing or wrong.',
+  403: 'The role is not sufficient, or the row belongs to another project.',
+  404: 'The row does not exist or was deleted.',
+  422: 'A field is invalid.',
+  429: 'Too many requests: retry after the seconds in `Retry-After`.',
+  500: 'An error in the service.',
 };
 
 export const objectOf = (description: string, properties: Record<string, Schema>): Schema => ({
@@ -36,7 +36,7 @@ const MESSAGE = {
 };
 const FIELD_ERRORS = {
   type: 'object',
-  description: 'For each field that was refused, why; a field within another is named with dots: `groups.0.id`.',
+  description: 'The reasons for each invalid field; nested field names have dots: `groups.0.id`.',
   additionalProperties: { type: 'array', items: { type: 'string' } },
   example: { title: ['title is required.'] },
 };
@@ -44,19 +44,19 @@ const FIELD_ERRORS = {
 export const ERROR_SCHEMAS: Record<ErrorBody, { name: string; schema: Schema }> = {
   full: {
     name: 'Error',
-    schema: objectOf('A refusal or a fault.', { error: ERROR, message: MESSAGE, data: EMPTY_LIST }),
+    schema: objectOf('An error.', { error: ERROR, message: MESSAGE, data: EMPTY_LIST }),
   },
   bare: {
     name: 'ErrorWithoutData',
-    schema: objectOf('A refusal or a fault.', { error: ERROR, message: MESSAGE }),
+    schema: objectOf('An error.', { error: ERROR, message: MESSAGE }),
   },
-  message: { name: 'ErrorMessage', schema: objectOf('A refusal.', { message: MESSAGE }) },
+  message: { name: 'ErrorMessage', schema: objectOf('An error without data.', { message: MESSAGE }) },
   fields: {
     name: 'ValidationError',
-    schema: objectOf('Fields that were refused.', {
+    schema: objectOf('A validation error.', {
       message: {
         ...MESSAGE,
-        description: 'The first reason, and how many more there are.',
+        description: 'The first reason, and the number of others.',
         example: 'title is required.',
       },
       errors: FIELD_ERRORS,

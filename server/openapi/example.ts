@@ -1,6 +1,6 @@
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
 
-/** As much of JSON Schema as our schemas use. */
+/** The part of JSON Schema that our schemas use. */
 export type Schema = {
   description?: string;
   $ref?: string;
@@ -15,7 +15,7 @@ export type Schema = {
   [key: string]: unknown;
 };
 
-/** An example of what a schema describes, put together from those of its fields. */
+/** Builds an example for a schema from those of its fields. */
 export function exampleOf(schema: Schema, schemas: Record<string, Schema>): unknown {
   const { [SENT_AS_TEXT]: isText, ...typed } = schema;
   if (isText !== undefined) return JSON.stringify(exampleOf(typed, schemas));

@@ -1,18 +1,18 @@
-/** Where a checkout is paid. The whole of what the service asks of a payment provider. */
+/** The interface to a payment provider. */
 export type PaymentProvider = {
   name: 'stripe' | 'test';
-  /** Opens a checkout; asked again for the same order, it answers the same one. */
+  /** Opens a checkout; idempotent for the same order. */
   open: (order: Order) => Promise<OpenedCheckout>;
-  /** Ends a checkout that nobody should pay any more. */
+  /** Closes a checkout, so that it can't be paid any more. */
   close: (sessionId: string) => Promise<void>;
-  /** Charges nothing more for a subscription; one that has ended already stays so. */
+  /** Cancels a subscription; does nothing if it has already ended. */
   cancel?: (subscriptionId: string) => Promise<void>;
-  /** Reads a notification; a signature that is not the provider's is refused. Absent where none are sent. */
+  /** Verifies and parses a notification. Undefined if the provider sends none. */
   readNotification?: (body: Buffer, signature: string) => Promise<Notice | undefined>;
 };
 
 export const PAYMENTS_NOT_SET_UP =
-  'Payments are not set up: only plans that cost nothing can be activated. Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, or TEST_CHECKOUT=on to try it without money.';
+  'Payments are not set up: only free plans can be activated. Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, or TEST_CHECKOUT=on to try it without real money.';
 
 export type Order = {
   reference: string;
@@ -22,21 +22,21 @@ export type Order = {
   price_cents: number;
   currency: string;
   expiresAtSeconds: number;
-  /** Where to send people afterwards. */
+  /** The page to return to after the payment. */
   returnUrl: string;
 };
 
 export type OpenedCheckout = { session_id: string; checkout_url: string };
 
-/** What a notification says. `at` is when it happened, by the provider's clock. */
+/** A parsed notification. `at` is the provider's timestamp of the event. */
 export type Notice = ({ about: 'checkout' } & Settlement) | ({ about: 'subscription' } & SubscriptionNews);
 
-/** How a checkout ended. */
+/** The outcome of a checkout. */
 export type Settlement = {
   reference: string;
   outcome: 'paid' | 'cancelled' | 'expired';
   at: Date;
-  /** What the provider says was paid for. Absent on the test checkout, which nobody else can speak for. */
+  /** The paid session according to the provider; undefined for the test checkout. */
   session?: Session;
 };
 
@@ -47,13 +47,13 @@ export type Session = {
   provider_subscription_id: string | null;
 };
 
-/** What became of a subscription that a checkout began. */
+/** An event of a subscription after its checkout. */
 export type SubscriptionNews = {
   provider_subscription_id: string;
-  /** Of the checkout, as it was given to the provider with the order. */
+  /** The reference of the checkout, from the metadata of the order. */
   reference: string | undefined;
   change: 'renewed' | 'renewal_failed' | 'disputed' | 'dispute_won' | 'ended';
   at: Date;
-  /** The provider goes on charging for it unless it is told not to. */
+  /** Whether it must be cancelled at the provider, which would otherwise continue to charge. */
   isToBeCancelled?: boolean;
 };

@@ -5,7 +5,7 @@ import { readEvent } from './stripeEvent.ts';
 
 type StripeKeys = { secretKey: string; webhookSecret: string };
 
-/** Stripe's own pages take the money; its signed notifications say when. */
+/** Payments on Stripe's hosted pages, confirmed by signed notifications. */
 export function makeStripe(
   { secretKey, webhookSecret }: StripeKeys,
   connection: Stripe.StripeConfig = {},
@@ -25,7 +25,7 @@ export function makeStripe(
     },
     cancel: async (subscriptionId) => {
       await stripe.subscriptions.cancel(subscriptionId).catch((error) => {
-        // Of one that is cancelled already.
+        // It was already cancelled.
         if (error.code !== 'resource_missing') throw error;
       });
     },
@@ -37,8 +37,8 @@ function verify(stripe: Stripe, body: Buffer, signature: string, secret: string)
   try {
     return stripe.webhooks.constructEvent(body, signature, secret);
   } catch {
-    // Of an empty signature the library throws a plain error: whatever it can't verify is not the provider's.
-    throw badRequest('The signature does not fit the notification.');
+    // The library throws different errors, a plain one for an empty signature; all mean that it is invalid.
+    throw badRequest('The signature of the notification is invalid.');
   }
 }
 
@@ -48,7 +48,7 @@ function sessionOf(order: Order): Stripe.Checkout.SessionCreateParams {
     mode: 'subscription',
     client_reference_id: order.reference,
     metadata,
-    // Invoices carry it too: what happens to the subscription later can be tied to the checkout.
+    // Invoices contain it too, so that later events can be matched to the checkout.
     subscription_data: { metadata },
     line_items: [
       {

@@ -1,15 +1,15 @@
 import type { Stripe } from 'stripe';
 import type { Notice, Settlement, SubscriptionNews } from './provider.ts';
 
-/** What an event says of one of our checkouts, or of the subscription that one began; most events say nothing of any. */
+/** Converts an event about one of our checkouts or subscriptions; undefined for all others. */
 export async function readEvent(stripe: Stripe, event: Stripe.Event): Promise<Notice | undefined> {
-  // Of an account that is merely connected to ours: its owner decides what stands in it.
+  // From a connected account, whose owner controls the content.
   if (event.account) return undefined;
   const at = new Date(event.created * 1000);
 
   switch (event.type) {
     case 'checkout.session.completed':
-      // A bank transfer, for one, is completed first and paid days later.
+      // A bank transfer, for example, is completed first and paid days later.
       return event.data.object.payment_status === 'unpaid' ? undefined : settled(event.data.object, 'paid', at);
     case 'checkout.session.async_payment_succeeded':
       return settled(event.data.object, 'paid', at);
@@ -32,7 +32,7 @@ export async function readEvent(stripe: Stripe, event: Stripe.Event): Promise<No
     }
     case 'charge.dispute.created':
     case 'charge.dispute.funds_withdrawn':
-      // An inquiry takes no money.
+      // An inquiry withdraws no funds.
       if (event.data.object.status.startsWith('warning_')) return undefined;
       return news(await findPaid(stripe, event.data.object), 'disputed', at);
     case 'charge.dispute.closed': {
@@ -79,7 +79,7 @@ const ofSubscription = ({ id, metadata }: Stripe.Subscription): Named => ({
   reference: metadata?.reference,
 });
 
-/** In events before the version 2025-03-31 of Stripe's interface it stands in the invoice itself. */
+/** Before Stripe's API version 2025-03-31 it was a field of the invoice itself. */
 type OldInvoice = { subscription?: string | null; subscription_details?: { metadata: Stripe.Metadata | null } | null };
 
 function ofInvoice(invoice: Stripe.Invoice & OldInvoice): Named | undefined {
@@ -89,7 +89,7 @@ function ofInvoice(invoice: Stripe.Invoice & OldInvoice): Named | undefined {
   return id === null ? undefined : { provider_subscription_id: id, reference: metadata?.reference };
 }
 
-/** The subscription that a charge was for. A charge names only its payment: Stripe is asked for the invoice. */
+/** Finds the subscription of a charge, through Stripe's API, since a charge only has the id of its payment. */
 async function findPaid(
   stripe: Stripe,
   { payment_intent }: Pick<Stripe.Charge, 'payment_intent'>,

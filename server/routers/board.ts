@@ -40,12 +40,12 @@ export const boardRouter = router({
       rest('/services/operations/v1/operations/boards/list', {
         message: 'Boards of the project.',
         summary: 'List boards',
-        description: 'The boards of the project in their order, with how many groups and cards they hold.',
+        description: 'The boards of the project in order, with the numbers of their groups and cards.',
         query: ['tool_key'],
       }),
     )
     .input(BoardList.optional())
-    .output(unchecked(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in their order.' }) })))
+    .output(unchecked(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) })))
     .query(({ ctx, input = {} }) => listBoards(ctx, input)),
 
   create: memberProcedure

@@ -26,7 +26,7 @@ export const cardRouter = router({
         status: 201,
         message: 'Card created.',
         summary: 'Create a card',
-        description: 'Creates a card in the project, at the end of the group if one is named.',
+        description: 'Creates a card in the project, at the end of the group if one is sent.',
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
@@ -39,7 +39,7 @@ export const cardRouter = router({
       rest('/services/operations/v1/operations/cards/delete', {
         message: 'Card deleted.',
         summary: 'Delete a card',
-        description: 'Deletes a card; its comments stay with it, out of sight.',
+        description: 'Deletes a card; its comments stay, hidden.',
         bodies: { 403: 'full' },
       }),
     )
@@ -79,9 +79,11 @@ export const tourRouter = router({
       rest('/services/operations/v1/operations/tour/cards/dismiss-all', {
         message: 'Tour cards dismissed.',
         summary: 'Dismiss all tour cards',
-        description: 'Dismisses, for the calling user, every tour card of the project that is not dismissed yet.',
+        description: 'Dismisses all tour cards of the project for the calling user.',
       }),
     )
-    .output(z.object({ dismissed_count: z.int().meta({ description: 'How many were dismissed.', example: 2 }) }))
+    .output(
+      z.object({ dismissed_count: z.int().meta({ description: 'Number of newly dismissed cards.', example: 2 }) }),
+    )
     .mutation(({ ctx }) => dismissTourCards(ctx)),
 });

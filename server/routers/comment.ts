@@ -23,7 +23,7 @@ export const commentRouter = router({
         status: 201,
         message: 'Comment created.',
         summary: 'Comment on a card',
-        description: 'Comments on a card, or replies to a comment of that card.',
+        description: 'Adds a comment to a card, or a reply to one of its comments.',
       }),
     )
     .input(CommentCreate)

@@ -16,7 +16,8 @@ export const groupRouter = router({
       rest('/services/operations/v1/operations/groups/update', {
         message: 'Group updated.',
         summary: 'Update a group',
-        description: 'Changes what is sent: null clears description, type, color and icon, and leaves the rest.',
+        description:
+          'Changes the sent fields: null clears description, type, color and icon, and does not change the others.',
         bodies: { 403: 'full' },
       }),
     )
@@ -29,7 +30,7 @@ export const groupRouter = router({
       rest('/services/operations/v1/operations/groups/reorder', {
         message: 'Groups reordered.',
         summary: 'Reorder groups',
-        description: 'Puts groups of one board at new places: all of them, or none.',
+        description: 'Sets the positions of groups of one board, of all or none.',
       }),
     )
     .input(GroupReorder)

@@ -36,14 +36,14 @@ export const masterBoardRouter = router({
       rest('/services/operations/v1/admin/master-boards/list', {
         message: 'Master boards.',
         summary: 'List master boards',
-        description: 'All master boards in their order, with how many groups and cards they hold.',
+        description: 'All master boards in order, with the numbers of their groups and cards.',
       }),
     )
     .output(
       z.object({
         boards: z
           .array(sentAsText(MasterBoard, 'The JSON text of a master board.'))
-          .meta({ description: 'The master boards in their order.' }),
+          .meta({ description: 'The master boards in order.' }),
       }),
     )
     .query(({ ctx }) => listMasterBoards(ctx)),
@@ -54,7 +54,7 @@ export const masterBoardRouter = router({
         message: 'Master board synced.',
         summary: 'Sync a master board',
         description:
-          'Brings the board, groups and cards that it lacks to every active project with access. What a project changed or deleted stays so; running it again changes nothing.',
+          'Adds missing copies of the board, its groups and cards to every active project with access. What a project changed or deleted stays so; running it again changes nothing.',
       }),
     )
     .input(MasterBoardSync)

@@ -22,7 +22,7 @@ import {
 import { rest } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
-const projects_updated = sentAsText(projectsUpdated, 'How many projects changed, as decimal text.');
+const projects_updated = sentAsText(projectsUpdated, 'Number of changed projects, as text.');
 
 export const masterCardRouter = router({
   create: superadminProcedure
@@ -31,7 +31,8 @@ export const masterCardRouter = router({
         status: 201,
         message: 'Master card created.',
         summary: 'Create a master card',
-        description: 'Creates a card at the end of a master group and, if asked to, brings it to the projects.',
+        description:
+          'Creates a card at the end of a master group and, with `push_to_projects`, copies it to the projects.',
       }),
     )
     .input(MasterCardCreate)
@@ -44,7 +45,7 @@ export const masterCardRouter = router({
         message: 'Master card pushed.',
         summary: 'Push a master card',
         description:
-          'Brings a master card to every active project with access, and its own fields up to date on the copies. Status, owner, tag, priority, due date, position and comments belong to the project.',
+          'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project.',
       }),
     )
     .input(MasterCardPush)
@@ -56,7 +57,7 @@ export const masterCardRouter = router({
       rest('/services/operations/v1/admin/master-cards/delete', {
         message: 'Master card deleted.',
         summary: 'Delete a master card',
-        description: 'Deletes a master card; its copies stay, unless asked to delete them too.',
+        description: 'Deletes a master card; its copies stay, unless `delete_from_projects` is set.',
       }),
     )
     .input(MasterCardDelete)

@@ -13,7 +13,7 @@ export const masterGroupRouter = router({
         status: 201,
         message: 'Master group created.',
         summary: 'Create a master group',
-        description: 'Creates a group on a master board, behind the others.',
+        description: 'Creates a group on a master board, after the others.',
       }),
     )
     .input(MasterGroupCreate)
@@ -25,7 +25,7 @@ export const masterGroupRouter = router({
       rest('/services/operations/v1/admin/master-groups/update', {
         message: 'Master group updated.',
         summary: 'Update a master group',
-        description: 'Changes what is sent: null clears the description, and leaves the title.',
+        description: 'Changes the sent fields: null clears the description, and does not change the title.',
       }),
     )
     .input(MasterGroupUpdate)
@@ -37,7 +37,7 @@ export const masterGroupRouter = router({
       rest('/services/operations/v1/admin/master-groups/reorder', {
         message: 'Master groups reordered.',
         summary: 'Reorder master groups',
-        description: 'Puts groups of a master board at new places: all of them, or none.',
+        description: 'Sets the positions of groups of a master board, of all or none.',
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )

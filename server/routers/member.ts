@@ -5,13 +5,13 @@ import { router, superadminProcedure } from '../trpc.ts';
 
 export const memberRouter = router({
   set: superadminProcedure
-    .meta({ command: 'Make a user a member of a project, or give them another role there.' })
+    .meta({ command: 'Add a user to a project, or change their role.' })
     .input(MemberSet)
     .output(z.object({ member: Member }))
     .mutation(({ ctx, input }) => setMember(ctx, input)),
 
   remove: superadminProcedure
-    .meta({ command: 'Take a user out of a project.' })
+    .meta({ command: 'Remove a user from a project.' })
     .input(MemberChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => removeMember(ctx, input)),

@@ -26,7 +26,7 @@ export const projectRouter = router({
     .mutation(({ ctx, input }) => createProject(ctx, input)),
 
   update: superadminProcedure
-    .meta({ command: 'Change a project; --tools takes the place of the tools that it had.' })
+    .meta({ command: 'Change a project; --tools replaces its tools.' })
     .input(ProjectUpdate)
     .output(oneProject)
     .mutation(({ ctx, input }) => updateProject(ctx, input)),

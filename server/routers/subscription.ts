@@ -23,7 +23,7 @@ export const subscriptionRouter = router({
         message: 'Checkout opened.',
         summary: 'Upgrade a trial',
         description:
-          'Opens the checkout that makes a trial, active or expired, or a subscription that has ended, a paid one. While one for the same choice is open, it is answered again. A plan that costs nothing is activated at once: `session_id` is null.',
+          'Opens a checkout to pay for a trial, active or expired, or for an ended subscription. While a checkout for the same choice is open, it is returned again. A free plan is activated at once: `session_id` is null.',
         bodies: { 401: 'message', 403: 'full' },
       }),
     )
@@ -46,7 +46,7 @@ export const subscriptionRouter = router({
 
 export const planRouter = router({
   set: superadminProcedure
-    .meta({ command: 'Put a plan into the catalogue, or change it.' })
+    .meta({ command: 'Add a plan to the catalogue, or change it.' })
     .input(PlanSet)
     .output(z.object({ plan: Plan }))
     .mutation(({ ctx, input }) => setPlan(ctx, input)),

@@ -13,7 +13,7 @@ export const tagRouter = router({
         status: 201,
         message: 'Tag created.',
         summary: 'Create a tag',
-        description: 'Creates a tag of the project, behind the others unless a place is sent.',
+        description: 'Creates a tag in the project, after the others unless a position is sent.',
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )

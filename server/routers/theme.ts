@@ -35,8 +35,7 @@ export const themeRouter = router({
       rest('/services/websites/v1/themes/versions/deprecate', {
         message: 'Theme version deprecated.',
         summary: 'Deprecate a theme version',
-        description:
-          'Marks an approved theme version as one that should no longer be used. One that is deprecated already stays as it is.',
+        description: 'Deprecates an approved theme version. Does nothing if it is already deprecated.',
       }),
     )
     .input(VersionChoice)
@@ -44,13 +43,13 @@ export const themeRouter = router({
     .mutation(({ ctx, input }) => deprecateVersion(ctx, input)),
 
   deprecateWithNotice: ownerOrSuperadminProcedure
-    .meta({ command: 'Deprecate a version, with a reason and the one to use instead.' })
+    .meta({ command: 'Deprecate a version with a reason and a replacement.' })
     .input(VersionDeprecate)
     .output(oneVersion)
     .mutation(({ ctx, input }) => deprecateWithNotice(ctx, input)),
 
   undoDeprecation: ownerOrSuperadminProcedure
-    .meta({ command: 'Take the deprecation of a version back.' })
+    .meta({ command: 'Undo the deprecation of a version.' })
     .input(VersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => undoDeprecation(ctx, input)),
@@ -80,13 +79,13 @@ export const themeRouter = router({
     .mutation(({ ctx, input }) => submitVersion(ctx, input)),
 
   approveVersion: superadminProcedure
-    .meta({ command: 'Approve a version that waits for review.' })
+    .meta({ command: 'Approve a pending version.' })
     .input(VersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => approveVersion(ctx, input)),
 
   rejectVersion: superadminProcedure
-    .meta({ command: 'Reject a version that waits for review.' })
+    .meta({ command: 'Reject a pending version.' })
     .input(VersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => rejectVersion(ctx, input)),

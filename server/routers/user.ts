@@ -23,7 +23,7 @@ export const authRouter = router({
         message: 'Signed in.',
         summary: 'Sign in',
         description:
-          'Checks e-mail and password, and the second factor of users who enabled one, and returns the Bearer token of later calls, with what the user may do. After 10 failures in 15 minutes for an account from an address, or 100 from an address, it answers 429; so it does for a while after 5 wrong codes for an account.',
+          'Checks e-mail address, password and, if enabled, the second factor. Returns the Bearer token for later calls, and the rights of the user. After 10 failures in 15 minutes for one account from one address, or 100 from one address, it answers 429; so it does for a while after 5 wrong codes for an account.',
         isPublic: true,
         errors: [400, 401, 422, 429, 500],
         bodies: { 400: 'bare', 500: 'bare' },
@@ -61,7 +61,7 @@ export const userRouter = router({
     .mutation(({ ctx, input }) => signOutUser(ctx, input)),
 
   dropSecondFactor: superadminProcedure
-    .meta({ command: 'Take the second factor off a user who has lost it.' })
+    .meta({ command: 'Remove the second factor of a user who has lost it.' })
     .input(UserChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),

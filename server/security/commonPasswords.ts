@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Why a new password can't be taken, or `undefined` if it can: who guesses begins with these. */
+/** Why a new password is refused, or `undefined`: attackers try these first. */
 export function refusePassword(password: string, { email, name }: { email: string; name: string }): string | undefined {
   const typed = simplify(password);
   const ofUser = [email, email.split('@')[0]!, name].map(simplify);

@@ -1,43 +1,43 @@
 import { setImmediate } from 'node:timers/promises';
 import sanitize from 'sanitize-html';
 
-/** Deeper HTML than any person writes would cost seconds to read. */
+/** Parsing deeper HTML takes seconds; nobody writes it by hand. */
 const DEEPEST_HTML = 100;
 
-/** Each tag and entity costs microseconds to read, a text full of them a tenth of a second. */
+/** Each tag and entity takes microseconds to parse; a text full of them a tenth of a second. */
 const MOST_MARKS = 3000;
 
-/** Why the HTML can't be taken, or `undefined` if it can: checked before anything parses it. */
+/** Why the HTML is refused, or `undefined`; checked before parsing. */
 export function refuseHtml(html: string): string | undefined {
   if (html.split(/[<&]/, MOST_MARKS + 2).length > MOST_MARKS + 1)
-    return `must not hold more than ${MOST_MARKS} of the characters < and &`;
+    return `must not contain more than ${MOST_MARKS} of the characters < and &`;
   if (depthOf(html) > DEEPEST_HTML) return `must not nest deeper than ${DEEPEST_HTML} elements`;
   return undefined;
 }
 
 /**
- * Leaves what shows text and pictures; takes out scripts, event handlers, styles and foreign schemes, and escapes `<`, `>`
- * and `&` that stand for themselves. At most six times as long as what was sent. Sanitising the result changes nothing.
+ * Keeps text and images; removes scripts, event handlers, styles and other URL schemes, and escapes plain `<`, `>` and `&`. The
+ * result is at most six times as long, and sanitising it again changes nothing.
  */
 export async function sanitizeHtml(html: string): Promise<string> {
   if (!/[<>&]/.test(html)) return html;
   if (html.length <= LONGEST_AT_ONCE) return cleanUntilStable(html);
 
-  // One after the other, with time for other requests in between: a batch may hold many.
+  // One at a time, yielding to other requests in between: a batch may contain many.
   const cleaned = lastInLine.then(() => cleanUntilStable(html, setImmediate));
   lastInLine = cleaned.catch(() => undefined);
   return cleaned;
 }
 
-/** Read within a fraction of a millisecond. */
+/** Parsed in a fraction of a millisecond. */
 const LONGEST_AT_ONCE = 1000;
 
 let lastInLine: Promise<unknown> = Promise.resolve();
 
-/** Two are enough for everything tried; bounded, because an answer must come whatever was sent. */
+/** Two were always enough; limited, so that the loop always ends. */
 const MOST_ROUNDS = 4;
 
-/** Without a tag that was taken out, the parser may close others elsewhere: `<a><x <b><a>` needs a second round. */
+/** After removing a tag, the parser may close others elsewhere: `<a><x <b><a>` needs a second round. */
 async function cleanUntilStable(html: string, pause?: () => Promise<unknown>): Promise<string> {
   let cleaned = html;
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -67,7 +67,7 @@ function clean(html: string): string {
 
 const VOID_ELEMENTS = new Set('area base br col embed hr img input link meta source track wbr'.split(' '));
 
-/** How deep opening tags nest, at most; an upper bound is enough. */
+/** An upper bound of the nesting depth. */
 function depthOf(html: string): number {
   let depth = 0;
   let deepest = 0;

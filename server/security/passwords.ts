@@ -9,17 +9,17 @@ const ARGON2ID = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, paral
 export const hashPassword = (password: string, address: string) =>
   inTurn(address, () => argon2.hash(password, ARGON2ID));
 
-/** Whether it is the password; where there is no user to compare with, it takes the same time to say no. */
+/** Verifies a password; takes the same time if there is no such user. */
 export async function isPassword(password: string, hash: string | undefined, address: string): Promise<boolean> {
   const isRight = await inTurn(address, () => argon2.verify(hash ?? NOBODYS_HASH, password));
   return hash !== undefined && isRight;
 }
 
-/** Made with the same cost as real ones, of a password that nobody knows. */
+/** The hash of an unknown password, with the same cost as real ones. */
 const NOBODYS_HASH =
   '$argon2id$v=19$m=19456,p=1,t=2$2fVALV5Ubx9pZPVqheh6OA$Tqzf3r3mJFQM2chNzOxxqAg6v4pnYrzBKuJWKUUq/dE';
 
-/** Hashes are costly in memory and time: few are made at once, some wait, the rest are told to come back. */
+/** Hashing is expensive: few run at once, some wait, the rest get a 429. */
 const queue = makeFairQueue({
   running: 2,
   runningPerKey: 2,
@@ -28,5 +28,5 @@ const queue = makeFairQueue({
   refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2),
 });
 
-/** Networks take turns: a flood from one leaves room for the others. Who has a /64 of IPv6 often has a /48. */
+/** Networks take turns, so that a flood from one does not block others. By /48 for IPv6, which one customer often has. */
 const inTurn = <Result>(address: string, work: () => Promise<Result>) => queue.run(networkOf(address, 48), work);

@@ -1,12 +1,12 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { keyId } from './tokens.ts';
 
-/** Encrypts what has to be read again, for its owner: in another row it can't be opened. */
+/** Encrypts secrets, bound to their owner: they can't be decrypted in another row. */
 export type SecretBox = {
   seal: (text: string, ownerId: number) => string;
-  /** The text, or `undefined` if no known key opens it for this owner. Text from before there was a box is as it is. */
+  /** The decrypted text, or `undefined` if no known key fits. Plain text from before encryption is returned unchanged. */
   open: (stored: string, ownerId: number) => string | undefined;
-  /** What everything begins with that was sealed with the present key. */
+  /** The prefix of everything that is encrypted with the current key. */
   prefix: string;
 };
 
@@ -15,7 +15,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = 'v1';
 
-/** Seals with a key of the first secret and opens with those of all, so that secrets can be exchanged. */
+/** Encrypts with the key of the first secret, and decrypts with those of all, so that secrets can be rotated. */
 export function makeSecretBox(secrets: [string, ...string[]]): SecretBox {
   const keys = new Map(secrets.map((secret) => [keyId(secret), deriveKey(secret)]));
   const prefix = `${VERSION}.${keyId(secrets[0])}.`;
@@ -47,7 +47,7 @@ export function makeSecretBox(secrets: [string, ...string[]]): SecretBox {
   };
 }
 
-/** A key of its own: what signs tokens encrypts nothing. */
+/** A derived key, so that the signing secret itself encrypts nothing. */
 const deriveKey = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', 'deckhand second factor v1', 32));
 
 const ownerOf = (id: number) => Buffer.from(`user ${id}`);

@@ -7,9 +7,9 @@ export type Claims = { userId: number; sessionId: string };
 export type Tokens = {
   lifetimeSeconds: number;
   sign: (claims: Claims) => string;
-  /** What a genuine, unexpired token says; `undefined` of any other. Whether its session still stands, it can't know. */
+  /** The claims of a valid, unexpired token; `undefined` for any other. Does not check the session. */
   read: (token: string) => Claims | undefined;
-  /** The same of a genuine token that may have expired: a device is remembered for longer than a token lasts. */
+  /** The same, but also for expired tokens: devices are remembered for longer than a token is valid. */
   readExpired: (token: string) => Claims | undefined;
 };
 
@@ -19,9 +19,9 @@ const AUDIENCE = 'deckhand-api';
 
 const MOST_REMEMBERED = 1000;
 
-/** Signs with the first secret and accepts all of them, so that secrets can be exchanged without signing anybody out. */
+/** Signs with the first secret and accepts all of them, so that secrets can be rotated without signing anybody out. */
 export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: number): Tokens {
-  // As key objects: a text would be tried as a public key first, with every token.
+  // As key objects: jsonwebtoken would try to parse a string as a public key for every token.
   const keys = new Map<string, KeyObject>(secrets.map((secret) => [keyId(secret), createSecretKey(secret, 'utf8')]));
   const [current] = keys;
   const [currentId, currentKey] = current!;
@@ -38,7 +38,7 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
     }
   };
 
-  /** Those used last. A signature that was genuine stays so: only the time is looked at again. */
+  /** A cache of recently used tokens: a verified signature stays valid, so only the expiry is checked again. */
   const genuine = new Map<string, { claims: Claims; expiresAt: number }>();
   const read = (token: string) => {
     const known = genuine.get(token) ?? verify(token, false);
@@ -68,6 +68,6 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
 
 const Payload = z.object({ sub: z.string().regex(/^\d+$/).transform(Number), jti: z.uuid(), exp: z.int() });
 
-/** Tells keys apart without telling anything of them. */
+/** Identifies a key without revealing it. */
 export const keyId = (secret: string) =>
   createHash('sha256').update(`deckhand key id ${secret}`).digest('base64url').slice(0, 12);

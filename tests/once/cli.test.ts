@@ -30,7 +30,7 @@ describe('npm run deckhand', () => {
 
     expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
     expect(printed).toMatch(/--\[no-\]superadmin +Let them/);
-    expect(printed).toMatch(/--password +Their password\. Always asked for/);
+    expect(printed).toMatch(/--password +Their password\. Always prompted for/);
     expect((await answerTo(['members', 'set', '--help'], noSettings)).printed).toContain('--role viewer|member|owner');
   });
 
@@ -77,7 +77,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
 
     expect(await command('users', 'list')).toEqual({
       exitCode: 1,
-      complaint: 'The tables are not there yet: npm run deckhand -- migrate makes them.',
+      complaint: 'The tables do not exist yet: create them with npm run deckhand -- migrate.',
     });
     expect((await command('migrate')).printed).toMatch(/^Applied: /);
     const created = await create('first@example.test', 'a good password\n');

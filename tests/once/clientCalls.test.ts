@@ -154,7 +154,7 @@ describe('an answer', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 200,
-      message: expect.stringMatching(/^The answer, with status 200, is not one of Deckhand's\. Check the url/),
+      message: expect.stringMatching(/^The answer with status 200 is not from Deckhand\. Check the url/),
     });
   });
 
@@ -167,7 +167,7 @@ describe('an answer', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 403,
-      message: expect.stringMatching(/^The answer, with status 403, is not one of Deckhand's\. Check the url/),
+      message: expect.stringMatching(/^The answer with status 403 is not from Deckhand\. Check the url/),
     });
   });
 

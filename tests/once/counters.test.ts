@@ -65,8 +65,8 @@ async function givenRedis(): Promise<{ url: string; process: ChildProcess }> {
   return { url: `redis://127.0.0.1:${port}`, process: redis };
 }
 
-const GONE = 'Redis is out of reach: this node counts for itself.';
-const BACK = 'Redis is back: all nodes count together again.';
+const GONE = 'Redis is unreachable: this node counts in memory.';
+const BACK = 'Redis is back: the nodes share their counts again.';
 
 /** The count, or "waited" if it needed more than the current turn of the event loop. */
 const countAtOnce = ({ count }: { count: () => Promise<number> }) =>

@@ -38,7 +38,7 @@ describe('a data directory', () => {
 
     await (await open(directory)).close();
 
-    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^DATA_DIR: .* it is closed now \(mode 700\)\.$/)]]);
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^DATA_DIR: .* its mode is now 700\.$/)]]);
     expect(await modeOf(directory)).toBe('700');
     warn.mockRestore();
   });
@@ -49,7 +49,7 @@ describe('a data directory', () => {
     await chmod(directory, 0o755);
 
     await expect(open(directory)).rejects.toThrow(
-      /^DATA_DIR: .*other users can read it.*name a new directory inside it/,
+      /^DATA_DIR: .*other users can read it.*use a new directory inside it/,
     );
 
     expect([await modeOf(directory), await readdir(directory)]).toEqual(['755', ['something-else']]);
@@ -95,7 +95,7 @@ describe('errors of the database', () => {
     expect(toFailure(full)).toEqual({
       code: 'INTERNAL_SERVER_ERROR',
       status: 500,
-      message: 'Nothing can be saved at the moment: the disk of the service is full. Reading works.',
+      message: 'Nothing can be saved at the moment: the disk of the service is full. Reads still work.',
     });
   });
 });

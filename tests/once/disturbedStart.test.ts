@@ -46,7 +46,7 @@ describe.concurrent('npm run deckhand', () => {
   it('demo changes nothing in a database with users', async () => {
     const ended = await runToEnd([COMMAND_LINE, 'demo'], { DATA_DIR: await givenCopyOf(first.directory) });
 
-    expect(ended).toEqual({ ...done, stdout: 'Left alone: the database has users already.\n' });
+    expect(ended).toEqual({ ...done, stdout: 'Nothing changed: the database already has users.\n' });
   });
 });
 

@@ -54,7 +54,7 @@ describe('HTML', () => {
   it.each(['<', '&', '<p>x</p>', '<br>', '&amp;', '<a href="javascript:x">y</a>', '</p>'])(
     'is refused with too many %s',
     (part) => {
-      expect(refuseHtml(filledWith(part))).toBe('must not hold more than 3000 of the characters < and &');
+      expect(refuseHtml(filledWith(part))).toBe('must not contain more than 3000 of the characters < and &');
       expect(refuseHtml('<br>'.repeat(3000))).toBeUndefined();
     },
   );

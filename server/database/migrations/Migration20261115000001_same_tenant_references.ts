@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * What entities can't say: rows that refer to each other are of one tenant. `null` on either side, as in master rows,
- * is not checked.
+ * Composite foreign keys that entities can't express: rows that refer to each other belong to the same tenant. `null` on
+ * either side, as in master rows, is not checked.
  */
 export class Migration20261115000001_same_tenant_references extends Migration {
   override up(): void {
@@ -12,7 +12,7 @@ export class Migration20261115000001_same_tenant_references extends Migration {
     this.sameTenant('groups', 'board', '(board_id, project_id) references boards (id, project_id)');
     this.sameTenant('cards', 'group', '(group_id, project_id) references groups (id, project_id)');
     this.sameTenant('cards', 'tag', '(tag_id, project_id) references tags (id, project_id)');
-    // Who leaves a project is in charge of nothing in it any more.
+    // Removing a member clears the owner of their cards.
     this.sameTenant(
       'cards',
       'owner',

@@ -1,15 +1,15 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /**
- * An index for searches of text in cards, where the server lets us have pg_trgm and btree_gin; elsewhere a search reads the
- * cards of the project, as before. Copies of master cards are left out: a sync writes many of them at once, which the index
- * would make three times as long, and a project has few of them.
+ * An index for text search in cards, if pg_trgm and btree_gin are available; otherwise a search scans the cards of the
+ * project, as before. Copies of master cards are not indexed: a sync writes many of them, which would take three times as long,
+ * and each project has few of them.
  */
 export class Migration20261115100300_card_search extends Migration {
   override name = 'Migration20261115100300_card_search';
 
   override up(): void {
-    // Minutes, where there are many cards.
+    // Takes minutes with many cards.
     this.addSql(`set local statement_timeout = 0;`);
     this.addSql(
       `create index "cards_copies_index" on "cards" ("project_id") where master_card_id is not null and deleted_at is null;`,

@@ -3,7 +3,7 @@ import { refuseHtml, sanitizeHtml } from '../../security/html.ts';
 
 type Described = { id: number; description: string };
 
-/** Descriptions of cards were stored as sent, those of master cards sanitised: now all are. Copies that are equal to their master are. */
+/** Sanitises the descriptions of cards, which were stored as sent. Those of master cards, and equal copies, already are. */
 export class Migration20261115100300_clean_descriptions extends Migration {
   override name = 'Migration20261115100300_clean_descriptions';
 
@@ -33,7 +33,7 @@ export class Migration20261115100300_clean_descriptions extends Migration {
   }
 }
 
-/** What can't be read as HTML is kept as the text that it is. */
+/** Escapes a description that is refused as HTML, so that it stays as text. */
 const clean = async (description: string) =>
   (refuseHtml(description) ? escaped(description) : await sanitizeHtml(description)).trim();
 

@@ -2,7 +2,7 @@ import { Migration } from '@mikro-orm/migrations';
 
 type Reference = { name: string; columns: string[]; table: string; key: string[] };
 
-/** What cards refer to; the first column alone says whether a card does. */
+/** The references of cards; a card has a reference if its first column is set. */
 const REFERENCES: Reference[] = [
   { name: 'cards_master_card_id_foreign', columns: ['master_card_id'], table: 'cards', key: ['id'] },
   { name: 'cards_same_tenant_group', columns: ['group_id', 'project_id'], table: 'groups', key: ['id', 'project_id'] },
@@ -16,11 +16,11 @@ const REFERENCES: Reference[] = [
 ];
 
 /**
- * A foreign key is checked for each row: five of them took more than half the time of a sync, which writes 300,000 copies
- * that refer to 60 templates, one user and 5,000 projects. Triggers now look up once what all rows of a statement refer to,
- * and keep the same promises: what is referred to exists, is of the same project, is locked `for key share` until the
- * transaction ends, and can neither be removed nor get another key. The errors have the same codes and constraint names.
- * A master card must now be in a master group, too. Tags and owners keep their foreign keys: copies have neither.
+ * Foreign keys are checked per row: five of them took more than half the time of a sync, which writes 300,000 copies that refer
+ * to 60 templates, one user and 5,000 projects. Triggers now check all references of a statement at once, with the same
+ * guarantees: the referenced row exists, is in the same project, is locked `for key share` until the transaction ends, and can
+ * neither be deleted nor get another key. The errors have the same codes and constraint names. A master card must now be in a
+ * master group, too. Tags and owners keep their foreign keys, since copies have neither.
  */
 export class Migration20261115100400_check_cards_by_statement extends Migration {
   override name = 'Migration20261115100400_check_cards_by_statement';
@@ -28,7 +28,7 @@ export class Migration20261115100400_check_cards_by_statement extends Migration 
   override up(): void {
     this.addSql(`alter table "cards" drop constraint "cards_group_id_foreign";`);
     for (const { name } of REFERENCES) this.addSql(`alter table "cards" drop constraint "${name}";`);
-    // Only the reference that went needed it.
+    // Only the removed foreign key needed it.
     this.addSql(`alter table "groups" drop constraint "groups_id_project_id_unique";`);
 
     this.addSql(checkFunction('cards_check_added', (columns) => `select distinct ${columns.join(', ')} from added`));
@@ -48,7 +48,7 @@ export class Migration20261115100400_check_cards_by_statement extends Migration 
     for (const reference of REFERENCES) this.keepReferredTo(reference);
   }
 
-  /** Refuses to remove a row that cards refer to, or to change its key. */
+  /** Refuses to delete a row that cards refer to, or to change its key. */
   private keepReferredTo({ name, columns: [column], table, key }: Reference): void {
     this.addSql(`
       create function ${name}() returns trigger language plpgsql as $$
@@ -83,8 +83,8 @@ const differ = (columns: string[]) =>
   columns.map((column) => `old.${column} is distinct from new.${column}`).join(' or ');
 
 /**
- * Checks what cards refer to; `named` selects columns of those that were written. Without sequential scans, since the plan
- * is kept while the tables grow.
+ * Checks the references of cards; `named` selects columns of the written rows. Without sequential scans, since the plan is
+ * cached while the tables grow.
  */
 const checkFunction = (name: string, named: (columns: string[]) => string) => `
   create function ${name}() returns trigger language plpgsql set enable_seqscan = off as $$
@@ -101,7 +101,7 @@ const checkFunction = (name: string, named: (columns: string[]) => string) => `
     return null;
   end $$;`;
 
-/** Finds what is referred to and does not exist; what exists is locked as a foreign key would lock it. */
+/** Finds references to rows that do not exist; locks existing rows like a foreign key. */
 const brokenReference = ({ name, columns, table, key }: Reference, named: string) => `
   select '${name}' as reference from (${named}) as named
   where named.${columns[0]} is not null and not exists (
