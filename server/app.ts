@@ -8,7 +8,7 @@ import { asBadRequest } from './http/body.ts';
 import { checkoutPage } from './http/checkoutPage.ts';
 import { compressLargeAnswers } from './http/compress.ts';
 import { limitConnections } from './http/connections.ts';
-import { drainable } from './http/drain.ts';
+import { addDrain } from './http/drain.ts';
 import { health } from './http/health.ts';
 import { sendRetryAfter } from './http/limitRequests.ts';
 import { logFailure } from './http/logFailure.ts';
@@ -67,7 +67,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   limitConnections(app, { isBehindProxy: trustProxy !== false });
   malformed.attachTo(app);
   compressLargeAnswers(app);
-  drainable(app);
+  addDrain(app);
   rememberOrigin(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id);

@@ -1,9 +1,9 @@
 import type { Role } from '../shared/user.ts';
 import type { BulkPace } from './database/bulk.ts';
 import type { Db } from './database/query.ts';
-import type { AnswerRoom } from './limits/answerRoom.ts';
+import type { AnswerBudget } from './limits/answerBudget.ts';
+import type { AttemptLimit } from './limits/attemptLimit.ts';
 import type { FairQueue } from './limits/fairQueue.ts';
-import type { Guessing } from './limits/guessing.ts';
 import type { Log } from './log.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import type { SecretBox } from './security/secretBox.ts';
@@ -18,7 +18,7 @@ export type Context = {
   hasSearchIndex: boolean;
   log: Log;
   tokens: Tokens;
-  guessing: Guessing;
+  attemptLimit: AttemptLimit;
   secretBox: SecretBox;
   /** Undefined without payments. */
   payments: PaymentProvider | undefined;
@@ -29,7 +29,7 @@ export type Context = {
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
   /** Limits the answers of a batch, which stay in memory until the last one is done; undefined for a single call. */
-  answerRoom: AnswerRoom | undefined;
+  answerBudget: AnswerBudget | undefined;
   /** Whether the node is stopping: long work then stops between two steps. */
   isStopping: () => boolean;
   /** Undefined without a valid token. */

@@ -18,5 +18,5 @@ export class JsonText {
 }
 
 /** Typed as the value that callers receive. */
-export const asWritten = <Value>(text: string, writeAnnotation: () => string): Value =>
+export const asJsonText = <Value>(text: string, writeAnnotation: () => string): Value =>
   new JsonText(text, writeAnnotation) as unknown as Value;

@@ -4,9 +4,9 @@ import { findCaller } from './domain/caller.ts';
 import type { Settings } from './env.ts';
 import { tooManyRequests } from './errors.ts';
 import { isLoopback } from './host.ts';
+import { type AttemptLimit, makeAttemptLimit } from './limits/attemptLimit.ts';
 import { openCounters } from './limits/counters.ts';
 import { type FairQueue, makeFairQueue } from './limits/fairQueue.ts';
-import { type Guessing, makeGuessing } from './limits/guessing.ts';
 import { makeRateLimit, type RateLimit } from './limits/rateLimit.ts';
 import { makeUnsentAnswers, type UnsentAnswers } from './limits/unsentAnswers.ts';
 import type { Log } from './log.ts';
@@ -20,7 +20,7 @@ export type Services = {
   database: Database;
   tokens: Tokens;
   rateLimit: RateLimit;
-  guessing: Guessing;
+  attemptLimit: AttemptLimit;
   /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
   findCaller: (claims: Claims, chosenProjectId: number | undefined) => Promise<Caller | undefined>;
   queue: FairQueue;
@@ -45,7 +45,7 @@ export async function openServices(
   secret: string,
   log: Log,
   /** The generated secret of `DATA_DIR`: second factors may still be encrypted with it. */
-  keptSecret?: string,
+  storedSecret?: string,
 ): Promise<Services & { beginToStop: () => void; close: () => void }> {
   let isStopping = false;
   const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
@@ -55,8 +55,8 @@ export async function openServices(
     database,
     tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
-    guessing: makeGuessing(counters.make),
-    secretBox: makeSecretBox(keptSecret === undefined ? secrets : [...secrets, keptSecret]),
+    attemptLimit: makeAttemptLimit(counters.make),
+    secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
     findCaller: (claims, chosenProjectId) =>
       callerQueue.run(`session:${claims.sessionId}`, () => findCaller(database.db, claims, chosenProjectId)),
     queue: makeQueue(settings),

@@ -7,7 +7,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
 import { addFirstUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
-import { resealSecondFactors } from './domain/reseal.ts';
+import { reencryptSecondFactors } from './domain/reencrypt.ts';
 import { interruptAllRuns } from './domain/template.ts';
 import { type Settings, SHORTEST_SECRET } from './env.ts';
 import { isWildcard, ownAddress } from './host.ts';
@@ -50,16 +50,16 @@ async function serve(
   logger: FastifyBaseLogger,
   buildApp: BuildApp,
 ): Promise<Omit<RunningService, 'demoUser'>> {
-  const secret = settings.JWT_SECRET ?? (await keptSecret(settings.DATA_DIR));
-  const kept = database.isEmbedded ? await readKeptSecret(settings.DATA_DIR) : undefined;
+  const secret = settings.JWT_SECRET ?? (await storedSecret(settings.DATA_DIR));
+  const kept = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
   const services = await openServices(settings, database, secret, logger, kept);
   if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const { secretBox, isStopping } = services;
-  const resealing = resealSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
+  const reencrypting = reencryptSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
     logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
   );
   // If there are many, it continues while requests are served.
-  await Promise.race([resealing, pause(2000, undefined, { ref: false })]);
+  await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
   const app = await buildApp({
     ...services,
     logger,
@@ -75,7 +75,7 @@ async function serve(
       await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS);
       services.close();
-      const closed = resealing.then(() => database.close());
+      const closed = reencrypting.then(() => database.close());
       await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };
@@ -103,17 +103,17 @@ async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings
   }
 }
 
-const KEPT_SECRET = 'jwt-secret';
+const STORED_SECRET = 'jwt-secret';
 
-async function readKeptSecret(directory: string): Promise<string | undefined> {
-  const kept = await readFile(join(directory, KEPT_SECRET), 'utf8').catch(() => '');
+async function readStoredSecret(directory: string): Promise<string | undefined> {
+  const kept = await readFile(join(directory, STORED_SECRET), 'utf8').catch(() => '');
   return kept.length >= SHORTEST_SECRET ? kept : undefined;
 }
 
 /** The signing secret for the embedded database: generated once, stored next to the data. */
-async function keptSecret(directory: string): Promise<string> {
-  const path = join(directory, KEPT_SECRET);
-  const kept = await readKeptSecret(directory);
+async function storedSecret(directory: string): Promise<string> {
+  const path = join(directory, STORED_SECRET);
+  const kept = await readStoredSecret(directory);
   if (kept !== undefined) return kept;
 
   const made = randomBytes(48).toString('base64url');

@@ -53,9 +53,9 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
     mustHaveAccess(ctx.caller, access);
     mustBeReadable(await getRawInput());
     const proceed = async () => {
-      ctx.answerRoom?.mustBeLeft();
+      ctx.answerBudget?.mustNotBeSpent();
       const result = await next(SAME_CONTEXT as { ctx: { caller: Admitted } });
-      if (result.ok) ctx.answerRoom?.take(result.data);
+      if (result.ok) ctx.answerBudget?.spend(result.data);
       return result;
     };
     // Sign-in waits in the queue for passwords instead.

@@ -62,11 +62,11 @@ export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)
   .pipe(z.email());
 
 /** The maximum of rows in one reorder, and so of rows with the same parent. */
-export const MOST_PLACED = 1000;
+export const MOST_SIBLINGS = 1000;
 
 const Placements = z
   .array(z.object({ id, position }))
-  .max(MOST_PLACED)
+  .max(MOST_SIBLINGS)
   .check(({ value, issues }) => {
     const seen = new Set<number>();
     for (const [index, { id }] of value.entries()) {
@@ -78,7 +78,7 @@ const Placements = z
 /** Rows with their new positions, without duplicates. The length is checked first, since a long list of invalid elements is slow to check. */
 export const placements = z
   .array(z.unknown())
-  .max(MOST_PLACED)
+  .max(MOST_SIBLINGS)
   .meta(documentedAs(Placements))
   .pipe(Placements) as unknown as typeof Placements;
 

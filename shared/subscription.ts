@@ -87,12 +87,10 @@ export const TrialUpgrade = z.object({ plan, period, product });
 export type TrialUpgrade = z.output<typeof TrialUpgrade>;
 
 export const CheckoutResult = z.object({
-  checkout_url: z
-    .string()
-    .meta({
-      description: 'The address to pay at; for a free plan, a page that says that it is active.',
-      example: 'https://checkout.example.com/c/1',
-    }),
+  checkout_url: z.string().meta({
+    description: 'The address to pay at; for a free plan, a page that says that it is active.',
+    example: 'https://checkout.example.com/c/1',
+  }),
   session_id: z
     .string()
     .nullable()

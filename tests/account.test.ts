@@ -19,7 +19,7 @@ const asUserWhile = async (user: TestUser, meanwhile: () => Promise<unknown>): P
   const mustBeAllowed = async () => {
     if (++asked === 2) await meanwhile();
   };
-  const { url } = await givenService({}, { guessing: { mustBeAllowed, countFailure: async () => {} } });
+  const { url } = await givenService({}, { attemptLimit: { mustBeAllowed, countFailure: async () => {} } });
   return makeCaller(url, await givenToken(user));
 };
 

@@ -82,7 +82,7 @@ async function operatorContext(database: Database, settings: Settings): Promise<
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',
     caller: { id: 0, sessionId: '', superadmin: true, superadmin_billing: true, project: undefined },
-    answerRoom: undefined,
+    answerBudget: undefined,
     callsAllowed: 1,
     retryAfterSeconds: 0,
   };

@@ -2,13 +2,13 @@ import type { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { parseMoment, TIMESTAMPTZ } from './moment.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
-import { BRIEF, PATIENT } from './query.ts';
+import { NO_TIMEOUT, SHORT_TIMEOUT } from './query.ts';
 
 /** Above the server's `statement_timeout`, so only a server that does not respond takes longer. */
 const LONGEST_ANSWER_MILLISECONDS = 32_000;
 
 /** For the first statement of a request: a lookup by key, which a working server answers in milliseconds. */
-const LONGEST_BRIEF_ANSWER_MILLISECONDS = 2_000;
+const LONGEST_SHORT_ANSWER_MILLISECONDS = 2_000;
 
 const NO_ANSWER = 'the database did not answer in time';
 
@@ -25,7 +25,7 @@ export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
  */
 export class DeckhandClient extends pg.Client {
   private readonly isPreparing: boolean;
-  private isPatient = false;
+  private hasNoTimeout = false;
   private unanswered = 0;
   private latestAnswer = Number.POSITIVE_INFINITY;
 
@@ -45,10 +45,12 @@ export class DeckhandClient extends pg.Client {
   }
 
   private answerInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
-    if (text.startsWith(PATIENT)) this.isPatient = true;
-    if (text === 'commit' || text === 'rollback') this.isPatient = false;
+    if (text.startsWith(NO_TIMEOUT)) this.hasNoTimeout = true;
+    if (text === 'commit' || text === 'rollback') this.hasNoTimeout = false;
     this.unanswered++;
-    this.expectAnswerWithin(text.startsWith(BRIEF) ? LONGEST_BRIEF_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS);
+    this.expectAnswerWithin(
+      text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS,
+    );
     const name = isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
     const answer = name === undefined ? super.query(text, values) : super.query({ name, text, values });
     return answer.then(
@@ -73,7 +75,7 @@ export class DeckhandClient extends pg.Client {
   }
 
   private expectAnswerWithin(milliseconds: number): void {
-    this.latestAnswer = this.isPatient ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
+    this.latestAnswer = this.hasNoTimeout ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
   }
 
   get isSilent(): boolean {

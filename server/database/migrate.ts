@@ -3,7 +3,7 @@ import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
-import { type Db, PATIENT, ping, query } from './query.ts';
+import { type Db, NO_TIMEOUT, ping, query } from './query.ts';
 
 /** The type that the migrator expects. */
 type Transaction = Db & { savepoint: unknown };
@@ -86,7 +86,7 @@ async function underLock<Result>(
         transaction,
         sql<{
           isTaken: boolean;
-        }>`${sql.raw(PATIENT)} select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
+        }>`${sql.raw(NO_TIMEOUT)} select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
           set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
           set_config('idle_in_transaction_session_timeout', '0', true)`,
       );

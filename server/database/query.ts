@@ -20,15 +20,16 @@ export async function insertRows<Table extends TableName>(db: Db, table: Table, 
 }
 
 /** A prefix that shortens the client's timeout for the answer. */
-export const BRIEF = '/* brief */';
+export const SHORT_TIMEOUT = '/* short timeout */';
 /** A prefix that removes the timeout until the transaction ends: for migrations, and waiting for them. */
-export const PATIENT = '/* patient */';
+export const NO_TIMEOUT = '/* no timeout */';
 
 /** A statement with a short timeout: the first one of every request, which takes milliseconds. */
-export const brief = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> => sql`${sql.raw(BRIEF)} ${statement}`;
+export const withShortTimeout = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
+  sql`${sql.raw(SHORT_TIMEOUT)} ${statement}`;
 
 /** Throws unless the database answers. */
-export const ping = (db: Db) => query(db, brief(sql`select 1`));
+export const ping = (db: Db) => query(db, withShortTimeout(sql`select 1`));
 
 /** A statement that is planned each time, since a generic plan would be bad for many values. */
 export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Row, TableName } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 
 /**
  * Enforces the size limit of answers in SQL, before the rows leave the database: pg can't read a value of 512 MiB, and the

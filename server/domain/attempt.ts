@@ -1,12 +1,12 @@
 import type { Context } from '../context.ts';
 
-type AttemptContext = Pick<Context, 'guessing' | 'address' | 'log'>;
+type AttemptContext = Pick<Context, 'attemptLimit' | 'address' | 'log'>;
 type FailureReason = 'wrong password' | 'unknown account' | 'wrong code' | 'blocked';
 
 /** Throws a 429 after too many failures. */
 export async function mustBeAllowed(context: AttemptContext, email: string): Promise<void> {
-  const { guessing, address } = context;
-  await guessing.mustBeAllowed({ email, address }).catch((error) => {
+  const { attemptLimit, address } = context;
+  await attemptLimit.mustBeAllowed({ email, address }).catch((error) => {
     logFailure(context, email, 'blocked');
     throw error;
   });
@@ -14,9 +14,9 @@ export async function mustBeAllowed(context: AttemptContext, email: string): Pro
 
 /** Counts and logs a failed attempt. */
 export async function countFailure(context: AttemptContext, email: string, reason: FailureReason): Promise<void> {
-  const { guessing, address } = context;
+  const { attemptLimit, address } = context;
   logFailure(context, email, reason);
-  await guessing.countFailure({ email, address });
+  await attemptLimit.countFailure({ email, address });
 }
 
 const LONGEST_EMAIL = 320;

@@ -7,15 +7,15 @@ import {
   type BoardUpdate,
   ListedBoard,
 } from '../../shared/board.ts';
-import { MOST_PLACED } from '../../shared/fields.ts';
+import { MOST_SIBLINGS } from '../../shared/fields.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { type Db, live, query } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
-import { placeRows, positionAmongSiblings, siblingsIn } from './place.ts';
-import { changeRow, deleteWithContents, type Selected, selectionOf, unlessNull } from './row.ts';
+import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
+import { changeRow, deleteWithContents, type Selected, selectionOf, withoutNulls } from './row.ts';
 
 /** The columns of a board in answers. */
 export const BOARD_COLUMNS = Board.keyof().options;
@@ -54,7 +54,7 @@ const selectBoards = prepared<
 export async function createBoard({ db, caller: { id, project } }: ProjectContext, input: BoardCreate) {
   const owner = { project_id: project.id, platform_id: project.platform_id, is_master: false, created_by: id };
   const board = await insertBoard(db, owner, input, sql`project_id = ${project.id}`);
-  if (!board) throw badRequest(`A project has at most ${MOST_PLACED} boards.`);
+  if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`);
 
   return { board };
 }
@@ -74,7 +74,7 @@ export async function insertBoard(
       insert into boards (project_id, platform_id, is_master, title, description, tool_key, created_by, position)
       select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null},
         ${created_by}::int, ${positionAmongSiblings(input.position)}
-      from ${siblingsIn('boards', isSibling)} where siblings.count < ${MOST_PLACED}
+      from ${siblingsIn('boards', isSibling)} where siblings.count < ${MOST_SIBLINGS}
       returning ${selectionOf(BOARD_COLUMNS)}`,
   );
   return board;
@@ -85,7 +85,7 @@ export async function updateBoard(
   context: ProjectContext,
   { id, title, description, tool_key, position }: BoardUpdate,
 ) {
-  const changes: RowChanges<'boards'> = { description, tool_key, ...unlessNull<'boards'>({ title, position }) };
+  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
   return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
 }
 

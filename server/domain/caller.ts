@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Caller } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { brief, type Db } from '../database/query.ts';
+import { type Db, withShortTimeout } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import type { Claims } from '../security/tokens.ts';
 
@@ -35,7 +35,7 @@ type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'
 };
 
 const selectCaller = prepared<Claims & { chosenProjectId: number | null }, FoundCaller>((value) =>
-  brief(sql`
+  withShortTimeout(sql`
     select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
     from sessions s
     join users u on u.id = s.user_id and u.is_active

@@ -13,7 +13,7 @@ import { type Db, live, nextPosition, query, transact } from '../database/query.
 import type { RowChanges } from '../database/tables.ts';
 import { cleanDescription } from './description.ts';
 import { mustBeOfProject } from './reference.ts';
-import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, unlessNull } from './row.ts';
+import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
 
 /** The due date has passed, and the card is not closed. */
 export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed', false)`;
@@ -82,7 +82,7 @@ export async function updateCard(context: ProjectContext, { id, ...sent }: CardU
     owner_id,
     tag_id,
     due_date,
-    ...unlessNull<'cards'>({ title, status, priority, is_active }),
+    ...withoutNulls<'cards'>({ title, status, priority, is_active }),
   };
   await findRow(context, 'cards', id);
 

@@ -8,8 +8,8 @@ import {
   CHECKOUT_COLUMNS,
   type CheckoutRow,
   OPEN,
-  STANDING,
-  type Standing,
+  PAID_STATUS,
+  type PaidStatus,
   type SubscriptionStatus,
 } from './checkoutRow.ts';
 import type { PlanRow } from './plan.ts';
@@ -136,7 +136,7 @@ async function statusOf(db: Db, { subscription_id }: CheckoutRow): Promise<Subsc
 const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
 
 export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkout_url' | 'price_cents' | 'currency'> &
-  Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | Standing };
+  Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | PaidStatus };
 
 /** The data of a checkout's page, which anyone with its reference may see. */
 export function viewCheckout(db: Db, reference: string): Promise<CheckoutView | undefined> {
@@ -150,4 +150,4 @@ export function viewCheckout(db: Db, reference: string): Promise<CheckoutView | 
 }
 
 const VIEWED_STATUS = sql<CheckoutView['status']>`
-  case when c.status = 'open' and c.expires_at <= now() then 'expired' when c.status = 'paid' then ${STANDING} else c.status end`;
+  case when c.status = 'open' and c.expires_at <= now() then 'expired' when c.status = 'paid' then ${PAID_STATUS} else c.status end`;

@@ -22,12 +22,12 @@ export type CheckoutRow = Pick<Row<'checkouts'>, (typeof CHECKOUT_COLUMNS)[numbe
 export const OPEN = sql.lit<'open'>('open');
 
 /** The status that a paid checkout gives its subscription. */
-export type Standing = Exclude<SubscriptionStatus, 'trial'>;
-export const STANDING = sql<Standing>`
+export type PaidStatus = Exclude<SubscriptionStatus, 'trial'>;
+export const PAID_STATUS = sql<PaidStatus>`
   case when ended_at is not null then 'ended' when is_past_due or is_disputed then 'past_due' else 'paid' end`;
 
 export type LockedCheckout = CheckoutRow & {
-  standing: Standing;
+  paid_status: PaidStatus;
   subscription_status: SubscriptionStatus;
 };
 
@@ -46,7 +46,7 @@ export async function lockCheckout(db: Db, condition: Expression<SqlBool>): Prom
     .forUpdate()
     .executeTakeFirst();
   if (!locked) return undefined;
-  const checkout = await found.select(CHECKOUT_COLUMNS).select(STANDING.as('standing')).executeTakeFirst();
+  const checkout = await found.select(CHECKOUT_COLUMNS).select(PAID_STATUS.as('paid_status')).executeTakeFirst();
   return checkout && { ...checkout, subscription_status: locked.status };
 }
 

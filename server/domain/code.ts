@@ -6,7 +6,7 @@ import type { Row, RowChanges } from '../database/tables.ts';
 import { tooManyRequests } from '../errors.ts';
 import { hashRecoveryCode, stepOfCode } from '../security/secondFactor.ts';
 import { countFailure, logFailure } from './attempt.ts';
-import { MISSING_SECRET } from './reseal.ts';
+import { MISSING_SECRET } from './reencrypt.ts';
 
 type CodeOwner = Pick<Row<'users'>, 'id' | 'email' | 'totp_secret'>;
 

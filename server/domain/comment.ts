@@ -12,7 +12,7 @@ import { prepared } from '../database/prepared.ts';
 import { live, query, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
-import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, cutToAnswer } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';

@@ -6,8 +6,8 @@ import { Group } from '../../shared/group.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { live } from '../database/query.ts';
-import { asWritten } from '../jsonText.ts';
-import { LARGEST_ANSWER_BYTES } from '../limits/answerRoom.ts';
+import { asJsonText } from '../jsonText.ts';
+import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, mustFitAnswer } from './answerSize.ts';
 import { IS_OVERDUE } from './card.ts';
 import { mustBeFound } from './row.ts';
@@ -25,7 +25,7 @@ export async function getBoard(
   mustFitAnswer(found, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
 
   const { board, cards_with_dates } = found!;
-  return { board: asWritten(board!, () => annotate(cards_with_dates)) };
+  return { board: asJsonText(board!, () => annotate(cards_with_dates)) };
 }
 
 type WrittenBoard = {

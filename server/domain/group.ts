@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
-import { MOST_PLACED } from '../../shared/fields.ts';
+import { MOST_SIBLINGS } from '../../shared/fields.ts';
 import { Group, type GroupCreate, type GroupReorder, type GroupUpdate } from '../../shared/group.ts';
 import type { ProjectContext } from '../context.ts';
 import { live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import { placeRows, positionAmongSiblings, siblingsIn } from './place.ts';
-import { changeRow, deleteWithContents, mustBeFound, type Selected, selectionOf, unlessNull } from './row.ts';
+import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
+import { changeRow, deleteWithContents, mustBeFound, type Selected, selectionOf, withoutNulls } from './row.ts';
 
 /** The columns of a group in answers. */
 export const GROUP_COLUMNS = Group.keyof().options;
@@ -26,13 +26,13 @@ export async function createGroup({ db, caller }: ProjectContext, { board_id, ..
           ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
           ${positionAmongSiblings(input.position)}
         from board cross join lateral ${siblingsIn('groups', sql`board_id = board.board_id`)}
-        where board.project_id = ${project.id} and siblings.count < ${MOST_PLACED}
+        where board.project_id = ${project.id} and siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf(GROUP_COLUMNS)}
       )
       select ${selectionOf(GROUP_COLUMNS)} from board left join created using (board_id, project_id)`,
   );
   const found = mustBeFound(project, 'boards', group);
-  if (found.id === null) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
+  if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`);
 
   return { group: found };
 }
@@ -45,7 +45,7 @@ export async function updateGroup(context: ProjectContext, { id, ...sent }: Grou
     type,
     color,
     icon,
-    ...unlessNull<'groups'>({ title, position, is_collapsed }),
+    ...withoutNulls<'groups'>({ title, position, is_collapsed }),
   };
   return { group: await changeRow(context, 'groups', id, changes, GROUP_COLUMNS) };
 }

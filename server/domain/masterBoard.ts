@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { MOST_PLACED } from '../../shared/fields.ts';
+import { MOST_SIBLINGS } from '../../shared/fields.ts';
 import type {
   MasterBoardCreate,
   MasterBoardReorder,
@@ -14,7 +14,7 @@ import { badRequest } from '../errors.ts';
 import { mustFitAnswer } from './answerSize.ts';
 import { BOARD_COLUMNS, insertBoard, listedBoards } from './board.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { deleteContents, unlessNull } from './row.ts';
+import { deleteContents, withoutNulls } from './row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
@@ -29,7 +29,7 @@ export async function listMasterBoards({ db }: SignedInContext) {
 export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
   const owner = { project_id: null, platform_id: null, is_master: true, created_by: caller.id };
   const board = await insertBoard(db, owner, input, sql`is_master`);
-  if (!board) throw badRequest(`There are at most ${MOST_PLACED} master boards.`);
+  if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`);
 
   return { board };
 }
@@ -39,7 +39,7 @@ export async function updateMasterBoard(
   { db }: SignedInContext,
   { id, title, description, tool_key, position }: MasterBoardUpdate,
 ) {
-  const changes: RowChanges<'boards'> = { description, tool_key, ...unlessNull<'boards'>({ title, position }) };
+  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
   return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
 }
 

@@ -14,7 +14,7 @@ import { badRequest } from '../errors.ts';
 import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { DELETED, selectionOf, unlessNull } from './row.ts';
+import { DELETED, selectionOf, withoutNulls } from './row.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateStatement.ts';
 
@@ -51,7 +51,7 @@ export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }:
     short_description: sent.short_description,
     evaluation_check: sent.evaluation_check,
     tour_key: sent.tour_key,
-    ...unlessNull<'cards'>({ title, status, is_active, priority, unique_identifier }),
+    ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
   };
   return { card: await changeMaster(db, 'cards', id, changes, CARD_COLUMNS) };
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { MOST_PLACED } from '../../shared/fields.ts';
+import { MOST_SIBLINGS } from '../../shared/fields.ts';
 import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
 import { live, query } from '../database/query.ts';
@@ -7,8 +7,8 @@ import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
 import { GROUP_COLUMNS, type GroupRow } from './group.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
-import { positionAmongSiblings, siblingsIn } from './place.ts';
-import { deleteContents, selectionOf, unlessNull } from './row.ts';
+import { positionAmongSiblings, siblingsIn } from './position.ts';
+import { deleteContents, selectionOf, withoutNulls } from './row.ts';
 import { templateTransaction } from './template.ts';
 
 /** Creates a master group, after the others of its board. */
@@ -24,10 +24,10 @@ export async function createMasterGroup(
       sql<GroupRow>`
         insert into groups (is_master, board_id, title, description, created_by, position)
         select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${positionAmongSiblings()}
-        from ${siblingsIn('groups', sql`board_id = ${board_id}`)} where siblings.count < ${MOST_PLACED}
+        from ${siblingsIn('groups', sql`board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf(GROUP_COLUMNS)}`,
     );
-    if (!group) throw badRequest(`A board has at most ${MOST_PLACED} groups.`);
+    if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`);
 
     return { group };
   });
@@ -35,7 +35,7 @@ export async function createMasterGroup(
 
 /** Changes the sent fields of a master group, but not its copies. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
-  const changes: RowChanges<'groups'> = { description, ...unlessNull<'groups'>({ title }) };
+  const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 

@@ -3,7 +3,7 @@ import type { Placement } from '../../shared/fields.ts';
 import { type Db, live, plannedEachTime, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
-import { setPositions } from './place.ts';
+import { setPositions } from './position.ts';
 import { assignments, type Column, type Selected, selectionOf } from './row.ts';
 
 /** The tables with templates, and the nouns for error messages. */

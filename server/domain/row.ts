@@ -132,7 +132,7 @@ export function assignments<Table extends TableName>(changes: RowChanges<Table>)
 }
 
 /** Drops null changes, for columns that can't be null. */
-export function unlessNull<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
+export function withoutNulls<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value != null)) as RowChanges<Table>;
 }
 type Nullable<Changes> = { [Column in keyof Changes]: Changes[Column] | null };

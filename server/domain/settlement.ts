@@ -4,7 +4,7 @@ import { type Db, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import type { Session, Settlement } from '../payments/provider.ts';
 import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN } from './checkoutRow.ts';
-import { followCheckouts, setFlag } from './standing.ts';
+import { setFlag, updateSubscription } from './subscriptionNews.ts';
 
 /**
  * Applies the outcome of a checkout. Repeated notifications change nothing, and neither does an expiry or cancellation of a
@@ -110,5 +110,5 @@ export async function closeAtProvider(
 
 export async function markPaid(db: Db, checkout: CheckoutRow): Promise<void> {
   await db.updateTable('checkouts').set({ status: 'paid', updated_at: NOW }).where('id', '=', checkout.id).execute();
-  await followCheckouts(db, checkout);
+  await updateSubscription(db, checkout);
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Authenticate, AuthenticatedUser } from '../../shared/user.ts';
 import type { Context } from '../context.ts';
-import { brief, query } from '../database/query.ts';
+import { query, withShortTimeout } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { unauthorized } from '../errors.ts';
 import { isPassword } from '../security/passwords.ts';
@@ -12,7 +12,7 @@ import { isRightCode } from './code.ts';
 export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
   const [user] = await query(
     context.db,
-    brief(sql<SignInRow>`
+    withShortTimeout(sql<SignInRow>`
       select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(column)))}
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );

@@ -6,7 +6,7 @@ import { NOW } from '../database/moment.ts';
 import { live, nextPosition, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { readPage } from './page.ts';
-import { changeRow, deleteRow, findRow, lockProject, unlessNull } from './row.ts';
+import { changeRow, deleteRow, findRow, lockProject, withoutNulls } from './row.ts';
 
 /** The columns of a tag in answers. */
 const TAG_COLUMNS = Tag.keyof().options;
@@ -33,7 +33,7 @@ export async function listTags({ db, caller: { project } }: ProjectContext, page
 
 /** Changes the sent fields of a tag. */
 export async function updateTag(context: ProjectContext, { id, name, color, icon, position, is_active }: TagUpdate) {
-  const changes: RowChanges<'tags'> = { color, icon, ...unlessNull<'tags'>({ name, position, is_active }) };
+  const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, position, is_active }) };
   return { tag: await changeRow(context, 'tags', id, changes, TAG_COLUMNS) };
 }
 

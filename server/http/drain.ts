@@ -21,7 +21,7 @@ const NONE_WAITING = { milliseconds: 100, turns: 3 };
  * Graceful shutdown: completes requests in flight, still serves requests on keep-alive connections, and closes each connection
  * after its next answer, which has `Connection: close`. New connections are refused only once the existing ones are closed.
  */
-export function drainable(app: FastifyInstance): void {
+export function addDrain(app: FastifyInstance): void {
   const connections = new Map<Socket, { inFlight: number; quietSince: number }>();
   let isDraining = false;
   let answersHeld: Promise<void> | undefined;

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Context } from '../context.ts';
 import { badRequest, JSON_WANTED, toFailure, tooManyRequests } from '../errors.ts';
-import { makeAnswerRoom } from '../limits/answerRoom.ts';
+import { makeAnswerBudget } from '../limits/answerBudget.ts';
 import { findProcedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
@@ -37,10 +37,10 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
 
   scope.post('/*', { config: { surface: 'rpc' } }, async (request, reply) => {
     const names = namesOf(request);
-    mustBeBatch(names);
+    mustBeValidBatch(names);
     const inputs = inputsOf(request);
     const context = contextOf(request, services);
-    context.answerRoom = names.length > 1 ? makeAnswerRoom(batchTooLarge) : undefined;
+    context.answerBudget = names.length > 1 ? makeAnswerBudget(batchTooLarge) : undefined;
 
     const answers = await Promise.all(names.map((name, index) => call(name, () => inputs(index), index, context)));
     for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
@@ -93,7 +93,7 @@ function readInputs(text: string, isBatch: boolean): Record<number, unknown> {
   return body as Record<number, unknown>;
 }
 
-function mustBeBatch(names: string[]): void {
+function mustBeValidBatch(names: string[]): void {
   if (names.length > LARGEST_BATCH) throw badRequest(`A batch has at most ${LARGEST_BATCH} calls.`);
   const types = new Set(names.flatMap((name) => findProcedure(name)?.type ?? []));
   if (types.size > 1) throw badRequest('A batch has either queries or mutations, not both.');

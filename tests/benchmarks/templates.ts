@@ -6,7 +6,7 @@ import { buildApp } from '../../server/app.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
-import { PATIENT, query, transact } from '../../server/database/query.ts';
+import { NO_TIMEOUT, query, transact } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { openServices } from '../../server/services.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
@@ -126,7 +126,7 @@ export async function bareInsert(database: Database, projects: number): Promise<
       // The same planner settings as a sync: without them the bare statement takes several times as long.
       await query(
         db,
-        sql`${sql.raw(PATIENT)} select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
+        sql`${sql.raw(NO_TIMEOUT)} select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
           set_config('statement_timeout', '0', true)`,
       );
       await query(

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import superjson from 'superjson';
 import { describe, expect, it } from 'vitest';
 import { writeSuperjson } from '../../server/http/rpcOutput.ts';
-import { asWritten } from '../../server/jsonText.ts';
+import { asJsonText } from '../../server/jsonText.ts';
 
 const SEED = Number(process.env.FAST_CHECK_SEED);
 const read = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));
@@ -52,7 +52,7 @@ describe('a result', () => {
 
   it('with JSON from PostgreSQL is passed on unchanged, with its dates annotated', () => {
     const text = '{"at":"2026-01-31T09:30:00.000Z","odd":1.50}';
-    const result = { board: asWritten(text, () => '{"at":["Date"]}'), at: new Date(0) };
+    const result = { board: asJsonText(text, () => '{"at":["Date"]}'), at: new Date(0) };
 
     expect(writeSuperjson(result)).toBe(
       `{"json":{"board":${text},"at":"1970-01-01T00:00:00.000Z"},"meta":{"values":{"board":{"at":["Date"]},"at":["Date"]},"v":1}}`,

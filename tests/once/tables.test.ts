@@ -8,7 +8,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { ProjectContext } from '../../server/context.ts';
 import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
-import { changeRow, findRow, unlessNull } from '../../server/domain/row.ts';
+import { changeRow, findRow, withoutNulls } from '../../server/domain/row.ts';
 
 /** Never called, only compiled: each valid line is followed by invalid ones that must not compile. */
 export function statements(db: Db) {
@@ -63,9 +63,9 @@ export function rows(context: ProjectContext) {
   // @ts-expect-error: there is no such column.
   changeRow(context, 'tags', 1, { name: 'Content' }, ['id', 'project_id', 'title']);
 
-  unlessNull<'tags'>({ name: null });
+  withoutNulls<'tags'>({ name: null });
   // @ts-expect-error: there is no such column.
-  unlessNull<'tags'>({ title: null });
+  withoutNulls<'tags'>({ title: null });
 }
 
 /** Row changes may only have columns of the table. */

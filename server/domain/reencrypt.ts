@@ -11,7 +11,7 @@ const BATCH = 500;
  * Re-encrypts with the current key what is plain or uses an earlier key. In batches of one statement each, which change only
  * values that are still those that were read, so several nodes can run it at once.
  */
-export async function resealSecondFactors(
+export async function reencryptSecondFactors(
   { db, secretBox, log }: Pick<Context, 'db' | 'secretBox' | 'log'>,
   isStopping: () => boolean = () => false,
 ): Promise<void> {
@@ -34,14 +34,14 @@ export async function resealSecondFactors(
         return secret === undefined ? [] : [{ id, before: sealed, after: secretBox.seal(secret, id) }];
       });
       unreadable += found.length - changes.length;
-      await replaceSealed(db, column, changes);
+      await replaceEncrypted(db, column, changes);
     }
   }
   if (unreadable > 0) log.error(`${unreadable} second factors can't be read. ${MISSING_SECRET}`);
 }
 
 /** Rows are locked in the order of their ids: one lock order prevents deadlocks. */
-export async function replaceSealed(
+export async function replaceEncrypted(
   db: Db,
   column: (typeof SEALED_COLUMNS)[number],
   changes: { id: number; before: string; after: string }[],

@@ -2,19 +2,19 @@
 export const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /** The approximate size limit of all answers of a batch, which stay in memory until the last one is done. */
-export type AnswerRoom = {
+export type AnswerBudget = {
   /** Before a call: throws if the other answers have used up the limit. */
-  mustBeLeft: () => void;
-  take: (answer: unknown) => void;
+  mustNotBeSpent: () => void;
+  spend: (answer: unknown) => void;
 };
 
-export function makeAnswerRoom(refuse: () => Error): AnswerRoom {
+export function makeAnswerBudget(refuse: () => Error): AnswerBudget {
   let bytesLeft = LARGEST_ANSWER_BYTES;
   return {
-    mustBeLeft: () => {
+    mustNotBeSpent: () => {
       if (bytesLeft <= 0) throw refuse();
     },
-    take: (answer) => {
+    spend: (answer) => {
       bytesLeft -= bytesOf(answer);
     },
   };

@@ -3,13 +3,13 @@ import type { Context } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, query, transact } from '../database/query.ts';
 import type { SubscriptionNews } from '../payments/provider.ts';
-import { type CheckoutRow, hasReference, lockCheckout, STANDING } from './checkoutRow.ts';
+import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS } from './checkoutRow.ts';
 
 /**
  * Applies an event of a subscription after its checkout. Events may be repeated, arrive in any order, and before the payment
  * itself: the checkout stores them, and the subscription's status is derived from it.
  */
-export async function changeStanding(
+export async function applySubscriptionNews(
   { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
   { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionNews,
 ): Promise<void> {
@@ -25,14 +25,14 @@ export async function changeStanding(
     await db.updateTable('checkouts').set({ provider_subscription_id }).where('id', '=', id).execute();
     if (change === 'ended') await end(db, checkout, at);
     else await setFlag(db, checkout, change, at);
-    const { standing } = await db
+    const { paid_status } = await db
       .selectFrom('checkouts')
-      .select(STANDING.as('standing'))
+      .select(PAID_STATUS.as('paid_status'))
       .where('id', '=', id)
       .executeTakeFirstOrThrow();
-    if (checkout.status === 'paid' && standing !== checkout.standing) {
-      log.info({ subscription: checkout.subscription_id, change, standing }, 'A paid subscription changed.');
-      await followCheckouts(db, checkout);
+    if (checkout.status === 'paid' && paid_status !== checkout.paid_status) {
+      log.info({ subscription: checkout.subscription_id, change, status: paid_status }, 'A paid subscription changed.');
+      await updateSubscription(db, checkout);
     }
     return true;
   });
@@ -79,22 +79,22 @@ async function end(db: Db, { id }: Pick<CheckoutRow, 'id'>, at: Date): Promise<v
 }
 
 /** Sets the status of a subscription to the best of its paid checkouts; ties go to the one with the current plan. */
-export async function followCheckouts(
+export async function updateSubscription(
   db: Db,
   { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,
 ): Promise<void> {
   await query(
     db,
     sql`
-      update subscriptions set status = best.standing, plan_id = best.plan_id, updated_at = now(),
+      update subscriptions set status = best.paid_status, plan_id = best.plan_id, updated_at = now(),
         paid_at = case when subscriptions.status in ('paid', 'past_due') then paid_at else now() end
       from (
-        select c.plan_id, ${STANDING} as standing
+        select c.plan_id, ${PAID_STATUS} as paid_status
         from checkouts c join subscriptions s on s.id = c.subscription_id
         where s.id = ${subscription_id} and c.status = 'paid'
         order by ended_at is not null, is_past_due or is_disputed, c.plan_id = s.plan_id desc nulls last, c.id limit 1
       ) as best
       where id = ${subscription_id}
-        and (subscriptions.status, subscriptions.plan_id) is distinct from (best.standing, best.plan_id)`,
+        and (subscriptions.status, subscriptions.plan_id) is distinct from (best.paid_status, best.plan_id)`,
   );
 }

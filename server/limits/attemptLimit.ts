@@ -5,7 +5,7 @@ import { networkOf } from '../address.ts';
 import { tooManyRequests } from '../errors.ts';
 
 /** Counts failed attempts per account and network, so that an attacker is blocked without locking out the user. */
-export type Guessing = {
+export type AttemptLimit = {
   /** Throws a 429 after too many failures from the network. */
   mustBeAllowed: (attempt: Attempt) => Promise<void>;
   countFailure: (attempt: Attempt) => Promise<void>;
@@ -31,7 +31,7 @@ type MakeCounter = (
   windowSeconds: number,
 ) => Pick<RateLimiterAbstract, 'get' | 'penalty'>;
 
-export function makeGuessing(makeCounter: MakeCounter): Guessing {
+export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
   const counters = LIMITS.flatMap(({ bits, forAccount, forAll }) => [
     {
       bits,
