@@ -5,10 +5,10 @@ import { findTestServer } from './tests/harness/server.ts';
 const server = await findTestServer();
 if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL server. ${server.reason}\n`);
 
-/** Of the generated inputs: every run tries the same ones unless another seed is given. */
+/** The seed of random inputs, the same in every run unless set. */
 const { FAST_CHECK_SEED = '1' } = process.env;
 
-/** Suites that talk to a database run on every kind of it; files share a worker's modules, and so its one database. */
+/** Suites with a database run on both kinds; the files of a worker share its modules, and so its database. */
 const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfiguration => ({
   test: {
     name,
@@ -23,7 +23,7 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
   },
 });
 
-/** The slow starts of processes first, so that no worker is left alone with them at the end. */
+/** Runs the slow suites that start processes first, so that both workers end at about the same time. */
 class StartsFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
     const isFirst = ({ project }: TestSpecification) => Number(project.name === 'once');
