@@ -31,7 +31,7 @@ type CallOptions = {
 };
 
 /** The procedures of a router with their metadata. Throws for a procedure without an access level. */
-function proceduresOf(router: AnyTRPCRouter): Procedure[] {
+export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
   return Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>).map(([name, procedure]) => {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };

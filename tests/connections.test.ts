@@ -39,11 +39,9 @@ describe('connections', () => {
 
     const refused = await open(service);
     await once(refused.resume(), 'close');
-    const [accepted] = await Promise.all([once(first!, 'close'), first!.end()]);
+    await Promise.all([once(first!, 'close'), first!.end()]);
 
-    expect(accepted).toBeDefined();
-    const health = await fetch(`${service.url}/health/live`);
-    expect(health.status).toBe(200);
+    expect((await fetch(`${service.url}/health/live`)).status).toBe(200);
   });
 
   it('from a proxy are not limited', async () => {

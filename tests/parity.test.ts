@@ -1,7 +1,8 @@
+import { initTRPC } from '@trpc/server';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Procedure, procedures, restProcedures } from '../server/procedures.ts';
+import { type Procedure, procedures, proceduresOf, restProcedures } from '../server/procedures.ts';
 import { SENT_AS_TEXT } from '../shared/fields.ts';
 import { changed, inputSchemaOf, validValue, wrongChange } from './harness/arbitrary.ts';
 import type { TestCaller } from './harness/caller.ts';
@@ -98,8 +99,6 @@ function refusedCallers(procedure: Procedure, world: World, given: Given, input:
   return [...refused.map((caller) => world[`as${caller}`]), world.asOwner.in(world.otherProject.id), ...outsider];
 }
 
-beforeEach(() => replaceContents({}));
-
 const SEED = Number(process.env.FAST_CHECK_SEED);
 const RUNS = Number(process.env.FAST_CHECK_RUNS ?? 1);
 
@@ -112,6 +111,8 @@ const holds = <Value>(arbitrary: fc.Arbitrary<Value>, check: (value: Value) => P
   });
 
 describe.each(restProcedures.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
+  beforeEach(() => replaceContents({}));
+
   const schema = inputSchemaOf(procedure);
   const isTaken = (input: unknown) => procedure.input === undefined || procedure.input.safeParse(input).success;
   const plain = validValue(schema);
@@ -151,11 +152,15 @@ describe.each(restProcedures.map((procedure) => [procedure.name, procedure] as c
 });
 
 describe('the router', () => {
-  it('says of every procedure who may call it, and what it answers', () => {
-    for (const { name, access, output } of procedures) {
-      expect(access, name).toBeDefined();
-      expect(output, name).toBeDefined();
-    }
+  it('is refused with a procedure that does not say who may call it', () => {
+    const { router, procedure } = initTRPC.create();
+    const withoutAccess = router({ tags: router({ list: procedure.query(() => []) }) });
+
+    expect(() => proceduresOf(withoutAccess)).toThrow('tags.list does not say who may call it');
+  });
+
+  it('says what each procedure returns', () => {
+    expect(procedures.filter(({ output }) => output === undefined)).toEqual([]);
   });
 
   it('has each REST path once, below the documented areas', () => {
