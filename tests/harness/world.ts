@@ -9,29 +9,31 @@ import { type TestService, testDatabase, testService, tokens } from './service.t
 /** Start states. Each makes rows of its own, so that no test sees those of another. */
 
 export const PASSWORD = 'correct horse battery staple';
-/** Made with as little work as argon2id allows: hundreds of sign-ins wait for nothing. */
+/** Made with as little work as argon2id allows, so that hundreds of sign-ins are fast. */
 const PASSWORD_HASH = '$argon2id$v=19$m=8,p=1,t=1$IV3MQ6gR1No8spGoZ7ydJg$gCm3Dp/UPfS9wOxLhQ3L2r1h5rwgFTCvGi5pKPwmsVg';
 
 export const testDb = async (): Promise<Db> => (await testDatabase()).db;
 
-/** Adds a row; its id, where it has one. */
+/** Adds a row; returns its id, if it has one. */
 export async function insert<Table extends TableName>(table: Table, row: NewRow<Table>): Promise<number> {
-  const columns = Object.keys(row).map((column) => sql.ref(column));
+  const columns = sql.join(Object.keys(row).map((column) => sql.ref(column)));
+  const values = sql.join(Object.values(row));
   const [added] = await query(
     await testDb(),
     sql<{
       id: number;
-    }>`insert into ${sql.table(table)} as t (${sql.join(columns)}) values (${sql.join(Object.values(row))}) returning to_json(t)->'id' as id`,
+    }>`insert into ${sql.table(table)} as t (${columns}) values (${values}) returning to_json(t)->'id' as id`,
   );
   return added!.id;
 }
 
 export type TestProject = { id: number; platform_id: number };
 export type TestUser = { id: number; email: string };
+type Who = Role | 'outsider' | 'superadmin';
 export type World = {
   project: TestProject;
   otherProject: TestProject;
-  users: Record<Role | 'outsider' | 'superadmin', TestUser>;
+  users: Record<Who, TestUser>;
   asNobody: TestCaller;
   asViewer: TestCaller;
   asMember: TestCaller;
@@ -41,12 +43,12 @@ export type World = {
   asSuperadmin: TestCaller;
 };
 
-/** A project with a viewer, a member and an owner, beside a project of somebody else. One statement: every test begins with it. */
+/** A project with a viewer, a member and an owner, and a project of somebody else. One statement, since every test needs it. */
 export async function givenWorld(service?: TestService): Promise<World> {
   const { url } = service ?? (await testService());
   const rows = await query(
     await testDb(),
-    sql<{ who: keyof World['users']; id: number; email: string; session_id: string; projects: TestProject[] }>`
+    sql<{ who: Who; id: number; email: string; session_id: string; projects: [TestProject, TestProject] }>`
       with platform as (
         insert into platforms (name) values ('A platform'), ('A platform') returning id
       ), project as (
@@ -72,21 +74,16 @@ export async function givenWorld(service?: TestService): Promise<World> {
       select person.who, person.id, person.email, session.id as session_id, (select json_agg(project order by id) from project) as projects
       from person join session on session.user_id = person.id`,
   );
-  const [project, otherProject] = rows[0]!.projects as [TestProject, TestProject];
-  const person = (who: keyof World['users']) => rows.find((row) => row.who === who)!;
-  const user = (who: keyof World['users']): TestUser => ({ id: person(who).id, email: person(who).email });
-  const callerFor = (who: keyof World['users']) =>
-    makeCaller(url, tokens.sign({ userId: person(who).id, sessionId: person(who).session_id }));
+  const [project, otherProject] = rows[0]!.projects;
+  const users = Object.fromEntries(rows.map(({ who, id, email }) => [who, { id, email }])) as World['users'];
+  const callerFor = (who: Who) => {
+    const { id, session_id } = rows.find((row) => row.who === who)!;
+    return makeCaller(url, tokens.sign({ userId: id, sessionId: session_id }));
+  };
   return {
     project,
     otherProject,
-    users: {
-      viewer: user('viewer'),
-      member: user('member'),
-      owner: user('owner'),
-      outsider: user('outsider'),
-      superadmin: user('superadmin'),
-    },
+    users,
     asNobody: makeCaller(url),
     asViewer: callerFor('viewer'),
     asMember: callerFor('member'),
@@ -103,24 +100,13 @@ export async function givenProject({ tools = [] as string[], is_active = true } 
   return { id, platform_id };
 }
 
-type UserState = {
-  project?: TestProject;
-  role?: Role;
-  email?: string;
-  password_hash?: string;
-  superadmin?: boolean;
-  superadmin_billing?: boolean;
-  is_active?: boolean;
-  totp_secret?: string;
-  default_project_id?: number;
-};
+type UserState = Partial<NewRow<'users'>> & { project?: TestProject; role?: Role };
 
 export async function givenUser({ project, role = 'member', ...state }: UserState = {}): Promise<TestUser> {
-  const email = `${randomUUID()}@example.test`;
-  const user = { name: 'A user', email, password_hash: PASSWORD_HASH, ...state };
-  const id = await insert('users', user);
-  if (project) await givenMember({ id, email }, project, role);
-  return { id, email: user.email };
+  const row = { name: 'A user', email: `${randomUUID()}@example.test`, password_hash: PASSWORD_HASH, ...state };
+  const user = { id: await insert('users', row), email: row.email };
+  if (project) await givenMember(user, project, role);
+  return user;
 }
 
 export async function givenMember(user: TestUser, project: TestProject, role: Role): Promise<void> {
@@ -132,40 +118,28 @@ export async function givenToken(user: TestUser): Promise<string> {
   return tokens.sign({ userId: user.id, sessionId: String(sessionId) });
 }
 
-export async function givenBoard({ id: project_id, platform_id }: TestProject, state: object = {}): Promise<number> {
-  return insert('boards', { project_id, platform_id, title: 'A board', ...state });
-}
+const ownedBy = ({ id: project_id, platform_id }: TestProject) => ({ project_id, platform_id });
 
-export async function givenGroup(
-  { id: project_id, platform_id }: TestProject,
-  board_id: number,
-  state: object = {},
-): Promise<number> {
-  return insert('groups', { project_id, platform_id, board_id, title: 'A group', ...state });
-}
+export const givenBoard = (project: TestProject, state: object = {}) =>
+  insert('boards', { ...ownedBy(project), title: 'A board', ...state });
 
-export async function givenCard({ id: project_id, platform_id }: TestProject, state: object = {}): Promise<number> {
-  return insert('cards', { project_id, platform_id, title: 'A card', ...state });
-}
+export const givenGroup = (project: TestProject, board_id: number, state: object = {}) =>
+  insert('groups', { ...ownedBy(project), board_id, title: 'A group', ...state });
 
-export async function givenTag({ id: project_id }: TestProject, state: object = {}): Promise<number> {
-  return insert('tags', { project_id, name: 'A tag', ...state });
-}
+export const givenCard = (project: TestProject, state: object = {}) =>
+  insert('cards', { ...ownedBy(project), title: 'A card', ...state });
 
-export async function givenComment(
-  { id: project_id }: TestProject,
-  card_id: number,
-  user: TestUser,
-  state: object = {},
-): Promise<number> {
-  return insert('comments', { project_id, card_id, user_id: user.id, comment: 'A comment', ...state });
-}
+export const givenTag = ({ id: project_id }: TestProject, state: object = {}) =>
+  insert('tags', { project_id, name: 'A tag', ...state });
 
-/** Belongs to no project: a template. */
+export const givenComment = (project: TestProject, card_id: number, user: TestUser, state: object = {}) =>
+  insert('comments', { project_id: project.id, card_id, user_id: user.id, comment: 'A comment', ...state });
+
+/** For templates, which belong to no project. */
 export const NOWHERE = { id: null, platform_id: null } as unknown as TestProject;
 
 /** A master board with a group and a card in it. */
-export async function givenMasterBoard(): Promise<{ board: number; group: number; card: number }> {
+export async function givenMasterBoard() {
   const is_master = true;
   const board = await givenBoard(NOWHERE, { is_master, tool_key: 'nobody-has-this' });
   const group = await givenGroup(NOWHERE, board, { is_master });
@@ -186,11 +160,10 @@ export async function countCards(project: TestProject): Promise<number> {
   return row!.count;
 }
 
-/** A product of its own, with a plan that costs something by the month and the year, and one that is free by the month. */
+/** A new product: a plan with a price for a month and a year, and one that is free for a month. */
 export async function givenProduct(): Promise<string> {
-  const db = await testDb();
   const product = `product-${randomUUID()}`;
-  await insertRows(db, 'plans', [
+  await insertRows(await testDb(), 'plans', [
     { product, plan: 'free', period: 'month', price_cents: 0 },
     { product, plan: 'pro', period: 'month', price_cents: 1900 },
     { product, plan: 'pro', period: 'year', price_cents: 19_000 },
@@ -198,31 +171,19 @@ export async function givenProduct(): Promise<string> {
   return product;
 }
 
-/** A trial, active unless told otherwise. */
-export async function givenTrial(
-  { platform_id }: TestProject,
-  state: object = {},
-): Promise<{ id: number; product: string }> {
+/** A trial that ends in an hour, unless the state says otherwise. */
+export async function givenTrial({ platform_id }: TestProject, state: object = {}) {
   const product = await givenProduct();
   const trial_ends_at = new Date(Date.now() + 3_600_000);
-  return {
-    id: await insert('subscriptions', { platform_id, product, status: 'trial', trial_ends_at, ...state }),
-    product,
-  };
+  const id = await insert('subscriptions', { platform_id, product, status: 'trial', trial_ends_at, ...state });
+  return { id, product };
 }
 
-export async function givenTheme({ platform_id }: TestProject): Promise<number> {
-  return insert('themes', { platform_id, name: 'A theme' });
-}
+export const givenTheme = ({ platform_id }: TestProject) => insert('themes', { platform_id, name: 'A theme' });
 
-/** Approved and published, unless told otherwise. */
+/** Approved and published, unless the state says otherwise. */
 export async function givenThemeVersion(project: TestProject, state: object = {}): Promise<number> {
-  return insert('theme_versions', {
-    theme_id: await givenTheme(project),
-    version: randomUUID(),
-    approval_status: 'approved',
-    theme_status: 'published',
-    published_at: new Date(),
-    ...state,
-  });
+  const theme_id = await givenTheme(project);
+  const published = { approval_status: 'approved', theme_status: 'published', published_at: new Date() } as const;
+  return insert('theme_versions', { theme_id, version: randomUUID(), ...published, ...state });
 }
