@@ -43,6 +43,7 @@ export default defineConfig({
           name: 'once',
           include: ['tests/once/*.test.ts'],
           setupFiles: ['tests/harness/checkAnswers.ts'],
+          globalSetup: ['tests/harness/makeWorkplace.ts'],
           env: { FAST_CHECK_SEED },
           testTimeout: 60_000,
           hookTimeout: 60_000,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { type Ended, givenDirectory, type StartedService } from '../harness/process.ts';
+import { type Ended, givenMigratedDirectory, type StartedService } from '../harness/process.ts';
 import { givenProxyTo } from '../harness/proxy.ts';
 import { createDatabase, onServer } from '../harness/server.ts';
 import type { Sent } from './load.ts';
@@ -38,7 +38,7 @@ export type Place = {
 };
 
 export async function givenEmbedded(): Promise<Place> {
-  const settings = nodeSettings({ DATA_DIR: await givenDirectory() });
+  const settings = nodeSettings({ DATA_DIR: await givenMigratedDirectory() });
   return { name: 'embedded', settings, direct: settings, remove: async () => {} };
 }
 

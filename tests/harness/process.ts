@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cpSync, existsSync, mkdtempSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
+import { migrate } from '../../server/database/migrate.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
@@ -71,8 +73,27 @@ export const givenDirectory = () => mkdtemp(join(workplace, 'data-'));
 
 export async function givenCopyOf(directory: string): Promise<string> {
   const copy = await givenDirectory();
-  await cp(directory, copy, { recursive: true });
+  // Five times faster than the asynchronous one, which does each step of each file in JavaScript.
+  cpSync(directory, copy, { recursive: true });
   return copy;
+}
+
+/** A data directory with all tables and no rows. Made once for the whole run and copied, which is far cheaper. */
+export async function givenMigratedDirectory(): Promise<string> {
+  const migrated = join(workplace, 'migrated');
+  const isFirst = await mkdir(`${migrated}.lock`).then(
+    () => true,
+    () => false,
+  );
+  if (isFirst) await migrateDirectory(`${migrated}.new`).then(() => rename(`${migrated}.new`, migrated));
+  while (!existsSync(migrated)) await setTimeout(50);
+  return givenCopyOf(migrated);
+}
+
+async function migrateDirectory(DATA_DIR: string): Promise<void> {
+  const database = await connect(readSettings({ DATA_DIR }));
+  await migrate(database);
+  await database.close();
 }
 
 /** What the database of these settings holds; an embedded one only while no process uses it. */
@@ -85,15 +106,17 @@ export async function readRows<Row>(settings: Record<string, string>, statement:
   }
 }
 
-/** For the end of a suite: nothing that was started or written stays behind. */
+/** For the end of a suite: nothing that was started stays behind. */
 export async function removeProcesses(): Promise<void> {
   for (const child of running.keys()) child.kill('SIGKILL');
   await Promise.all(running.values());
-  await rm(workplace, { recursive: true });
+  if (!TEST_WORKPLACE) await rm(workplace, { recursive: true });
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-const workplace = mkdtempSync(join(tmpdir(), 'deckhand-'));
+/** The directory of the test run, which removes it; a program that runs alone makes its own. */
+const { TEST_WORKPLACE } = process.env;
+const workplace = TEST_WORKPLACE ?? mkdtempSync(join(tmpdir(), 'deckhand-'));
 const running = new Map<ChildProcess, Promise<Ended>>();
 
 function launch([script, ...others]: [string, ...string[]], settings: Record<string, string>) {

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from '../../server/database/connect.ts';
 import { fillWithDemoData } from '../../server/database/demo.ts';
+import { readSettings } from '../../server/env.ts';
 import type { Collection } from '../../server/openapi/collection.ts';
 import { document } from '../harness/document.ts';
-import { givenDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
-import { testDatabase, testService } from '../harness/service.ts';
+import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
+import { givenService } from '../harness/service.ts';
 
 type Request = Collection['item'][number]['item'][number]['request'];
 
@@ -56,8 +58,9 @@ describe('the collection', () => {
 
   it('has examples that work unchanged on the demo data', async () => {
     const { item: folders, auth } = collection;
-    await fillWithDemoData(await testDatabase());
-    const { url } = await testService();
+    const database = await connect(readSettings({ DATA_DIR: await givenMigratedDirectory() }));
+    await fillWithDemoData(database);
+    const { url, app } = await givenService({}, { database });
     const { token } = await signIn(url, 'admin@demo.test');
 
     const requests = folders.flatMap(({ item }) => item.map(({ request }) => request));
@@ -66,5 +69,7 @@ describe('the collection', () => {
       const { status, message } = await send(request, auth, { baseUrl: `${url}/api`, token });
       expect([200, 201], `${request.url.raw} ${status} ${message}`).toContain(status);
     }
+    await app.close();
+    await database.close();
   });
 });

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, readdir, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, readdir, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -8,7 +8,14 @@ import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { toFailure } from '../../server/errors.ts';
 import { makeCaller } from '../harness/caller.ts';
-import { givenCopyOf, givenDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
+import {
+  givenCopyOf,
+  givenDirectory,
+  givenMigratedDirectory,
+  removeProcesses,
+  signIn,
+  startService,
+} from '../harness/process.ts';
 
 const open = (DATA_DIR: string) => connect(readSettings({ DATA_DIR }));
 const modeOf = async (...path: string[]) => ((await stat(join(...path))).mode & 0o777).toString(8);
@@ -120,7 +127,7 @@ afterAll(() => {
 describe.skipIf(!disk)('a full disk', () => {
   it('500 for writes while reads still work, and writes work again once there is space', async () => {
     const DATA_DIR = join(disk!, 'data');
-    await mkdir(DATA_DIR, { mode: 0o700 });
+    await cp(await givenMigratedDirectory(), DATA_DIR, { recursive: true });
     const service = await startService({ DATA_DIR });
     const caller = await signIn(service.url);
     const written = await caller.post(CREATE, { title: 'Before' });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { COMMANDS } from '../../server/cli/commands.ts';
-import { removeProcesses, type StartedService, startService } from '../harness/process.ts';
+import { givenMigratedDirectory, removeProcesses, type StartedService, startService } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 /** Runs every command of the documentation, in order, in a copy of the project. */
@@ -51,7 +51,7 @@ beforeAll(async () => {
     await cp(join(ROOT, part), join(copy, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  service = await startService({ DATA_DIR: join(copy, 'data') });
+  service = await startService({ DATA_DIR: await givenMigratedDirectory() });
   if (server.url) {
     const pathname = `/deckhand_documentation_${randomBytes(6).toString('hex')}`;
     provisioning = { DATABASE_URL: Object.assign(new URL(server.url), { pathname }).href };

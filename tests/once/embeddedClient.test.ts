@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EmbeddedClient, openEmbedded } from '../../server/database/embeddedClient.ts';
+import { embeddedDirectory } from '../../server/database/options.ts';
+import { givenMigratedDirectory } from '../harness/process.ts';
 
 let client: EmbeddedClient;
 let isFull = false;
@@ -8,7 +10,7 @@ beforeAll(async () => {
   const beforeWrite = () => {
     if (isFull) throw new Error('the disk is full');
   };
-  client = await openEmbedded({ dataDir: 'memory://' }, { beforeWrite });
+  client = await openEmbedded({ dataDir: embeddedDirectory(await givenMigratedDirectory()) }, { beforeWrite });
   await client.query('create table words (id int generated always as identity, word text)');
 });
 beforeEach(async () => {

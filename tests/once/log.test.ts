@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { makeOutput } from '../../server/log.ts';
-import { givenDirectory, removeProcesses, statusOf } from '../harness/process.ts';
+import { givenDirectory, givenMigratedDirectory, removeProcesses, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
 
@@ -74,7 +74,7 @@ async function startWith(stdout: number | 'pipe') {
   const port = await freePort();
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
     cwd: await givenDirectory(),
-    env: { PATH: process.env.PATH, PORT: `${port}`, DATA_DIR: await givenDirectory() },
+    env: { PATH: process.env.PATH, PORT: `${port}`, DATA_DIR: await givenMigratedDirectory() },
     stdio: ['ignore', stdout, 'inherit'],
   });
   started.add(child);

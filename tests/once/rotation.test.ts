@@ -4,7 +4,7 @@ import { readSettings } from '../../server/env.ts';
 import { start } from '../../server/start.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { codeAt, holdTimeStep } from '../harness/codes.ts';
-import { givenDirectory, removeProcesses } from '../harness/process.ts';
+import { givenMigratedDirectory, removeProcesses } from '../harness/process.ts';
 
 holdTimeStep();
 afterEach(removeProcesses);
@@ -14,7 +14,7 @@ const SECOND = 'the second secret of the service';
 
 describe('rotating JWT_SECRET', () => {
   it('re-encrypts second factors at the start, so the old secret no longer reads them', async () => {
-    const DATA_DIR = await givenDirectory();
+    const DATA_DIR = await givenMigratedDirectory();
     const serve = (settings: NodeJS.ProcessEnv) =>
       start(readSettings({ DATA_DIR, PORT: '0', ...settings }), pino({ level: 'silent' }));
     const signIn = (url: string, code: string) =>

@@ -1,5 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
-import { givenDirectory, removeProcesses, startService, statusOf } from '../harness/process.ts';
+import { givenMigratedDirectory, removeProcesses, startService, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
 
@@ -9,7 +9,7 @@ process.on('SIGHUP', () => { Promise.reject(new Error('forgotten')) });`;
 
 it('an error outside any request is logged, and the process stops gracefully with exit code 1', async () => {
   const service = await startService({
-    DATA_DIR: await givenDirectory(),
+    DATA_DIR: await givenMigratedDirectory(),
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULTS)}`,
   });
 
