@@ -44,6 +44,7 @@ export default defineConfig({
           include: ['tests/once/*.test.ts'],
           setupFiles: ['tests/harness/checkAnswers.ts'],
           globalSetup: ['tests/harness/makeWorkplace.ts'],
+          isolate: false,
           env: { FAST_CHECK_SEED },
           testTimeout: 60_000,
           hookTimeout: 60_000,
