@@ -47,7 +47,6 @@ type Options = {
   bodies?: Partial<RestOperation['bodies']>;
   query?: readonly string[];
   envelope?: Record<string, unknown>;
-  isPublic?: boolean;
 };
 
 /** Gives a procedure a REST path; without it, a procedure is only available over RPC. */
@@ -61,7 +60,6 @@ export function rest(path: `/${string}`, options: Options): RestMeta {
       path,
       summary,
       description,
-      protect: !options.isPublic,
       tags: [area],
       errorResponses: [],
     },

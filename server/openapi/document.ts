@@ -73,7 +73,7 @@ function completeOperation(
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
   operation.operationId = operationId;
-  operation.security ??= [];
+  if (!ACCESS[access].needsSignIn) operation.security = [];
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;

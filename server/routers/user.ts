@@ -24,7 +24,6 @@ export const authRouter = router({
         summary: 'Sign in',
         description:
           'Checks e-mail address, password and, if enabled, the second factor. Returns the Bearer token for later calls, and the rights of the user. After 10 failures in 15 minutes for one account from one address, or 100 from one address, it answers 429; so it does for a while after 5 wrong codes for an account.',
-        isPublic: true,
         errors: [400, 401, 422, 429, 500],
         bodies: { 400: 'bare', 500: 'bare' },
         envelope: { errors: [] },
