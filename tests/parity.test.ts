@@ -152,11 +152,11 @@ describe.each(restProcedures.map((procedure) => [procedure.name, procedure] as c
 });
 
 describe('the router', () => {
-  it('is refused with a procedure that does not say who may call it', () => {
+  it('throws for a procedure without an access level', () => {
     const { router, procedure } = initTRPC.create();
     const withoutAccess = router({ tags: router({ list: procedure.query(() => []) }) });
 
-    expect(() => proceduresOf(withoutAccess)).toThrow('tags.list does not say who may call it');
+    expect(() => proceduresOf(withoutAccess)).toThrow('tags.list has no access level');
   });
 
   it('says what each procedure returns', () => {
