@@ -12,8 +12,8 @@ import { allowedCaller, CALLERS, type Given, givenStartState, hasAccess, withGiv
 import { givenWorld, type World } from './harness/world.ts';
 
 /**
- * Walks the router: whatever a documented procedure is sent, both surfaces do and say the same. Inputs are made by chance
- * from its own schema: the seed is the run's, and `FAST_CHECK_RUNS` makes more than an everyday run has time for.
+ * REST and RPC do and answer the same, for every documented procedure and random inputs made from its schema.
+ * `FAST_CHECK_SEED` chooses other inputs, `FAST_CHECK_RUNS` more of them.
  */
 
 type Outcome = { status?: number; message?: string; errors?: object; data?: unknown };
@@ -38,7 +38,7 @@ const overRpc: Surface = async (caller, { name, type }, input) => {
   }
 };
 
-/** Reads what REST sent as text. */
+/** Parses what REST sends as JSON text. */
 function asTyped(schema: z.ZodType, value: any): any {
   if (z.globalRegistry.get(schema)?.[SENT_AS_TEXT] !== undefined) return JSON.parse(value);
   if (schema instanceof z.ZodArray)
@@ -71,12 +71,12 @@ async function mustDoTheSame(procedure: Procedure, made: unknown): Promise<void>
 
 type Call = { caller: TestCaller; input: unknown };
 
-/** Makes calls over both surfaces that are all to be refused: with the same words, and without a trace. */
+/** Both surfaces refuse these calls with the same message, and write nothing. */
 async function mustRefuseTheSame(procedure: Procedure, statuses: number[], calls: Call[]): Promise<void> {
   const before = await readContents();
   await Promise.all(
     calls.map(async ({ caller, input }) => {
-      // One by one, since many large inputs would be too large for one request.
+      // Not in one batch: many large inputs would be too large for one request.
       const [rest, rpc] = await Promise.all([
         overRest(caller, procedure, input),
         overRpc(caller.alone(), procedure, input),
@@ -88,7 +88,7 @@ async function mustRefuseTheSame(procedure: Procedure, statuses: number[], calls
   expect(await readContents()).toEqual(before);
 }
 
-/** Everybody who has no access to it, or is not in the project that it is about. */
+/** The callers without access, or of another project. */
 function refusedCallers(procedure: Procedure, world: World, given: Given, input: Given): TestCaller[] {
   if (procedure.access === 'anyone') return [];
   const refused = CALLERS.filter((caller) => !hasAccess(caller, procedure.access));
@@ -102,7 +102,7 @@ function refusedCallers(procedure: Procedure, world: World, given: Given, input:
 const SEED = Number(process.env.FAST_CHECK_SEED);
 const RUNS = Number(process.env.FAST_CHECK_RUNS ?? 1);
 
-/** Without looking for a smaller input that fails, too: that would take as many start states as tries. */
+/** Without shrinking, which would need a new start state for each attempt. */
 const holds = <Value>(arbitrary: fc.Arbitrary<Value>, check: (value: Value) => Promise<void>) =>
   fc.assert(fc.asyncProperty(arbitrary, check), {
     seed: SEED,
@@ -118,14 +118,14 @@ describe.each(restProcedures.map((procedure) => [procedure.name, procedure] as c
   const plain = validValue(schema);
   const odd = fc.tuple(plain, wrongChange(schema)).map(([made, change]) => changed(made, change));
 
-  it('does and answers the same on both surfaces', async () => {
+  it('writes and answers the same on both surfaces', async () => {
     const taken = fc.oneof(plain, odd.filter(isTaken));
 
     await holds(taken, (made) => mustDoTheSame(procedure, made));
   });
 
-  // Of what is refused, hardly anything gets as far as the database: on one kind of it is enough.
-  it.skipIf(databaseUrl || !procedure.input)('422 for the same inputs, in the same words', async () => {
+  // One kind of database is enough, since refused calls hardly reach it.
+  it.skipIf(databaseUrl || !procedure.input)('422 for the same inputs, with the same message', async () => {
     const world = await givenWorld();
     const caller = allowedCaller(world, procedure);
     const refused = odd.filter((input) => !isTaken(input));
@@ -139,7 +139,7 @@ describe.each(restProcedures.map((procedure) => [procedure.name, procedure] as c
     );
   });
 
-  it.skipIf(databaseUrl)('401, 403 or 404 for the same callers, in the same words', async () => {
+  it.skipIf(databaseUrl)('401, 403 or 404 for the same callers, with the same message', async () => {
     const world = await givenWorld();
     const given = await givenStartState(procedure, world);
 

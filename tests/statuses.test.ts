@@ -8,18 +8,15 @@ import { databaseUrl, givenService, testDatabase } from './harness/service.ts';
 import { allowedCaller, type Given, givenStartState, inputFor, type Whose } from './harness/startStates.ts';
 import { givenWorld, type World } from './harness/world.ts';
 
-/**
- * Walks the document: every status of every operation is really answered, in the body that the specification has for it.
- * That the rest of the answer is as documented is checked for every call of every test.
- */
+/** Every documented status of every operation can be reached, with the specified body. */
 
-/** Statuses that the interface lists for an operation, and that it can never answer. */
+/** Statuses that the specification lists for an operation, and that it can never answer. */
 const IMPOSSIBLE: Record<string, string> = {
-  'boards.list 404': 'It acts on no single thing: a project without boards has an empty list.',
-  'tour.dismissAll 404': 'It acts on no single thing: a project without tour cards dismisses none.',
-  'tour.dismissAll 422': 'It takes no field that could be refused.',
-  'masterBoards.list 404': 'It acts on no single thing: without master boards the list is empty.',
-  'masterBoards.list 422': 'It takes no field that could be refused.',
+  'boards.list 404': 'It names no row: a project without boards has an empty list.',
+  'tour.dismissAll 404': 'It names no row: a project without tour cards dismisses none.',
+  'tour.dismissAll 422': 'It has no field that could be invalid.',
+  'masterBoards.list 404': 'It names no row: without master boards the list is empty.',
+  'masterBoards.list 422': 'It has no field that could be invalid.',
 };
 
 type Operation = Procedure & { rest: RestOperation };
@@ -32,7 +29,7 @@ const send = (operation: Operation, world: World, input: unknown) =>
 const sendFor = async (operation: Operation, world: World, whose: Whose, more: Given = {}) =>
   send(operation, world, { ...inputFor(operation, await givenStartState(operation, world, whose)), ...more });
 
-/** How each error comes about; where an operation needs another way, its name stands before the status. */
+/** How to get each error; a key with the name of an operation is for that one only. */
 const ERRORS: Record<string, Call> = {
   400: (operation, world) => send(operation, world, '{'),
   401: ({ rest }, world) => world.asNobody.post(rest.path),
@@ -45,10 +42,10 @@ const ERRORS: Record<string, Call> = {
   500: (operation) => send(operation, failingWorld, inputFor(operation, {})),
 };
 
-/** The same input, with an object in every field: none takes one. */
+/** The same input with an object in every field, which is invalid everywhere. */
 const withObjects = (input: Given): Given => Object.fromEntries(Object.keys(input).map((field) => [field, {}]));
 
-/** The fields of each error body, as specified; where an operation differs, its name stands before the status. */
+/** The specified fields of each error body; a key with the name of an operation is for that one only. */
 const BODIES: Record<string, string[]> = {
   400: ['error', 'message', 'data'],
   401: ['error', 'message'],
@@ -73,7 +70,7 @@ const documented = restProcedures.flatMap((operation) =>
   })),
 );
 
-/** A service that finds its callers, and fails at every statement of what they call. */
+/** A service that finds its callers, while every statement of their calls fails. */
 async function givenFailingService() {
   const database = await testDatabase();
   const fail = () => {
@@ -92,7 +89,7 @@ let world: World;
 let limitedWorld: World;
 let failingWorld: World;
 
-// One kind of database is enough: what depends on it here, the other suites try on both.
+// One kind of database is enough: the other suites test on both what depends on it.
 describe.skipIf(databaseUrl)('every documented status', () => {
   beforeAll(async () => {
     world = await givenWorld();
@@ -111,7 +108,7 @@ describe.skipIf(databaseUrl)('every documented status', () => {
     if (status >= 400) expect(JSON.stringify(answer.body)).not.toMatch(/"error":false|internals/);
   });
 
-  it('is possible but for those that are named here, which are all documented', () => {
+  it('is documented, if it is listed here as impossible', () => {
     const titles = documented.map(({ title }) => title);
 
     for (const title of Object.keys(IMPOSSIBLE)) expect(titles).toContain(title);

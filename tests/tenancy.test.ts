@@ -48,7 +48,7 @@ describe('every procedure', () => {
 });
 
 describe.each(procedures.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
-  it('answers each caller, on each kind of id, on both surfaces, with the status that is expected', async () => {
+  it('answers every caller with the expected status, on own, foreign, deleted and unknown rows', async () => {
     const { on, access, endsSession } = startStates.get(name)!;
     const world = await givenWorld();
     const { url } = await testService();
@@ -58,7 +58,7 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
     };
     const makeInput = async (whose: Whose) => inputFor(procedure, await givenStartState(procedure, world, whose));
 
-    // What is refused changes nothing: all who are refused can be refused the same.
+    // Refused calls change nothing, so they can share their input.
     const shared = new Map<Whose, Promise<Given>>();
     const sharedInput = (whose: Whose) => {
       if (!shared.has(whose)) shared.set(whose, makeInput(whose));
@@ -67,7 +67,7 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
 
     const unexpected: string[] = [];
     for (const caller of CALLERS) {
-      // Whoever is refused for who they are is refused whatever they name.
+      // Callers without access are refused whatever they name.
       const named = on && hasAccess(caller, access) ? WHOSE : (['own'] as const);
       for (const whose of named.filter((whose) => whose !== 'deleted' || on?.isDeletable)) {
         const expected = expectedStatus(name, caller, whose);
@@ -75,7 +75,7 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
         const check = (surface: string, status: number, wanted: number) => {
           if (status !== wanted) unexpected.push(`${surface}, ${caller}, ${whose}: ${status} instead of ${wanted}`);
         };
-        // The surfaces are the same on both kinds of database: one of them is enough for the second.
+        // REST and RPC are compared on the embedded database; RPC alone is enough on PostgreSQL.
         if (procedure.rest && !databaseUrl)
           check('REST', await overRest(await callerFor(caller), procedure, await input()), expected);
         const overRpcExpected = expected === 201 ? 200 : expected;

@@ -1,7 +1,7 @@
 import type { Schema } from '../../server/openapi/example.ts';
 import { restProcedures } from '../../server/procedures.ts';
 import { undocumented } from '../harness/answer.ts';
-import { document, strayings } from '../harness/document.ts';
+import { document, violations } from '../harness/document.ts';
 import { decoded } from './path.ts';
 import type { FuzzRequest, SocketRequest } from './request.ts';
 import type { FuzzAnswer } from './send.ts';
@@ -145,7 +145,7 @@ const REPLIES: Schema = { anyOf: [REPLY, { type: 'array', items: REPLY }] };
 
 function shapeFaults(schema: Schema, text: string): string[] {
   try {
-    return strayings(schema, JSON.parse(text));
+    return violations(schema, JSON.parse(text));
   } catch {
     return ['The body is not JSON.'];
   }

@@ -1,25 +1,20 @@
 import type { Schema } from '../../server/openapi/example.ts';
-import { document, strayings } from './document.ts';
+import { document, violations } from './document.ts';
 
-type SentAnswer = {
-  method: string;
-  path: string;
-  response: Pick<Response, 'status' | 'headers'>;
-  text: string;
-};
+type SentAnswer = { method: string; path: string; response: Pick<Response, 'status' | 'headers'>; text: string };
 
-/** Everything in an answer that the document does not say. */
+/** How a REST answer differs from the document. */
 export function undocumented({ method, path, response, text }: SentAnswer): string[] {
-  // What a browser asks before it lets a page call is of HTTP, not of the interface.
+  // The preflight request of a browser is not documented.
   if (method === 'OPTIONS' && response.status === 204) return [];
   const documented = responsesOf(method, path)[response.status];
   if (!documented) return ['The status is not listed.'];
-  const headers = headerStrayings(response.headers, documented.headers);
-  if (method === 'HEAD') return text === '' ? headers : [...headers, 'A HEAD is answered with a body.'];
+  const headers = headerViolations(response.headers, documented.headers);
+  if (method === 'HEAD') return text === '' ? headers : [...headers, 'The answer to HEAD has a body.'];
   const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
   return [
     ...headers,
-    ...(isJson ? strayings(documented.schema, JSON.parse(text)) : ['The body is not JSON by its type.']),
+    ...(isJson ? violations(documented.schema, JSON.parse(text)) : ['The content type is not JSON.']),
   ];
 }
 
@@ -27,19 +22,19 @@ type Documented = { headers: Record<string, Schema>; schema: Schema };
 
 const headerSchemas = document.components.headers as Record<string, { schema: Schema }>;
 
-/** What an operation is documented to answer; for any other path or method, what the introduction says. */
+/** The documented responses of an operation; for other paths and methods, those that the introduction describes. */
 function responsesOf(method: string, path: string): Record<number, Documented> {
   const operation = document.paths[path]?.post;
   if (operation && method === 'POST') return documentedIn(path);
 
-  const { 400: refused, 429: limited, 500: fault } = documentedIn(USUAL) as Record<400 | 429 | 500, Documented>;
+  const { 400: refused, 429: limited, 500: fault } = documentedIn(DEFAULT) as Record<400 | 429 | 500, Documented>;
   const others = { 429: limited, 500: fault };
   if (!operation) return { 404: refused, ...others };
   return { 405: { ...refused, headers: { ...refused.headers, Allow: { const: 'POST' } } }, ...others };
 }
 
-/** An operation with the usual body for each error. */
-const USUAL = '/services/operations/v1/operations/boards/get';
+/** An operation with the default body for each error. */
+const DEFAULT = '/services/operations/v1/operations/boards/get';
 
 function documentedIn(path: string): Record<string, Documented> {
   const { responses } = document.paths[path]!.post;
@@ -51,18 +46,18 @@ function documentedIn(path: string): Record<string, Documented> {
   );
 }
 
-function headerStrayings(headers: Headers, documented: Record<string, Schema>): string[] {
+function headerViolations(headers: Headers, documented: Record<string, Schema>): string[] {
   const wrong = Object.entries(documented).flatMap(([name, schema]) => {
     const value = headers.get(name);
     if (value === null) return [`The header ${name} is missing.`];
     const read = schema.type === 'integer' ? Number(value) : value;
-    return strayings(schema, read).map((straying) => `${name}: ${straying}`);
+    return violations(schema, read).map((violation) => `${name}: ${violation}`);
   });
   const known = new Set(Object.keys(documented).map((name) => name.toLowerCase()));
-  const others = [...headers.keys()].filter((name) => !known.has(name) && !OF_HTTP.test(name));
+  const others = [...headers.keys()].filter((name) => !known.has(name) && !HTTP_HEADERS.test(name));
   return [...wrong, ...others.map((name) => `The header ${name} is not listed.`)];
 }
 
-/** Headers of HTTP itself, and those that only browsers heed. */
-const OF_HTTP =
+/** Headers of HTTP itself, and for browsers. */
+const HTTP_HEADERS =
   /^(access-control-[a-z]+-[a-z]+|cache-control|connection|content-(encoding|length|security-policy|type)|cross-origin-[a-z]+-policy|date|keep-alive|origin-agent-cluster|referrer-policy|transfer-encoding|vary|x-(content-type-options|dns-prefetch-control|download-options|frame-options|permitted-cross-domain-policies|xss-protection))$/;

@@ -3,14 +3,14 @@ import { z } from 'zod';
 import type { Schema } from '../../server/openapi/example.ts';
 import type { Procedure } from '../../server/procedures.ts';
 
-/** Values made from schemas by chance: such as they take, and such as they don't. */
+/** Random values for a schema: valid and invalid ones. */
 
-/** The schema of what an operation takes. */
+/** The JSON schema of a procedure's input. */
 export function inputSchemaOf({ input }: Procedure): Schema {
   return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : { type: 'object' };
 }
 
-/** A value that the schema takes. */
+/** A valid value. */
 export function validValue(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map(validValue));
   if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => validValue({ ...schema, type })));
@@ -39,7 +39,7 @@ function validObject({ properties = {}, required = [] }: Schema): fc.Arbitrary<R
   return fc.record(fields, { requiredKeys: required, noNullPrototype: true });
 }
 
-/** Any text of the allowed length, counted in code points, but for what can't be stored. */
+/** Text of the allowed length, counted in code points, without zero bytes, which can't be stored. */
 function validText({ format, pattern, minLength = 0, maxLength = 200 }: Schema): fc.Arbitrary<string> {
   if (format === 'date-time') return moment;
   if (format === 'email') return fc.emailAddress();
@@ -60,19 +60,19 @@ const moment = fc
   .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true })
   .chain((date) => fc.constantFrom(date.toISOString(), date.toISOString().slice(0, 10)));
 
-/** Something else in one place of an input; `value` undefined takes it away. */
+/** Another value for one field of an input; undefined removes the field. */
 type Change = { path: string[]; value: unknown };
 
-/** A change of an input that its schema does not take, or hardly takes. */
+/** A change that makes an input invalid, or an edge case. */
 export function wrongChange(schema: Schema): fc.Arbitrary<Change> {
-  const changes = placesIn(schema, []).map(({ path, schema }) => wrongValue(schema).map((value) => ({ path, value })));
+  const changes = fieldsIn(schema, []).map(({ path, schema }) => wrongValue(schema).map((value) => ({ path, value })));
   return fc.oneof(
     ...changes,
-    wrongValue({}).map((value) => ({ path: ['a_field_that_nobody_knows'], value })),
+    wrongValue({}).map((value) => ({ path: ['an_unknown_field'], value })),
   );
 }
 
-/** The input with the change made to it; where it has no such place, as it was. */
+/** The changed input; the same input if it has no such field. */
 export function changed(input: unknown, { path: [field, ...deeper], value }: Change): unknown {
   if (field === undefined) return value;
   if (typeof input !== 'object' || input === null) return input;
@@ -82,9 +82,9 @@ export function changed(input: unknown, { path: [field, ...deeper], value }: Cha
   return Array.isArray(input) ? Object.values(fields) : fields;
 }
 
-function placesIn(schema: Schema, path: string[]): { path: string[]; schema: Schema }[] {
-  const fields = Object.entries(schema.properties ?? {}).flatMap(([field, part]) => placesIn(part, [...path, field]));
-  const elements = schema.items ? placesIn(schema.items, [...path, '0']) : [];
+function fieldsIn(schema: Schema, path: string[]): { path: string[]; schema: Schema }[] {
+  const fields = Object.entries(schema.properties ?? {}).flatMap(([field, part]) => fieldsIn(part, [...path, field]));
+  const elements = schema.items ? fieldsIn(schema.items, [...path, '0']) : [];
   return [...(path.length > 0 ? [{ path, schema }] : []), ...fields, ...elements];
 }
 
@@ -94,35 +94,11 @@ function wrongValue(schema: Schema): fc.Arbitrary<unknown> {
     ...(maxLength !== undefined ? ['😀'.repeat((maxLength as number) + 1), 'x'.repeat((maxLength as number) + 1)] : []),
     ...(maximum !== undefined ? [(maximum as number) + 1, (minimum as number) - 1, 1e21, 0.5, '5', '5 '] : []),
     ...(maxItems !== undefined ? [Array((maxItems as number) + 1).fill({}), Array(60).fill({}), [[]], [null]] : []),
-    ...(items
-      ? [
-          [
-            { id: 1, position: 1 },
-            { id: 1, position: 2 },
-          ],
-        ]
-      : []),
+    ...(items ? [[1, 2].map((position) => ({ id: 1, position }))] : []),
     ...(format !== undefined ? ['2026-02-30', '2026-01-31T24:00:00Z', '2026-01-31T10:00:00', 'a@b', 'infinity'] : []),
     ...(choices !== undefined ? ['nonsense', String(choices[0]).toUpperCase(), ` ${choices[0]} `] : []),
   ];
-  return fc.constantFrom(undefined, ...beyond, ...beyond, ...ANYWHERE_WRONG);
+  return fc.constantFrom(undefined, ...beyond, ...beyond, ...ODD_VALUES);
 }
 
-const ANYWHERE_WRONG = [
-  null,
-  true,
-  5,
-  -1,
-  0,
-  1.5,
-  1e300,
-  '',
-  ' \t\n',
-  'x',
-  'a\0b',
-  '\ud800',
-  'x\udc00',
-  [],
-  [['x']],
-  {},
-];
+const ODD_VALUES = [null, true, 5, -1, 0, 1.5, 1e300, '', ' \t\n', 'x', 'a\0b', '\ud800', 'x\udc00', [], [['x']], {}];

@@ -2,7 +2,7 @@ import type { OpenApiDocument, Operation } from '../../server/openapi/document.t
 import type { Schema } from '../../server/openapi/example.ts';
 import { narrowings, type Resolve } from './narrowing.ts';
 
-/** Everything that callers of the released document may rely on, and that the current one takes away: a line for each. */
+/** What in the current document can break a caller of the released one: a line for each change. */
 export function breakingChanges(released: OpenApiDocument, current: OpenApiDocument): string[] {
   const resolvers = { before: resolverOf(released), after: resolverOf(current) };
   const operations = Object.entries(released.paths).flatMap(([path, { post: before }]) => {
@@ -19,7 +19,7 @@ function addressChanges(released: OpenApiDocument, current: OpenApiDocument): st
   return lost.map((url) => `the address ${url} is gone`);
 }
 
-/** What a header may hold; whether an answer has it still is told with the answer. */
+/** Changes of header values; a missing header is reported with the response. */
 function headerChanges(released: OpenApiDocument, current: OpenApiDocument, resolvers: Resolvers): string[] {
   const schemasOf = ({ components: { headers = {} } }: OpenApiDocument) =>
     headers as Record<string, { schema: Schema } | undefined>;
@@ -86,7 +86,7 @@ function responseChanges(status: string, before: Operation, after: Operation, re
   return [...lostHeaders.map((name) => `${status} header ${name} is gone`), ...answered(...schemas, status, resolvers)];
 }
 
-/** What was taken in a request must be taken still: the old must fit into the new. */
+/** Requests: what was valid must stay valid, so the old schema must fit into the new one. */
 const taken = (before: Schema, after: Schema, place: string, resolvers: Resolvers) =>
   narrowings({ schema: before, resolve: resolvers.before }, { schema: after, resolve: resolvers.after }, place, {
     absent: undefined,
@@ -95,7 +95,7 @@ const taken = (before: Schema, after: Schema, place: string, resolvers: Resolver
     outside: (value) => `no longer takes ${value}`,
   });
 
-/** What is answered must be what was promised: the new must fit into the old. */
+/** Answers: they must stay as documented, so the new schema must fit into the old one. */
 const answered = (before: Schema, after: Schema, place: string, resolvers: Resolvers) =>
   narrowings({ schema: after, resolve: resolvers.after }, { schema: before, resolve: resolvers.before }, place, {
     absent: 'is gone',

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** The browser of this machine that pages are tried in; `TEST_BROWSER` can name one. */
+/** The browser for tests of pages: `TEST_BROWSER`, or one of this machine. */
 const executablePath = [
   process.env.TEST_BROWSER,
   '/usr/bin/chromium',

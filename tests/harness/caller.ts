@@ -4,12 +4,12 @@ export type Answer = { status: number; body: any; headers: Headers };
 
 export type TestCaller = {
   token: string | undefined;
-  /** Calls the REST surface; a body that is a string is sent as it is. */
+  /** Calls over REST; a string is sent as it is. */
   post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
   rpc: Client;
   /** The same caller, acting in another project. */
   in: (projectId: number) => TestCaller;
-  /** The same caller again: what it calls does not travel with what others call. */
+  /** The same caller with another client, whose calls are not batched with those of this one. */
   alone: () => TestCaller;
 };
 
@@ -35,14 +35,9 @@ export function makeCaller(url: string, token?: string, projectId?: number): Tes
   };
 }
 
-/** What RPC tells of a refusal, in the words of REST. */
+/** The error of an RPC call, with the fields that REST has for it. */
 export async function refusalOf(call: Promise<unknown>): Promise<{ status: number; message: string; errors?: object }> {
-  const error: any = await call.then(
-    () => {
-      throw new Error('The call was not refused.');
-    },
-    (refused) => refused,
-  );
+  const error: any = await call.then(() => new Error('The call was not refused.')).catch((refused) => refused);
   if (!error.data) throw error;
   const { httpStatus: status, errors } = error.data;
   return { status, message: error.message, ...(errors && { errors }) };

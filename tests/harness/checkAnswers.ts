@@ -1,7 +1,4 @@
-/**
- * Set up before every suite: whatever calls the service in a test, its answer is checked, one of REST against the document and
- * one of RPC against the models, and the call fails where they disagree.
- */
+/** Runs before every suite: each answer to a test is checked, REST against the document and RPC against the models. */
 const unchecked = globalThis.fetch as typeof fetch & { isChecked?: true };
 if (!unchecked.isChecked) globalThis.fetch = Object.assign(checkedFetch, { isChecked: true });
 
@@ -13,14 +10,12 @@ async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Respons
   if (surface === undefined) return response;
 
   const text = await response.text();
-  // Loaded when first needed: many suites call only one of them, or none.
+  // Loaded when needed, since many suites call only one of them, or none.
   const found =
     surface === 'api'
       ? (await import('./answer.ts')).undocumented({ method, path: `/${path ?? ''}`, response, text })
-      : (await import('./rpcAnswer.ts')).unmodelled(path ?? '', text);
+      : (await import('./rpcAnswer.ts')).rpcViolations(path ?? '', text);
   if (found.length > 0)
-    throw new Error(
-      `${method} ${pathname} answers ${response.status} against what is documented:\n${found.join('\n')}`,
-    );
+    throw new Error(`${method} ${pathname} ${response.status} is not as documented:\n${found.join('\n')}`);
   return new Response(text || null, response);
 }

@@ -2,7 +2,7 @@ import superjson from 'superjson';
 import { expect } from 'vitest';
 import { type ClientOptions, createClient, DeckhandError } from '../../client/client.ts';
 
-/** A client that keeps a record of its requests. */
+/** A client that records its requests. */
 export function givenClient(options: ClientOptions) {
   const requests: { path: string; inputs: Record<string, { json: unknown }> }[] = [];
   const client = createClient({
@@ -23,12 +23,12 @@ export function givenClient(options: ClientOptions) {
 
 export type GivenAnswer = () => Promise<Response>;
 
-/** A client whose requests are answered one after the other as given, without a service. */
+/** A client without a service: its requests get these answers, in this order. */
 export function givenAnswers(options: Partial<ClientOptions>, ...answers: GivenAnswer[]) {
   return givenClient({ url: 'http://service.test', ...options, fetch: () => answers.shift()!() });
 }
 
-/** The answer to the calls of one request. */
+/** A successful answer to all calls of one request. */
 export const success =
   (...results: unknown[]): GivenAnswer =>
   async () =>
@@ -40,7 +40,7 @@ export function refusal(httpStatus: number, more: object = {}, message = 'Refuse
     Response.json([{ error: superjson.serialize({ message, code: -1, data }) }], { status: httpStatus });
 }
 
-/** What something between client and service answers. */
+/** The answer of a proxy. */
 export const page =
   (status: number, headers: Record<string, string> = {}): GivenAnswer =>
   async () =>
@@ -48,12 +48,9 @@ export const page =
 
 export const networkFailure: GivenAnswer = () => Promise.reject(new TypeError('fetch failed'));
 
-/** What a call throws, signals aside. */
+/** The error of a call. */
 export async function errorOf(call: Promise<unknown>): Promise<DeckhandError> {
-  const error = await call.then(
-    () => undefined,
-    (thrown) => thrown,
-  );
+  const error: any = await call.catch((thrown) => thrown);
   expect(error).toBeInstanceOf(DeckhandError);
   return error;
 }

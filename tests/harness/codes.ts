@@ -6,7 +6,7 @@ import { givenUser, type TestUser, testDb } from './world.ts';
 
 export const SECRET = 'JBSWY3DPEHPK3PXP';
 
-/** What an authenticator app shows, some steps of 30 seconds from now. */
+/** The code that an authenticator app shows, a number of 30-second steps from now. */
 export const codeAt = (steps: number, secret = SECRET) =>
   generateSync({
     secret,
@@ -14,7 +14,7 @@ export const codeAt = (steps: number, secret = SECRET) =>
     guardrails: createGuardrails({ MIN_SECRET_BYTES: 10 }),
   });
 
-/** Lets a suite run in the middle of a time step: no test depends on when it runs. */
+/** Sets the clock of a suite to the middle of a time step, so that no code expires during a test. */
 export function holdTimeStep(): void {
   beforeEach(() => {
     const step = 30_000;

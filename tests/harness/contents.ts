@@ -8,10 +8,10 @@ import { testDb } from './world.ts';
 export type Contents = Record<string, object[]>;
 
 /** Referenced tables come before those that refer to them. */
-const tables = entities.map(({ meta }) => ({ name: meta.tableName, table: sql.table(meta.tableName) }));
-const sequences = entities
-  .filter(({ meta: { properties } }) => 'id' in properties && properties.id.autoincrement)
-  .map(({ meta: { tableName } }) => ({ name: tableName, table: sql.table(tableName) }));
+const tables = entities.map(({ meta: { tableName: name, properties } }) => {
+  const hasSequence = 'id' in properties && properties.id.autoincrement;
+  return { name, table: sql.table(name), hasSequence };
+});
 
 export async function readContents(): Promise<Contents> {
   const parts = tables.map(
@@ -33,11 +33,11 @@ export async function replaceContents(contents: Contents): Promise<void> {
       const rows = JSON.stringify(contents[name]);
       await query(db, sql`insert into ${table} select * from json_populate_recordset(null::${table}, ${rows})`);
     }
-    const next = sequences.map(
-      ({ name, table }) =>
-        sql`(select setval(pg_get_serial_sequence(${name}, 'id'), coalesce(max(id), 0) + 1, false) from ${table})`,
-    );
-    await query(db, sql`select ${sql.join(next)}`);
+    const nextIds = tables.flatMap(({ name, table, hasSequence }) => {
+      const sequence = sql`pg_get_serial_sequence(${name}, 'id')`;
+      return hasSequence ? sql`(select setval(${sequence}, coalesce(max(id), 0) + 1, false) from ${table})` : [];
+    });
+    await query(db, sql`select ${sql.join(nextIds)}`);
   });
 }
 

@@ -6,9 +6,10 @@ import type { Schema } from '../../server/openapi/example.ts';
 /** The document that callers get at `/openapi.json`. */
 export const document = openApiDocument();
 
-/** Where a value strays from a schema of the document. Stricter than the standard: see `closed`. */
-export function strayings(schema: Schema, value: unknown): string[] {
-  const validate = compiled.get(schema) ?? compile(schema);
+/** How a value violates a schema of the document. Stricter than JSON Schema: see `closed`. */
+export function violations(schema: Schema, value: unknown): string[] {
+  const validate = compiled.get(schema) ?? ajv.compile(closed(schema) as Schema);
+  compiled.set(schema, validate);
   if (validate(value)) return [];
   return validate.errors!.map(
     ({ instancePath, message, params }) => `${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
@@ -17,15 +18,9 @@ export function strayings(schema: Schema, value: unknown): string[] {
 
 const compiled = new WeakMap<Schema, ValidateFunction>();
 
-function compile(schema: Schema): ValidateFunction {
-  const validate = ajv.compile(closed(schema) as Schema);
-  compiled.set(schema, validate);
-  return validate;
-}
-
 const JSON_TEXT = 'jsonText';
 
-/** The same schema, with nothing let through that it does not name, and with the text that holds JSON read. */
+/** The same schema, without additional properties, and with the content of JSON text checked. */
 function closed(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(closed);
   if (typeof node !== 'object' || node === null) return node;

@@ -6,33 +6,33 @@ import { Stripe } from 'stripe';
 import type { PaymentProvider } from '../../server/payments/provider.ts';
 import { makeStripe } from '../../server/payments/stripe.ts';
 
-/** As much of Stripe's HTTP interface as the service uses. What it does on request is fixed by Stripe, and not by us. */
+/** As much of Stripe's HTTP API as the service uses. */
 type FakeStripe = {
   provider: PaymentProvider;
-  /** The sessions that were opened, as they were asked for. */
+  /** The checkout sessions, as they were requested. */
   sessions: { id: string; idempotencyKey: string; sent: URLSearchParams; isExpired: boolean }[];
-  /** While true, every request fails as Stripe does when it is down. */
+  /** While true, every request fails, as when Stripe is down. */
   isDown: boolean;
-  /** Whatever is charged: a subscription, and what its last invoice is. */
+  /** Subscriptions by id. */
   subscriptions: Map<string, { reference?: string; latestInvoice: string; isCancelled: boolean }>;
-  /** The invoice, and its subscription, that a payment was for. */
+  /** What each payment was for. */
   payments: Map<string, { invoice: string; subscription: string }>;
-  /** A notification, signed as Stripe signs it. */
+  /** A webhook request, signed as Stripe signs it. */
   notification: (type: string, object: object, more?: NotificationOptions) => { body: string; signature: string };
 };
 
 export type NotificationOptions = {
   secret?: string;
-  /** When it was signed, and when it happened, in seconds. */
+  /** When it was signed, and when it happened, in Unix seconds. */
   timestamp?: number;
   created?: number;
-  /** Of an account that is connected to ours. */
+  /** A connected account. */
   account?: string;
 };
 
 const WEBHOOK_SECRET = 'whsec_for_tests';
 
-/** A moment to count from, in seconds: what matters is the order of what happened. */
+/** When the first event happened, in Unix seconds. */
 export const NOW = 1_800_000_000;
 
 export async function givenFakeStripe(): Promise<FakeStripe> {
@@ -47,13 +47,14 @@ export async function givenFakeStripe(): Promise<FakeStripe> {
       return answer(401, { error: { type: 'invalid_request_error', message: 'No such key.' } });
     }
 
-    const expiring = /^\/v1\/checkout\/sessions\/(\w+)\/expire$/.exec(request.url!)?.[1];
+    const { pathname, searchParams } = new URL(request.url!, 'http://stripe.test');
+    const expiring = /^\/v1\/checkout\/sessions\/(\w+)\/expire$/.exec(pathname)?.[1];
     if (expiring) {
       const session = fake.sessions.find(({ id }) => id === expiring);
-      if (session) session.isExpired = true;
-      return answer(session ? 200 : 404, session ? { id: expiring, status: 'expired' } : { error: {} });
+      if (!session) return answer(404, { error: {} });
+      session.isExpired = true;
+      return answer(200, { id: expiring, status: 'expired' });
     }
-    const { pathname, searchParams } = new URL(request.url!, 'http://stripe.test');
     if (pathname === '/v1/invoice_payments') {
       const payment = fake.payments.get(searchParams.get('payment[payment_intent]') ?? '');
       const details = payment && { subscription: payment.subscription, metadata: null };

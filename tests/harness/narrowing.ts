@@ -3,22 +3,22 @@ import type { Schema } from '../../server/openapi/example.ts';
 
 export type Resolve = (schema: Schema) => Schema;
 
-/** A schema, and where what it refers to is found. */
+/** A schema, and how its references are resolved. */
 type Located = { schema: Schema; resolve: Resolve };
 
-/** What to say, where there is something to say. */
+/** The message for each kind of difference; undefined if it is allowed. */
 type Words = {
-  /** Of a field that the wide schema knows, and the narrow one doesn't. */
+  /** A field that only the wide schema has. */
   absent: string | undefined;
-  /** Of a field that the wide schema demands, and that the narrow one may lack. */
+  /** A field that is required in the wide schema and optional in the narrow one. */
   uncertain: string;
-  /** Of a field that only the narrow schema knows. */
+  /** A field that only the narrow schema has. */
   unknown: string | undefined;
-  /** Of a value that only the narrow schema has. */
+  /** A value that only the narrow schema allows. */
   outside: (value: string) => string;
 };
 
-/** Why not every value of the one schema is a value of the other: a line for each reason, none if it is. */
+/** Why a value of the narrow schema may be invalid in the wide one: a line for each reason. */
 export function narrowings(narrow: Located, wide: Located, place: string, words: Words): string[] {
   const allowed = alternatives(wide);
   return alternatives(narrow).flatMap((kind) => {
@@ -29,7 +29,7 @@ export function narrowings(narrow: Located, wide: Located, place: string, words:
   });
 }
 
-/** The schemas of one type each that a schema is the choice of. */
+/** The alternatives of a schema, each of one type. */
 function alternatives({ schema, resolve }: Located): Located[] {
   const resolved = resolve(schema);
   const parts = resolved.anyOf ?? (resolved.oneOf as Schema[] | undefined);
@@ -79,7 +79,7 @@ function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words)
 
 const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** The words whose meaning is compared, and those that only describe. Any other has to be the same. */
+/** Keywords that are compared by meaning, or only describe. All others must be equal. */
 const UNDERSTOOD = new Set(
   (
     '$ref type anyOf oneOf enum const properties required items additionalProperties contentSchema ' +
@@ -87,10 +87,10 @@ const UNDERSTOOD = new Set(
   ).split(' '),
 );
 
-/** A format that says how to show a field, and nothing of what may be in it. */
+/** A format that says how to show a field, and does not restrict its values. */
 const ONLY_SHOWN = 'password';
 
-/** What a lower limit is where none is said. */
+/** Lower limits of a schema that has none. */
 const LEAST: Record<string, number> = { minLength: 0, minItems: 0 };
 
 function fieldReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
@@ -110,7 +110,7 @@ function fieldReasons(narrow: Located, wide: Located, place: string, words: Word
   return [...lacking, ...present];
 }
 
-/** Of elements, of fields by any name, and of text that holds JSON. */
+/** Compares array elements, additional properties, and the content of JSON text. */
 function partReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
   return PARTS.flatMap(([name, mark]) => {
     const [part, whole] = [narrow.schema[name], wide.schema[name]] as (Schema | false | undefined)[];

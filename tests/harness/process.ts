@@ -11,29 +11,25 @@ import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
 
-/** The service and its command line as processes of their own, the way a person starts them. */
+/** The service and its command line as separate processes. */
 
 export type Ended = { code: number | null; signal: NodeJS.Signals | null; stdout: string; stderr: string };
 
 export type StartedService = {
   url: string;
   pid: number;
-  /** What it has written to its standard output so far. */
+  /** Its standard output so far. */
   printed: () => string;
   stop: (signal?: NodeJS.Signals) => Promise<Ended>;
 };
 
-/** Starts the service on a free port, and waits until it says where it listens. */
-export async function startService(
-  settings: Record<string, string>,
-  program: 'node' | 'npm' = 'node',
-): Promise<StartedService> {
-  return untilListening(
+/** Starts the service on a free port, and waits until it prints its address. */
+export const startService = (settings: Record<string, string>, program: 'node' | 'npm' = 'node') =>
+  untilListening(
     program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/main.ts'], settings),
   );
-}
 
-/** Starts another program of ours that says where it listens. */
+/** Starts another program of the repository that prints its address. */
 export const startProgram = (command: [string, ...string[]], settings: Record<string, string>) =>
   untilListening(launch(command, settings));
 
@@ -46,18 +42,14 @@ async function untilListening({ child, output, ended }: ReturnType<typeof launch
     ended.then((end) => reject(new Error(`It ended before it listened: ${JSON.stringify(end)}`)));
   });
 
-  return {
-    url,
-    pid: child.pid!,
-    printed: () => output.stdout,
-    stop: (signal = 'SIGINT') => {
-      child.kill(signal);
-      return ended;
-    },
+  const stop = (signal: NodeJS.Signals = 'SIGINT') => {
+    child.kill(signal);
+    return ended;
   };
+  return { url, pid: child.pid!, printed: () => output.stdout, stop };
 }
 
-/** Runs a program of ours, named by its path in the repository, until it ends by itself. */
+/** Runs a program of the repository until it ends. */
 export async function runToEnd(
   command: [string, ...string[]],
   settings: Record<string, string> = {},
@@ -96,7 +88,7 @@ async function migrateDirectory(DATA_DIR: string): Promise<void> {
   await database.close();
 }
 
-/** What the database of these settings holds; an embedded one only while no process uses it. */
+/** Reads from the database of these settings; an embedded one must not be in use. */
 export async function readRows<Row>(settings: Record<string, string>, statement: RawBuilder<Row>): Promise<Row[]> {
   const database = await connect(readSettings(settings));
   try {
@@ -106,7 +98,7 @@ export async function readRows<Row>(settings: Record<string, string>, statement:
   }
 }
 
-/** For the end of a suite: nothing that was started stays behind. */
+/** For the end of a suite: kills all processes. */
 export async function removeProcesses(): Promise<void> {
   for (const child of running.keys()) child.kill('SIGKILL');
   await Promise.all(running.values());
@@ -120,16 +112,12 @@ const workplace = TEST_WORKPLACE ?? mkdtempSync(join(tmpdir(), 'deckhand-'));
 const running = new Map<ChildProcess, Promise<Ended>>();
 
 function launch([script, ...others]: [string, ...string[]], settings: Record<string, string>) {
-  // Neither the data of whoever runs the tests, nor their `.env`, is in reach.
+  // In a directory without data and without `.env`.
   return launchWith(process.execPath, [join(ROOT, script), ...others], settings, workplace);
 }
 
 function launchWith(program: string, words: string[], settings: Record<string, string>, cwd: string) {
-  const child = spawn(program, words, {
-    cwd,
-    env: { ...inherited(), PORT: '0', ...settings },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const child = spawn(program, words, { cwd, env: { ...inherited(), PORT: '0', ...settings } });
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream].setEncoding('utf8').on('data', (text: string) => {
@@ -146,12 +134,12 @@ function launchWith(program: string, words: string[], settings: Record<string, s
   return { child, output, ended };
 }
 
-/** What a program needs to find others, and PostgreSQL's own defaults; none of our settings. */
+/** The environment without settings of the service; with PostgreSQL's own defaults. */
 function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(PATH|HOME|USER|PG[A-Z]+)$/.test(name)));
 }
 
-/** Signs in to the demo data. */
+/** Signs in as a demo user. */
 export async function signIn(url: string, email = 'member@demo.test'): Promise<TestCaller> {
   const { body } = await makeCaller(url).post('/v1/authenticate', { email, password: 'demo-password' });
   return makeCaller(url, body.data.token);

@@ -3,14 +3,14 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 type Proxy = {
   url: string;
-  /** Forwards nothing any more, on old and new connections, and closes none: like a network that was lost. */
+  /** Stops forwarding, without closing any connection. */
   silence: () => void;
-  /** Forwards what comes on new connections; the old ones stay silent for ever. */
+  /** Forwards new connections again; the old ones stay silent. */
   restore: () => void;
   close: () => void;
 };
 
-/** Stands between the service and a server, and can lose the network. */
+/** A proxy in front of a server that can go silent, like a lost network. */
 export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
   const target = new URL(serverUrl);
   const sockets = new Set<Socket>();

@@ -5,8 +5,8 @@ import { findProcedure } from '../../server/procedures.ts';
 
 type Sent = { result?: { data: SuperJSONResult } };
 
-/** What is wrong with the results in an answer of RPC: a field that its model lacks, or a value of another type. */
-export function unmodelled(path: string, text: string): string[] {
+/** How the results of an RPC answer violate their models: a field that the model lacks, or a value of another type. */
+export function rpcViolations(path: string, text: string): string[] {
   if (text === '') return [];
   const answers = [JSON.parse(text) as Sent | Sent[]].flat();
   return path
@@ -19,11 +19,10 @@ export function unmodelled(path: string, text: string): string[] {
     });
 }
 
-/** A result is what its model makes of it: dates are dates, and nothing is left out. */
+/** A valid result stays the same when its model encodes it. */
 function differences(name: string, model: z.ZodType, result: unknown): string[] {
   const encoded = z.safeEncode(model, result as never);
   if (!encoded.success) return [`${name}: ${z.prettifyError(encoded.error)}`];
-  return isDeepStrictEqual(encoded.data, result)
-    ? []
-    : [`${name}: the model lacks a field of ${JSON.stringify(result)}`];
+  const isSame = isDeepStrictEqual(encoded.data, result);
+  return isSame ? [] : [`${name}: the model lacks a field of ${JSON.stringify(result)}`];
 }

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { MikroORM } from '@mikro-orm/postgresql';
 
-/** The PostgreSQL server to test on as well, if one is in reach: the one named, or one on this machine that lets us in. */
+/** A PostgreSQL server to test on: the one of TEST_DATABASE_URL, or one on this machine without a password. */
 export async function findTestServer(): Promise<{ url: string } | { url?: undefined; reason: string }> {
   const { TEST_DATABASE_URL } = process.env;
   if (TEST_DATABASE_URL) {
@@ -24,13 +24,13 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
   return { reason: `None is in reach on 127.0.0.1:5432 (${reason}); TEST_DATABASE_URL can name one.` };
 }
 
-/** Creates the database that an address names, on its server. */
+/** Creates the database that a URL names. */
 export async function createDatabase(url: string): Promise<void> {
   const { pathname } = new URL(url);
   await onServer(Object.assign(new URL(url), { pathname: '/postgres' }).href, `create database ${pathname.slice(1)}`);
 }
 
-/** Runs one statement outside the databases that are tested. */
+/** Runs one statement on a connection of its own. */
 export async function onServer<Row>(clientUrl: string, statement: string): Promise<Row[]> {
   const orm = await MikroORM.init({
     clientUrl,

@@ -15,7 +15,7 @@ import { createDatabase } from './server.ts';
 
 const prefix = inject('databaseUrlPrefix') as string | undefined;
 
-/** The database that this worker runs the suites on; undefined on the embedded one. */
+/** The database of this worker; undefined if it is the embedded one. */
 export const databaseUrl = prefix && `${prefix}${randomBytes(4).toString('hex')}`;
 
 export const TEST_SECRET = 'a secret for tests that nobody else uses';
@@ -32,11 +32,8 @@ const settingsWith = (more: Record<string, string>): Settings =>
 
 let opened: Promise<Database> | undefined;
 
-/** One database for the whole run of a worker. */
-export function testDatabase(): Promise<Database> {
-  opened ??= openDatabase();
-  return opened;
-}
+/** One database for all suites of a worker. */
+export const testDatabase = () => (opened ??= openDatabase());
 
 async function openDatabase() {
   if (databaseUrl) await createDatabase(databaseUrl);
@@ -45,12 +42,12 @@ async function openDatabase() {
   return database;
 }
 
-/** Connections of its own to the run's database, on a server. */
+/** New connections to the database of this worker, on a server. */
 export const givenDatabase = (more: Record<string, string> = {}): Promise<Database> => connect(settingsWith(more));
 
 export type TestService = { url: string; app: FastifyInstance; logged: Record<string, unknown>[] };
 
-/** A service of its own on the run's database, for tests that need other settings. */
+/** A new service on the database of this worker, for tests that need other settings or services. */
 export async function givenService(
   more: Record<string, string> = {},
   others: Partial<Services> = {},
@@ -71,13 +68,10 @@ export async function givenService(
 
 let shared: Promise<TestService> | undefined;
 
-/** The service that tests without wishes of their own share. */
-export function testService(): Promise<TestService> {
-  shared ??= givenService();
-  return shared;
-}
+/** The service for tests that need no other settings. */
+export const testService = () => (shared ??= givenService());
 
-/** How many statements reach the database while something is done: counted at the driver, so that none is missed. */
+/** How many statements reach the database during some work; counted at the driver, so that none is missed. */
 export async function countStatements(work: () => Promise<unknown>): Promise<number> {
   const driver: any = databaseUrl ? DeckhandClient.prototype : EmbeddedClient.prototype;
   const { query } = driver;

@@ -8,6 +8,7 @@ import {
   givenCard,
   givenComment,
   givenGroup,
+  givenMasterBoard,
   givenProduct,
   givenProject,
   givenTag,
@@ -28,6 +29,7 @@ export type Given = Record<string, unknown>;
 
 /** Where rows are made, and by whom; what was made first is the parent of what is made next. */
 type Place = { project: TestProject; author: TestUser; board?: number; card?: number; template?: Template };
+type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
 
 /** A row that an input names. */
 type Target = {
@@ -39,10 +41,13 @@ type Target = {
   foreign?: 404;
 };
 
-const inProject = (make: Target['make']): Target => ({ make, owner: 'project', isDeletable: true });
-const inPlatform = (make: Target['make']): Target => ({ make, owner: 'platform', isDeletable: false });
-const template = (make: Target['make']): Target => ({ make, owner: 'nobody', isDeletable: true });
-const provided = (make: Target['make']): Target => ({ make, owner: 'nobody', isDeletable: false });
+type Make = Target['make'];
+const inProject = (make: Make): Target => ({ make, owner: 'project', isDeletable: true });
+/** The input names the caller's project or platform as well, so nothing of another one is found. */
+const foundInProject = (make: Make): Target => ({ make, owner: 'project', isDeletable: false, foreign: 404 });
+const inPlatform = (make: Make): Target => ({ make, owner: 'platform', isDeletable: false });
+const template = (make: Make): Target => ({ make, owner: 'nobody', isDeletable: true });
+const provided = (make: Make): Target => ({ make, owner: 'nobody', isDeletable: false });
 
 /** With a tour card and another in its group, and a tag. */
 const board = inProject(async ({ project }, state) => {
@@ -57,60 +62,45 @@ const group = inProject(async (place, state) => {
   place.board ??= await givenBoard(place.project);
   return givenGroup(place.project, place.board, state);
 });
-const card = inProject(async (place, state) => {
-  place.card = await givenCard(place.project, state);
-  return place.card;
-});
+const card = inProject(async (place, state) => (place.card = await givenCard(place.project, state)));
 const comment = inProject(async ({ project, author, card }, state) =>
   givenComment(project, card ?? (await givenCard(project)), author, state),
 );
 const tag = inProject(({ project }, state) => givenTag(project, state));
-const ownTrial: Target = {
-  ...inProject(async ({ project }) => (await givenTrial(project)).product),
-  isDeletable: false,
-  foreign: 404,
-};
+const trial = foundInProject(async ({ project }) => (await givenTrial(project)).product);
 
 const masterBoard = template(async (place, state) => (await givenTemplate(place, { board: state })).board);
 const masterGroup = template(async (place, state) => (await givenTemplate(place, { group: state })).group);
 const masterCard = template(async (place, state) => (await givenTemplate(place, { card: state })).card);
 const copiedCard = template(async (place, state) => (await givenTemplate(place, { card: state })).copied);
 
-type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
-
 /** A master board with two cards that the project has access to, and the project's copy of the second. */
 async function givenTemplate(place: Place, states: { board?: object; group?: object; card?: object }) {
   if (place.template) return place.template;
-  const is_master = true;
   const tool_key = randomUUID();
   await insert('project_tools', { project_id: place.project.id, tool_key });
-  const board = await givenBoard(NOWHERE, { is_master, tool_key, ...states.board });
-  const group = await givenGroup(NOWHERE, board, { is_master, ...states.group });
-  const card = await givenCard(NOWHERE, { is_master, group_id: group, ...states.card });
-  const copied = await givenCard(NOWHERE, { is_master, group_id: group, ...states.card });
+  const made = await givenMasterBoard({ ...states, board: { tool_key, ...states.board } });
+  const copied = await givenCard(NOWHERE, { is_master: true, group_id: made.group, ...states.card });
   await givenCard(place.project, { master_card_id: copied });
-  place.template = { board, group, card, copied };
+  place.template = { ...made, copied };
   return place.template;
 }
 
-const run = provided(async () =>
-  insert('template_runs', { kind: 'sync', board_id: await givenBoard(NOWHERE, { is_master: true }) }),
-);
+const run = provided(async () => insert('template_runs', { kind: 'sync', board_id: (await givenMasterBoard()).board }));
 const platform = provided(async () => (await givenProject()).platform_id);
 const project = provided(async () => (await givenProject()).id);
 const user = provided(async () => (await givenUser()).id);
-const member: Target = {
-  ...inProject(async ({ project }) => (await givenUser({ project })).id),
-  isDeletable: false,
-  foreign: 404,
-};
+const member = foundInProject(async ({ project }) => (await givenUser({ project })).id);
 const theme = inPlatform(({ project }) => givenTheme(project));
 const version = inPlatform(({ project }) => givenThemeVersion(project));
 const pendingVersion = inPlatform(({ project }) =>
   givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' }),
 );
 
+const author = (place: Place) => place.author.id;
 const ownProject = (_: Place, world: World) => world.project.id;
+const product = givenProduct;
+const password = PASSWORD;
 const email = async () => (await givenUser()).email;
 const newEmail = () => `${randomUUID()}@example.test`;
 
@@ -131,19 +121,15 @@ type Row = {
 
 /** What every procedure can act on: a new one needs a row here, and tenancy, parity and statuses then try it. */
 const rows: Record<string, Row> = {
-  'auth.authenticate': { access: 'anyone', input: { email, password: PASSWORD } },
+  'auth.authenticate': { access: 'anyone', input: { email, password } },
   'account.whoAmI': { access: 'signedIn' },
   'account.signOut': { access: 'signedIn', endsSession: true },
   'account.signOutEverywhere': { access: 'signedIn', endsSession: true },
-  'account.changePassword': {
-    access: 'signedIn',
-    input: { password: PASSWORD, new_password: PASSWORD },
-    endsSession: true,
-  },
-  'account.startSecondFactor': { access: 'signedIn', input: { password: PASSWORD } },
+  'account.changePassword': { access: 'signedIn', input: { password, new_password: password }, endsSession: true },
+  'account.startSecondFactor': { access: 'signedIn', input: { password } },
   'account.confirmSecondFactor': { access: 'signedIn', input: { code: '123456' }, success: 400 },
-  'account.dropSecondFactor': { access: 'signedIn', input: { password: PASSWORD, code: '123456' }, success: 400 },
-  'account.renewRecoveryCodes': { access: 'signedIn', input: { password: PASSWORD, code: '123456' }, success: 400 },
+  'account.dropSecondFactor': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
+  'account.renewRecoveryCodes': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
   'projects.listOwn': { access: 'signedIn' },
   'boards.get': { access: 'viewer', input: { id: board } },
   'boards.list': { access: 'viewer', beside: board },
@@ -157,7 +143,7 @@ const rows: Record<string, Row> = {
   'groups.delete': { access: 'member', input: { id: group } },
   'cards.create': {
     access: 'member',
-    input: { group_id: group, tag_id: tag, owner_id: ({ author }: Place) => author.id },
+    input: { group_id: group, tag_id: tag, owner_id: author },
     missing: 422,
     success: 201,
   },
@@ -200,14 +186,10 @@ const rows: Record<string, Row> = {
   'masterCards.delete': { access: 'superadmin', input: { id: copiedCard } },
   'templateRuns.list': { access: 'superadmin' },
   'templateRuns.report': { access: 'superadmin', input: { id: run } },
-  'subscriptions.upgradeTrial': { access: 'billing', input: { product: ownTrial, plan: 'pro' }, missing: 422 },
-  'subscriptions.setTrial': {
-    access: 'superadmin',
-    input: { platform_id: platform, product: givenProduct },
-    missing: 422,
-  },
+  'subscriptions.upgradeTrial': { access: 'billing', input: { product: trial, plan: 'pro' }, missing: 422 },
+  'subscriptions.setTrial': { access: 'superadmin', input: { platform_id: platform, product }, missing: 422 },
   'subscriptions.list': { access: 'superadmin' },
-  'plans.set': { access: 'superadmin', input: { product: givenProduct, plan: 'x', period: 'year' } },
+  'plans.set': { access: 'superadmin', input: { product, plan: 'x', period: 'year' } },
   'plans.list': { access: 'superadmin' },
   'themes.deprecateVersion': { access: 'ownerOrSuperadmin', input: { version_id: version } },
   'themes.deprecateWithNotice': { access: 'ownerOrSuperadmin', input: { version_id: version, reason: 'x' } },
@@ -225,7 +207,7 @@ const rows: Record<string, Row> = {
   'projects.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422 },
   'projects.update': { access: 'superadmin', input: { id: project, name: 'x' } },
   'projects.list': { access: 'superadmin' },
-  'users.create': { access: 'superadmin', input: { email: newEmail, password: PASSWORD } },
+  'users.create': { access: 'superadmin', input: { email: newEmail, password } },
   'users.update': { access: 'superadmin', input: { id: user, name: 'x' } },
   'users.list': { access: 'superadmin' },
   'users.signOut': { access: 'superadmin', input: { id: user } },
@@ -268,7 +250,7 @@ export async function givenStartState({ name }: Procedure, world: World, whose: 
     if (isTarget(part)) {
       const isFirst = part === target;
       target = undefined;
-      if (whose === 'unknown' && isFirst) return part === ownTrial ? 'nothing' : 2_147_483_647;
+      if (whose === 'unknown' && isFirst) return part === trial ? 'nothing' : 2_147_483_647;
       return part.make(place, whose === 'deleted' && isFirst ? { deleted_at: new Date() } : {});
     }
     if (typeof part === 'function') return part(place, world);
@@ -305,7 +287,7 @@ export function withGiven(made: unknown, given: unknown): unknown {
 export const CALLERS = ['Nobody', 'Viewer', 'Member', 'Owner', 'Outsider', 'Superadmin'] as const;
 export type CallerName = (typeof CALLERS)[number];
 
-/** Of the callers of a world, the one with the fewest rights who has the access. The outsider is an owner, too. */
+/** The caller with the fewest rights who has the access; outsiders have as many as owners. */
 const WEAKEST: Record<Access, CallerName> = {
   anyone: 'Nobody',
   signedIn: 'Viewer',

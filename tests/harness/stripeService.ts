@@ -8,7 +8,7 @@ const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
 
 export const COMPLETED = 'checkout.session.completed';
 
-/** A service that is paid through Stripe, with a trial and its open checkout. */
+/** A service with payments by Stripe, and a trial. */
 export async function givenStripe() {
   const stripe = await givenFakeStripe();
   const database = { ...(await testDatabase()) };
@@ -24,11 +24,8 @@ export async function givenStripe() {
       body,
     });
   const checkout = async () => {
-    const [row] = await query(
-      await testDb(),
-      sql<any>`select * from checkouts where subscription_id = ${id} order by id limit 1`,
-    );
-    return row;
+    const db = await testDb();
+    return (await query(db, sql<any>`select * from checkouts where subscription_id = ${id} order by id limit 1`))[0];
   };
   const sessionOf = async (more: object = {}) => {
     const { reference, session_id, price_cents } = await checkout();
@@ -39,7 +36,7 @@ export async function givenStripe() {
   return { stripe, service, id, upgrade, notify, checkout, sessionOf, subscription, asSuperadmin };
 }
 
-/** The same, paid at `NOW`, and what Stripe says of it later. */
+/** The same with the trial paid at `NOW`, and Stripe's later notifications. */
 export async function givenPaid() {
   const given = await givenStripe();
   const { stripe, id, upgrade, notify, sessionOf, checkout } = given;
@@ -56,12 +53,13 @@ export async function givenPaid() {
     notify(stripe.notification(type, object, { created: NOW + after, ...more }));
   const metadata = { reference };
   const invoice = { id: `in_2_${id}`, parent: { subscription_details: { subscription: name, metadata } } };
-  /** Each as Stripe tells it so many seconds after the first payment. */
+  /** Each sends a notification of something that happened so many seconds after the first payment. */
+  const event = (type: string, object: object) => (after: number, more?: NotificationOptions) =>
+    tell(type, object, after, more);
   const news = {
-    renewalFails: (after: number, more?: NotificationOptions) => tell('invoice.payment_failed', invoice, after, more),
-    renewed: (after: number, more?: NotificationOptions) => tell('invoice.paid', invoice, after, more),
-    deleted: (after: number, more?: NotificationOptions) =>
-      tell('customer.subscription.deleted', { id: name, metadata }, after, more),
+    renewalFails: event('invoice.payment_failed', invoice),
+    renewed: event('invoice.paid', invoice),
+    deleted: event('customer.subscription.deleted', { id: name, metadata }),
     refunded: (after: number, charge: object = {}) =>
       tell('charge.refunded', { payment_intent: `pi_2_${id}`, refunded: true, ...charge }, after),
     disputed: (after: number, status = 'needs_response') =>

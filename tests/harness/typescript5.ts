@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 
-/** For a generator that builds on what TypeScript 7 no longer offers: gives it TypeScript 5, which is here by another name. */
+/** For a generator that needs an API of TypeScript 5: it is installed as `typescript-5`. */
 registerHooks({
   resolve: (name, context, next) => next(name === 'typescript' ? 'typescript-5' : name, context),
 });

@@ -29,19 +29,10 @@ export async function insert<Table extends TableName>(table: Table, row: NewRow<
 
 export type TestProject = { id: number; platform_id: number };
 export type TestUser = { id: number; email: string };
+/** The outsider owns another project, of another platform. */
 type Who = Role | 'outsider' | 'superadmin';
-export type World = {
-  project: TestProject;
-  otherProject: TestProject;
-  users: Record<Who, TestUser>;
-  asNobody: TestCaller;
-  asViewer: TestCaller;
-  asMember: TestCaller;
-  asOwner: TestCaller;
-  /** Owns another project, of another platform. */
-  asOutsider: TestCaller;
-  asSuperadmin: TestCaller;
-};
+type Callers = Record<`as${Capitalize<Who | 'nobody'>}`, TestCaller>;
+export type World = Callers & { project: TestProject; otherProject: TestProject; users: Record<Who, TestUser> };
 
 /** A project with a viewer, a member and an owner, and a project of somebody else. One statement, since every test needs it. */
 export async function givenWorld(service?: TestService): Promise<World> {
@@ -76,21 +67,11 @@ export async function givenWorld(service?: TestService): Promise<World> {
   );
   const [project, otherProject] = rows[0]!.projects;
   const users = Object.fromEntries(rows.map(({ who, id, email }) => [who, { id, email }])) as World['users'];
-  const callerFor = (who: Who) => {
-    const { id, session_id } = rows.find((row) => row.who === who)!;
-    return makeCaller(url, tokens.sign({ userId: id, sessionId: session_id }));
-  };
-  return {
-    project,
-    otherProject,
-    users,
-    asNobody: makeCaller(url),
-    asViewer: callerFor('viewer'),
-    asMember: callerFor('member'),
-    asOwner: callerFor('owner'),
-    asOutsider: callerFor('outsider'),
-    asSuperadmin: callerFor('superadmin'),
-  };
+  const callers = rows.map(({ who, id, session_id }) => [
+    `as${who[0]!.toUpperCase()}${who.slice(1)}`,
+    makeCaller(url, tokens.sign({ userId: id, sessionId: session_id })),
+  ]);
+  return { project, otherProject, users, asNobody: makeCaller(url), ...Object.fromEntries(callers) };
 }
 
 export async function givenProject({ tools = [] as string[], is_active = true } = {}): Promise<TestProject> {
@@ -139,11 +120,11 @@ export const givenComment = (project: TestProject, card_id: number, user: TestUs
 export const NOWHERE = { id: null, platform_id: null } as unknown as TestProject;
 
 /** A master board with a group and a card in it. */
-export async function givenMasterBoard() {
+export async function givenMasterBoard(states: { board?: object; group?: object; card?: object } = {}) {
   const is_master = true;
-  const board = await givenBoard(NOWHERE, { is_master, tool_key: 'nobody-has-this' });
-  const group = await givenGroup(NOWHERE, board, { is_master });
-  return { board, group, card: await givenCard(NOWHERE, { is_master, group_id: group }) };
+  const board = await givenBoard(NOWHERE, { is_master, tool_key: 'nobody-has-this', ...states.board });
+  const group = await givenGroup(NOWHERE, board, { is_master, ...states.group });
+  return { board, group, card: await givenCard(NOWHERE, { is_master, group_id: group, ...states.card }) };
 }
 
 /** A row as it is stored now. */

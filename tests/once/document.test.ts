@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import type { Schema } from '../../server/openapi/example.ts';
 import { restProcedures } from '../../server/procedures.ts';
-import { document, strayings } from '../harness/document.ts';
+import { document, violations } from '../harness/document.ts';
 
 const operations = Object.entries(document.paths).map(([path, { post }]) => ({ path, ...post }));
 
@@ -80,7 +80,7 @@ describe('the OpenAPI document', () => {
       if (!body?.content) continue;
       const { schema, example } = body.content['application/json'];
       expect(example).toBeDefined();
-      expect(strayings(schema, example), schema.$ref).toEqual([]);
+      expect(violations(schema, example), schema.$ref).toEqual([]);
     }
   });
 
@@ -89,7 +89,7 @@ describe('the OpenAPI document', () => {
 
     expect(withExamples.length).toBeGreaterThan(100);
     for (const { place, schema } of withExamples)
-      for (const example of schema.examples as unknown[]) expect(strayings(schema, example), place).toEqual([]);
+      for (const example of schema.examples as unknown[]) expect(violations(schema, example), place).toEqual([]);
   });
 
   it('describes each operation, parameter and field, at any depth', () => {
