@@ -13,8 +13,11 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
   test: {
     name,
     include: ['tests/*.test.ts'],
-    setupFiles: ['tests/harness/checkAnswers.ts'],
-    globalSetup: name === 'postgresql' ? ['tests/harness/createDatabase.ts'] : [],
+    setupFiles: ['tests/harness/checkAnswers.ts', 'tests/harness/openDatabase.ts'],
+    globalSetup: [
+      'tests/harness/makeWorkplace.ts',
+      ...(name === 'postgresql' ? ['tests/harness/createDatabase.ts'] : []),
+    ],
     pool: 'threads',
     isolate: false,
     env: { FAST_CHECK_SEED },

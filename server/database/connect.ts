@@ -9,7 +9,7 @@ import { isStartFailure, startFailure } from '../startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
 import { lockDataDirectory } from './dataDirectory.ts';
 import { refuseStartOnFullDisk } from './fullDisk.ts';
-import { embeddedDirectory, IN_MEMORY, ormOptions } from './options.ts';
+import { embeddedDirectory, isInMemory, ormOptions } from './options.ts';
 import { type Db, ping } from './query.ts';
 import { startUpkeep } from './upkeep.ts';
 
@@ -66,7 +66,7 @@ export async function closeInTime(database: Database): Promise<void> {
 }
 
 async function openEmbedded(settings: Settings): Promise<Database> {
-  if (settings.DATA_DIR === IN_MEMORY) {
+  if (isInMemory(settings.DATA_DIR)) {
     return databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
   }
 

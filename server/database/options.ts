@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, openAsBlob } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import type { Options } from '@mikro-orm/core';
@@ -29,7 +29,13 @@ export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Op
 }
 
 const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<Options>> => {
-  if (DATA_DIR === IN_MEMORY) return embeddedDriver({ dataDir: IN_MEMORY, loadDataDir: await emptyCluster() });
+  if (isInMemory(DATA_DIR)) {
+    const archive = DATA_DIR.slice(IN_MEMORY.length);
+    return embeddedDriver({
+      dataDir: IN_MEMORY,
+      loadDataDir: archive ? await openAsBlob(archive) : await emptyCluster(),
+    });
+  }
 
   // Optimizing the WebAssembly code during the start costs more than it saves: delay it.
   setFlagsFromString('--wasm-tiering-budget=1000000000');
@@ -56,8 +62,9 @@ async function embeddedDriver(...opening: Parameters<typeof openEmbedded>): Prom
   return { driver: PgliteDriver, dbName: opening[0].dataDir, driverOptions };
 }
 
-/** A `DATA_DIR` in memory, for tests. */
+/** A `DATA_DIR` in memory, for tests; the path of a tar archive to load may follow. */
 export const IN_MEMORY = 'memory://';
+export const isInMemory = (dataDirectory: string) => dataDirectory.startsWith(IN_MEMORY);
 
 const serverOptions = async ({
   DATABASE_URL,

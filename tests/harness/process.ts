@@ -1,12 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
+import { embeddedDirectory } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
@@ -71,21 +73,31 @@ export async function givenCopyOf(directory: string): Promise<string> {
 }
 
 /** A data directory with all tables and no rows. Made once for the whole run and copied, which is far cheaper. */
-export async function givenMigratedDirectory(): Promise<string> {
+export const givenMigratedDirectory = async () => givenCopyOf(await migratedDirectory());
+
+/** The same as an archive, for an embedded database in memory. */
+export const migratedArchive = async () => `${await migratedDirectory()}.tar`;
+
+async function migratedDirectory(): Promise<string> {
   const migrated = join(workplace, 'migrated');
   const isFirst = await mkdir(`${migrated}.lock`).then(
     () => true,
     () => false,
   );
-  if (isFirst) await migrateDirectory(`${migrated}.new`).then(() => rename(`${migrated}.new`, migrated));
+  if (isFirst) await makeMigrated(migrated);
   while (!existsSync(migrated)) await setTimeout(50);
-  return givenCopyOf(migrated);
+  return migrated;
 }
 
-async function migrateDirectory(DATA_DIR: string): Promise<void> {
+async function makeMigrated(migrated: string): Promise<void> {
+  const DATA_DIR = `${migrated}.new`;
   const database = await connect(readSettings({ DATA_DIR }));
   await migrate(database);
   await database.close();
+  // PGlite expects names that begin with a slash.
+  const names = ['--absolute-names', '--transform', 's,^\\./,/,'];
+  await run('tar', ['-C', embeddedDirectory(DATA_DIR), '--format=ustar', ...names, '-cf', `${migrated}.tar`, '.']);
+  await rename(DATA_DIR, migrated);
 }
 
 /** Reads from the database of these settings; an embedded one must not be in use. */
@@ -106,6 +118,7 @@ export async function removeProcesses(): Promise<void> {
 }
 
 const ROOT = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
 /** The directory of the test run, which removes it; a program that runs alone makes its own. */
 const { TEST_WORKPLACE } = process.env;
 const workplace = TEST_WORKPLACE ?? mkdtempSync(join(tmpdir(), 'deckhand-'));

@@ -11,6 +11,7 @@ import { IN_MEMORY } from '../../server/database/options.ts';
 import { readSettings, type Settings } from '../../server/env.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
 import { openServices, type Services } from '../../server/services.ts';
+import { migratedArchive } from './process.ts';
 import { createDatabase } from './server.ts';
 
 const prefix = inject('databaseUrlPrefix') as string | undefined;
@@ -36,7 +37,8 @@ let opened: Promise<Database> | undefined;
 export const testDatabase = () => (opened ??= openDatabase());
 
 async function openDatabase() {
-  if (databaseUrl) await createDatabase(databaseUrl);
+  if (!databaseUrl) return connect(settingsWith({ DATA_DIR: `${IN_MEMORY}${await migratedArchive()}` }));
+  await createDatabase(databaseUrl);
   const database = await connect(settingsWith({}));
   await migrate(database);
   return database;
