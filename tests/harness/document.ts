@@ -8,8 +8,7 @@ export const document = openApiDocument();
 
 /** How a value violates a schema of the document. Stricter than JSON Schema: see `closed`. */
 export function violations(schema: Schema, value: unknown): string[] {
-  const validate = compiled.get(schema) ?? ajv.compile(closed(schema) as Schema);
-  compiled.set(schema, validate);
+  const validate = compile(schema);
   if (validate(value)) return [];
   return validate.errors!.map(
     ({ instancePath, message, params }) => `${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
@@ -17,6 +16,18 @@ export function violations(schema: Schema, value: unknown): string[] {
 }
 
 const compiled = new WeakMap<Schema, ValidateFunction>();
+/** By text: nearly all operations have the same errors and headers. */
+const compiledTexts = new Map<string, ValidateFunction>();
+
+function compile(schema: Schema): ValidateFunction {
+  const known = compiled.get(schema);
+  if (known) return known;
+  const text = JSON.stringify(schema);
+  const validate = compiledTexts.get(text) ?? ajv.compile(closed(schema) as Schema);
+  compiledTexts.set(text, validate);
+  compiled.set(schema, validate);
+  return validate;
+}
 
 const JSON_TEXT = 'jsonText';
 
