@@ -10,6 +10,7 @@ process.on('SIGHUP', () => { Promise.reject(new Error('forgotten')) });`;
 it('an error outside any request is logged, and the process stops gracefully with exit code 1', async () => {
   const service = await startService({
     DATA_DIR: await givenMigratedDirectory(),
+    DEMO_DATA: 'off',
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULTS)}`,
   });
 
