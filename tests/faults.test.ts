@@ -48,26 +48,57 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     await database.close();
   });
 
-  it('429 with Retry-After when the connection pool is exhausted, and later it works again', async () => {
-    const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
-    const { caller, logged } = await givenCallerOn(database);
-    const sleeping = Array.from({ length: 2 }, () =>
-      database.db.transaction().execute((db) => query(db, sql`select pg_sleep(4)`)),
-    );
+  // They spend their time waiting.
+  describe.concurrent('that is slow', () => {
+    it('429 with Retry-After when the connection pool is exhausted, and later it works again', async () => {
+      const database = await givenDatabase({ DATABASE_POOL_SIZE: '2' });
+      const { caller, logged } = await givenCallerOn(database);
+      const sleeping = Array.from({ length: 2 }, () =>
+        database.db.transaction().execute((db) => query(db, sql`select pg_sleep(4)`)),
+      );
 
-    const busy = await caller.post(LIST);
+      const busy = await caller.post(LIST);
 
-    expect(busy.status).toBe(429);
-    expect(busy.body).toEqual({ error: true, message: 'The service is busy. Try again shortly.' });
-    expect(busy.headers.get('retry-after')).toBe('1');
-    expect(logged.find(({ level }) => level === 40)).toMatchObject({
-      reqId: busy.headers.get('x-request-id'),
-      msg: 'The database is busy: a connection or a row lock timed out.',
-      err: { message: expect.stringContaining('timeout exceeded') },
+      expect(busy.status).toBe(429);
+      expect(busy.body).toEqual({ error: true, message: 'The service is busy. Try again shortly.' });
+      expect(busy.headers.get('retry-after')).toBe('1');
+      expect(logged.find(({ level }) => level === 40)).toMatchObject({
+        reqId: busy.headers.get('x-request-id'),
+        msg: 'The database is busy: a connection or a row lock timed out.',
+        err: { message: expect.stringContaining('timeout exceeded') },
+      });
+      await Promise.all(sleeping);
+      expect((await caller.post(LIST)).status).toBe(200);
+      await database.close();
     });
-    await Promise.all(sleeping);
-    expect((await caller.post(LIST)).status).toBe(200);
-    await database.close();
+
+    it('500 while the database does not respond, and 200 as soon as it does', async () => {
+      const proxy = await givenProxyTo(databaseUrl!);
+      const database = await givenDatabase({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '3' });
+      const { caller, url } = await givenCallerOn(database);
+      expect((await Promise.all([caller.post(LIST), caller.post(LIST)])).map(({ status }) => status)).toEqual([
+        200, 200,
+      ]);
+
+      proxy.silence();
+      const silent = await Promise.all([
+        caller.post(LIST),
+        caller.post(CREATE, { title: 'Never' }),
+        makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' }),
+      ]);
+      const withoutConnection = await caller.post(LIST);
+      const ready = await fetch(`${url}/health/ready`);
+      proxy.restore();
+
+      expect(silent.map(({ status }) => status)).toEqual([500, 500, 500]);
+      expect(silent[0]!.body).toEqual({ error: true, message: FAULT, data: [] });
+      expect(withoutConnection.status).toBe(500);
+      expect(ready.status).toBe(503);
+      expect((await caller.post(LIST)).status).toBe(200);
+      expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+      await database.close();
+      proxy.close();
+    });
   });
 
   it('serves other users while one user has as many calls as allowed waiting for a lock', async () => {
@@ -94,32 +125,6 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
     expect((await batch).map(({ card: { title } }) => title)).toEqual(Array(20).fill('Mine'));
     await held;
     await Promise.all([database.close(), holder.close()]);
-  });
-
-  it('500 while the database does not respond, and 200 as soon as it does', async () => {
-    const proxy = await givenProxyTo(databaseUrl!);
-    const database = await givenDatabase({ DATABASE_URL: proxy.url, DATABASE_POOL_SIZE: '3' });
-    const { caller, url } = await givenCallerOn(database);
-    expect((await Promise.all([caller.post(LIST), caller.post(LIST)])).map(({ status }) => status)).toEqual([200, 200]);
-
-    proxy.silence();
-    const silent = await Promise.all([
-      caller.post(LIST),
-      caller.post(CREATE, { title: 'Never' }),
-      makeCaller(url).post('/v1/authenticate', { email: 'a@b.test', password: 'x' }),
-    ]);
-    const withoutConnection = await caller.post(LIST);
-    const ready = await fetch(`${url}/health/ready`);
-    proxy.restore();
-
-    expect(silent.map(({ status }) => status)).toEqual([500, 500, 500]);
-    expect(silent[0]!.body).toEqual({ error: true, message: FAULT, data: [] });
-    expect(withoutConnection.status).toBe(500);
-    expect(ready.status).toBe(503);
-    expect((await caller.post(LIST)).status).toBe(200);
-    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
-    await database.close();
-    proxy.close();
   });
 
   it('recovers when every connection of the pool is lost inside a transaction', async () => {

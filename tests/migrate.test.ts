@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { migrate } from '../server/database/migrate.ts';
-import { type Db, query } from '../server/database/query.ts';
+import { query } from '../server/database/query.ts';
 import { readSettings } from '../server/env.ts';
-import { removeProcesses, runToEnd } from './harness/process.ts';
 import { createDatabase, onServer } from './harness/server.ts';
 import { databaseUrl, TEST_SECRET, testDatabase } from './harness/service.ts';
 
@@ -17,7 +15,6 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
       await Promise.all(nodes.map(({ close }) => close()));
       await onServer(addressOf('postgres'), `drop database ${name}`);
     }
-    await removeProcesses();
   });
 
   const addressOf = (name: string) => Object.assign(new URL(databaseUrl!), { pathname: `/${name}` }).href;
@@ -76,22 +73,6 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(old).toEqual(['Migration20261115000000', 'Migration20261115000001', 'Migration20261115041535']);
     expect(await names()).toEqual([...before, ...old].sort());
   });
-
-  it('of another node make the start wait and say so, and SIGTERM ends it', async () => {
-    const [node] = await givenNodes(1);
-    const settings = { DATABASE_URL: addressOf(made.at(-1)!.name), JWT_SECRET: TEST_SECRET };
-
-    const ended = await node!.db.transaction().execute(async (db) => {
-      await query(db as Db, sql`select pg_advisory_xact_lock(3735928559)`);
-      return runToEnd(['server/main.ts'], settings, async (child) => {
-        await once(child.stdout!, 'data');
-        child.kill('SIGTERM');
-      });
-    });
-
-    expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-    expect(ended.stdout).toContain('Another node is running migrations: waiting for up to 10 minutes.');
-  }, 60_000);
 });
 
 describe('migrations', () => {

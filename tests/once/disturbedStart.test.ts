@@ -1,10 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { connect } from '../../server/database/connect.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
 import { makeCaller } from '../harness/caller.ts';
 import {
   type Ended,
@@ -16,7 +21,9 @@ import {
   startService,
   statusOf,
 } from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
+const server = await findTestServer();
 const SERVICE = 'server/main.ts';
 const COMMAND_LINE = 'server/cli/main.ts';
 const CREATE = '/services/operations/v1/operations/cards/create';
@@ -98,6 +105,26 @@ describe.concurrent('an interrupted start', () => {
 
     await vi.waitUntil(() => !isLocked(DATA_DIR), { timeout: 20_000, interval: 20 });
     await expect(fetch(`${service.url}/health/live`)).rejects.toThrow();
+  });
+
+  it.skipIf(!server.url)('waits while another node runs migrations, says so, and SIGTERM ends it', async () => {
+    const pathname = `/deckhand_waiting_${randomBytes(6).toString('hex')}`;
+    const settings = { DATABASE_URL: Object.assign(new URL(server.url!), { pathname }).href, JWT_SECRET };
+    await createDatabase(settings.DATABASE_URL);
+    const other = await connect(readSettings(settings));
+
+    const ended = await other.db.transaction().execute(async (db) => {
+      await query(db, sql`select pg_advisory_xact_lock(3735928559)`);
+      return runToEnd([SERVICE], settings, async (child) => {
+        await once(child.stdout!, 'data');
+        child.kill('SIGTERM');
+      });
+    });
+
+    expect(ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect(ended.stdout).toContain('Another node is running migrations: waiting for up to 10 minutes.');
+    await other.close();
+    await onServer(server.url!, `drop database ${pathname.slice(1)}`);
   });
 
   const untilLocked = (directory: string) => vi.waitUntil(() => isLocked(directory), { timeout: 40_000, interval: 20 });
