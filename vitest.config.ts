@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { findTestServer } from './tests/harness/server.ts';
@@ -26,18 +27,24 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
   },
 });
 
-/** Runs the slow suites that start processes first, so that both workers end at about the same time. */
-class StartsFirst extends BaseSequencer {
+/** The slow suites that start processes run first, these before the others: both workers end at about the same time. */
+const LONGEST = ['faults', 'documentation', 'disturbedStart', 'start', 'pages', 'clientPackage', 'dataDirectory'];
+
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
-    const isFirst = ({ project }: TestSpecification) => Number(project.name === 'once');
-    return files.toSorted((one, other) => isFirst(other) - isFirst(one));
+    const rank = ({ project, moduleId }: TestSpecification) => {
+      if (project.name !== 'once') return LONGEST.length + 1;
+      const place = LONGEST.indexOf(basename(moduleId, '.test.ts'));
+      return place < 0 ? LONGEST.length : place;
+    };
+    return files.toSorted((one, other) => rank(one) - rank(other));
   }
 }
 
 export default defineConfig({
   test: {
     maxWorkers: 2,
-    sequence: { sequencer: StartsFirst },
+    sequence: { sequencer: LongestFirst },
     projects: [
       onDatabase('embedded'),
       ...(server.url ? [onDatabase('postgresql')] : []),
