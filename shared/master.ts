@@ -1,18 +1,7 @@
 import { z } from 'zod';
-import { Board } from './board.ts';
+import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
-import {
-  flag,
-  HTML,
-  id,
-  optionalChoice,
-  optionalText,
-  PLAIN_TEXT,
-  placements,
-  position,
-  text,
-  timestamp,
-} from './fields.ts';
+import { flag, HTML, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text, timestamp } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
@@ -24,32 +13,16 @@ export const MasterBoard = Board.extend({
   cards_count: z.int().meta({ description: 'Number of cards in its groups.', example: 5 }),
 }).meta({ id: 'MasterBoard', description: 'A master board with its counts.' });
 
-const boardContent = {
-  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
-  tool_key: optionalText(100).meta({
-    description: 'Only projects with this tool get a copy; without it, all projects.',
-  }),
-  position: position.nullish().meta({ description: 'Its position; last if not sent.' }),
-};
-
-export const MasterBoardCreate = z.object({
-  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
-  ...boardContent,
+const tool_key = optionalText(100).meta({
+  description: 'Only projects with this tool get a copy; without it, all projects.',
 });
+export const MasterBoardCreate = BoardCreate.extend({ tool_key });
 export type MasterBoardCreate = z.output<typeof MasterBoardCreate>;
 
-/** Absent fields are not changed; null clears description and tool_key, and does not change the others. */
-export const MasterBoardUpdate = z.object({
-  id,
-  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
-  ...boardContent,
-});
+export const MasterBoardUpdate = BoardUpdate.extend({ tool_key });
 export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
 
-export const MasterBoardReorder = z.object({
-  boards: placements.meta({ description: 'The boards and their new positions.' }),
-});
-export type MasterBoardReorder = z.output<typeof MasterBoardReorder>;
+export const MasterBoardReorder = BoardReorder;
 
 export const MasterBoardDelete = z.object({ id });
 export const MasterBoardSync = z.object({ board_id: id.meta({ description: 'The master board.' }) });

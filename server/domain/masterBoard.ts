@@ -1,12 +1,7 @@
 import { sql } from 'kysely';
+import type { BoardReorder } from '../../shared/board.ts';
 import { MOST_SIBLINGS } from '../../shared/fields.ts';
-import type {
-  MasterBoardCreate,
-  MasterBoardReorder,
-  MasterBoardSync,
-  MasterBoardUpdate,
-  SyncPreview,
-} from '../../shared/master.ts';
+import type { MasterBoardCreate, MasterBoardSync, MasterBoardUpdate, SyncPreview } from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
 import { type Db, live, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
@@ -44,7 +39,7 @@ export async function updateMasterBoard(
 }
 
 /** Sets the positions of master boards, of all or none. */
-export async function reorderMasterBoards({ db }: SignedInContext, { boards }: MasterBoardReorder) {
+export async function reorderMasterBoards({ db }: SignedInContext, { boards }: BoardReorder) {
   await transact(db, (db) => placeMasters(db, 'boards', boards));
 }
 
