@@ -47,7 +47,7 @@ function asTyped(schema: z.ZodType, value: any): any {
   return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, asTyped(schema.shape[field], part)]));
 }
 
-/** Calls over REST and over RPC, on the same contents of the database: both answer and write the same. */
+/** Calls REST and RPC on the same database contents, and compares answers and written rows. */
 async function mustDoTheSame(procedure: Procedure, made: unknown): Promise<void> {
   const world = await givenWorld();
   const input = withGiven(made, await givenStartState(procedure, world));
@@ -92,7 +92,7 @@ async function mustRefuseTheSame(procedure: Procedure, statuses: number[], calls
 function refusedCallers(procedure: Procedure, world: World, given: Given, input: Given): TestCaller[] {
   if (procedure.access === 'anyone') return [];
   const refused = CALLERS.filter((caller) => !hasAccess(caller, procedure.access));
-  // Where nothing that exists is named, an outsider acts in the project of their own.
+  // Without a reference to an existing row, the call of an outsider acts in their own project and is allowed.
   const { required = [] } = inputSchemaOf(procedure);
   const isNamed = required.some((field) => field in given && JSON.stringify(input[field]) !== '[]');
   const outsider = isNamed ? [world.asOutsider] : [];
@@ -159,11 +159,11 @@ describe('the router', () => {
     expect(() => proceduresOf(withoutAccess)).toThrow('tags.list has no access level');
   });
 
-  it('says what each procedure returns', () => {
+  it('has an output schema for each procedure', () => {
     expect(procedures.filter(({ output }) => output === undefined)).toEqual([]);
   });
 
-  it('has each REST path once, below the documented areas', () => {
+  it('has each REST path once, in a documented area', () => {
     const paths = restProcedures.map(({ rest }) => rest.path);
 
     expect(new Set(paths).size).toBe(paths.length);

@@ -25,7 +25,7 @@ type Call = (operation: Operation, world: World) => Promise<Answer>;
 const send = (operation: Operation, world: World, input: unknown) =>
   allowedCaller(world, operation).post(operation.rest.path, input);
 
-/** Sends an input that names such a row. */
+/** Sends an input that refers to such a row. */
 const sendFor = async (operation: Operation, world: World, whose: Whose, more: Given = {}) =>
   send(operation, world, { ...inputFor(operation, await givenStartState(operation, world, whose)), ...more });
 

@@ -15,7 +15,7 @@ import {
 } from './harness/startStates.ts';
 import { givenCard, givenMember, givenProject, givenToken, givenWorld, type World } from './harness/world.ts';
 
-/** Who may call what, on whose rows: every procedure has a row in the table of start states, or this suite fails. */
+/** Which caller gets which status on whose rows. Every procedure needs a row in the table of start states. */
 
 function expectedStatus(name: string, caller: CallerName, whose: Whose): number {
   const { access, on, missing = 404, success = 200 } = startStates.get(name)!;
@@ -39,7 +39,7 @@ async function overRpc(caller: TestCaller, { name, type }: Procedure, input: Giv
 }
 
 describe('every procedure', () => {
-  it('has a row in the table of start states, with its access', () => {
+  it('has a start state with its access', () => {
     const accessOf = (all: [string, { access: string }][]) => all.map(([name, { access }]) => `${name}: ${access}`);
 
     const expected = accessOf(procedures.map((procedure) => [procedure.name, procedure]));
@@ -88,7 +88,7 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
 });
 
 describe('a project', () => {
-  it('is chosen for the whole of a request: rows of another one of the user are refused until it is chosen', async () => {
+  it('403 for a row of another project of the user, until X-Project-Id selects that project', async () => {
     const { asMember, users } = await givenWorld();
     const second = await givenProject();
     await givenMember(users.member, second, 'member');

@@ -24,7 +24,7 @@ export async function readContents(): Promise<Contents> {
   return row!.contents;
 }
 
-/** Replaces all rows of the database by these; the next ids are the ones behind them. */
+/** Replaces all rows of the database by these, and sets the sequences after them. */
 export async function replaceContents(contents: Contents): Promise<void> {
   await transact(await testDb(), async (db) => {
     for (const { table } of tables.toReversed()) await query(db, sql`delete from ${table}`);
@@ -41,7 +41,7 @@ export async function replaceContents(contents: Contents): Promise<void> {
   });
 }
 
-/** For comparing what two calls came to: the times and the random ids that they added are not told apart. */
+/** For comparing the results of two calls: hides new timestamps and random ids. */
 export function comparable(value: unknown, before: Contents): unknown {
   const known = JSON.stringify(before);
   const text = JSON.stringify(value, (key, part) => {

@@ -119,7 +119,7 @@ export async function removeProcesses(): Promise<void> {
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
-/** The directory of the test run, which removes it; a program that runs alone makes its own. */
+/** The directory of the test run, which removes it; a standalone program creates its own. */
 const { TEST_WORKPLACE } = process.env;
 const workplace = TEST_WORKPLACE ?? mkdtempSync(join(tmpdir(), 'deckhand-'));
 const running = new Map<ChildProcess, Promise<Ended>>();

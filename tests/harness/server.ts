@@ -6,7 +6,7 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
   const { TEST_DATABASE_URL } = process.env;
   if (TEST_DATABASE_URL) {
     await onServer(TEST_DATABASE_URL, 'select 1').catch((cause) => {
-      throw new Error('TEST_DATABASE_URL names no PostgreSQL server in reach.', { cause });
+      throw new Error('The PostgreSQL server of TEST_DATABASE_URL is unreachable.', { cause });
     });
     return { url: TEST_DATABASE_URL };
   }
@@ -21,7 +21,7 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
       reason = (error as Error).message || (error as { code?: string }).code || 'no answer';
     }
   }
-  return { reason: `None is in reach on 127.0.0.1:5432 (${reason}); TEST_DATABASE_URL can name one.` };
+  return { reason: `None is reachable on 127.0.0.1:5432 (${reason}); set TEST_DATABASE_URL to use another.` };
 }
 
 /** Creates the database that a URL names. */

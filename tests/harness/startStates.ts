@@ -24,20 +24,20 @@ import {
   type World,
 } from './world.ts';
 
-/** The part of an input that the start state decides. */
+/** The part of an input that comes from the start state. */
 export type Given = Record<string, unknown>;
 
-/** Where rows are made, and by whom; what was made first is the parent of what is made next. */
+/** The project and author of new rows; earlier rows become the parents of later ones. */
 type Place = { project: TestProject; author: TestUser; board?: number; card?: number; template?: Template };
 type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
 
-/** A row that an input names. */
+/** A row that an input refers to. */
 type Target = {
   make: (place: Place, state: object) => Promise<number | string>;
-  /** Whose it is. Everybody with access may act on what is nobody's, and superadmins on what is of any platform. */
+  /** Its owner. With `nobody`, every caller with access may use it; with `platform`, superadmins always may. */
   owner: 'project' | 'platform' | 'nobody';
   isDeletable: boolean;
-  /** The status for callers of another project, where it is not 403. */
+  /** The status for callers of another project, if it is not 403. */
   foreign?: 404;
 };
 
@@ -105,21 +105,21 @@ const email = async () => (await givenUser()).email;
 const newEmail = () => `${randomUUID()}@example.test`;
 
 type Row = {
-  /** Who may call it: repeated here, so that a wrong access in the router fails. */
+  /** The expected access, so that a wrong one in the router fails. */
   access: Access;
-  /** Its input: rows, values, and functions that make values. The first row is what it acts on. */
+  /** Its input: rows, values, and functions that create values. The first row is the one it acts on. */
   input?: Given;
-  /** What is there besides, without being named. */
+  /** A row that must exist, but is not part of the input. */
   beside?: Target;
   /** The status for a row that does not exist, or was deleted. */
   missing?: 404 | 422;
-  /** The status for everybody else; a refusal where the start state lacks what the rule asks for. */
+  /** The status otherwise; 400 if the start state does not satisfy the rule. */
   success?: 200 | 201 | 400;
-  /** Every call needs a token of its own, since it is of no use afterwards. */
+  /** Whether it ends the session, so that every call needs a new token. */
   endsSession?: boolean;
 };
 
-/** What every procedure can act on: a new one needs a row here, and tenancy, parity and statuses then try it. */
+/** The start state of every procedure: a new one needs a row here for the tenancy, parity and statuses suites. */
 const rows: Record<string, Row> = {
   'auth.authenticate': { access: 'anyone', input: { email, password } },
   'account.whoAmI': { access: 'signedIn' },
@@ -219,22 +219,22 @@ const rows: Record<string, Row> = {
 
 const isTarget = (part: unknown): part is Target => typeof part === 'object' && part !== null && 'make' in part;
 
-/** What an input acts on: the first row in it. */
+/** The row that an input acts on: its first one. */
 function targetIn(part: unknown): Target | undefined {
   if (isTarget(part)) return part;
   return typeof part === 'object' && part !== null ? Object.values(part).map(targetIn).find(isTarget) : undefined;
 }
 
-/** The row of each procedure, with what it acts on. */
+/** The start state of each procedure, with the row it acts on. */
 export const startStates = new Map(
   Object.entries(rows).map(([name, row]) => [name, { ...row, on: targetIn(row.input) }]),
 );
 
-/** Whose row an input names: one of the world's first project or of the outsider's, one that was deleted, or none. */
+/** The row that an input refers to: one of the own project or of the outsider's, a deleted one, or an unknown id. */
 export const WHOSE = ['own', 'foreign', 'deleted', 'unknown'] as const;
 export type Whose = (typeof WHOSE)[number];
 
-/** Makes what a procedure acts on, and the part of its input that names it. */
+/** Creates the rows for a procedure, and returns the part of its input that refers to them. */
 export async function givenStartState({ name }: Procedure, world: World, whose: Whose = 'own'): Promise<Given> {
   const row = startStates.get(name);
   if (!row) throw new Error(`${name} has no start state: add a row for it.`);
@@ -261,7 +261,7 @@ export async function givenStartState({ name }: Procedure, world: World, whose: 
   }
 }
 
-/** An input with what is given, and examples of all other fields; over RPC alone, only of those that are required. */
+/** An input with the given fields and examples of all others; for RPC-only procedures, only of required ones. */
 export function inputFor(procedure: Procedure, given: Given): Given {
   const { properties = {}, required = [] } = inputSchemaOf(procedure);
   const isSent = (field: string) => procedure.rest !== undefined || field in given || required.includes(field);
@@ -269,7 +269,7 @@ export function inputFor(procedure: Procedure, given: Given): Given {
   return withGiven(exampleOf({ type: 'object', properties: Object.fromEntries(sent) }, {}), given) as Given;
 }
 
-/** Puts what is given in the place of what was made; what was left out, or is null, stays so. */
+/** Replaces generated values by given ones; absent and null values stay. */
 export function withGiven(made: unknown, given: unknown): unknown {
   if (made === null || made === undefined) return made;
   if (Array.isArray(given)) {
@@ -301,6 +301,6 @@ const WEAKEST: Record<Access, CallerName> = {
 export const hasAccess = (caller: CallerName, access: Access) =>
   CALLERS.indexOf(caller) >= CALLERS.indexOf(WEAKEST[access]);
 
-/** A caller who may call it, signed in only if it must be. */
+/** A caller with access, signed in only if required. */
 export const allowedCaller = (world: World, { access }: Procedure) =>
   access === 'anyone' ? world.asNobody : world.asSuperadmin;

@@ -6,10 +6,10 @@ import type { Role } from '../../shared/user.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
 import { type TestService, testDatabase, testService, tokens } from './service.ts';
 
-/** Start states. Each makes rows of its own, so that no test sees those of another. */
+/** Test data. Each function creates new rows, so that tests do not share any. */
 
 export const PASSWORD = 'correct horse battery staple';
-/** Made with as little work as argon2id allows, so that hundreds of sign-ins are fast. */
+/** With the lowest cost that argon2id allows, so that hundreds of sign-ins are fast. */
 const PASSWORD_HASH = '$argon2id$v=19$m=8,p=1,t=1$IV3MQ6gR1No8spGoZ7ydJg$gCm3Dp/UPfS9wOxLhQ3L2r1h5rwgFTCvGi5pKPwmsVg';
 
 export const testDb = async (): Promise<Db> => (await testDatabase()).db;
@@ -34,7 +34,7 @@ type Who = Role | 'outsider' | 'superadmin';
 type Callers = Record<`as${Capitalize<Who | 'nobody'>}`, TestCaller>;
 export type World = Callers & { project: TestProject; otherProject: TestProject; users: Record<Who, TestUser> };
 
-/** A project with a viewer, a member and an owner, and a project of somebody else. One statement, since every test needs it. */
+/** A project with a viewer, a member and an owner, and another project. One statement, since every test needs it. */
 export async function givenWorld(service?: TestService): Promise<World> {
   const { url } = service ?? (await testService());
   const rows = await query(
@@ -127,7 +127,7 @@ export async function givenMasterBoard(states: { board?: object; group?: object;
   return { board, group, card: await givenCard(NOWHERE, { is_master, group_id: group, ...states.card }) };
 }
 
-/** A row as it is stored now. */
+/** Reads a row. */
 export async function stored(table: string, id: number): Promise<any> {
   const [row] = await query(await testDb(), sql`select * from ${sql.table(table)} where id = ${id}`);
   return row;
