@@ -2,16 +2,17 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { addFirstUsers } from '../../server/database/firstUsers.ts';
+import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
-import { givenMigratedDirectory } from '../harness/process.ts';
+import { migratedArchive } from '../harness/process.ts';
 
 type UserRow = { id: number; email: string; password_hash: string; superadmin: boolean; superadmin_billing: boolean };
 
 let database: Database;
 beforeAll(async () => {
-  database = await connect(readSettings({ DATA_DIR: await givenMigratedDirectory() }));
+  database = await connect(readSettings({ DATA_DIR: IN_MEMORY + (await migratedArchive()) }));
 });
 beforeEach(() => rows(sql`truncate users, platforms, plans, boards restart identity cascade`));
 afterAll(() => database.close());
