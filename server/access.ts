@@ -16,8 +16,8 @@ type Rule = {
 };
 
 /**
- * Who may call a procedure: each one names a level of this table, through the step of the ladder in `trpc.ts` that it is
- * built on. Finer rules, such as who may delete whose comment, are in the functions of `domain/`.
+ * Who may call a procedure: each one names a level of this table by the base procedure in `trpc.ts` that it is built on.
+ * Superadmins have the role owner in every project. Finer rules, such as who may delete whose comment, are in `domain/`.
  */
 export const ACCESS = {
   anyone: { callers: 'For anyone.', needsSignIn: false },

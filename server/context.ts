@@ -40,7 +40,7 @@ export type Context = {
 };
 
 /** The part of the context that provisioning functions use. */
-export type Provisioning = Pick<Context, 'db' | 'address'>;
+export type ProvisioningContext = Pick<Context, 'db' | 'address'>;
 
 /** Who is calling. */
 export type Caller = {

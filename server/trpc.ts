@@ -54,7 +54,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
     mustBeReadable(await getRawInput());
     const proceed = async () => {
       ctx.answerBudget?.mustNotBeSpent();
-      const result = await next(SAME_CONTEXT as { ctx: { caller: Admitted } });
+      const result = await next(KEEP_CONTEXT as { ctx: { caller: Admitted } });
       if (result.ok) ctx.answerBudget?.spend(result.data);
       return result;
     };
@@ -64,5 +64,5 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
   });
 }
 
-/** Only the type of the context changes: tRPC would copy a context that is passed on. */
-const SAME_CONTEXT: unknown = undefined;
+/** Passing undefined keeps the context, which tRPC would copy otherwise; the cast only changes its type. */
+const KEEP_CONTEXT: unknown = undefined;

@@ -2,14 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Db, query, transact } from './query.ts';
 
-/** How work on thousands of rows is cut into steps, so that other calls are served in between. */
-export type BulkPace = { rowsPerStep: number; pause: () => Promise<unknown> };
+/** How a sync or push is cut into steps. */
+export type BulkPace = { cardsPerStep: number; pause: () => Promise<unknown> };
 
 /** A step takes about a second. */
-export const SERVER_PACE: BulkPace = { rowsPerStep: 30_000, pause: async () => undefined };
+export const SERVER_PACE: BulkPace = { cardsPerStep: 30_000, pause: async () => undefined };
 
 /** The embedded database runs in the thread that serves requests: short steps, and time for other calls after each. */
-export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, pause: () => setTimeout(10) };
+export const EMBEDDED_PACE: BulkPace = { cardsPerStep: 500, pause: () => setTimeout(10) };
 
 /**
  * A transaction for statements on thousands of rows. It may wait for other bulk work longer than the usual lock timeout.
@@ -27,10 +27,10 @@ export function bulkTransaction<Result>(db: Db, work: (db: Db) => Promise<Result
 }
 
 /**
- * Allows only merge joins for the rest of the transaction. Statistics lag while a sync fills a table; a merge join is as
- * fast as its rows are few, whatever the planner expected. The work memory holds what one step sorts.
+ * Allows only merge joins for the rest of the transaction. Statistics lag while a sync fills a table, and the time of a merge
+ * join depends on the real number of rows, not on the planner's estimate. The work memory holds what one step sorts.
  */
-export async function joinByMerging(db: Db): Promise<void> {
+export async function allowOnlyMergeJoins(db: Db): Promise<void> {
   await query(
     db,
     sql`select set_config('enable_nestloop', 'off', true), set_config('enable_hashjoin', 'off', true), set_config('work_mem', '32MB', true)`,

@@ -18,8 +18,8 @@ import {
   stepOfCode,
 } from '../security/secondFactor.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
-import { claimTry, isRightCode, NO_FAILURES, openSecret } from './code.ts';
-import { isRightPassword, openSession } from './signIn.ts';
+import { countTry, openSecret, RESET_FAILURES, useCode } from './code.ts';
+import { checkPassword, openSession } from './signIn.ts';
 import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
 
 /** Returns the caller's account. */
@@ -106,7 +106,7 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
   // Limited like a sign-in: a stolen token must not be enough to confirm by guessing.
   await mustBeAllowed(context, email);
   const secret = openSecret(context, caller.id, sealed);
-  await claimTry(context, { id: caller.id, email });
+  await countTry(context, { id: caller.id, email });
   const step = stepOfCode(secret, code);
   if (step === undefined) {
     await countFailure(context, email, 'wrong code');
@@ -116,7 +116,7 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
   return transact(db, async (db) => {
     const enabled = await db
       .updateTable('users')
-      .set({ totp_secret: sealed, totp_pending_secret: null, totp_last_step: step, ...NO_FAILURES, updated_at: NOW })
+      .set({ totp_secret: sealed, totp_pending_secret: null, totp_last_step: step, ...RESET_FAILURES, updated_at: NOW })
       .where('id', '=', caller.id)
       .where('totp_secret', 'is', null)
       .where('totp_pending_secret', '=', sealed)
@@ -159,7 +159,7 @@ async function proveIdentity(context: SignedInContext, password: string) {
     .select(['id', 'name', 'email', 'password_hash', 'totp_secret'])
     .where('id', '=', context.caller.id)
     .executeTakeFirstOrThrow();
-  if (!(await isRightPassword(context, user.email, password, user.password_hash))) {
+  if (!(await checkPassword(context, user.email, password, user.password_hash))) {
     throw invalid({ password: 'is wrong' });
   }
   return user;
@@ -168,7 +168,7 @@ async function proveIdentity(context: SignedInContext, password: string) {
 async function proveSecondFactor(context: SignedInContext, { password, ...code }: SecondFactorProof): Promise<void> {
   const user = await proveIdentity(context, password);
   if (user.totp_secret === null) throw noSecondFactor();
-  if (!(await isRightCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
+  if (!(await useCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
 }
 
 async function replaceRecoveryCodes(db: Db, user_id: number) {

@@ -30,7 +30,7 @@ const namesOf = (columns: readonly string[]) => sql.join(columns.map((column) =>
  * Cuts a page to the maximum size of an answer, but keeps at least one row. `rows` need a column `bytes` and are ordered by
  * `key`; `found` is the number of rows before the cut.
  */
-export function cutToAnswer<Found>(
+export function cutToAnswerSize<Found>(
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,
   key: NamesOf<Found>,
@@ -46,7 +46,7 @@ export function cutToAnswer<Found>(
 }
 
 /** All rows, or only the first one if they exceed an answer: `mustFitAnswer` then refuses. */
-export function wholeAnswer<Found>(
+export function allOrFirstRow<Found>(
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,
   key: NamesOf<Found>,

@@ -13,7 +13,7 @@ import { prepared } from '../database/prepared.ts';
 import { type Db, live, query } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import { bytesOf, mustFitAnswer, wholeAnswer } from './answerSize.ts';
+import { allOrFirstRow, bytesOf, mustFitAnswer } from './answerSize.ts';
 import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
 import { changeRow, deleteWithContents, type Selected, selectionOf, withoutNulls } from './row.ts';
 
@@ -23,7 +23,7 @@ export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 
 /** Selects boards (alias `b`) with their counts, in order. */
 export const listedBoards = (which: RawBuilder<unknown>) =>
-  wholeAnswer(
+  allOrFirstRow(
     sql<ListedBoardRow>`
       select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
         (select count(*)::int from groups g where g.board_id = b.id and ${live('g')}) as groups_count,

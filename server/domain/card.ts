@@ -34,7 +34,7 @@ export async function createCard({ db, caller }: ProjectContext, input: CardCrea
   const values = { sent, user_id: caller.id, project_id: project.id, platform_id: project.platform_id };
   const [found] = await insertCard(db, values);
   const { group_project_id, tag_project_id, owner_project_id, ...card } = found!;
-  mustReferTo(project, input, { group_project_id, tag_project_id, owner_project_id });
+  mustReferToProject(project, input, { group_project_id, tag_project_id, owner_project_id });
 
   return { card };
 }
@@ -103,6 +103,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
     await changeRow({ ...context, db }, 'cards', id, { group_id }, ['id', 'project_id']);
     await query(
       db,
+      // Other cards get even places, so that the moved one fits between two of them.
       sql`
         with other as (
           select id, 2 * row_number() over (order by position, id) as place from cards
@@ -151,7 +152,7 @@ async function checkReferences(db: Db, project: ActingProject, references: Refer
       with ${referenced(sql`${group_id}::int`, sql`${tag_id}::int`, sql`${owner_id}::int`, sql`${project.id}`)}
       select ${REFERENCED_PROJECTS}`,
   );
-  mustReferTo(project, references, found!);
+  mustReferToProject(project, references, found!);
 }
 
 /** Common table expressions that find the project of each reference, and lock group and tag. */
@@ -177,7 +178,11 @@ type References = { group_id?: number | null; tag_id?: number | null; owner_id?:
 /** The project of each referenced row; null if it does not exist. */
 type ReferencedProjects = Record<'group_project_id' | 'tag_project_id' | 'owner_project_id', number | null>;
 
-function mustReferTo(project: ActingProject, { group_id, tag_id, owner_id }: References, found: ReferencedProjects) {
+function mustReferToProject(
+  project: ActingProject,
+  { group_id, tag_id, owner_id }: References,
+  found: ReferencedProjects,
+) {
   mustBeOfProject(project, [
     { field: 'group_id', id: group_id, project_id: found.group_project_id },
     { field: 'tag_id', id: tag_id, project_id: found.tag_project_id },

@@ -3,7 +3,7 @@ import { Card, type CardList } from '../../shared/card.ts';
 import type { ProjectContext } from '../context.ts';
 import { live, plannedEachTime, query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
-import { bytesOf, cutToAnswer } from './answerSize.ts';
+import { bytesOf, cutToAnswerSize } from './answerSize.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { selectionOf } from './row.ts';
@@ -32,39 +32,39 @@ export async function listCards(
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
   const readCards = async (cards: RawBuilder<CardRow>) => {
-    const page = cutToAnswer(cards, Card.keyof().options, ['sort_order', 'id']);
+    const page = cutToAnswerSize(cards, Card.keyof().options, ['sort_order', 'id']);
     const found = await query(db, isFiltered ? plannedEachTime(page) : page);
     return toPage('cards', found, limit, ['sort_order', 'id']);
   };
 
   if (text == null) return readCards(next());
   const isIndexed = hasSearchIndex && IS_INDEXED.test(text);
-  const lookedAt = sql`
-    looked_at as materialized (
+  const scanned = sql`
+    scanned as materialized (
       select c.id, c.sort_order from (
         select c.id, c.sort_order, c.bytes, sum(c.bytes) over (${IN_ORDER}) as sum from (
           select c.id, c.sort_order, ${bytesOf('cards', 'c')} as bytes from cards c ${where()} ${IN_ORDER}
-          limit ${sql.lit(isIndexed ? FIRST_READ : MOST_READ)}) as c
-      ) as c where c.sum - c.bytes < ${sql.lit(MOST_READ_BYTES)}
-    ), last as (select c.sort_order, c.id from looked_at c order by c.sort_order desc, c.id desc limit 1)`;
+          limit ${sql.lit(isIndexed ? SCANNED_BEFORE_INDEX : SCANNED_WITHOUT_INDEX)}) as c
+      ) as c where c.sum - c.bytes < ${sql.lit(SCANNED_BYTES)}
+    ), last as (select c.sort_order, c.id from scanned c order by c.sort_order desc, c.id desc limit 1)`;
   const near = sql`
-    select ${COLUMNS} from cards c where c.id in (select id from looked_at) and ${hasText(text)} ${IN_ORDER} limit ${limit + 1}`;
-  const isBehind = sql`(c.sort_order, c.id) > (select sort_order, id from last)`;
+    select ${COLUMNS} from cards c where c.id in (select id from scanned) and ${hasText(text)} ${IN_ORDER} limit ${limit + 1}`;
+  const isAfterScanned = sql`(c.sort_order, c.id) > (select sort_order, id from last)`;
 
   if (isIndexed) {
     const isNeeded = sql`(select count(*) from near) <= ${limit}`;
     return readCards(sql`
-      with ${lookedAt}, near as materialized (${near})
-      select * from near union all (${next([hasText(text), isBehind, isNeeded])})
+      with ${scanned}, near as materialized (${near})
+      select * from near union all (${next([hasText(text), isAfterScanned, isNeeded])})
       order by sort_order, id limit ${limit + 1}`);
   }
 
-  const page = await readCards(sql`with ${lookedAt} ${near}`);
+  const page = await readCards(sql`with ${scanned} ${near}`);
   if (page.next_cursor !== null) return page;
   const [last] = await query(
     db,
     plannedEachTime(sql<Pick<CardRow, 'sort_order' | 'id'>>`
-      with ${lookedAt} select sort_order, id from last where exists (select from cards c ${where([isBehind])})`),
+      with ${scanned} select sort_order, id from last where exists (select from cards c ${where([isAfterScanned])})`),
   );
   return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
 }
@@ -79,13 +79,13 @@ const IN_ORDER = sql`order by c.sort_order, c.id`;
 const IS_INDEXED = /[\p{L}\p{N}]{3}/u;
 
 /** How many cards a search scans before it uses the index; a hundred take about a millisecond. */
-const FIRST_READ = 1000;
+const SCANNED_BEFORE_INDEX = 1000;
 
 /** How many cards a search without the index scans per page. */
-const MOST_READ = 5000;
+const SCANNED_WITHOUT_INDEX = 5000;
 
 /** And how many bytes, since a card can have a megabyte. */
-const MOST_READ_BYTES = 8 * 1024 * 1024;
+const SCANNED_BYTES = 8 * 1024 * 1024;
 
 /**
  * Own cards use the search index; copies of master cards are not in it and are scanned. The same text is spelled in two ways,

@@ -13,7 +13,7 @@ import {
   type SubscriptionStatus,
 } from './checkoutRow.ts';
 import type { PlanRow } from './plan.ts';
-import { closeAtProvider, giveUpOpenCheckouts, markPaid, type Superseded } from './settlement.ts';
+import { type CancelledCheckout, cancelOpenCheckouts, closeAtProvider, markPaid } from './settlement.ts';
 
 type CheckoutOrder = {
   subscription_id: number;
@@ -60,11 +60,11 @@ export async function payWithoutProvider(
   db: Db,
   order: CheckoutOrder,
   publicUrl: string,
-): Promise<{ checkout: CheckoutRow; superseded: Superseded[] }> {
-  const superseded = await giveUpOpenCheckouts(db, order);
+): Promise<{ checkout: CheckoutRow; cancelled: CancelledCheckout[] }> {
+  const cancelled = await cancelOpenCheckouts(db, order);
   const checkout = await addCheckout(db, order);
   await markPaid(db, checkout);
-  return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, superseded };
+  return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, cancelled };
 }
 
 /**

@@ -11,7 +11,7 @@ import { MISSING_SECRET } from './reencrypt.ts';
 type CodeOwner = Pick<Row<'users'>, 'id' | 'email' | 'totp_secret'>;
 
 /** Uses up a code, or counts a wrong one. Each code works only once. Call it only after the password was verified. */
-export async function isRightCode(
+export async function useCode(
   context: Context,
   user: CodeOwner,
   { code, is_recovery }: { code: string; is_recovery?: boolean | null },
@@ -34,7 +34,7 @@ async function useRecoveryCode(db: Db, { id }: CodeOwner, code: string): Promise
         .returning('user_id'),
     )
     .updateTable('users')
-    .set(NO_FAILURES)
+    .set(RESET_FAILURES)
     .where('id', 'in', ({ selectFrom }) => selectFrom('used').select('user_id'))
     .returning('id')
     .executeTakeFirst();
@@ -45,12 +45,12 @@ async function useTotpCode(context: Context, user: CodeOwner, code: string): Pro
   const { id, totp_secret } = user;
   if (totp_secret === null) return false;
   const secret = openSecret(context, id, totp_secret);
-  await claimTry(context, user);
+  await countTry(context, user);
   const step = stepOfCode(secret, code);
   if (step === undefined) return false;
   const used = await context.db
     .updateTable('users')
-    .set({ totp_last_step: step, ...NO_FAILURES })
+    .set({ totp_last_step: step, ...RESET_FAILURES })
     .where('id', '=', id)
     .where('totp_secret', '=', totp_secret)
     .where('totp_last_step', '<', step)
@@ -66,7 +66,7 @@ export function openSecret({ secretBox }: Pick<Context, 'secretBox'>, userId: nu
   return secret;
 }
 
-export const NO_FAILURES = { totp_failures: 0, totp_blocked_until: null } satisfies RowChanges<'users'>;
+export const RESET_FAILURES = { totp_failures: 0, totp_blocked_until: null } satisfies RowChanges<'users'>;
 
 const FREE_TRIES = 5;
 const LONGEST_WAIT_MINUTES = 6 * 60;
@@ -75,7 +75,7 @@ const LONGEST_WAIT_MINUTES = 6 * 60;
  * Counts a failure before the code is checked, so that concurrent calls get no extra tries. Three of 1,000,000 codes are valid
  * at a time: these waits allow 16 tries on the first day, and four per day after that.
  */
-export async function claimTry(context: Context, { id, email }: Pick<CodeOwner, 'id' | 'email'>): Promise<void> {
+export async function countTry(context: Context, { id, email }: Pick<CodeOwner, 'id' | 'email'>): Promise<void> {
   const { db } = context;
   const failures = sql<number>`totp_failures + 1`;
   const claimed = await db

@@ -13,7 +13,7 @@ import { live, query, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
-import { bytesOf, cutToAnswer } from './answerSize.ts';
+import { bytesOf, cutToAnswerSize } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
 
@@ -110,7 +110,7 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
   const [after = 0] = readCursor(cursor, 1);
   const found = await query(
     context.db,
-    cutToAnswer(
+    cutToAnswerSize(
       sql<CommentRow>`
         with recursive thread (id) as (
           select ${id}::int

@@ -24,21 +24,21 @@ export async function getBoard(
   mustBeFound(caller.project, 'boards', found);
   mustFitAnswer(found, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
 
-  const { board, cards_with_dates } = found!;
-  return { board: asJsonText(board!, () => annotate(cards_with_dates)) };
+  const { board, date_digits } = found!;
+  return { board: asJsonText(board!, () => superjsonDates(date_digits)) };
 }
 
 type WrittenBoard = {
   project_id: number;
   is_too_large: boolean;
   board: string | null;
-  /** A digit per card, with commas between groups: which of the nullable dates are set. */
-  cards_with_dates: string | null;
+  /** A digit per card, with commas between groups: the index in `CARD_DATES`. */
+  date_digits: string | null;
 };
 
 const selectBoard = prepared<{ id: number; user_id: number; project_id: number }, WrittenBoard>(
   (value) => sql`
-    select b.project_id, size.is_too_large, written.board, written.cards_with_dates
+    select b.project_id, size.is_too_large, written.board, written.date_digits
     from boards b cross join lateral (
       select coalesce(sum(${bytesOf('groups', 'g')} + (
         select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and ${live('c')})), 0)
@@ -48,7 +48,7 @@ const selectBoard = prepared<{ id: number; user_id: number; project_id: number }
     left join lateral (
       select left((select row_to_json(board)::text from (select ${fieldsOf('b', Board)}) as board), -1)
           || ',"groups":[' || coalesce(string_agg(listed.json, ','), '') || ']}' as board,
-        string_agg(listed.dates, ',') as cards_with_dates
+        string_agg(listed.dates, ',') as date_digits
       from (
         select left((select row_to_json(listed)::text from (select ${fieldsOf('g', Group)}) as listed), -1)
             || ',"cards":[' || coalesce(in_group.cards, '') || ']}' as json,
@@ -91,22 +91,22 @@ const isoText = (moment: RawBuilder<unknown>) =>
   sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 /** The superjson annotations of a board's dates. */
-function annotate(cardsWithDates: string | null): string {
-  const groups = cardsWithDates?.split(',').map((dates, group) => {
+function superjsonDates(dateDigits: string | null): string {
+  const groups = dateDigits?.split(',').map((dates, group) => {
     let cards = '';
     for (let card = 0; card < dates.length; card++) {
       cards += `${card === 0 ? '' : ','}"${card}":${CARD_DATES[Number(dates[card])]}`;
     }
-    return `"${group}":{${ALWAYS}${cards && `,"cards":{${cards}}`}}`;
+    return `"${group}":{${ALWAYS_DATES}${cards && `,"cards":{${cards}}`}}`;
   });
-  return `{${ALWAYS}${groups ? `,"groups":{${groups}}` : ''}}`;
+  return `{${ALWAYS_DATES}${groups ? `,"groups":{${groups}}` : ''}}`;
 }
 
-const ALWAYS = '"created_at":["Date"],"updated_at":["Date"]';
+const ALWAYS_DATES = '"created_at":["Date"],"updated_at":["Date"]';
 /** By the digit of a card: neither, `snoozed_until`, `due_date`, or both. */
 const CARD_DATES = [
   '',
   ',"snoozed_until":["Date"]',
   ',"due_date":["Date"]',
   ',"due_date":["Date"],"snoozed_until":["Date"]',
-].map((others) => `{${ALWAYS}${others}}`);
+].map((others) => `{${ALWAYS_DATES}${others}}`);

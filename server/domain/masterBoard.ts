@@ -64,13 +64,13 @@ export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: n
 
 async function boardTemplate(db: Db, id: number): Promise<Template> {
   const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
-  const { cards } = await db
+  const { cardCount } = await db
     .selectFrom('groups as g')
     .innerJoin('cards as c', 'c.group_id', 'g.id')
-    .select(sql<number>`count(*)::int`.as('cards'))
+    .select(sql<number>`count(*)::int`.as('cardCount'))
     .where('g.board_id', '=', id)
     .where(live('g'))
     .where(live('c'))
     .executeTakeFirstOrThrow();
-  return { board_id: id, tool_key, cards };
+  return { board_id: id, tool_key, cardCount };
 }

@@ -122,5 +122,5 @@ async function cardTemplate(db: Db, id: number): Promise<Template> {
     .select(['g.id as group_id', 'g.board_id', 'b.tool_key'])
     .where('g.id', '=', card.group_id)
     .executeTakeFirstOrThrow();
-  return { board_id, tool_key, cards: 1, card: { id, group_id } };
+  return { board_id, tool_key, cardCount: 1, card: { id, group_id } };
 }

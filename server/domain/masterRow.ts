@@ -10,7 +10,7 @@ import { assignments, type Column, type Selected, selectionOf } from './row.ts';
 const NOUNS = { boards: 'master board', groups: 'master group', cards: 'master card' };
 type MasterTable = keyof typeof NOUNS;
 
-const unknown = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
+const noSuchMaster = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
 
 /** Finds a template, and returns these columns; rows of projects are a 404. */
 export async function findMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
@@ -24,7 +24,7 @@ export async function findMaster<Table extends MasterTable, const Columns extend
     sql<Selected<Table, Columns>>`
       select ${selectionOf(columns)} from ${sql.table(table)} where id = ${id} and is_master and ${live()}`,
   );
-  if (!row) throw unknown(table);
+  if (!row) throw noSuchMaster(table);
   return row;
 }
 
@@ -42,7 +42,7 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
       update ${sql.table(table)} set ${assignments<Table>(changes)} where id = ${id} and is_master and ${live()}
       returning ${selectionOf(columns)}`),
   );
-  if (!row) throw unknown(table);
+  if (!row) throw noSuchMaster(table);
   return row;
 }
 
@@ -53,5 +53,5 @@ export async function deleteMaster(db: Db, table: MasterTable, id: number): Prom
 /** Sets the positions of templates, of all or none; `db` is in a transaction. */
 export async function placeMasters(db: Db, table: MasterTable, placements: Placement[]): Promise<void> {
   const placed = await setPositions(db, table, placements, sql`t.is_master and ${live('t')}`);
-  if (placed.length < placements.length) throw unknown(table);
+  if (placed.length < placements.length) throw noSuchMaster(table);
 }

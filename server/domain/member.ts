@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { MemberChoice, MemberList, MemberSet } from '../../shared/member.ts';
-import type { Provisioning } from '../context.ts';
+import type { ProvisioningContext } from '../context.ts';
 import { mapConstraintErrors, query } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { readPage } from './page.ts';
@@ -9,7 +9,7 @@ import { readPage } from './page.ts';
 const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
 
 /** Adds a user to a project, or changes their role. */
-export async function setMember({ db }: Provisioning, { project_id, user_id, role }: MemberSet) {
+export async function setMember({ db }: ProvisioningContext, { project_id, user_id, role }: MemberSet) {
   const set = db
     .with('m', (db) =>
       db
@@ -30,7 +30,7 @@ export async function setMember({ db }: Provisioning, { project_id, user_id, rol
 }
 
 /** Removes a user from a project; a foreign key clears the owner of their cards. */
-export async function removeMember({ db }: Provisioning, { project_id, user_id }: MemberChoice): Promise<void> {
+export async function removeMember({ db }: ProvisioningContext, { project_id, user_id }: MemberChoice): Promise<void> {
   const [removed] = await query(
     db,
     sql`
@@ -45,7 +45,7 @@ export async function removeMember({ db }: Provisioning, { project_id, user_id }
   if (!removed) throw notFound('This user is not a member of this project.');
 }
 
-export async function listMembers({ db }: Provisioning, { project_id, ...page }: MemberList) {
+export async function listMembers({ db }: ProvisioningContext, { project_id, ...page }: MemberList) {
   const members = db
     .selectFrom('members as m')
     .innerJoin('users as u', 'u.id', 'm.user_id')

@@ -1,5 +1,5 @@
 import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../shared/subscription.ts';
-import type { Provisioning } from '../context.ts';
+import type { ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import type { Db } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
@@ -11,7 +11,7 @@ export type PlanRow = Pick<Row<'plans'>, (typeof PLAN_COLUMNS)[number]>;
 
 /** Adds a plan to the catalogue, or changes it. Open checkouts keep their price. */
 export async function setPlan(
-  { db }: Provisioning,
+  { db }: ProvisioningContext,
   { product, plan, period, price_cents, currency, is_active }: PlanSet,
 ) {
   const terms = { price_cents, currency: currency ?? undefined, is_active: is_active ?? undefined };
@@ -24,7 +24,7 @@ export async function setPlan(
   return { plan: set };
 }
 
-export async function listPlans({ db }: Provisioning, { product, ...page }: PlanList) {
+export async function listPlans({ db }: ProvisioningContext, { product, ...page }: PlanList) {
   const plans = db
     .selectFrom('plans')
     .select(PLAN_COLUMNS)

@@ -1,13 +1,13 @@
 import type { Page } from '../../shared/paging.ts';
 import { Platform, type PlatformCreate, type PlatformUpdate } from '../../shared/platform.ts';
-import type { Provisioning } from '../context.ts';
+import type { ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { notFound } from '../errors.ts';
 import { readPage } from './page.ts';
 
 const PLATFORM_COLUMNS = Platform.keyof().options;
 
-export async function createPlatform({ db }: Provisioning, { name }: PlatformCreate) {
+export async function createPlatform({ db }: ProvisioningContext, { name }: PlatformCreate) {
   const platform = await db
     .insertInto('platforms')
     .values({ name })
@@ -16,7 +16,7 @@ export async function createPlatform({ db }: Provisioning, { name }: PlatformCre
   return { platform };
 }
 
-export async function updatePlatform({ db }: Provisioning, { id, name }: PlatformUpdate) {
+export async function updatePlatform({ db }: ProvisioningContext, { id, name }: PlatformUpdate) {
   const platform = await db
     .updateTable('platforms')
     .set({ name, updated_at: NOW })
@@ -27,5 +27,5 @@ export async function updatePlatform({ db }: Provisioning, { id, name }: Platfor
   return { platform };
 }
 
-export const listPlatforms = ({ db }: Provisioning, page: Page) =>
+export const listPlatforms = ({ db }: ProvisioningContext, page: Page) =>
   readPage('platforms', db.selectFrom('platforms').select(PLATFORM_COLUMNS), page);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
-import type { Provisioning, SignedInContext } from '../context.ts';
+import type { ProvisioningContext, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
@@ -22,7 +22,7 @@ export async function listOwnProjects({ db, caller }: SignedInContext, page: Pag
   return readPage('projects', projects, page, ['p.id']);
 }
 
-export async function createProject({ db }: Provisioning, { platform_id, name, tools }: ProjectCreate) {
+export async function createProject({ db }: ProvisioningContext, { platform_id, name, tools }: ProjectCreate) {
   return transact(db, async (db) => {
     const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
     const { id } = await mapConstraintErrors(inserted, {
@@ -34,7 +34,7 @@ export async function createProject({ db }: Provisioning, { platform_id, name, t
 }
 
 /** Changes the sent fields of a project; `tools` replaces the previous ones. */
-export async function updateProject({ db }: Provisioning, { id, name, is_active, tools }: ProjectUpdate) {
+export async function updateProject({ db }: ProvisioningContext, { id, name, is_active, tools }: ProjectUpdate) {
   return transact(db, async (db) => {
     const changed = await db
       .updateTable('projects')
@@ -48,7 +48,7 @@ export async function updateProject({ db }: Provisioning, { id, name, is_active,
   });
 }
 
-export async function listProjects({ db }: Provisioning, { platform_id, ...page }: ProjectList) {
+export async function listProjects({ db }: ProvisioningContext, { platform_id, ...page }: ProjectList) {
   const projects = projectsWithTools(db).$if(platform_id != null, (all) => all.where('platform_id', '=', platform_id!));
   return readPage('projects', projects, page);
 }

@@ -63,8 +63,8 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
 }
 
 /**
- * Changes a row of the project in one statement, and returns these columns. They start with `id` and `project_id`, which are
- * also returned for a row of another project, which is not changed.
+ * Changes a row of the project in one statement, and returns these columns, which start with `id` and `project_id`. A row of
+ * another project is not changed; only these two are read of it, for the 403.
  */
 export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
   { db, caller }: ProjectContext,

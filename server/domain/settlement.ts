@@ -4,7 +4,7 @@ import { type Db, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import type { Session, Settlement } from '../payments/provider.ts';
 import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN } from './checkoutRow.ts';
-import { setFlag, updateSubscription } from './subscriptionNews.ts';
+import { setFlag, updateSubscription } from './subscriptionEvent.ts';
 
 /**
  * Applies the outcome of a checkout. Repeated notifications change nothing, and neither does an expiry or cancellation of a
@@ -14,7 +14,7 @@ export async function settleCheckout(
   { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
   { reference, session, outcome, at }: Settlement,
 ): Promise<void> {
-  const superseded = await transact(db, async (db) => {
+  const cancelled = await transact(db, async (db) => {
     const checkout = await lockCheckout(db, hasReference(reference));
     if (!checkout) return [];
     const differences = session ? differencesOf(checkout, session) : [];
@@ -36,14 +36,14 @@ export async function settleCheckout(
       return [];
     }
 
-    if (session) await startCharging(db, checkout, session, at);
+    if (session) await storeFirstPayment(db, checkout, session, at);
     await markPaid(db, checkout);
     if (checkout.subscription_status === 'paid' || checkout.subscription_status === 'past_due') {
       log.warn({ checkout: checkout.id }, 'A subscription was paid twice: refund one payment.');
     }
-    return giveUpOpenCheckouts(db, checkout);
+    return cancelOpenCheckouts(db, checkout);
   });
-  await closeAtProvider({ payments, log }, superseded);
+  await closeAtProvider({ payments, log }, cancelled);
 }
 
 /** Without a stored session id (the process ended before it got the answer), reference, amount and currency must match. */
@@ -54,19 +54,20 @@ function differencesOf(checkout: CheckoutRow, session: Session): object[] {
 }
 
 /** Stores the provider's ids and the first payment. Resets what was recorded for an earlier attempt to pay. */
-async function startCharging(
+async function storeFirstPayment(
   db: Db,
-  { id, provider_subscription_id: attempt }: LockedCheckout,
+  { id, provider_subscription_id: earlierId }: LockedCheckout,
   { session_id, provider_subscription_id }: Session,
   at: Date,
 ): Promise<void> {
-  const isOtherAttempt = attempt !== null && provider_subscription_id !== null && attempt !== provider_subscription_id;
+  const isOtherAttempt =
+    earlierId !== null && provider_subscription_id !== null && earlierId !== provider_subscription_id;
   await db
     .updateTable('checkouts')
     .set({
       session_id,
       provider_subscription_id: provider_subscription_id ?? undefined,
-      ...(isOtherAttempt && NO_TROUBLE),
+      ...(isOtherAttempt && NO_PAYMENT_PROBLEMS),
     })
     .where('id', '=', id)
     .execute();
@@ -74,7 +75,7 @@ async function startCharging(
 }
 
 /** The state without failed renewal, dispute or end. */
-const NO_TROUBLE = {
+const NO_PAYMENT_PROBLEMS = {
   ended_at: null,
   is_past_due: false,
   past_due_changed_at: null,
@@ -83,12 +84,12 @@ const NO_TROUBLE = {
 } satisfies RowChanges<'checkouts'>;
 
 /** The provider's id of a cancelled checkout; null if it was never opened there. */
-export type Superseded = Pick<CheckoutRow, 'session_id'>;
+export type CancelledCheckout = Pick<CheckoutRow, 'session_id'>;
 
-export const giveUpOpenCheckouts = (
+export const cancelOpenCheckouts = (
   db: Db,
   { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,
-): Promise<Superseded[]> =>
+): Promise<CancelledCheckout[]> =>
   db
     .updateTable('checkouts')
     .set({ status: 'cancelled', updated_at: NOW })
@@ -100,9 +101,9 @@ export const giveUpOpenCheckouts = (
 /** Call it outside transactions. Failures are logged for the operator. */
 export async function closeAtProvider(
   { payments, log }: Pick<Context, 'payments' | 'log'>,
-  superseded: Superseded[],
+  cancelled: CancelledCheckout[],
 ): Promise<void> {
-  for (const { session_id } of superseded) {
+  for (const { session_id } of cancelled) {
     if (session_id === null) continue;
     await payments?.close(session_id).catch((error) => log.warn(error, 'A checkout could not be closed.'));
   }

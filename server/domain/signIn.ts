@@ -6,7 +6,7 @@ import type { Row } from '../database/tables.ts';
 import { unauthorized } from '../errors.ts';
 import { isPassword } from '../security/passwords.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
-import { isRightCode } from './code.ts';
+import { useCode } from './code.ts';
 
 /** Checks the password and the second factor, if enabled, and opens a session with a token for later calls. */
 export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
@@ -16,12 +16,12 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
       select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(column)))}
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );
-  const isRight = await isRightPassword(context, sent.email, sent.password, user?.password_hash);
-  if (!user || !isRight) throw unauthorized(WRONG);
+  const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash);
+  if (!user || !isRight) throw unauthorized(WRONG_CREDENTIALS);
 
   const secondFactorAt = user.totp_secret === null ? null : await passSecondFactor(context, user, sent);
   const session = await openSession(context, user, secondFactorAt);
-  if (!session) throw unauthorized(WRONG);
+  if (!session) throw unauthorized(WRONG_CREDENTIALS);
 
   const { password_hash, totp_secret, ...profile } = user;
   const needsCodes = totp_secret !== null && session.codes_left <= FEW_CODES;
@@ -33,7 +33,7 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
   };
 }
 
-const WRONG = 'The e-mail address or the password is wrong.';
+const WRONG_CREDENTIALS = 'The e-mail address or the password is wrong.';
 const FEW_CODES = 2;
 const REMEMBERED_DAYS = 30;
 
@@ -42,7 +42,7 @@ const SIGN_IN_COLUMNS = [...Object.values(PROFILE), 'password_hash', 'totp_secre
 type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
 
 /** Checks a password, and counts a wrong one. */
-export async function isRightPassword(
+export async function checkPassword(
   context: Context,
   email: string,
   password: string,
@@ -59,7 +59,7 @@ export async function isRightPassword(
 /** A timestamptz, or `now`: only the clock of the database counts. */
 type Moment = Date | 'now';
 
-/** When the second factor was checked: now, or earlier for a remembered device. */
+/** Checks the second factor. Returns when it was checked: now, or earlier for a remembered device. */
 async function passSecondFactor(
   context: Context,
   user: SignInRow,
@@ -69,7 +69,7 @@ async function passSecondFactor(
   if (remembered) return remembered;
 
   if (!code) throw unauthorized('This account is protected by a second factor: a code is needed.');
-  if (!(await isRightCode(context, user, { code, is_recovery }))) {
+  if (!(await useCode(context, user, { code, is_recovery }))) {
     throw unauthorized('The code is wrong, or was used before.');
   }
   return 'now';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { CheckoutResult, SubscriptionList, TrialSet, TrialUpgrade } from '../../shared/subscription.ts';
-import type { ProjectContext, Provisioning } from '../context.ts';
+import type { ProjectContext, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
@@ -18,7 +18,7 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   const { db, caller, payments } = context;
   const plan = await choosePlan(db, choice);
 
-  const { checkout, superseded } = await transact(db, async (db) => {
+  const { checkout, cancelled } = await transact(db, async (db) => {
     const subscription = await lockSubscription(db, caller.project.platform_id, choice.product);
     if (!subscription) throw notFound('There is no subscription for this product.');
     const refusal = refusalOf(subscription.status);
@@ -28,9 +28,9 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
     const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider } as const;
     if (plan.price_cents === 0) return payWithoutProvider(db, order, context.publicUrl);
     if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
-    return { checkout: (await findOpenCheckout(db, order)) ?? (await addCheckout(db, order)), superseded: [] };
+    return { checkout: (await findOpenCheckout(db, order)) ?? (await addCheckout(db, order)), cancelled: [] };
   });
-  await closeAtProvider(context, superseded);
+  await closeAtProvider(context, cancelled);
 
   const { session_id, checkout_url } =
     checkout.checkout_url === null ? await openAtProvider(context, checkout) : checkout;
@@ -38,7 +38,7 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
 }
 
 /** Starts a trial, or moves its end; an ended subscription becomes a trial again. */
-export async function setTrial({ db }: Provisioning, { platform_id, product, days }: TrialSet) {
+export async function setTrial({ db }: ProvisioningContext, { platform_id, product, days }: TrialSet) {
   const known = await db.selectFrom('plans').select('id').where('product', '=', product).limit(1).executeTakeFirst();
   if (!known) throw invalid({ product: 'does not exist: add its plans to the catalogue first' });
 
@@ -61,7 +61,7 @@ export async function setTrial({ db }: Provisioning, { platform_id, product, day
   return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
-export async function listSubscriptions({ db }: Provisioning, { platform_id, ...page }: SubscriptionList) {
+export async function listSubscriptions({ db }: ProvisioningContext, { platform_id, ...page }: SubscriptionList) {
   const found = subscriptions(db).$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));
   return readPage('subscriptions', found, page, ['s.id']);
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { ProjectOutcome, TemplateRun, TemplateRunList, TemplateRunReport } from '../../shared/master.ts';
 import type { Page } from '../../shared/paging.ts';
 import type { SignedInContext } from '../context.ts';
-import { bulkTransaction, joinByMerging } from '../database/bulk.ts';
+import { allowOnlyMergeJoins, bulkTransaction } from '../database/bulk.ts';
 import { type Db, query } from '../database/query.ts';
 import { notFound, tooManyRequests } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
@@ -26,7 +26,7 @@ export async function applyTemplate(
     while (after !== null) {
       if (isStopping()) throw tooManyRequests('The service is stopping. Run this again: finished projects stay.', 5);
       after = await templateTransaction(db, template.board_id, (db) =>
-        applyToNextProjects(db, template, run, after!, bulkPace.rowsPerStep),
+        applyToNextProjects(db, template, run, after!, bulkPace.cardsPerStep),
       );
       await bulkPace.pause();
     }
@@ -38,7 +38,7 @@ export async function applyTemplate(
   }
 }
 
-/** The same within a `templateTransaction`, for a template that was created in it. */
+/** Like `applyTemplate`, but inside the transaction that created the template, without pauses. */
 export async function applyTemplateWithin(
   db: Db,
   { caller, bulkPace }: SignedInContext,
@@ -46,7 +46,7 @@ export async function applyTemplateWithin(
 ): Promise<Applied> {
   const run = await beginRun(db, caller.id, template);
   let after: number | null = 0;
-  while (after !== null) after = await applyToNextProjects(db, template, run, after, bulkPace.rowsPerStep);
+  while (after !== null) after = await applyToNextProjects(db, template, run, after, bulkPace.cardsPerStep);
   return finishRun(db, run);
 }
 
@@ -54,7 +54,7 @@ export async function applyTemplateWithin(
 export async function previewTemplate({ db }: SignedInContext, template: Template, { cursor, limit }: Page) {
   const [after = 0] = readCursor(cursor, 1);
   const found = await bulkTransaction(db, async (db) => {
-    await joinByMerging(db);
+    await allowOnlyMergeJoins(db);
     return query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after, limit + 1));
   });
   return toPage('projects', found, limit, ['project_id']);
@@ -107,7 +107,7 @@ export function templateTransaction<Result>(
   });
 }
 
-/** The first key of the advisory locks of master boards; the second is the board's id. */
+/** The first key of the advisory locks of master boards ("TMPL" in ASCII); the second is the board's id. */
 const TEMPLATE_LOCKS = 1_414_352_972;
 
 async function beginRun(db: Db, userId: number, { board_id, card }: Template): Promise<number> {
@@ -121,7 +121,7 @@ async function beginRun(db: Db, userId: number, { board_id, card }: Template): P
 }
 
 /**
- * A run without progress for three minutes has lost its node, since a step takes at most two. A run that was only delayed
+ * A run without progress for three minutes has lost its node, since a step waits at most two for the lock. A run that was only delayed
  * shows as running again after its next step. Only the database's clock counts.
  */
 const INTERRUPTED_AT = sql`coalesce(r.interrupted_at,
@@ -163,12 +163,12 @@ async function applyToNextProjects(
   template: Template,
   run: number,
   after: number,
-  rowsPerStep: number,
+  cardsPerStep: number,
 ): Promise<number | null> {
-  const projectsAtOnce = Math.max(1, Math.floor(rowsPerStep / Math.max(1, template.cards)));
+  const projectsAtOnce = Math.max(1, Math.floor(cardsPerStep / Math.max(1, template.cardCount)));
 
   await query(db, sql`update template_runs set progressed_at = now(), interrupted_at = null where id = ${run}`);
-  await joinByMerging(db);
+  await allowOnlyMergeJoins(db);
   const projects = await query(
     db,
     sql<{ id: number }>`

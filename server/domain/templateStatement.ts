@@ -8,7 +8,7 @@ import { live, nextPosition, plannedEachTime } from '../database/query.ts';
 export type Template = {
   board_id: number;
   tool_key: string | null;
-  cards: number;
+  cardCount: number;
   card?: { id: number; group_id: number };
 };
 
@@ -66,7 +66,7 @@ export function copyStatement(template: Template, run: number, projects: number[
       order by g.project_id, m.place_on_board
       returning project_id
     ), updated_card as (
-      update cards c set ${sql.join(OWN_FIELDS.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`))}, updated_at = now()
+      update cards c set ${sql.join(TEMPLATE_FIELDS.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`))}, updated_at = now()
       from master_card m
       where c.id = any(array(select id from stale_card))
       returning c.project_id
@@ -86,6 +86,7 @@ const AMONG_TARGETS = sql`project_id between (select min(project_id) from target
 
 /**
  * The common table expressions that find the missing copies of a template. Nothing is added to a copy that a project deleted.
+ * A live board or group without an id is one that is about to be added.
  * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index,
  * since outdated statistics would choose another.
  */
@@ -114,26 +115,26 @@ function missingCopies({ board_id, tool_key, card }: Template, projects: RawBuil
     ), card_copy as materialized (
       select c.project_id, c.master_card_id from cards c
       where c.master_card_id = any(array(select id from master_card)) and c.${AMONG_TARGETS}
-    ), complete as materialized (
+    ), complete_project as materialized (
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id from target t
       where t.has_access and not exists (select from board_copy b where b.project_id = t.project_id)
-    ), open_board as materialized (
+    ), live_board as materialized (
       select t.project_id, t.platform_id, b.id from target t join board_copy b on b.project_id = t.project_id
       where t.has_access and ${live('b')}
       union all
       select project_id, platform_id, null from missing_board
     ), missing_group as materialized (
-      select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id from open_board b cross join master_group m
+      select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id from live_board b cross join master_group m
       where not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
-    ), open_group as (
-      select b.project_id, b.platform_id, g.id, g.master_group_id from open_board b join group_copy g on g.project_id = b.project_id
+    ), live_group as (
+      select b.project_id, b.platform_id, g.id, g.master_group_id from live_board b join group_copy g on g.project_id = b.project_id
       where ${live('g')}
       union all
       select project_id, platform_id, null, master_group_id from missing_group
     ), incomplete_group as materialized (
-      select * from open_group g where not exists (select from complete c where c.project_id = g.project_id)
+      select * from live_group g where not exists (select from complete_project c where c.project_id = g.project_id)
     ), stale_card as materialized (
       ${card ? staleCards(card.id) : sql`select null::int as id, null::int as project_id where false`}
     )`;
@@ -144,10 +145,10 @@ const staleCards = (id: number) => sql`
   select c.id, c.project_id
   from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
   join target t on t.project_id = c.project_id cross join master_card m
-  where t.has_access and ${live('c')} and (${ownFields('c')}) is distinct from (${ownFields('m')})`;
+  where t.has_access and ${live('c')} and (${templateFields('c')}) is distinct from (${templateFields('m')})`;
 
 /** The fields that a push keeps equal in all copies; the others belong to the project after the copy. */
-const OWN_FIELDS = [
+const TEMPLATE_FIELDS = [
   'title',
   'short_description',
   'description',
@@ -156,7 +157,7 @@ const OWN_FIELDS = [
   'unique_identifier',
   'is_active',
 ];
-const ownFields = (table: string) => sql.join(OWN_FIELDS.map((field) => sql.ref(`${table}.${field}`)));
+const templateFields = (table: string) => sql.join(TEMPLATE_FIELDS.map((field) => sql.ref(`${table}.${field}`)));
 
 /** The outcome of each project, counted from missing rows (preview) or added rows (run). */
 function outcomes(counted: 'missing' | 'added', { card }: Template): RawBuilder<unknown> {
@@ -176,7 +177,7 @@ function outcomes(counted: 'missing' | 'added', { card }: Template): RawBuilder<
       select t.project_id, t.has_access, o.project_id is null or ${deletedCard} as is_deleted,
         coalesce(board.count, 0) as boards_added, coalesce("group".count, 0) as groups_added,
         coalesce(card.count, 0) as cards_added, coalesce(updated.count, 0) as cards_updated
-      from target t left join open_board o using (project_id)
+      from target t left join live_board o using (project_id)
       ${count('board')} ${count('group')} ${count('card')}
       left join (select project_id, count(*)::int as count from ${updated} group by project_id) as updated using (project_id)
       ) as counted

@@ -8,7 +8,7 @@ import {
   type VersionList,
   type VersionSubmit,
 } from '../../shared/theme.ts';
-import type { Provisioning, SignedInContext } from '../context.ts';
+import type { ProvisioningContext, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
@@ -19,7 +19,7 @@ const THEME_COLUMNS = Theme.keyof().options;
 const VERSION_COLUMNS = ThemeVersion.keyof().options;
 type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
 
-export async function createTheme({ db }: Provisioning, { platform_id, name }: ThemeCreate) {
+export async function createTheme({ db }: ProvisioningContext, { platform_id, name }: ThemeCreate) {
   const inserted = db
     .insertInto('themes')
     .values({ platform_id, name })

@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../shared/user.ts';
-import type { Provisioning } from '../context.ts';
+import type { ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { invalid, notFound } from '../errors.ts';
 import { refusePassword } from '../security/commonPasswords.ts';
 import { hashPassword } from '../security/passwords.ts';
-import { NO_FAILURES } from './code.ts';
+import { RESET_FAILURES } from './code.ts';
 import { readPage } from './page.ts';
 
 /** The columns of a user for superadmins. */
@@ -22,7 +22,7 @@ const REFUSALS = {
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }),
 };
 
-export async function createUser({ db, address }: Provisioning, { password, ...fields }: UserCreate) {
+export async function createUser({ db, address }: ProvisioningContext, { password, ...fields }: UserCreate) {
   mustBeGoodPassword('password', password, fields);
   const { name, email, language, default_project_id } = fields;
   const password_hash = await hashPassword(password, address);
@@ -35,7 +35,7 @@ export async function createUser({ db, address }: Provisioning, { password, ...f
 }
 
 /** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
-export async function updateUser({ db, address }: Provisioning, { id, password, ...fields }: UserUpdate) {
+export async function updateUser({ db, address }: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id } = fields;
   const password_hash = password == null ? undefined : await hashPassword(password, address);
   const changes: RowChanges<'users'> = {
@@ -47,7 +47,7 @@ export async function updateUser({ db, address }: Provisioning, { id, password, 
     password_hash,
     ...rightsOf(fields),
     // Only someone who knew the old password could guess codes.
-    ...(password_hash && NO_FAILURES),
+    ...(password_hash && RESET_FAILURES),
   };
 
   return transact(db, async (db) => {
@@ -79,7 +79,7 @@ export function mustBeGoodPassword(field: string, password: string, user: { emai
 }
 
 /** Users by id. */
-export async function listUsers({ db }: Provisioning, { search, ...page }: UserList) {
+export async function listUsers({ db }: ProvisioningContext, { search, ...page }: UserList) {
   const holdsText = (column: 'name' | 'email') =>
     sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
   const users = db
@@ -90,13 +90,13 @@ export async function listUsers({ db }: Provisioning, { search, ...page }: UserL
 }
 
 /** Signs a user out everywhere. */
-export async function signOutUser({ db }: Provisioning, { id }: { id: number }): Promise<void> {
+export async function signOutUser({ db }: ProvisioningContext, { id }: { id: number }): Promise<void> {
   await mustExist(db, id);
   await endSessions(db, id);
 }
 
 /** For a user who has lost the second factor and the recovery codes. */
-export async function dropSecondFactorOf({ db }: Provisioning, { id }: { id: number }): Promise<void> {
+export async function dropSecondFactorOf({ db }: ProvisioningContext, { id }: { id: number }): Promise<void> {
   await mustExist(db, id);
   await removeSecondFactor(db, id);
 }
@@ -116,7 +116,7 @@ export async function removeSecondFactor(db: Db, userId: number): Promise<void> 
   await transact(db, async (db) => {
     await db
       .updateTable('users')
-      .set({ totp_secret: null, totp_pending_secret: null, ...NO_FAILURES, updated_at: NOW })
+      .set({ totp_secret: null, totp_pending_secret: null, ...RESET_FAILURES, updated_at: NOW })
       .where('id', '=', userId)
       .execute();
     await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { settleCheckout } from '../domain/settlement.ts';
-import { applySubscriptionNews } from '../domain/subscriptionNews.ts';
+import { applySubscriptionEvent } from '../domain/subscriptionEvent.ts';
 import { badRequest } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { LARGEST_BODY_BYTES } from './body.ts';
@@ -27,7 +27,7 @@ export async function paymentWebhook(
     const notice = await readNotification(body, signature);
     const context = { db: database.db, payments, log };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);
-    if (notice?.about === 'subscription') await applySubscriptionNews(context, notice);
+    if (notice?.about === 'subscription') await applySubscriptionEvent(context, notice);
     return { received: true };
   });
 }

@@ -3,7 +3,7 @@ export type FairQueue = {
   run: <Result>(key: string, work: () => Promise<Result>, options?: RunOptions) => Promise<Result>;
 };
 
-/** The longest wait while only work of the same key is ahead; by default the usual one. */
+/** How long work may wait for work of its own key; `longestWaitMilliseconds` by default. */
 type RunOptions = { longestWaitForOwnMilliseconds?: number };
 
 type Options = {
@@ -39,7 +39,7 @@ export function makeFairQueue(options: Options): FairQueue {
       const line = lines.get(key) ?? { running: 0, waiting: NOBODY };
       lines.set(key, line);
       try {
-        // If a slot is free, no other waiter could use it.
+        // A free slot means that every waiting key is at its own limit.
         if (running < options.running && mayRun(line)) enter(line);
         else await turn(line, performance.now() + longestWaitForOwnMilliseconds);
         try {

@@ -1,4 +1,4 @@
-/** The limit of unread answers in memory per user, or per address without a token. */
+/** The limit of unsent answers in memory per user, or per address without a token. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 
 const SMALLEST_COUNTED_BYTES = 64 * 1024;
@@ -6,12 +6,12 @@ const SMALLEST_COUNTED_BYTES = 64 * 1024;
 export type UnsentAnswers = {
   /** Smaller answers are not counted, since the rate limit bounds them. */
   isCounted: (bytes: number) => boolean;
-  /** Counts an answer until `release` is called, when it was read or its connection closed. */
+  /** Counts an answer until `release` is called, when it was sent or its connection closed. */
   add: (key: string, bytes: number) => { release: () => void };
   isTooMuch: (key: string) => boolean;
 };
 
-/** Limits the memory of unread answers. */
+/** Limits the memory of unsent answers. */
 export function makeUnsentAnswers(): UnsentAnswers {
   const unsent = new Map<string, number>();
   const change = (key: string, bytes: number) => {

@@ -29,7 +29,7 @@ export type Order = {
 export type OpenedCheckout = { session_id: string; checkout_url: string };
 
 /** A parsed notification. `at` is the provider's timestamp of the event. */
-export type Notice = ({ about: 'checkout' } & Settlement) | ({ about: 'subscription' } & SubscriptionNews);
+export type Notice = ({ about: 'checkout' } & Settlement) | ({ about: 'subscription' } & SubscriptionEvent);
 
 /** The outcome of a checkout. */
 export type Settlement = {
@@ -48,7 +48,7 @@ export type Session = {
 };
 
 /** An event of a subscription after its checkout. */
-export type SubscriptionNews = {
+export type SubscriptionEvent = {
   provider_subscription_id: string;
   /** The reference of the checkout, from the metadata of the order. */
   reference: string | undefined;

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { Notice, Settlement, SubscriptionNews } from './provider.ts';
+import type { Notice, Settlement, SubscriptionEvent } from './provider.ts';
 
 /** Converts an event about one of our checkouts or subscriptions; undefined for all others. */
 export async function readEvent(stripe: Stripe, event: Stripe.Event): Promise<Notice | undefined> {
@@ -61,11 +61,11 @@ function settled(session: Stripe.Checkout.Session, outcome: Settlement['outcome'
   };
 }
 
-type Named = Pick<SubscriptionNews, 'provider_subscription_id' | 'reference'>;
+type Named = Pick<SubscriptionEvent, 'provider_subscription_id' | 'reference'>;
 
 function news(
   named: Named | undefined,
-  change: SubscriptionNews['change'],
+  change: SubscriptionEvent['change'],
   at: Date,
   isToBeCancelled = false,
 ): Notice | undefined {

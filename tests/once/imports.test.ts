@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const ROOT = join(import.meta.dirname, '../..');
 
 /**
- * The rooms of the code, from the bottom to the top, as docs/architecture.md draws them: a file imports only from its own
+ * The rooms of the code, from the bottom to the top; docs/architecture.md draws the main ones. A file imports only from its own
  * room and from rooms below. Rooms in one line don't know each other.
  */
 const ROOMS = [

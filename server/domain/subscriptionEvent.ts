@@ -2,16 +2,16 @@ import { sql } from 'kysely';
 import type { Context } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, query, transact } from '../database/query.ts';
-import type { SubscriptionNews } from '../payments/provider.ts';
+import type { SubscriptionEvent } from '../payments/provider.ts';
 import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS } from './checkoutRow.ts';
 
 /**
  * Applies an event of a subscription after its checkout. Events may be repeated, arrive in any order, and before the payment
  * itself: the checkout stores them, and the subscription's status is derived from it.
  */
-export async function applySubscriptionNews(
+export async function applySubscriptionEvent(
   { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
-  { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionNews,
+  { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionEvent,
 ): Promise<void> {
   const isOurs = await transact(db, async (db) => {
     const checkout = await lockCheckout(
