@@ -26,11 +26,12 @@ export async function migrate(database: Database, onWait: () => void = () => {})
     await underLock(database, onWait, async (transaction) => {
       storage.setMasterMigration(transaction);
       await storage.ensureTable().finally(() => storage.unsetMasterMigration());
-      await nameRenamed(transaction);
     });
     await migrator.getExecuted();
     return await underLock(database, onWait, async (transaction) => {
+      await recordBothNames(transaction);
       const applied = await migrator.up({ transaction });
+      await recordBothNames(transaction);
       return applied.map(({ name }) => name);
     });
   } catch (error) {
@@ -42,21 +43,22 @@ export async function migrate(database: Database, onWait: () => void = () => {})
   }
 }
 
-/** Renamed migrations. The old names stay in the table for nodes of the previous version. */
+/** Renamed migrations, recorded under both names: nodes of the previous version know the old ones. */
 const RENAMED = {
   Migration20261115000000: 'Migration20261115000000_create_tables',
   Migration20261115000001: 'Migration20261115000001_same_tenant_references',
   Migration20261115041535: 'Migration20261115041535_publication_second_factor_checkout',
 };
 
-async function nameRenamed(db: Db): Promise<void> {
+async function recordBothNames(db: Db): Promise<void> {
   await query(
     db,
     sql`
+      with renamed as (select * from json_each_text(${JSON.stringify(RENAMED)}::json))
       insert into mikro_orm_migrations (name)
-      select renamed.value from json_each_text(${JSON.stringify(RENAMED)}::json) as renamed (key, value)
-      where exists (select from mikro_orm_migrations where name = renamed.key)
-        and not exists (select from mikro_orm_migrations where name = renamed.value)`,
+      select missing from (select key as known, value as missing from renamed union all select value, key from renamed) as pair
+      where exists (select from mikro_orm_migrations where name = known)
+        and not exists (select from mikro_orm_migrations where name = missing)`,
   );
 }
 

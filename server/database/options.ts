@@ -64,7 +64,8 @@ async function embeddedDriver(...opening: Parameters<typeof openEmbedded>): Prom
 
 /** A `DATA_DIR` in memory, for tests; the path of a tar archive to load may follow. */
 export const IN_MEMORY = 'memory://';
-export const isInMemory = (dataDirectory: string) => dataDirectory.startsWith(IN_MEMORY);
+export const isInMemory = (directory: string) =>
+  directory === IN_MEMORY || (directory.startsWith(IN_MEMORY) && existsSync(directory.slice(IN_MEMORY.length)));
 
 const serverOptions = async ({
   DATABASE_URL,

@@ -14,10 +14,10 @@ export async function readPage<Name extends string, Tables, Table extends keyof 
   key: string[] = ['id'],
 ): Promise<PageOf<Name, Row>> {
   const last = readCursor(cursor, key.length);
-  const columns = key.map((column) => sql.ref(column));
+  const columns = sql.join(key.map((column) => sql.ref(column)));
   const found = await rows
-    .$if(last.length > 0, (all) => all.where(sql<boolean>`(${sql.join(columns)}) > (${sql.join(last)})`))
-    .orderBy(columns.map((column) => column))
+    .$if(last.length > 0, (all) => all.where(sql<boolean>`(${columns}) > (${sql.join(last)})`))
+    .orderBy(columns)
     .limit(limit + 1)
     .execute();
   return toPage(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
 import { procedures } from '../../server/procedures.ts';
-import { removeProcesses, runToEnd } from '../harness/process.ts';
+import { givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 const server = await findTestServer();
@@ -56,6 +56,17 @@ describe('npm run deckhand', () => {
 
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^LOG_LEVEL: .+\n$/) });
     expect(JSON.parse(String(complaint))).toEqual({ error: { message: ended.stderr.trimEnd() } });
+  });
+});
+
+describe('on an embedded database', () => {
+  it('a list with --json prints JSON and nothing else', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+
+    const ended = await runToEnd(['server/cli/main.ts', 'platforms', 'list', '--json'], { DATA_DIR });
+
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(ended.stdout)).toEqual({ platforms: [], next_cursor: null });
   });
 });
 
