@@ -42,7 +42,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(done).not.toEqual([]);
     expect(others).toEqual([[], []]);
     expect(await query(nodes[0]!.db, sql`select name from mikro_orm_migrations order by id`)).toEqual(
-      [...done!, ...OLD_NAMES].map((name) => ({ name })),
+      done!.map((name) => ({ name })),
     );
   });
 
@@ -59,23 +59,17 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(await query(node!.db, sql`select name from mikro_orm_migrations`)).toEqual([]);
   });
 
-  it('that were renamed run once, whichever version of the service started first', async () => {
+  it('that were renamed are not run again, and their old names stay recorded', async () => {
     const [node] = await givenNodes(1);
-    const recorded = async () => {
-      const rows = await query(node!.db, sql<{ name: string }>`select name from mikro_orm_migrations order by name`);
-      return rows.map(({ name }) => name);
-    };
     const applied = await migrate(node!);
-    const both = [...applied, ...OLD_NAMES].sort();
-    const byNewVersion = await recorded();
+    for (const name of OLD_NAMES) {
+      await query(node!.db, sql`update mikro_orm_migrations set name = ${name} where name like ${`${name}\\_%`}`);
+    }
 
-    const isRenamed = sql`exists (select from unnest(${OLD_NAMES}::text[]) as old (name) where m.name like old.name || '\\_%')`;
-    await query(node!.db, sql`delete from mikro_orm_migrations m where ${isRenamed}`);
-    const again = await migrate(node!);
+    expect(await migrate(node!)).toEqual([]);
 
-    expect(byNewVersion).toEqual(both);
-    expect(again).toEqual([]);
-    expect(await recorded()).toEqual(both);
+    const recorded = await query(node!.db, sql<{ name: string }>`select name from mikro_orm_migrations order by name`);
+    expect(recorded.map(({ name }) => name)).toEqual([...applied, ...OLD_NAMES].sort());
   });
 });
 

@@ -29,9 +29,8 @@ export async function migrate(database: Database, onWait: () => void = () => {})
     });
     await migrator.getExecuted();
     return await underLock(database, onWait, async (transaction) => {
-      await recordBothNames(transaction);
+      await recordNewNames(transaction);
       const applied = await migrator.up({ transaction });
-      await recordBothNames(transaction);
       return applied.map(({ name }) => name);
     });
   } catch (error) {
@@ -43,22 +42,21 @@ export async function migrate(database: Database, onWait: () => void = () => {})
   }
 }
 
-/** Renamed migrations, recorded under both names: nodes of the previous version know the old ones. */
+/** Migrations that were renamed after they had run. The old names stay in the table for nodes of the previous version. */
 const RENAMED = {
   Migration20261115000000: 'Migration20261115000000_create_tables',
   Migration20261115000001: 'Migration20261115000001_same_tenant_references',
   Migration20261115041535: 'Migration20261115041535_publication_second_factor_checkout',
 };
 
-async function recordBothNames(db: Db): Promise<void> {
+async function recordNewNames(db: Db): Promise<void> {
   await query(
     db,
     sql`
-      with renamed as (select * from json_each_text(${JSON.stringify(RENAMED)}::json))
       insert into mikro_orm_migrations (name)
-      select missing from (select key as known, value as missing from renamed union all select value, key from renamed) as pair
-      where exists (select from mikro_orm_migrations where name = known)
-        and not exists (select from mikro_orm_migrations where name = missing)`,
+      select value from json_each_text(${JSON.stringify(RENAMED)}::json)
+      where exists (select from mikro_orm_migrations where name = key)
+        and not exists (select from mikro_orm_migrations where name = value)`,
   );
 }
 
