@@ -4,7 +4,6 @@ import { query } from '../server/database/query.ts';
 import { refusalOf } from './harness/caller.ts';
 import { countStatements } from './harness/service.ts';
 import {
-  countCards,
   givenBoard,
   givenCard,
   givenGroup,
@@ -19,6 +18,14 @@ import {
 } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
+
+async function countCards(project: { id: number }): Promise<number> {
+  const [row] = await query(
+    await testDb(),
+    sql<{ count: number }>`select count(*)::int as count from cards where project_id = ${project.id}`,
+  );
+  return row!.count;
+}
 
 describe('POST …/cards/create', () => {
   let world: World;

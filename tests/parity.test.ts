@@ -1,15 +1,17 @@
 import { initTRPC } from '@trpc/server';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { entities } from '../server/database/entities.ts';
+import { query, transact } from '../server/database/query.ts';
 import { type Procedure, procedures, proceduresOf, restProcedures } from '../server/procedures.ts';
 import { SENT_AS_TEXT } from '../shared/fields.ts';
 import { changed, inputSchemaOf, validValue, wrongChange } from './harness/arbitrary.ts';
 import type { TestCaller } from './harness/caller.ts';
-import { comparable, readContents, replaceContents } from './harness/contents.ts';
-import { databaseUrl } from './harness/service.ts';
+import { databaseUrl, tokens } from './harness/service.ts';
 import { allowedCaller, CALLERS, type Given, givenStartState, hasAccess, withGiven } from './harness/startStates.ts';
-import { givenWorld, type World } from './harness/world.ts';
+import { givenWorld, testDb, type World } from './harness/world.ts';
 
 /**
  * REST and RPC do and answer the same, for every documented procedure and random inputs made from its schema.
@@ -46,6 +48,58 @@ function asTyped(schema: z.ZodType, value: any): any {
   if (!(schema instanceof z.ZodObject)) return value;
   return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, asTyped(schema.shape[field], part)]));
 }
+
+/** All rows of the database, by table. */
+type Contents = Record<string, object[]>;
+
+/** Referenced tables come before those that refer to them. */
+const tables = entities.map(({ meta: { tableName: name, properties } }) => {
+  const hasSequence = 'id' in properties && properties.id.autoincrement;
+  return { name, table: sql.table(name), hasSequence };
+});
+
+async function readContents(): Promise<Contents> {
+  const parts = tables.map(
+    ({ name, table }) => sql`${sql.lit(name)}, (select coalesce(json_agg(t), '[]') from ${table} t)`,
+  );
+  const [row] = await query(
+    await testDb(),
+    sql<{ contents: Contents }>`select json_build_object(${sql.join(parts)}) as contents`,
+  );
+  return row!.contents;
+}
+
+/** Replaces all rows of the database by these, and sets the sequences after them. */
+async function replaceContents(contents: Contents): Promise<void> {
+  await transact(await testDb(), async (db) => {
+    for (const { table } of tables.toReversed()) await query(db, sql`delete from ${table}`);
+    for (const { name, table } of tables) {
+      if (!contents[name]?.length) continue;
+      const rows = JSON.stringify(contents[name]);
+      await query(db, sql`insert into ${table} select * from json_populate_recordset(null::${table}, ${rows})`);
+    }
+    const nextIds = tables.flatMap(({ name, table, hasSequence }) => {
+      const sequence = sql`pg_get_serial_sequence(${name}, 'id')`;
+      return hasSequence ? sql`(select setval(${sequence}, coalesce(max(id), 0) + 1, false) from ${table})` : [];
+    });
+    await query(db, sql`select ${sql.join(nextIds)}`);
+  });
+}
+
+/** For comparing the results of two calls: hides new timestamps and random ids. */
+function comparable(value: unknown, before: Contents): unknown {
+  const known = JSON.stringify(before);
+  const text = JSON.stringify(value, (key, part) => {
+    if (typeof part !== 'string' || known.includes(part)) return part;
+    if (key === 'token') return tokens.read(part);
+    return key.endsWith('_at')
+      ? 'a new time'
+      : part.replace(UUID, (uuid) => (known.includes(uuid) ? uuid : 'a new id'));
+  });
+  return JSON.parse(text);
+}
+
+const UUID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
 
 /** Calls REST and RPC on the same database contents, and compares answers and written rows. */
 async function mustDoTheSame(procedure: Procedure, made: unknown): Promise<void> {

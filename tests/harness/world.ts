@@ -14,15 +14,15 @@ const PASSWORD_HASH = '$argon2id$v=19$m=8,p=1,t=1$IV3MQ6gR1No8spGoZ7ydJg$gCm3Dp/
 
 export const testDb = async (): Promise<Db> => (await testDatabase()).db;
 
+type Id = { id: number };
+
 /** Adds a row; returns its id, if it has one. */
 export async function insert<Table extends TableName>(table: Table, row: NewRow<Table>): Promise<number> {
   const columns = sql.join(Object.keys(row).map((column) => sql.ref(column)));
   const values = sql.join(Object.values(row));
   const [added] = await query(
     await testDb(),
-    sql<{
-      id: number;
-    }>`insert into ${sql.table(table)} as t (${columns}) values (${values}) returning to_json(t)->'id' as id`,
+    sql<Id>`insert into ${sql.table(table)} as t (${columns}) values (${values}) returning to_json(t)->'id' as id`,
   );
   return added!.id;
 }
@@ -131,14 +131,6 @@ export async function givenMasterBoard(states: { board?: object; group?: object;
 export async function stored(table: string, id: number): Promise<any> {
   const [row] = await query(await testDb(), sql`select * from ${sql.table(table)} where id = ${id}`);
   return row;
-}
-
-export async function countCards(project: TestProject): Promise<number> {
-  const [row] = await query(
-    await testDb(),
-    sql<{ count: number }>`select count(*)::int as count from cards where project_id = ${project.id}`,
-  );
-  return row!.count;
 }
 
 /** A new product: a plan with a price for a month and a year, and one that is free for a month. */
