@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import type { FuzzRequest, SocketRequest } from './request.ts';
 
 export type FuzzAnswer = { status: number; headers: Headers; text: string; milliseconds: number };
@@ -88,7 +89,8 @@ async function textOf(response: IncomingMessage): Promise<string> {
   } catch (error) {
     return `The answer was cut off: ${error}`;
   }
-  return Buffer.concat(chunks).toString();
+  const bytes = Buffer.concat(chunks);
+  return (response.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString();
 }
 
 function headersOf(raw: string[]): Headers {
