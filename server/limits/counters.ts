@@ -1,7 +1,7 @@
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Log } from '../log.ts';
 
-type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
+type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty'>;
 
 export type Counters = {
   /** Counts per key in a window that starts with the first count. */
@@ -29,11 +29,6 @@ export async function openCounters(redisUrl: string | undefined, log: Log): Prom
           ifReachable(
             () => inRedis.penalty(key, calls),
             () => inProcess.penalty(key, calls),
-          ),
-        reward: (key, calls) =>
-          ifReachable(
-            () => inRedis.reward(key, calls),
-            () => inProcess.reward(key, calls),
           ),
       };
     },
