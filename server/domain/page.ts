@@ -6,12 +6,15 @@ import { invalid } from '../errors.ts';
 /** A page of a list, named after its rows: `{ tags: [...], next_cursor }`. */
 export type PageOf<Name extends string, Row> = { [Key in Name]: Row[] } & { next_cursor: string | null };
 
-/** Reads a page of rows in the order of integer columns that are unique together: `id`, or `m.user_id` in a join. */
+/** A column of the row, also with the alias of its table: `id`, `m.user_id`. */
+type Column<Row> = (keyof Row & string) | `${string}.${keyof Row & string}`;
+
+/** Reads a page of rows in the order of integer columns that are unique together. */
 export async function readPage<Name extends string, Tables, Table extends keyof Tables, Row extends object>(
   name: Name,
   rows: SelectQueryBuilder<Tables, Table, Row>,
   { cursor, limit }: Page,
-  key: string[] = ['id'],
+  key: Column<Row>[] = ['id'] as Column<Row>[],
 ): Promise<PageOf<Name, Row>> {
   const last = readCursor(cursor, key.length);
   const columns = sql.join(key.map((column) => sql.ref(column)));
@@ -20,12 +23,7 @@ export async function readPage<Name extends string, Tables, Table extends keyof 
     .orderBy(columns)
     .limit(limit + 1)
     .execute();
-  return toPage(
-    name,
-    found as Row[],
-    limit,
-    key.map((column) => column.split('.').at(-1)!),
-  );
+  return toPage(name, found as Row[], limit, key);
 }
 
 /**
@@ -36,12 +34,12 @@ export function toPage<Name extends string, Row extends object>(
   name: Name,
   rows: (Row & { found?: number })[],
   limit: number,
-  key: string[] = ['id'],
+  key: Column<Row>[] = ['id'] as Column<Row>[],
 ): PageOf<Name, Row> {
   const count = rows[0]?.found ?? rows.length;
   const page = rows.slice(0, limit).map(({ found, ...row }) => row as Row);
   const last = count > page.length ? (page.at(-1) as Record<string, number> | undefined) : undefined;
-  const next_cursor = last ? toCursor(key.map((column) => last[column]!)) : null;
+  const next_cursor = last ? toCursor(key.map((column) => last[column.split('.').at(-1)!]!)) : null;
   return { [name]: page, next_cursor } as PageOf<Name, Row>;
 }
 

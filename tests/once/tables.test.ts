@@ -8,6 +8,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { ProjectContext } from '../../server/context.ts';
 import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
+import { readPage } from '../../server/domain/page.ts';
 import { changeRow, findRow, withoutNulls } from '../../server/domain/row.ts';
 
 /** Never called, only compiled: each valid line is followed by invalid ones that must not compile. */
@@ -62,6 +63,11 @@ export function rows(context: ProjectContext) {
   changeRow(context, 'tags', 1, { title: 'Content' }, ['id', 'project_id']);
   // @ts-expect-error: there is no such column.
   changeRow(context, 'tags', 1, { name: 'Content' }, ['id', 'project_id', 'title']);
+
+  const tags = context.db.selectFrom('tags as t').select(['t.id', 't.position']);
+  readPage('tags', tags, { limit: 1 }, ['t.position', 'id']);
+  // @ts-expect-error: the rows have no such column.
+  readPage('tags', tags, { limit: 1 }, ['t.name', 'id']);
 
   withoutNulls<'tags'>({ name: null });
   // @ts-expect-error: there is no such column.
