@@ -50,7 +50,7 @@ async function serve(
   logger: FastifyBaseLogger,
   buildApp: BuildApp,
 ): Promise<Omit<RunningService, 'demoUser'>> {
-  const secret = settings.JWT_SECRET ?? (await storedSecret(settings.DATA_DIR));
+  const secret = settings.JWT_SECRET ?? (await readOrCreateSecret(settings.DATA_DIR));
   const kept = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
   const services = await openServices(settings, database, secret, logger, kept);
   if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
@@ -111,7 +111,7 @@ async function readStoredSecret(directory: string): Promise<string | undefined> 
 }
 
 /** The signing secret for the embedded database: generated once, stored next to the data. */
-async function storedSecret(directory: string): Promise<string> {
+async function readOrCreateSecret(directory: string): Promise<string> {
   const path = join(directory, STORED_SECRET);
   const kept = await readStoredSecret(directory);
   if (kept !== undefined) return kept;

@@ -4,13 +4,12 @@ import { type Db, live, plannedEachTime, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { notFound } from '../errors.ts';
 import { setPositions } from './position.ts';
-import { assignments, type Column, type Selected, selectionOf } from './row.ts';
+import { assignments, type Column, nounOf, type Selected, selectionOf } from './row.ts';
 
-/** The tables with templates, and the nouns for error messages. */
-const NOUNS = { boards: 'master board', groups: 'master group', cards: 'master card' };
-type MasterTable = keyof typeof NOUNS;
+/** The tables with templates. */
+type MasterTable = 'boards' | 'groups' | 'cards';
 
-const noSuchMaster = (table: MasterTable) => notFound(`There is no such ${NOUNS[table]}.`);
+const noSuchMaster = (table: MasterTable) => notFound(`There is no such master ${nounOf(table)}.`);
 
 /** Finds a template, and returns these columns; rows of projects are a 404. */
 export async function findMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(

@@ -11,7 +11,7 @@ export type ProjectTable = {
 }[TableName];
 
 /** The noun for error messages: boards, board. */
-const nounOf = (table: ProjectTable) => table.slice(0, -1);
+export const nounOf = (table: ProjectTable) => table.slice(0, -1);
 
 /** A column of a table, or an aliased expression. */
 export type Column<Table extends TableName> = (keyof Row<Table> & string) | NamedExpression;

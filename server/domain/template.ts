@@ -121,8 +121,8 @@ async function beginRun(db: Db, userId: number, { board_id, card }: Template): P
 }
 
 /**
- * A run without progress for three minutes has lost its node, since a step waits at most two for the lock. A run that was only delayed
- * shows as running again after its next step. Only the database's clock counts.
+ * A run without progress for three minutes has lost its node, since a step waits for the lock for at most two minutes. A run
+ * that was only delayed shows as running again after its next step. Only the database's clock counts.
  */
 const INTERRUPTED_AT = sql`coalesce(r.interrupted_at,
   case when r.finished_at is null and r.progressed_at < now() - interval '3 minutes' then r.progressed_at end)`;
