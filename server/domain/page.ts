@@ -4,7 +4,7 @@ import type { Page } from '../../shared/paging.ts';
 import { invalid } from '../errors.ts';
 
 /** A page of a list, named after its rows: `{ tags: [...], next_cursor }`. */
-export type PageOf<Name extends string, Row> = { [Key in Name]: Row[] } & { next_cursor: string | null };
+type PageOf<Name extends string, Row> = { [Key in Name]: Row[] } & { next_cursor: string | null };
 
 /** A column of the row, also with the alias of its table: `id`, `m.user_id`. */
 type Column<Row> = (keyof Row & string) | `${string}.${keyof Row & string}`;
