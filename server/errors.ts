@@ -1,31 +1,36 @@
 import { TRPCError } from '@trpc/server';
 import { getHTTPStatusCodeFromError } from '@trpc/server/http';
 import { ZodError } from 'zod';
+import type { Reason } from '../shared/reasons.ts';
 
-/** Errors for callers, thrown where the rule is; the message is for people. */
-export const badRequest = (message: string) => new TRPCError({ code: 'BAD_REQUEST', message });
-export const unauthorized = (message: string) => new TRPCError({ code: 'UNAUTHORIZED', message });
-export const forbidden = (message: string) => new TRPCError({ code: 'FORBIDDEN', message });
-export const wrongMethod = (message: string) => new TRPCError({ code: 'METHOD_NOT_SUPPORTED', message });
-export const notFound = (message: string) => new TRPCError({ code: 'NOT_FOUND', message });
+/** Errors for callers, thrown where the rule is: the message is for people, the reason for programs. */
+export const badRequest = (message: string, reason: Reason = 'bad_request') =>
+  refusal('BAD_REQUEST', { message, reason });
+export const unauthorized = (message: string, reason: Reason = 'not_signed_in') =>
+  refusal('UNAUTHORIZED', { message, reason });
+export const forbidden = (message: string, reason: Reason = 'forbidden') => refusal('FORBIDDEN', { message, reason });
+export const wrongMethod = (message: string) => refusal('METHOD_NOT_SUPPORTED', { message, reason: 'wrong_method' });
+export const notFound = (message: string, reason: Reason = 'not_found') => refusal('NOT_FOUND', { message, reason });
 
 export const JSON_WANTED = 'Send a JSON object as the body, with Content-Type application/json.';
 
 export type FieldErrors = Record<string, string[]>;
 
 /** A 422 for values that only the database can check: `invalid({ tag_id: 'does not exist' })`. */
-export const invalid = (predicates: Record<string, string>) =>
+export const invalid = (predicates: Record<string, string>, reason: Reason = 'invalid_input') =>
   refusal('UNPROCESSABLE_CONTENT', {
+    reason,
     errors: Object.fromEntries(Object.entries(predicates).map(([field, text]) => [field, [sentence(field, text)]])),
   });
 
-export const tooManyRequests = (message: string, retryAfterSeconds: number) =>
-  refusal('TOO_MANY_REQUESTS', { message, retryAfterSeconds });
+export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason = 'too_many_requests') =>
+  refusal('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
 
 /** An error as REST and RPC report it, each in its own format. */
 export type Failure = {
   code: TRPCError['code'];
   status: number;
+  reason: Reason;
   message: string;
   errors?: FieldErrors;
   retryAfterSeconds?: number;
@@ -37,27 +42,30 @@ export function toFailure(thrown: unknown): Failure {
 
   if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
   if (error?.cause instanceof SyntaxError) return toFailure(badRequest('The body is not valid JSON.'));
+  const details = (error?.cause as { details?: Details } | undefined)?.details;
   // tRPC could not parse the input; its message would reveal internals.
-  if (error?.code === 'BAD_REQUEST' && error.cause) return toFailure(badRequest('The input could not be read.'));
+  if (error?.code === 'BAD_REQUEST' && error.cause && !details)
+    return toFailure(badRequest('The input could not be read.'));
   if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return toFailure(badRequest(JSON_WANTED));
   if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, message: NOTHING_SAVED };
   if (isOverload(error?.cause ?? thrown))
     return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1));
   if (!error || error.code === 'INTERNAL_SERVER_ERROR') return FAULT;
 
-  const details = (error.cause as { details?: Details } | undefined)?.details;
   const message = details?.errors ? overview(details.errors) : error.message;
-  return { code: error.code, status: getHTTPStatusCodeFromError(error), message, ...details };
+  const status = getHTTPStatusCodeFromError(error);
+  return { code: error.code, status, message, ...(details ?? { reason: 'not_found' }) };
 }
 
 const FAULT: Failure = {
   code: 'INTERNAL_SERVER_ERROR',
   status: 500,
+  reason: 'fault',
   message: 'Something went wrong on our side. Try again later.',
 };
 const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the service is full. Reads still work.';
 
-type Details = { errors?: FieldErrors; retryAfterSeconds?: number };
+type Details = { reason: Reason; errors?: FieldErrors; retryAfterSeconds?: number };
 
 function refusal(code: TRPCError['code'], { message = code, ...details }: Details & { message?: string }) {
   return new TRPCError({ code, message, cause: Object.assign(new Error(message), { details }) });
@@ -74,7 +82,7 @@ function toValidationFailure({ issues }: ZodError): Failure {
       .slice(0, MOST_FIELDS)
       .map(([field, refused]) => [field, refused.map(({ message }) => sentence(field, message))]),
   );
-  return { code: 'UNPROCESSABLE_CONTENT', status: 422, message: overview(errors), errors };
+  return { code: 'UNPROCESSABLE_CONTENT', status: 422, reason: 'invalid_input', message: overview(errors), errors };
 }
 
 const sentence = (field: string, predicate: string) => `${field} ${predicate}.`;
