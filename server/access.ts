@@ -1,5 +1,5 @@
 import { ROLES, type Role } from '../shared/user.ts';
-import type { Caller } from './context.ts';
+import type { ActingProject, Caller, ProjectCaller } from './context.ts';
 import { forbidden, unauthorized } from './errors.ts';
 
 type Rule = {
@@ -7,12 +7,12 @@ type Rule = {
   callers: string;
   /** Whether a call without a valid token is answered 401. */
   needsSignIn: boolean;
-  /** The role that the caller needs in the project that the call acts in. */
+  /** The role that the caller needs in the project that the call acts in; before the input is read, in any project. */
   role?: Role;
   /** A right of the user that is enough without the role. */
   right?: 'superadmin' | 'superadmin_billing';
-  /** Whether the right is enough only together with a project to act in. */
-  rightNeedsProject?: boolean;
+  /** Whether it acts on the caller's own account. */
+  needsAccount?: boolean;
 };
 
 /**
@@ -21,7 +21,7 @@ type Rule = {
  */
 export const ACCESS = {
   anyone: { callers: 'For anyone.', needsSignIn: false },
-  signedIn: { callers: 'For every signed-in user.', needsSignIn: true },
+  signedIn: { callers: 'For every signed-in user.', needsSignIn: true, needsAccount: true },
   viewer: { callers: 'Requires the role viewer.', needsSignIn: true, role: 'viewer' },
   member: { callers: 'Requires the role member.', needsSignIn: true, role: 'member' },
   ownerOrSuperadmin: {
@@ -35,7 +35,6 @@ export const ACCESS = {
     needsSignIn: true,
     role: 'owner',
     right: 'superadmin_billing',
-    rightNeedsProject: true,
   },
   superadmin: { callers: 'For superadmins.', needsSignIn: true, right: 'superadmin' },
 } as const satisfies Record<string, Rule>;
@@ -50,14 +49,46 @@ export function mustHaveAccess(caller: Caller | undefined, access: Access): void
 
 /** Why the caller may not call what requires this access; undefined if they may. */
 export function refusalTo(caller: Caller | undefined, access: Access): Error | undefined {
-  const { needsSignIn, role, right, rightNeedsProject }: Rule = ACCESS[access];
+  const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[access];
   if (!needsSignIn) return undefined;
   if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".');
-  if (right && caller[right] && (caller.project || !rightNeedsProject)) return undefined;
-  if (!role) return right ? forbidden('Only a superadmin may do this.') : undefined;
-
-  const own = caller.project?.role;
-  if (!own) return forbidden('You have no access to this project. Select one of yours with the X-Project-Id header.');
-  if (ROLES.indexOf(own) >= ROLES.indexOf(role)) return undefined;
-  return forbidden(`This requires the role ${role}; yours in this project is ${own}.`);
+  if (needsAccount && caller.id === null) return withoutAccount();
+  if (right && caller[right]) return undefined;
+  if (!role) return right ? forbidden('Only a superadmin may do this.', 'not_a_superadmin') : undefined;
+  return caller.highestRole === null ? withoutProject() : refusalForRole(role, caller.highestRole);
 }
+
+/** The project of a call that names no row. Throws a 403 unless the caller has the role there. */
+export function actingProject({ project, neededRole }: ProjectCaller): ActingProject {
+  if (!project || project.role === null) throw withoutProject();
+  mustHaveRole(neededRole, project.role);
+  return project;
+}
+
+/** Throws a 403 unless this role in a project is high enough. */
+export function mustHaveRole(needed: Role, own: Role): void {
+  const refusal = refusalForRole(needed, own);
+  if (refusal) throw refusal;
+}
+
+/** The roles that are high enough where this one is needed. */
+export const rolesFrom = (needed: Role): Role[] => ROLES.slice(ROLES.indexOf(needed));
+
+/** The caller's account; the operator at the command line has none. */
+export function accountOf({ id }: Caller): number {
+  if (id === null) throw withoutAccount();
+  return id;
+}
+
+const refusalForRole = (needed: Role, own: Role) =>
+  rolesFrom(needed).includes(own)
+    ? undefined
+    : forbidden(`This requires the role ${needed}; yours in this project is ${own}.`, 'role_missing');
+
+const withoutProject = () =>
+  forbidden(
+    'You have no access to this project. Select one of yours with the X-Project-Id header.',
+    'no_project_access',
+  );
+
+const withoutAccount = () => forbidden('This needs an account. Choose one with --as EMAIL.', 'no_account');

@@ -44,20 +44,29 @@ export type ProvisioningContext = Pick<Context, 'db' | 'address'>;
 
 /** Who is calling. */
 export type Caller = {
-  id: number;
+  /** Null for the operator at the command line, who has no account. */
+  id: number | null;
   sessionId: string;
   superadmin: boolean;
   superadmin_billing: boolean;
-  /** The project to act in; undefined if the user belongs to no project, or not to the one that was asked for. */
+  /** The project of X-Project-Id; without it the default one, for calls that name no row. Undefined if there is none. */
   project: ActingProject | undefined;
+  /** Whether X-Project-Id was sent: the call then acts in no other project. */
+  isProjectChosen: boolean;
+  /** The highest role in any project that the call may act in. */
+  highestRole: Role | null;
 };
 
 /** Without a role, the caller may only handle billing there. */
 export type ActingProject = { id: number; platform_id: number; role: Role | null };
 
-/** A caller who may act in a project. */
-export type ProjectCaller = Caller & { project: ActingProject };
+/** A caller with an account. */
+export type AccountCaller = Caller & { id: number };
 
-/** The context of a procedure that requires a sign-in, and of one that acts in a project. */
+/** A caller who may act in projects where they have this role. */
+export type ProjectCaller = Caller & { neededRole: Role };
+
+/** The contexts of procedures that require a sign-in, that act on the caller's own account, and that act in a project. */
 export type SignedInContext = Context & { caller: Caller };
+export type AccountContext = Context & { caller: AccountCaller };
 export type ProjectContext = Context & { caller: ProjectCaller };

@@ -1,4 +1,4 @@
-import type { Caller } from './context.ts';
+import type { AccountCaller } from './context.ts';
 import type { Database } from './database/connect.ts';
 import { findCaller } from './domain/caller.ts';
 import type { Settings } from './env.ts';
@@ -22,7 +22,7 @@ export type Services = {
   rateLimit: RateLimit;
   attemptLimit: AttemptLimit;
   /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
-  findCaller: (claims: Claims, chosenProjectId: number | undefined) => Promise<Caller | undefined>;
+  findCaller: (claims: Claims, chosenProjectId: number | undefined) => Promise<AccountCaller | undefined>;
   queue: FairQueue;
   unsentAnswers: UnsentAnswers;
   secretBox: SecretBox;

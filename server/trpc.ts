@@ -1,7 +1,7 @@
 import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ACCESS, type Access, mustHaveAccess } from './access.ts';
-import type { Caller, Context, ProjectCaller } from './context.ts';
+import type { AccountCaller, Caller, Context, ProjectCaller } from './context.ts';
 import { type FieldErrors, toFailure } from './errors.ts';
 import { overLimit } from './limits/rateLimit.ts';
 import type { RestMeta } from './restOperation.ts';
@@ -39,14 +39,16 @@ export const { router } = t;
 
 /** One base procedure per access level (`access.ts`), with the type of its caller. */
 export const anyoneProcedure = procedureFor<Caller | undefined>('anyone');
-export const signedInProcedure = procedureFor<Caller>('signedIn');
+export const signedInProcedure = procedureFor<AccountCaller>('signedIn');
 export const viewerProcedure = procedureFor<ProjectCaller>('viewer');
 export const memberProcedure = procedureFor<ProjectCaller>('member');
-export const ownerOrSuperadminProcedure = procedureFor<Caller>('ownerOrSuperadmin');
+export const ownerOrSuperadminProcedure = procedureFor<ProjectCaller>('ownerOrSuperadmin');
 export const billingProcedure = procedureFor<ProjectCaller>('billing');
 export const superadminProcedure = procedureFor<Caller>('superadmin');
 
 function procedureFor<Admitted extends Caller | undefined>(access: Access) {
+  const rule = ACCESS[access];
+  const neededRole = 'role' in rule ? rule.role : undefined;
   return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next }) => {
     // In a batch, only the calls beyond the rate limit are refused.
     if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
@@ -54,7 +56,8 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
     mustBeReadable(await getRawInput());
     const proceed = async () => {
       ctx.answerBudget?.mustNotBeSpent();
-      const result = await next(KEEP_CONTEXT as { ctx: { caller: Admitted } });
+      const caller = neededRole && { ctx: { caller: { ...ctx.caller!, neededRole } } };
+      const result = await next((caller ?? KEEP_CONTEXT) as { ctx: { caller: Admitted } });
       if (result.ok) ctx.answerBudget?.spend(result.data);
       return result;
     };

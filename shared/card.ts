@@ -104,6 +104,7 @@ export type CardSnooze = z.output<typeof CardSnooze>;
 /** The filters of a card list; a card must match all of them. */
 export const CardList = Page.extend({
   group_id: id.nullish().meta({ description: 'Only those in this group.' }),
+  is_grouped: flag.meta({ description: 'Only those in a group, or only those in none, which no board shows.' }),
   owner_id: id.nullish().meta({ description: 'Only those of this owner.' }),
   tag_id: id.nullish().meta({ description: 'Only those with this tag.' }),
   status: optionalText(50).meta({ description: 'Only those with this status.' }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id } from './fields.ts';
+import { email, id } from './fields.ts';
 import { nextCursor, Page } from './paging.ts';
 import { ROLES } from './user.ts';
 
@@ -14,15 +14,21 @@ export const Member = z
   })
   .meta({ id: 'Member' });
 
+const project_id = id.nullish().meta({ description: 'The project; that of the call if not sent.' });
+const role = z.enum(ROLES).meta({ description: 'Their role.' });
+
+export const MemberAdd = z.object({ project_id, email, role });
+export type MemberAdd = z.output<typeof MemberAdd>;
+
 export const MemberChoice = z.object({
-  project_id: id.meta({ description: 'The project.' }),
+  project_id,
   user_id: id.meta({ description: 'The user.' }),
 });
 export type MemberChoice = z.output<typeof MemberChoice>;
 
-export const MemberSet = MemberChoice.extend({ role: z.enum(ROLES).meta({ description: 'Their role.' }) });
+export const MemberSet = MemberChoice.extend({ role });
 export type MemberSet = z.output<typeof MemberSet>;
 
-export const MemberList = Page.extend({ project_id: id.meta({ description: 'The project.' }) });
+export const MemberList = Page.extend({ project_id });
 export type MemberList = z.output<typeof MemberList>;
 export const MemberPage = z.object({ members: z.array(Member), next_cursor: nextCursor });

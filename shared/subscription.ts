@@ -57,6 +57,9 @@ export const Subscription = z
   .object({
     id,
     platform_id: id.meta({ description: 'The platform.' }),
+    project_id: id.nullable().meta({
+      description: 'A project of the platform to send as X-Project-Id when billing it; null if there is none.',
+    }),
     product: z.string().meta({ description: 'The product.' }),
     status: z.enum(SUBSCRIPTION_STATUSES).meta({
       description:

@@ -194,6 +194,23 @@ describe('POST …/boards/get', () => {
     expect(sent.groups[1].cards).toEqual([]);
   });
 
+  it('shows as many cards as cards_count of the list says, also after tour cards were dismissed', async () => {
+    const { asViewer, asMember, project } = await givenWorld();
+    const id = await givenBoard(project);
+    const group_id = await givenGroup(project, id);
+    for (const tour_key of ['welcome', null]) await givenCard(project, { group_id, tour_key });
+    const counts = async ({ rpc }: typeof asViewer) => {
+      const [listed] = (await rpc.boards.list.query()).boards;
+      const { board } = await rpc.boards.get.query({ id });
+      return { listed: listed!.cards_count, shown: board.groups[0]!.cards.length };
+    };
+
+    await asViewer.rpc.tour.dismissAll.mutate();
+
+    expect(await counts(asViewer)).toEqual({ listed: 1, shown: 1 });
+    expect(await counts(asMember)).toEqual({ listed: 2, shown: 2 });
+  });
+
   it('leaves out tour cards for the caller who dismissed them, but not for others', async () => {
     const { asViewer, asMember, project } = await givenWorld();
     const board = await givenBoard(project);

@@ -8,6 +8,7 @@ import {
   givenCard,
   givenGroup,
   givenMasterBoard,
+  givenMember,
   givenProject,
   givenTag,
   givenUser,
@@ -336,7 +337,7 @@ describe('POST …/cards/create', () => {
         errors: {
           group_id: ['group_id does not exist.'],
           tag_id: ['tag_id does not exist.'],
-          owner_id: ['owner_id does not exist.'],
+          owner_id: ['owner_id is not a member of this project.'],
         },
       },
     });
@@ -360,13 +361,12 @@ describe('POST …/cards/create', () => {
     }
   });
 
-  it("403 for another tenant's group, tag and user, and nothing is stored", async () => {
-    const { asMember, project, otherProject, users } = world;
+  it("403 for another tenant's group and tag, and nothing is stored", async () => {
+    const { asMember, project, otherProject } = world;
     const before = await countCards(project);
     const references = [
       { group_id: await givenGroup(otherProject, await givenBoard(otherProject)) },
       { tag_id: await givenTag(otherProject) },
-      { owner_id: users.outsider.id },
     ];
 
     for (const reference of references) {
@@ -378,6 +378,51 @@ describe('POST …/cards/create', () => {
       });
     }
     expect(await countCards(project)).toBe(before);
+  });
+
+  it('422 in the same words for an unknown owner and one who is not a member, and nothing is stored', async () => {
+    const { asMember, project, users } = world;
+    const before = await countCards(project);
+
+    for (const owner_id of [users.outsider.id, 2147483647]) {
+      expect(await asMember.post(CREATE, { title: 'x', owner_id })).toMatchObject({
+        status: 422,
+        body: { errors: { owner_id: ['owner_id is not a member of this project.'] } },
+      });
+    }
+    expect(await countCards(project)).toBe(before);
+  });
+
+  it('403 that does not tell who is a member of the project of a foreign group', async () => {
+    const { asMember, otherProject, users } = world;
+    const group_id = await givenGroup(otherProject, await givenBoard(otherProject));
+    const answers = [users.outsider.id, users.member.id, 2147483647].map((owner_id) =>
+      asMember.post(CREATE, { title: 'x', group_id, owner_id }),
+    );
+
+    for (const { status, body } of await Promise.all(answers))
+      expect({ status, body }).toEqual({
+        status: 403,
+        body: { error: true, message: 'group_id is not in this project.' },
+      });
+  });
+
+  it('201 in the project of the group, else of the tag; 403 if they are of two projects', async () => {
+    const { asOwner, users, project } = await givenWorld();
+    const second = await givenProject();
+    await givenMember(users.owner, second, 'member');
+    const group_id = await givenGroup(second, await givenBoard(second));
+    const tag_id = await givenTag(second);
+    const ownTag = await givenTag(project);
+
+    for (const reference of [{ group_id }, { tag_id }, { group_id, tag_id }]) {
+      const { status, body } = await asOwner.post(CREATE, { title: 'x', ...reference });
+      expect({ status, card: body.data.card }).toMatchObject({
+        status: 201,
+        card: { project_id: second.id, platform_id: second.platform_id },
+      });
+    }
+    expect((await asOwner.post(CREATE, { title: 'x', group_id, tag_id: ownTag })).status).toBe(403);
   });
 
   it('403 for a viewer, even if the input is invalid', async () => {
@@ -659,7 +704,7 @@ describe('cards over RPC', () => {
     ).toMatchObject({ status: 403 });
     expect(
       await refusalOf(asMember.rpc.cards.update.mutate({ id, title: 'x', owner_id: users.outsider.id })),
-    ).toMatchObject({ status: 403 });
+    ).toMatchObject({ status: 422, errors: { owner_id: ['owner_id is not a member of this project.'] } });
     expect(await stored('cards', id)).toMatchObject({ title: 'A card' });
   });
 

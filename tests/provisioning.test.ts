@@ -215,13 +215,13 @@ describe('members', () => {
     expect(await stored('users', user.id)).toMatchObject({ default_project_id: project.id });
   });
 
-  it('422 for an unknown project or user', async () => {
+  it('404 for an unknown project, 422 for an unknown user', async () => {
     const admin = await asSuperadmin();
     const [project, user] = [await givenProject(), await givenUser()];
     const set = (more: object) =>
       refusalOf(admin.members.set.mutate({ project_id: project.id, user_id: user.id, role: 'member', ...more }));
 
-    expect((await set({ project_id: UNKNOWN })).errors).toEqual({ project_id: ['project_id does not exist.'] });
+    expect((await set({ project_id: UNKNOWN })).status).toBe(404);
     expect((await set({ user_id: UNKNOWN })).errors).toEqual({ user_id: ['user_id does not exist.'] });
   });
 });

@@ -6,7 +6,18 @@ import type { PaymentProvider } from '../server/payments/provider.ts';
 import { testCheckout } from '../server/payments/testCheckout.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService, testService } from './harness/service.ts';
-import { givenProduct, givenToken, givenTrial, givenUser, givenWorld, stored, testDb } from './harness/world.ts';
+import {
+  givenMember,
+  givenProduct,
+  givenProject,
+  givenToken,
+  givenTrial,
+  givenUser,
+  givenWorld,
+  insert,
+  stored,
+  testDb,
+} from './harness/world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
 const choiceOf = (product: string, more: object = {}) => ({ product, plan: 'pro', period: 'month', ...more });
@@ -429,5 +440,53 @@ describe('the test checkout', () => {
 
     expect(await shown.text()).not.toContain('<img');
     expect(shown.headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+describe('who pays can find out what for', () => {
+  it('owners list the subscriptions of their platforms and the plans that can be selected', async () => {
+    const { asOwner, users, project, otherProject } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    await givenTrial(otherProject);
+    const second = await givenProject();
+    await givenMember(users.owner, second, 'owner');
+    const { id: secondId } = await givenTrial(second);
+    await insert('plans', { product, plan: 'old', period: 'month', price_cents: 1, is_active: false });
+
+    const { subscriptions } = await asOwner.rpc.subscriptions.list.query({});
+    const { plans } = await asOwner.rpc.plans.list.query({ product });
+
+    expect(subscriptions.map((found) => [found.id, found.project_id])).toEqual([
+      [id, project.id],
+      [secondId, second.id],
+    ]);
+    expect(plans.map(({ plan }) => plan)).toEqual(['free', 'pro', 'pro']);
+    expect((await asOwner.in(second.id).rpc.subscriptions.list.query({})).subscriptions).toMatchObject([
+      { id: secondId },
+    ]);
+    expect(
+      (await asOwner.rpc.subscriptions.list.query({ platform_id: otherProject.platform_id })).subscriptions,
+    ).toEqual([]);
+  });
+
+  it('a user who handles billing lists every subscription, with a project to select, and upgrades it', async () => {
+    const { project } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const { url } = await testService();
+    const biller = makeCaller(url, await givenToken(await givenUser({ superadmin_billing: true })));
+    const choice = choiceOf(product);
+
+    const [found] = (await biller.rpc.subscriptions.list.query({ platform_id: project.platform_id })).subscriptions;
+
+    expect(found).toMatchObject({ id, project_id: project.id, status: 'trial' });
+    expect((await biller.post(UPGRADE, choice)).status).toBe(403);
+    expect((await biller.in(found!.project_id!).post(UPGRADE, choice)).status).toBe(200);
+  });
+
+  it('403 for members', async () => {
+    const { asMember } = await givenWorld();
+
+    expect((await refusalOf(asMember.rpc.subscriptions.list.query({}))).status).toBe(403);
+    expect((await refusalOf(asMember.rpc.plans.list.query({}))).status).toBe(403);
   });
 });

@@ -1,5 +1,9 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { ACCESS } from '../server/access.ts';
+import { query } from '../server/database/query.ts';
 import { type Procedure, procedures } from '../server/procedures.ts';
+import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { databaseUrl, testService } from './harness/service.ts';
 import {
@@ -13,7 +17,17 @@ import {
   WHOSE,
   type Whose,
 } from './harness/startStates.ts';
-import { givenCard, givenMember, givenProject, givenToken, givenWorld, type World } from './harness/world.ts';
+import {
+  givenCard,
+  givenMember,
+  givenProject,
+  givenToken,
+  givenUser,
+  givenWorld,
+  type TestUser,
+  testDb,
+  type World,
+} from './harness/world.ts';
 
 /** Which caller gets which status on whose rows. Every procedure needs a row in the table of start states. */
 
@@ -23,7 +37,7 @@ function expectedStatus(name: string, caller: CallerName, whose: Whose): number 
   if (!hasAccess(caller, access)) return 403;
   if (!on) return success;
   if (whose === 'unknown' || whose === 'deleted') return missing;
-  if (on.owner === 'nobody' || (on.owner === 'platform' && caller === 'Superadmin')) return success;
+  if (on.owner === 'nobody' || (caller === 'Superadmin' && !on.foreign)) return success;
   return (whose === 'foreign') === (caller === 'Outsider') ? success : (on.foreign ?? 403);
 }
 
@@ -87,16 +101,87 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
   });
 });
 
-describe('a project', () => {
-  it('403 for a row of another project of the user, until X-Project-Id selects that project', async () => {
-    const { asMember, users } = await givenWorld();
-    const second = await givenProject();
-    await givenMember(users.member, second, 'member');
-    const id = await givenCard(second);
+const onRowsOfProjects = procedures.filter(({ name }) => {
+  const { on } = startStates.get(name)!;
+  return on?.owner === 'project' && !on.foreign;
+});
 
-    expect((await asMember.post('/services/operations/v1/operations/cards/delete', { id })).status).toBe(403);
-    expect((await asMember.in(second.id).post('/services/operations/v1/operations/cards/delete', { id })).status).toBe(
-      200,
-    );
+describe.each(onRowsOfProjects.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
+  it('acts in the project of the row, with the role there, unless X-Project-Id selects another project', async () => {
+    const world = await givenWorld();
+    const { url } = await testService();
+    const elsewhere = await givenProject();
+    const { role: needed } = ACCESS[procedure.access] as { role: Role };
+    const call = async (role: Role | undefined, chosen?: number) => {
+      const user = await givenUser({ project: elsewhere, role: 'owner', default_project_id: elsewhere.id });
+      if (role) await givenMember(user, world.project, role);
+      const caller = makeCaller(url, await givenToken(user), chosen);
+      const input = inputFor(
+        procedure,
+        await givenStartState(procedure, { ...world, users: { ...world.users, member: user } }),
+      );
+      return overRpc(caller, procedure, input);
+    };
+
+    const statuses = {
+      without: await call(undefined),
+      lower: needed === 'viewer' ? 403 : await call('viewer'),
+      enough: await call(needed),
+      selected: await call(needed, world.project.id),
+      otherSelected: await call(needed, elsewhere.id),
+    };
+
+    expect(statuses).toEqual({ without: 403, lower: 403, enough: 200, selected: 200, otherSelected: 403 });
   });
 });
+
+describe('a call that names no row', () => {
+  const create = '/services/operations/v1/operations/tags/create';
+
+  it('acts in the default project, else in the first one, else, for a superadmin, in the first of all', async () => {
+    const { asOwner, users, project } = await givenWorld();
+    const { url } = await testService();
+    const later = await givenProject();
+    const superadmin = await givenUser({ superadmin: true });
+    const projectOfTag = async (caller: TestCaller) =>
+      (await caller.post(create, { name: 'x' })).body.data.tag.project_id;
+    await givenMember(users.owner, later, 'owner');
+
+    expect(await projectOfTag(asOwner)).toBe(project.id);
+    await changeDefault(users.owner, later.id);
+    expect(await projectOfTag(asOwner)).toBe(later.id);
+    expect(await projectOfTag(makeCaller(url, await givenToken(superadmin)))).toBe(await firstProject());
+  });
+
+  it('403 if the role there is too low, although it is high enough in another project', async () => {
+    const { asViewer, users } = await givenWorld();
+    const later = await givenProject();
+    await givenMember(users.viewer, later, 'owner');
+
+    expect(await asViewer.post(create, { name: 'x' })).toMatchObject({
+      status: 403,
+      body: { message: 'This requires the role member; yours in this project is viewer.' },
+    });
+    expect((await asViewer.post(create, { name: '' })).status).toBe(422);
+    expect((await asViewer.in(later.id).post(create, { name: 'x' })).status).toBe(201);
+  });
+
+  it('403 for rows of an inactive project, also for its owner and a superadmin', async () => {
+    const { asOwner, asSuperadmin, users } = await givenWorld();
+    const inactive = await givenProject({ is_active: false });
+    await givenMember(users.owner, inactive, 'owner');
+    const id = await givenCard(inactive);
+
+    for (const caller of [asOwner, asSuperadmin])
+      expect((await caller.post('/services/operations/v1/operations/cards/delete', { id })).status).toBe(403);
+  });
+});
+
+async function changeDefault({ id }: TestUser, project: number) {
+  await query(await testDb(), sql`update users set default_project_id = ${project} where id = ${id}`);
+}
+
+async function firstProject() {
+  const [first] = await query(await testDb(), sql<{ id: number }>`select min(id) as id from projects where is_active`);
+  return first!.id;
+}

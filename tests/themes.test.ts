@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { testService } from './harness/service.ts';
-import { givenTheme, givenThemeVersion, givenToken, givenUser, givenWorld, stored } from './harness/world.ts';
+import {
+  givenMember,
+  givenProject,
+  givenTheme,
+  givenThemeVersion,
+  givenToken,
+  givenUser,
+  givenWorld,
+  stored,
+  type TestProject,
+} from './harness/world.ts';
 
 const DEPRECATE = '/services/websites/v1/themes/versions/deprecate';
 const PENDING = { approval_status: 'pending', theme_status: 'draft', published_at: null };
@@ -217,5 +227,28 @@ describe('lists', () => {
 
     expect(versions.map(({ id }) => id)).toEqual([own]);
     expect(themes.map(({ platform_id }) => platform_id)).toEqual([project.platform_id, project.platform_id]);
+  });
+});
+
+describe('an owner of several projects', () => {
+  it('deprecates versions of the platform of any project that they own, whatever the default project is', async () => {
+    const { asOwner, users, project } = await givenWorld();
+    const [second, third] = [await givenProject(), await givenProject()];
+    await givenMember(users.owner, second, 'owner');
+    await givenMember(users.owner, third, 'member');
+    const deprecate = async (place: TestProject, chosen?: number) =>
+      (await (chosen ? asOwner.in(chosen) : asOwner).post(DEPRECATE, { version_id: await givenThemeVersion(place) }))
+        .status;
+
+    expect(await deprecate(second)).toBe(200);
+    expect(await deprecate(second, second.id)).toBe(200);
+    expect(await deprecate(second, project.id)).toBe(403);
+    expect(await deprecate(third)).toBe(403);
+    expect((await asOwner.rpc.themes.list.query({})).themes.map(({ platform_id }) => platform_id)).toEqual([
+      second.platform_id,
+      second.platform_id,
+      second.platform_id,
+    ]);
+    expect((await asOwner.in(project.id).rpc.themes.list.query({})).themes).toEqual([]);
   });
 });

@@ -69,7 +69,7 @@ function commandOf({ name, type, input }: Procedure, does: string): Command {
   return { does, input, run };
 }
 
-/** Commands run as a superadmin with the id 0, which is no account, so no row can refer to it. */
+/** Commands run as a superadmin without an account. */
 async function operatorContext(database: Database, settings: Settings): Promise<Context> {
   const { pino } = await import('pino');
   const { openServices } = await import('../services.ts');
@@ -81,7 +81,15 @@ async function operatorContext(database: Database, settings: Settings): Promise<
     log,
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',
-    caller: { id: 0, sessionId: '', superadmin: true, superadmin_billing: true, project: undefined },
+    caller: {
+      id: null,
+      sessionId: '',
+      superadmin: true,
+      superadmin_billing: true,
+      project: undefined,
+      isProjectChosen: false,
+      highestRole: 'owner',
+    },
     answerBudget: undefined,
     callsAllowed: 1,
     retryAfterSeconds: 0,

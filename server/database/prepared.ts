@@ -10,7 +10,7 @@ class Placeholder {
 }
 
 /** A named value of the statement: `value('id')`. */
-type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
+export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
 
 /**
  * A statement for hot paths: built and compiled only once. Values have names:

@@ -5,7 +5,7 @@ import type {
   SecondFactorProof,
   SecondFactorStart,
 } from '../../shared/account.ts';
-import type { SignedInContext } from '../context.ts';
+import type { AccountContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, transact } from '../database/query.ts';
 import { badRequest, invalid, unauthorized } from '../errors.ts';
@@ -23,7 +23,7 @@ import { checkPassword, openSession } from './signIn.ts';
 import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
 
 /** Returns the caller's account. */
-export async function whoAmI({ db, caller }: SignedInContext) {
+export async function whoAmI({ db, caller }: AccountContext) {
   const account = await db
     .selectFrom('users')
     .select(USER_COLUMNS)
@@ -36,17 +36,17 @@ export async function whoAmI({ db, caller }: SignedInContext) {
 const CODES_LEFT = sql<number>`(select count(*)::int from recovery_codes where user_id = users.id and used_at is null)`;
 
 /** Ends the session of the caller's token. */
-export async function signOut({ db, caller }: SignedInContext): Promise<void> {
+export async function signOut({ db, caller }: AccountContext): Promise<void> {
   await db.updateTable('sessions').set({ revoked_at: NOW }).where('id', '=', caller.sessionId).execute();
 }
 
 /** Ends every session of the caller, and forgets remembered devices. */
-export async function signOutEverywhere({ db, caller }: SignedInContext): Promise<void> {
+export async function signOutEverywhere({ db, caller }: AccountContext): Promise<void> {
   await endSessions(db, caller.id);
 }
 
 /** Changes the password. Ends all sessions, since any token may be stolen, and returns a new token. */
-export async function changePassword(context: SignedInContext, { password, new_password }: PasswordChange) {
+export async function changePassword(context: AccountContext, { password, new_password }: PasswordChange) {
   const user = await proveIdentity(context, password);
   mustBeGoodPassword('new_password', new_password, user);
   const { id, password_hash, totp_secret } = user;
@@ -78,7 +78,7 @@ export async function changePassword(context: SignedInContext, { password, new_p
 }
 
 /** Creates a secret for an authenticator app. It is not enabled until a code confirms it. */
-export async function startSecondFactor(context: SignedInContext, { password }: SecondFactorStart) {
+export async function startSecondFactor(context: AccountContext, { password }: SecondFactorStart) {
   const { id, email } = await proveIdentity(context, password);
 
   const secret = makeSecret();
@@ -95,7 +95,7 @@ export async function startSecondFactor(context: SignedInContext, { password }: 
 }
 
 /** Enables the second factor, and returns the recovery codes once. */
-export async function confirmSecondFactor(context: SignedInContext, { code }: SecondFactorConfirm) {
+export async function confirmSecondFactor(context: AccountContext, { code }: SecondFactorConfirm) {
   const { db, caller } = context;
   const { email, sealed } = await db
     .selectFrom('users')
@@ -129,13 +129,13 @@ export async function confirmSecondFactor(context: SignedInContext, { code }: Se
 }
 
 /** Disables the second factor: the password alone signs in from now on. */
-export async function dropSecondFactor(context: SignedInContext, proof: SecondFactorProof): Promise<void> {
+export async function dropSecondFactor(context: AccountContext, proof: SecondFactorProof): Promise<void> {
   await proveSecondFactor(context, proof);
   await removeSecondFactor(context.db, context.caller.id);
 }
 
 /** Creates new recovery codes, and invalidates the old ones. */
-export async function renewRecoveryCodes(context: SignedInContext, proof: SecondFactorProof) {
+export async function renewRecoveryCodes(context: AccountContext, proof: SecondFactorProof) {
   await proveSecondFactor(context, proof);
   return transact(context.db, async (db) => {
     // Locks the user row: of two calls at once, only the codes of the later one are left.
@@ -153,7 +153,7 @@ export async function renewRecoveryCodes(context: SignedInContext, proof: Second
 
 const noSecondFactor = () => badRequest('No second factor is enabled.');
 
-async function proveIdentity(context: SignedInContext, password: string) {
+async function proveIdentity(context: AccountContext, password: string) {
   const user = await context.db
     .selectFrom('users')
     .select(['id', 'name', 'email', 'password_hash', 'totp_secret'])
@@ -165,7 +165,7 @@ async function proveIdentity(context: SignedInContext, password: string) {
   return user;
 }
 
-async function proveSecondFactor(context: SignedInContext, { password, ...code }: SecondFactorProof): Promise<void> {
+async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof): Promise<void> {
   const user = await proveIdentity(context, password);
   if (user.totp_secret === null) throw noSecondFactor();
   if (!(await useCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });

@@ -8,12 +8,14 @@ import {
   ListedBoard,
 } from '../../shared/board.ts';
 import { MOST_SIBLINGS } from '../../shared/fields.ts';
+import { actingProject } from '../access.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { type Db, live, query } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { allOrFirstRow, bytesOf, mustFitAnswer } from './answerSize.ts';
+import { isShown } from './card.ts';
 import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
 import { changeRow, deleteWithContents, type Selected, selectionOf, withoutNulls } from './row.ts';
 
@@ -21,13 +23,13 @@ import { changeRow, deleteWithContents, type Selected, selectionOf, withoutNulls
 export const BOARD_COLUMNS = Board.keyof().options;
 export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 
-/** Selects boards (alias `b`) with their counts, in order. */
-export const listedBoards = (which: RawBuilder<unknown>) =>
+/** Selects boards (alias `b`) with their counts, in order; the counts are of what `getBoard` shows to the user. */
+export const listedBoards = (which: RawBuilder<unknown>, userId: RawBuilder<unknown> = sql`null`) =>
   allOrFirstRow(
     sql<ListedBoardRow>`
       select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
         (select count(*)::int from groups g where g.board_id = b.id and ${live('g')}) as groups_count,
-        (select count(*)::int from groups g join cards c on c.group_id = g.id and ${live('c')}
+        (select count(*)::int from groups g join cards c on c.group_id = g.id and ${live('c')} and ${isShown('c', userId)}
           where g.board_id = b.id and ${live('g')}) as cards_count
       from boards b where ${which} and ${live('b')}`,
     ListedBoard.keyof().options,
@@ -37,23 +39,27 @@ type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
 /** The boards of the project in order, with their counts. */
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
-  const found = await selectBoards(db, { project_id: caller.project.id, tool_key: tool_key ?? null });
+  const { id: project_id } = actingProject(caller);
+  const found = await selectBoards(db, { project_id, user_id: caller.id, tool_key: tool_key ?? null });
   mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
   return { boards: found.map(({ is_too_large, ...board }) => board) };
 }
 
 const selectBoards = prepared<
-  { project_id: number; tool_key: string | null },
+  { project_id: number; user_id: number | null; tool_key: string | null },
   ListedBoardRow & { is_too_large: boolean }
 >((value) =>
-  listedBoards(sql`
-    b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`),
+  listedBoards(
+    sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
+    value('user_id'),
+  ),
 );
 
 /** Creates a board in the project, after the others unless a position was sent. */
-export async function createBoard({ db, caller: { id, project } }: ProjectContext, input: BoardCreate) {
-  const owner = { project_id: project.id, platform_id: project.platform_id, is_master: false, created_by: id };
-  const board = await insertBoard(db, owner, input, sql`project_id = ${project.id}`);
+export async function createBoard({ db, caller }: ProjectContext, input: BoardCreate) {
+  const { id: project_id, platform_id } = actingProject(caller);
+  const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
+  const board = await insertBoard(db, owner, input, sql`project_id = ${project_id}`);
   if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`);
 
   return { board };
@@ -89,7 +95,7 @@ export async function updateBoard(
   return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
 }
 
-/** Sets the positions of boards of the project, of all or none. */
+/** Sets the positions of boards of one project, of all or none. */
 export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {
   await placeRows(context, 'boards', boards);
 }

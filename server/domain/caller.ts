@@ -1,42 +1,62 @@
 import { sql } from 'kysely';
-import type { Caller } from '../context.ts';
+import { ROLES } from '../../shared/user.ts';
+import type { AccountCaller } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { type Db, withShortTimeout } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import type { Claims } from '../security/tokens.ts';
 
 /**
- * Finds the user of a token and their project, the selected one or the default, in one round trip by keys. Undefined if the
- * session was revoked or the user deactivated.
+ * Finds the user of a token, their project (the selected one or the default) and their highest role, in one round trip by
+ * keys. Undefined if the session was revoked or the user deactivated.
  */
 export async function findCaller(
   db: Db,
   { userId, sessionId }: Claims,
   chosenProjectId: number | undefined,
-): Promise<Caller | undefined> {
+): Promise<AccountCaller | undefined> {
   const [found] = await selectCaller(db, { userId, sessionId, chosenProjectId: chosenProjectId ?? null });
   if (!found) return undefined;
 
-  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
+  const { id, superadmin, superadmin_billing, project_id, platform_id, highest_role: highestRole } = found;
   const role = superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
   const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
-  return { id, superadmin, superadmin_billing, sessionId, project };
+  const isProjectChosen = chosenProjectId !== undefined;
+  return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole };
 }
 
-/** The project of a user `u` without X-Project-Id: the default one, else the first membership. */
-export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id, (
-  select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id))`;
+/**
+ * The project of a user `u` for calls that name neither a row nor a project: the default one, else the first that they are a
+ * member of, else, for a superadmin, the first of all.
+ */
+export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id,
+  (select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id),
+  case when u.superadmin then (select min(id) from projects where is_active) end)`;
+
+/** The highest role of a user `u`, who selected no project, in any active one; of a superadmin it is owner. */
+const HIGHEST_ROLE = sql`case when u.superadmin or m.role = 'owner' then 'owner' ${sql.join(
+  ROLES.toReversed().map(
+    (
+      role,
+    ) => sql`when exists (select from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active
+      where any_m.user_id = u.id and any_m.role = ${sql.lit(role)}) then ${sql.lit(role)}`,
+  ),
+  sql` `,
+)} end`;
 
 type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'> & {
   project_id: Row<'projects'>['id'] | null;
   platform_id: Row<'projects'>['platform_id'] | null;
   role: Row<'members'>['role'] | null;
+  highest_role: Row<'members'>['role'] | null;
 };
 
 const selectCaller = prepared<Claims & { chosenProjectId: number | null }, FoundCaller>((value) =>
   withShortTimeout(sql`
-    select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role
+    select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
+      case when ${value('chosenProjectId')}::int is null then ${HIGHEST_ROLE}
+        when u.superadmin and p.id is not null then 'owner' else m.role end as highest_role
     from sessions s
     join users u on u.id = s.user_id and u.is_active
     left join projects p on p.is_active and p.id = coalesce(${value('chosenProjectId')}::int, ${DEFAULT_PROJECT})

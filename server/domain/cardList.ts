@@ -1,11 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { Card, type CardList } from '../../shared/card.ts';
-import type { ProjectContext } from '../context.ts';
+import { actingProject } from '../access.ts';
+import type { ProjectCaller, ProjectContext } from '../context.ts';
 import { live, plannedEachTime, query } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { bytesOf, cutToAnswerSize } from './answerSize.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
+import { bound, isEnough, permitOf, roleIn } from './permission.ts';
 import { selectionOf } from './row.ts';
 
 /**
@@ -15,15 +17,16 @@ import { selectionOf } from './row.ts';
  * have a `next_cursor`.
  */
 export async function listCards(
-  { db, hasSearchIndex, caller: { project } }: ProjectContext,
+  { db, hasSearchIndex, caller }: ProjectContext,
   { cursor, limit, ...wanted }: CardList,
 ) {
   const [sort_order, id] = readCursor(cursor, 2);
   const conditions = [
-    sql`c.project_id = ${project.id}`,
+    sql`c.project_id = ${projectOf(caller, wanted)}`,
     live('c'),
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
     ...EQUAL.map((column) => wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`),
+    wanted.is_grouped != null && sql`(c.group_id is not null) = ${wanted.is_grouped}`,
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
   ].filter((condition) => condition !== false);
   const { text } = wanted;
@@ -67,6 +70,18 @@ export async function listCards(
       with ${scanned} select sort_order, id from last where exists (select from cards c ${where([isAfterScanned])})`),
   );
   return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
+}
+
+/**
+ * The project of the group or tag that a filter names, unless X-Project-Id selects one; without such a filter, the default
+ * one. A group or tag where the caller has no access finds no cards, like an unknown one.
+ */
+function projectOf(caller: ProjectCaller, { group_id, tag_id }: Partial<CardList>): RawBuilder<unknown> {
+  const [table, id] = group_id == null ? (['tags', tag_id] as const) : (['groups', group_id] as const);
+  if (caller.isProjectChosen || id == null) return sql`${actingProject(caller).id}`;
+  const permit = bound(permitOf(caller));
+  return sql`(
+    select t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isEnough(roleIn('t.project_id', permit), permit)})`;
 }
 
 /** The columns that are filtered by equality. */

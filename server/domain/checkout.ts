@@ -18,7 +18,7 @@ import { type CancelledCheckout, cancelOpenCheckouts, closeAtProvider, markPaid 
 type CheckoutOrder = {
   subscription_id: number;
   plan: PlanRow;
-  created_by: number;
+  created_by: number | null;
   provider: CheckoutRow['provider'];
 };
 

@@ -7,6 +7,7 @@ import {
   type CommentThread,
   type ReplyList,
 } from '../../shared/comment.ts';
+import { accountOf } from '../access.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { live, query, transact } from '../database/query.ts';
@@ -15,7 +16,8 @@ import { forbidden, invalid } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, cutToAnswerSize } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
-import { changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
+import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
+import { type CallerRole, changeRow, findRow, lockProject, mustBeFound, type Selected, selectionOf } from './row.ts';
 
 /** The columns of a comment in answers. */
 const COMMENT_COLUMNS = Comment.keyof().options;
@@ -26,9 +28,9 @@ export async function createComment(
   { db, caller }: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
 ) {
-  const values = { card_id, comment, parent_comment_id, user_id: caller.id, project_id: caller.project.id };
-  const [found] = await insertComment(db, values);
-  const created = mustBeFound(caller.project, 'cards', found);
+  accountOf(caller);
+  const [found] = await insertComment(db, { card_id, comment, parent_comment_id, ...permitOf(caller) });
+  const created = mustBeFound(caller, 'cards', found);
   if (created.id === null) throw invalid({ parent_comment_id: 'is not a comment of this card' });
 
   return { comment: created };
@@ -36,12 +38,12 @@ export async function createComment(
 
 /** One statement that also checks card and parent. Returns only the project of the card if nothing was inserted. */
 const insertComment = prepared<
-  Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id' | 'user_id' | 'project_id'>,
-  CommentRow | { id: null; project_id: number }
+  Permit & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
+  (CommentRow | { id: null }) & CallerRole
 >(
   (value) => sql`
     with card as (
-      select id as card_id, project_id from cards
+      select id as card_id, project_id, ${roleIn('cards.project_id', value)} as caller_role from cards
       where id = ${value('card_id')} and project_id is not null and ${live()} for share
     ), parent as (
       select id from comments
@@ -49,10 +51,10 @@ const insertComment = prepared<
     ), created as (
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
       select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')} from card
-      where project_id = ${value('project_id')} and (${value('parent_comment_id')}::int is null or exists (select from parent))
+      where ${isEnough(sql`caller_role`, value)} and (${value('parent_comment_id')}::int is null or exists (select from parent))
       returning ${selectionOf(COMMENT_COLUMNS)}
     )
-    select ${selectionOf(COMMENT_COLUMNS)} from card left join created using (card_id, project_id)`,
+    select ${selectionOf(COMMENT_COLUMNS)}, caller_role from card left join created using (card_id, project_id)`,
 );
 
 /** How many replies a thread includes. */
@@ -128,23 +130,23 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
 
 /** Marks a comment as read; keeps the first `read_at`. */
 export async function markCommentRead(context: ProjectContext, { id }: { id: number }) {
-  const { is_read } = await findRow(context, 'comments', id, ['is_read']);
-  const changes: RowChanges<'comments'> = is_read ? {} : { is_read: true, read_at: new Date() };
+  const { row } = await findRow(context, 'comments', id, ['is_read']);
+  const changes: RowChanges<'comments'> = row.is_read ? {} : { is_read: true, read_at: new Date() };
   return { comment: await changeRow(context, 'comments', id, changes, COMMENT_COLUMNS) };
 }
 
 /** Deletes a comment with all its replies; only for its author or an owner of the project. */
 export async function deleteComment(context: ProjectContext, { id }: { id: number }) {
   const { caller } = context;
-  const { user_id } = await findRow(context, 'comments', id, ['user_id']);
-  if (user_id !== caller.id && caller.project.role !== 'owner')
+  const { row, project } = await findRow(context, 'comments', id, ['user_id']);
+  if (row.user_id !== caller.id && project.role !== 'owner')
     throw forbidden('Only its author or an owner may delete a comment.');
 
   await transact(context.db, async (db) => {
-    await lockProject(db, caller.project);
+    await lockProject(db, project.id);
     const deleted = await query(
       db,
-      sql<Pick<Row<'comments'>, 'id' | 'project_id'>>`
+      sql<Pick<Row<'comments'>, 'id'>>`
         with recursive thread (id) as (
           select ${id}::int
           union all
@@ -152,12 +154,8 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
         )
         update comments set deleted_at = now(), updated_at = now()
         where id in (select id from thread) and ${live()}
-        returning id, project_id`,
+        returning id`,
     );
-    mustBeFound(
-      caller.project,
-      'comments',
-      deleted.find((comment) => comment.id === id),
-    );
+    if (!deleted.some((comment) => comment.id === id)) mustBeFound(caller, 'comments', undefined);
   });
 }

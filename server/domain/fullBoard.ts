@@ -9,8 +9,9 @@ import { live } from '../database/query.ts';
 import { asJsonText } from '../jsonText.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, mustFitAnswer } from './answerSize.ts';
-import { IS_OVERDUE } from './card.ts';
-import { mustBeFound } from './row.ts';
+import { IS_OVERDUE, isShown } from './card.ts';
+import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
+import { type CallerRole, mustBeFound } from './row.ts';
 
 /**
  * A board with its groups and cards, without the tour cards that the caller dismissed. PostgreSQL writes the JSON, unless it
@@ -20,26 +21,26 @@ export async function getBoard(
   { db, caller }: ProjectContext,
   { id }: { id: number },
 ): Promise<{ board: z.output<typeof FullBoard> }> {
-  const [found] = await selectBoard(db, { id, user_id: caller.id, project_id: caller.project.id });
-  mustBeFound(caller.project, 'boards', found);
+  const [found] = await selectBoard(db, { id, ...permitOf(caller) });
+  mustBeFound(caller, 'boards', found);
   mustFitAnswer(found, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
 
   const { board, date_digits } = found!;
   return { board: asJsonText(board!, () => superjsonDates(date_digits)) };
 }
 
-type WrittenBoard = {
-  project_id: number;
+type WrittenBoard = CallerRole & {
   is_too_large: boolean;
   board: string | null;
   /** A digit per card, with commas between groups: the index in `CARD_DATES`. */
   date_digits: string | null;
 };
 
-const selectBoard = prepared<{ id: number; user_id: number; project_id: number }, WrittenBoard>(
+const selectBoard = prepared<Permit & { id: number }, WrittenBoard>(
   (value) => sql`
-    select b.project_id, size.is_too_large, written.board, written.date_digits
-    from boards b cross join lateral (
+    select permitted.caller_role, size.is_too_large, written.board, written.date_digits
+    from boards b cross join lateral (select ${roleIn('b.project_id', value)} as caller_role) as permitted
+    cross join lateral (
       select coalesce(sum(${bytesOf('groups', 'g')} + (
         select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and ${live('c')})), 0)
         > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large
@@ -59,15 +60,14 @@ const selectBoard = prepared<{ id: number; user_id: number; project_id: number }
               when card.snoozed_until is null then '2' else '3' end, '') as dates
           from (
             select ${fieldsOf('c', Card, { is_overdue: IS_OVERDUE })} from cards c
-            where c.group_id = g.id and ${live('c')} and (c.tour_key is null or not exists (
-              select from tour_dismissals d where d.card_id = c.id and d.user_id = ${value('user_id')}))
+            where c.group_id = g.id and ${live('c')} and ${isShown('c', value('user_id'))}
             order by c.position, c.id
           ) as card
         ) as in_group
         where g.board_id = b.id and ${live('g')}
         order by g.position, g.id
       ) as listed
-    ) as written on b.project_id = ${value('project_id')} and not size.is_too_large
+    ) as written on ${isEnough(sql`permitted.caller_role`, value)} and not size.is_too_large
     where b.id = ${value('id')} and b.project_id is not null and ${live('b')}`,
 );
 

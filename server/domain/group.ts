@@ -5,8 +5,17 @@ import type { ProjectContext } from '../context.ts';
 import { live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
+import { bound, isEnough, permitOf, roleIn } from './permission.ts';
 import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
-import { changeRow, deleteWithContents, mustBeFound, type Selected, selectionOf, withoutNulls } from './row.ts';
+import {
+  type CallerRole,
+  changeRow,
+  deleteWithContents,
+  mustBeFound,
+  type Selected,
+  selectionOf,
+  withoutNulls,
+} from './row.ts';
 
 /** The columns of a group in answers. */
 export const GROUP_COLUMNS = Group.keyof().options;
@@ -14,24 +23,25 @@ export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
 
 /** Creates a group on a board, after the others unless a position was sent. */
 export async function createGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
-  const { project } = caller;
+  const permit = bound(permitOf(caller));
   const [group] = await query(
     db,
-    sql<GroupRow | { id: null; project_id: number }>`
+    sql<(GroupRow | { id: null }) & CallerRole>`
       with board as (
-        select id as board_id, project_id from boards where id = ${board_id} and project_id is not null and ${live()} for share
+        select id as board_id, project_id, platform_id as board_platform_id, ${roleIn('boards.project_id', permit)} as caller_role
+        from boards where id = ${board_id} and project_id is not null and ${live()} for share
       ), created as (
         insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
-        select ${project.id}, ${project.platform_id}, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
-          ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id},
+        select board.project_id, board.board_platform_id, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
+          ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id}::int,
           ${positionAmongSiblings(input.position)}
         from board cross join lateral ${siblingsIn('groups', sql`board_id = board.board_id`)}
-        where board.project_id = ${project.id} and siblings.count < ${MOST_SIBLINGS}
+        where ${isEnough(sql`board.caller_role`, permit)} and siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf(GROUP_COLUMNS)}
       )
-      select ${selectionOf(GROUP_COLUMNS)} from board left join created using (board_id, project_id)`,
+      select ${selectionOf(GROUP_COLUMNS)}, caller_role from board left join created using (board_id, project_id)`,
   );
-  const found = mustBeFound(project, 'boards', group);
+  const found = mustBeFound(caller, 'boards', group);
   if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`);
 
   return { group: found };

@@ -1,5 +1,5 @@
 import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../shared/subscription.ts';
-import type { ProvisioningContext } from '../context.ts';
+import type { ProjectContext, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import type { Db } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
@@ -24,10 +24,12 @@ export async function setPlan(
   return { plan: set };
 }
 
-export async function listPlans({ db }: ProvisioningContext, { product, ...page }: PlanList) {
+/** The plans of the catalogue; for owners, those that they can select. */
+export async function listPlans({ db, caller }: ProjectContext, { product, ...page }: PlanList) {
   const plans = db
     .selectFrom('plans')
     .select(PLAN_COLUMNS)
+    .$if(!caller.superadmin && !caller.superadmin_billing, (plans) => plans.where('is_active', 'is', true))
     .$if(product != null, (plans) => plans.where('product', '=', product!));
   return readPage('plans', plans, page);
 }

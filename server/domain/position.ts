@@ -4,35 +4,46 @@ import type { ProjectContext } from '../context.ts';
 import { type Db, live, nextPosition, query, transact } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
-import { isVisible, lockProject, mustBeFound } from './row.ts';
+import { bound, isEnough, permitOf, roleIn } from './permission.ts';
+import { type CallerRole, isVisible, mustBeFound } from './row.ts';
 
 /** Boards are ordered within a project, groups within a board. */
-const ORDERED_WITHIN = { boards: 'project_id', groups: 'board_id' } as const satisfies {
-  [Table in 'boards' | 'groups']: keyof Row<Table>;
-};
+const ORDERED_WITHIN = {
+  boards: { column: 'project_id', parents: 'projects' },
+  groups: { column: 'board_id', parents: 'boards' },
+} as const satisfies { [Table in 'boards' | 'groups']: { column: keyof Row<Table>; parents: string } };
 
-/** Sets the positions of rows of the project, of all or none. */
+/** Sets the positions of rows of one project or board, of all or none. */
 export async function placeRows(
-  { db, caller: { project } }: ProjectContext,
+  { db, caller }: ProjectContext,
   table: keyof typeof ORDERED_WITHIN,
   placements: Placement[],
 ): Promise<void> {
   if (placements.length === 0) return;
 
+  const ids = sql`${placements.map(({ id }) => id)}::int[]`;
+  const permit = bound(permitOf(caller));
   await transact(db, async (db) => {
-    await lockProject(db, project);
+    // Locks the project before its rows are read: one lock order prevents deadlocks.
+    await query(
+      db,
+      sql`
+        select p.id from projects p where p.id in (select t.project_id from ${sql.table(table)} t where t.id = any(${ids}))
+          and ${isEnough(roleIn('p.id', permit), permit)}
+        order by p.id for no key update`,
+    );
     const found = await query(
       db,
-      sql<{ project_id: number; parent_id: number }>`
-        select t.project_id, ${sql.ref(`t.${ORDERED_WITHIN[table]}`)} as parent_id from ${sql.table(table)} t
-        where t.id = any(${placements.map(({ id }) => id)}::int[]) and ${isVisible(table)}`,
+      sql<{ project_id: number; parent_id: number } & CallerRole>`
+        select t.project_id, ${sql.ref(`t.${ORDERED_WITHIN[table].column}`)} as parent_id, ${roleIn('t.project_id', permit)} as caller_role
+        from ${sql.table(table)} t where t.id = any(${ids}) and ${isVisible(table)}`,
     );
-    if (found.length < placements.length) mustBeFound(project, table, undefined);
-    for (const row of found) mustBeFound(project, table, row);
+    if (found.length < placements.length) mustBeFound(caller, table, undefined);
+    for (const row of found) mustBeFound(caller, table, row);
     if (new Set(found.map(({ parent_id }) => parent_id)).size > 1)
-      throw badRequest('The groups belong to several boards.');
+      throw badRequest(`The ${table} belong to several ${ORDERED_WITHIN[table].parents}.`, 'several_parents');
 
-    await setPositions(db, table, placements, sql`t.project_id = ${project.id}`);
+    await setPositions(db, table, placements, sql`t.project_id = ${found[0]!.project_id}`);
   });
 }
 

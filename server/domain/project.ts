@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
-import type { ProvisioningContext, SignedInContext } from '../context.ts';
+import type { AccountContext, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
@@ -9,7 +9,7 @@ import { DEFAULT_PROJECT } from './caller.ts';
 import { readPage } from './page.ts';
 
 /** The active projects of the caller. */
-export async function listOwnProjects({ db, caller }: SignedInContext, page: Page) {
+export async function listOwnProjects({ db, caller }: AccountContext, page: Page) {
   const projects = db
     .selectFrom('members as m')
     .innerJoin('projects as p', 'p.id', 'm.project_id')

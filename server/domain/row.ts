@@ -1,9 +1,11 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
-import type { ActingProject, ProjectContext } from '../context.ts';
+import type { Role } from '../../shared/user.ts';
+import type { ProjectCaller, ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, live, plannedEachTime, query, transact } from '../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../database/tables.ts';
-import { forbidden, notFound } from '../errors.ts';
+import { notFound } from '../errors.ts';
+import { bound, isEnough, mustBePermitted, permitOf, roleIn } from './permission.ts';
 
 /** The tables whose rows belong to a project and are soft-deleted. */
 export type ProjectTable = {
@@ -30,15 +32,19 @@ export function selectionOf(columns: readonly (string | NamedExpression)[], alia
   return sql.join(columns.map((column) => (typeof column === 'string' ? sql.ref(prefix + column) : sql`${column}`)));
 }
 
-/** Throws unless the row exists (404) and is in the caller's project (403). */
-export function mustBeFound<Row extends { project_id: number | null }>(
-  project: ActingProject,
+/** The caller's role in the project of a row that the call names. */
+export type CallerRole = { caller_role: Role | null };
+
+/** Throws unless the row exists (404) and the caller may act in its project (403). Returns it without the caller's role. */
+export function mustBeFound<Row extends object>(
+  caller: ProjectCaller,
   table: ProjectTable,
-  row: Row | undefined,
+  found: (Row & CallerRole) | undefined,
 ): Row {
-  if (!row) throw notFound(`There is no such ${nounOf(table)}.`);
-  if (row.project_id !== project.id) throw forbidden(`This ${nounOf(table)} belongs to another project.`);
-  return row;
+  if (!found) throw notFound(`There is no such ${nounOf(table)}.`);
+  const { caller_role, ...row } = found;
+  mustBePermitted(caller, caller_role, `This ${nounOf(table)} belongs to another project.`);
+  return row as Row;
 }
 
 /** Rows `t` that callers can see: live, not templates, and comments only while their card is live. */
@@ -47,24 +53,33 @@ export const isVisible = (table: ProjectTable) =>
     ? sql`${live('t')} and exists (select from cards c where c.id = t.card_id and ${live('c')})`
     : sql`${live('t')} and t.project_id is not null`;
 
-/** Finds a row of the project, and returns these columns. */
+/** The project of a row that the call names, and so acts in, with the caller's role there. */
+export type NamedProject = { id: number; role: Role };
+
+/** Finds a row, and returns these columns and its project. */
 export async function findRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[] = []>(
   { db, caller }: ProjectContext,
   table: Table,
   id: number,
   columns?: Columns,
-): Promise<Selected<Table, Columns>> {
-  const [row] = await query(
+): Promise<{ row: Selected<Table, Columns>; project: NamedProject }> {
+  const [found] = await query(
     db,
-    sql<Selected<Table, Columns> & { project_id: number }>`
-      select ${selectionOf([...(columns ?? []), 'project_id'])} from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)}`,
+    sql<Selected<Table, Columns> & { named_project_id: number; caller_role: Role }>`
+      select ${sql.join(
+        (columns ?? []).map((column) => sql`${selectionOf([column])}, `),
+        sql``,
+      )}t.project_id as named_project_id, ${roleIn('t.project_id', bound(permitOf(caller)))} as caller_role
+      from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)}`,
   );
-  return mustBeFound(caller.project, table, row);
+  mustBeFound(caller, table, found);
+  const { named_project_id, caller_role, ...row } = found!;
+  return { row: row as unknown as Selected<Table, Columns>, project: { id: named_project_id, role: caller_role } };
 }
 
 /**
- * Changes a row of the project in one statement, and returns these columns, which start with `id` and `project_id`. A row of
- * another project is not changed; only these two are read of it, for the 403.
+ * Changes a row in one statement, and returns these columns, which start with `id` and `project_id`. A row that the caller may
+ * not change is not changed; only these two are read of it, for the 403.
  */
 export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
   { db, caller }: ProjectContext,
@@ -73,20 +88,22 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
   changes: RowChanges<Table>,
   columns: Columns,
 ): Promise<Selected<Table, Columns>> {
+  const permit = bound(permitOf(caller));
   // Not prepared: each set of changed columns would use up a statement name.
   const [row] = await query(
     db,
-    plannedEachTime(sql<Selected<Table, Columns> & { project_id: number }>`
+    plannedEachTime(sql<Selected<Table, Columns> & CallerRole>`
       with found as (
-        select t.id, t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)} for update of t
+        select t.id, t.project_id, ${roleIn('t.project_id', permit)} as caller_role
+        from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)} for update of t
       ), changed as (
         update ${sql.table(table)} set ${assignments<Table>(changes)}
-        where id = (select id from found where project_id = ${caller.project.id})
+        where id = (select id from found where ${isEnough(sql`caller_role`, permit)})
         returning ${selectionOf(columns)}
       )
       select * from found left join changed using (id, project_id)`),
   );
-  return mustBeFound(caller.project, table, row);
+  return mustBeFound(caller, table, row);
 }
 
 export async function deleteRow(context: ProjectContext, table: ProjectTable, id: number): Promise<void> {
@@ -95,10 +112,10 @@ export async function deleteRow(context: ProjectContext, table: ProjectTable, id
 
 /** Deletes a board with its groups and cards, or a group with its cards. */
 export async function deleteWithContents(context: ProjectContext, table: 'boards' | 'groups', id: number) {
-  await findRow(context, table, id);
+  const { project } = await findRow(context, table, id);
 
   await transact(context.db, async (db) => {
-    await lockProject(db, context.caller.project);
+    await lockProject(db, project.id);
     await deleteRow({ ...context, db }, table, id);
     await deleteContents[table](db, id);
   });
@@ -138,6 +155,6 @@ export function withoutNulls<Table extends TableName>(changes: Nullable<RowChang
 type Nullable<Changes> = { [Column in keyof Changes]: Changes[Column] | null };
 
 /** Locks the project row before several of its rows change: one lock order prevents deadlocks. */
-export async function lockProject(db: Db, { id }: ActingProject): Promise<void> {
+export async function lockProject(db: Db, id: number): Promise<void> {
   await db.selectFrom('projects').select('id').where('id', '=', id).forNoKeyUpdate().execute();
 }

@@ -1,12 +1,14 @@
 import { sql } from 'kysely';
 import type { CheckoutResult, SubscriptionList, TrialSet, TrialUpgrade } from '../../shared/subscription.ts';
-import type { ProjectContext, ProvisioningContext } from '../context.ts';
+import { actingProject } from '../access.ts';
+import type { ProjectCaller, ProjectContext, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import { addCheckout, findOpenCheckout, openAtProvider, payWithoutProvider, refusalOf } from './checkout.ts';
 import { readPage } from './page.ts';
+import { ownsPlatform } from './permission.ts';
 import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
@@ -17,9 +19,10 @@ import { closeAtProvider } from './settlement.ts';
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
   const { db, caller, payments } = context;
   const plan = await choosePlan(db, choice);
+  const { platform_id } = caller.superadmin_billing && caller.project ? caller.project : actingProject(caller);
 
   const { checkout, cancelled } = await transact(db, async (db) => {
-    const subscription = await lockSubscription(db, caller.project.platform_id, choice.product);
+    const subscription = await lockSubscription(db, platform_id, choice.product);
     if (!subscription) throw notFound('There is no subscription for this product.');
     const refusal = refusalOf(subscription.status);
     if (refusal) throw refusal;
@@ -61,16 +64,34 @@ export async function setTrial({ db }: ProvisioningContext, { platform_id, produ
   return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
-export async function listSubscriptions({ db }: ProvisioningContext, { platform_id, ...page }: SubscriptionList) {
-  const found = subscriptions(db).$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));
+/** The subscriptions that the caller may bill: those of their platforms, or all. */
+export async function listSubscriptions({ db, caller }: ProjectContext, { platform_id, ...page }: SubscriptionList) {
+  const mayBillAll = caller.superadmin || caller.superadmin_billing;
+  const found = subscriptions(db, mayBillAll ? undefined : caller)
+    .$if(!mayBillAll, (all) => all.where(ownsPlatform('s.platform_id', caller)))
+    .$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));
   return readPage('subscriptions', found, page, ['s.id']);
 }
 
-const subscriptions = (db: Db) =>
+const subscriptions = (db: Db, owner?: ProjectCaller) =>
   db
     .selectFrom('subscriptions as s')
     .leftJoin('plans as p', 'p.id', 's.plan_id')
-    .select(['s.id', 's.platform_id', 's.product', 's.status', 's.trial_ends_at', 'p.plan', 'p.period', 's.paid_at']);
+    .select(['s.id', 's.platform_id', 's.product', 's.status', 's.trial_ends_at', 'p.plan', 'p.period', 's.paid_at'])
+    .select(({ selectFrom }) =>
+      selectFrom('projects as b')
+        .select(({ fn }) => fn.min('b.id').as('id'))
+        .whereRef('b.platform_id', '=', 's.platform_id')
+        .where('b.is_active', 'is', true)
+        .$if(owner !== undefined, (all) => all.where(isOwned(owner!)))
+        .as('project_id'),
+    );
+
+/** Whether the caller may bill in a project `b`. */
+const isOwned = ({ id, isProjectChosen, project }: ProjectCaller) =>
+  isProjectChosen
+    ? sql<boolean>`b.id = ${project!.id}`
+    : sql<boolean>`exists (select from members m where m.project_id = b.id and m.user_id = ${id} and m.role = 'owner')`;
 
 /** Locks the subscription row, so that opening and settling its checkouts are serialized. */
 const lockSubscription = (db: Db, platformId: number, product: string) =>

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import { Tag, type TagCreate, type TagUpdate } from '../../shared/tag.ts';
+import { actingProject } from '../access.ts';
 import type { ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { live, nextPosition, transact } from '../database/query.ts';
@@ -13,20 +14,29 @@ const TAG_COLUMNS = Tag.keyof().options;
 
 /** Creates a tag in the project, after the others unless a position was sent. */
 export async function createTag(
-  { db, caller: { id, project } }: ProjectContext,
+  { db, caller }: ProjectContext,
   { name, color = null, icon = null, position }: TagCreate,
 ) {
+  const project = actingProject(caller);
   const last = sql`select max(position) from tags where project_id = ${project.id} and ${live()}`;
   const tag = await db
     .insertInto('tags')
-    .values({ project_id: project.id, name, color, icon, created_by: id, position: position ?? nextPosition(last) })
+    .values({
+      project_id: project.id,
+      name,
+      color,
+      icon,
+      created_by: caller.id,
+      position: position ?? nextPosition(last),
+    })
     .returning(TAG_COLUMNS)
     .executeTakeFirstOrThrow();
   return { tag };
 }
 
 /** The tags of the project in order. */
-export async function listTags({ db, caller: { project } }: ProjectContext, page: Page) {
+export async function listTags({ db, caller }: ProjectContext, page: Page) {
+  const project = actingProject(caller);
   const tags = db.selectFrom('tags').select(TAG_COLUMNS).where('project_id', '=', project.id).where(live());
   return readPage('tags', tags, page, ['position', 'id']);
 }
@@ -39,10 +49,10 @@ export async function updateTag(context: ProjectContext, { id, name, color, icon
 
 /** Deletes a tag, and removes it from its cards. */
 export async function deleteTag(context: ProjectContext, { id }: { id: number }) {
-  await findRow(context, 'tags', id);
+  const { project } = await findRow(context, 'tags', id);
 
   await transact(context.db, async (db) => {
-    await lockProject(db, context.caller.project);
+    await lockProject(db, project.id);
     await deleteRow({ ...context, db }, 'tags', id);
     const changes = { tag_id: null, updated_at: NOW };
     await db.updateTable('cards').set(changes).where('tag_id', '=', id).execute();

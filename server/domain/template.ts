@@ -110,7 +110,7 @@ export function templateTransaction<Result>(
 /** The first key of the advisory locks of master boards ("TMPL" in ASCII); the second is the board's id. */
 const TEMPLATE_LOCKS = 1_414_352_972;
 
-async function beginRun(db: Db, userId: number, { board_id, card }: Template): Promise<number> {
+async function beginRun(db: Db, userId: number | null, { board_id, card }: Template): Promise<number> {
   const [run] = await query(
     db,
     sql<{ id: number }>`

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import {
   Theme,
@@ -8,12 +9,13 @@ import {
   type VersionList,
   type VersionSubmit,
 } from '../../shared/theme.ts';
-import type { ProvisioningContext, SignedInContext } from '../context.ts';
+import type { Caller, ProjectCaller, ProjectContext, ProvisioningContext, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
 import { readPage } from './page.ts';
+import { ownsPlatform } from './permission.ts';
 
 const THEME_COLUMNS = Theme.keyof().options;
 const VERSION_COLUMNS = ThemeVersion.keyof().options;
@@ -31,11 +33,11 @@ export async function createTheme({ db }: ProvisioningContext, { platform_id, na
   return { theme };
 }
 
-/** The themes of the caller's platform; of all platforms for a superadmin. */
-export const listThemes = (context: SignedInContext, page: Page) =>
+/** The themes of the caller's platforms; of all platforms for a superadmin. */
+export const listThemes = (context: ProjectContext, page: Page) =>
   readPage('themes', ownThemes(context).select(THEME_COLUMNS), page);
 
-export async function listVersions(context: SignedInContext, { theme_id, approval_status, ...page }: VersionList) {
+export async function listVersions(context: ProjectContext, { theme_id, approval_status, ...page }: VersionList) {
   const versions = context.db
     .selectFrom('theme_versions')
     .select(VERSION_COLUMNS)
@@ -46,11 +48,15 @@ export async function listVersions(context: SignedInContext, { theme_id, approva
 }
 
 /** Submits a version for review; one that was rejected may be submitted again. */
-export async function submitVersion(context: SignedInContext, { theme_id, version }: VersionSubmit) {
-  const { db } = context;
-  const theme = await db.selectFrom('themes').select('platform_id').where('id', '=', theme_id).executeTakeFirst();
+export async function submitVersion({ db, caller }: ProjectContext, { theme_id, version }: VersionSubmit) {
+  const isOwned = ownsPlatform('themes.platform_id', caller);
+  const theme = await db
+    .selectFrom('themes')
+    .select(isOwned.as('is_owned'))
+    .where('id', '=', theme_id)
+    .executeTakeFirst();
   if (!theme) throw notFound('There is no such theme.');
-  mustOwn(context, theme.platform_id);
+  if (!theme.is_owned) throw otherPlatform();
 
   const submitted = await db
     .insertInto('theme_versions')
@@ -129,20 +135,25 @@ type Changes = RowChanges<'theme_versions'>;
 type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
 
 /** Locks a version, applies the changes that the rule decides, and returns it. */
-async function changeVersion(context: SignedInContext, id: number, decide: Decide): Promise<{ version: VersionRow }> {
-  return transact(context.db, async (db) => {
+async function changeVersion(
+  { db, caller }: SignedInContext & { caller: Caller | ProjectCaller },
+  id: number,
+  decide: Decide,
+): Promise<{ version: VersionRow }> {
+  const isOwned = 'neededRole' in caller ? ownsPlatform('themes.platform_id', caller) : sql<boolean>`true`;
+  return transact(db, async (db) => {
     const found = await db
       .selectFrom('theme_versions')
       .select(VERSION_COLUMNS)
       .select(({ selectFrom }) =>
-        selectFrom('themes').select('platform_id').whereRef('themes.id', '=', 'theme_id').as('platform_id'),
+        selectFrom('themes').select(isOwned.as('is_owned')).whereRef('themes.id', '=', 'theme_id').as('is_owned'),
       )
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirst();
     if (!found) throw notFound('There is no such theme version.');
-    const { platform_id, ...version } = found;
-    mustOwn(context, platform_id!);
+    const { is_owned, ...version } = found;
+    if (!is_owned) throw otherPlatform();
 
     const changes = await decide(version, db);
     if (Object.keys(changes).length === 0) return { version };
@@ -169,13 +180,8 @@ async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: 
   if (!replacement) throw invalid({ replacement_version_id: 'is not another published version of this theme' });
 }
 
-function mustOwn({ caller }: SignedInContext, platformId: number): void {
-  if (caller.superadmin || caller.project?.platform_id === platformId) return;
-  throw forbidden('This theme belongs to another platform.');
-}
+const otherPlatform = () => forbidden('This theme belongs to another platform.', 'other_platform');
 
 /** Themes that the caller may see. */
-const ownThemes = ({ db, caller }: SignedInContext) =>
-  db
-    .selectFrom('themes')
-    .$if(!caller.superadmin, (themes) => themes.where('platform_id', '=', caller.project!.platform_id));
+const ownThemes = ({ db, caller }: ProjectContext) =>
+  db.selectFrom('themes').where(ownsPlatform('themes.platform_id', caller));

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
-import type { Caller, Context } from '../context.ts';
+import type { AccountCaller, Context } from '../context.ts';
 import { tooManyRequests } from '../errors.ts';
 import { type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
 import type { Tokens } from '../security/tokens.ts';
@@ -10,7 +10,7 @@ import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
 declare module 'fastify' {
   interface FastifyRequest {
     counted: Counted | undefined;
-    caller: Caller | undefined;
+    caller: AccountCaller | undefined;
   }
 }
 

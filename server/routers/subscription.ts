@@ -37,7 +37,7 @@ export const subscriptionRouter = router({
     .output(z.object({ subscription: Subscription }))
     .mutation(({ ctx, input }) => setTrial(ctx, input)),
 
-  list: superadminProcedure
+  list: billingProcedure
     .meta({ command: 'List subscriptions.' })
     .input(SubscriptionList)
     .output(SubscriptionPage)
@@ -51,7 +51,7 @@ export const planRouter = router({
     .output(z.object({ plan: Plan }))
     .mutation(({ ctx, input }) => setPlan(ctx, input)),
 
-  list: superadminProcedure
+  list: billingProcedure
     .meta({ command: 'List the plans of the catalogue.' })
     .input(PlanList)
     .output(PlanPage)

@@ -34,16 +34,16 @@ type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
 /** A row that an input refers to. */
 type Target = {
   make: (place: Place, state: object) => Promise<number | string>;
-  /** Its owner. With `nobody`, every caller with access may use it; with `platform`, superadmins always may. */
+  /** Its owner. With `nobody`, every caller with access may use it; otherwise superadmins may. */
   owner: 'project' | 'platform' | 'nobody';
   isDeletable: boolean;
-  /** The status for callers of another project, if it is not 403. */
+  /** The status for callers of another project, superadmins too, if it is not 403. */
   foreign?: 404;
 };
 
 type Make = Target['make'];
 const inProject = (make: Make): Target => ({ make, owner: 'project', isDeletable: true });
-/** The input names the caller's project or platform as well, so nothing of another one is found. */
+/** Found in the project of the call alone. */
 const foundInProject = (make: Make): Target => ({ make, owner: 'project', isDeletable: false, foreign: 404 });
 const inPlatform = (make: Make): Target => ({ make, owner: 'platform', isDeletable: false });
 const template = (make: Make): Target => ({ make, owner: 'nobody', isDeletable: true });
@@ -89,8 +89,9 @@ async function givenTemplate(place: Place, states: { board?: object; group?: obj
 const run = provided(async () => insert('template_runs', { kind: 'sync', board_id: (await givenMasterBoard()).board }));
 const platform = provided(async () => (await givenProject()).platform_id);
 const project = provided(async () => (await givenProject()).id);
+const namedProject: Target = { make: async ({ project }) => project.id, owner: 'platform', isDeletable: false };
 const user = provided(async () => (await givenUser()).id);
-const member = foundInProject(async ({ project }) => (await givenUser({ project })).id);
+const member = async ({ project }: Place) => (await givenUser({ project })).id;
 const theme = inPlatform(({ project }) => givenTheme(project));
 const version = inPlatform(({ project }) => givenThemeVersion(project));
 const pendingVersion = inPlatform(({ project }) =>
@@ -98,7 +99,6 @@ const pendingVersion = inPlatform(({ project }) =>
 );
 
 const author = (place: Place) => place.author.id;
-const ownProject = (_: Place, world: World) => world.project.id;
 const product = givenProduct;
 const password = PASSWORD;
 const email = async () => (await givenUser()).email;
@@ -188,9 +188,9 @@ const rows: Record<string, Row> = {
   'templateRuns.report': { access: 'superadmin', input: { id: run } },
   'subscriptions.upgradeTrial': { access: 'billing', input: { product: trial, plan: 'pro' }, missing: 422 },
   'subscriptions.setTrial': { access: 'superadmin', input: { platform_id: platform, product }, missing: 422 },
-  'subscriptions.list': { access: 'superadmin' },
+  'subscriptions.list': { access: 'billing' },
   'plans.set': { access: 'superadmin', input: { product, plan: 'x', period: 'year' } },
-  'plans.list': { access: 'superadmin' },
+  'plans.list': { access: 'billing' },
   'themes.deprecateVersion': { access: 'ownerOrSuperadmin', input: { version_id: version } },
   'themes.deprecateWithNotice': { access: 'ownerOrSuperadmin', input: { version_id: version, reason: 'x' } },
   'themes.undoDeprecation': { access: 'ownerOrSuperadmin', input: { version_id: version } },
@@ -212,9 +212,10 @@ const rows: Record<string, Row> = {
   'users.list': { access: 'superadmin' },
   'users.signOut': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
-  'members.set': { access: 'superadmin', input: { user_id: user, project_id: ownProject }, missing: 422 },
-  'members.remove': { access: 'superadmin', input: { user_id: member, project_id: ownProject } },
-  'members.list': { access: 'superadmin', input: { project_id: ownProject } },
+  'members.add': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, email } },
+  'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
+  'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
+  'members.list': { access: 'viewer', input: { project_id: namedProject } },
 };
 
 const isTarget = (part: unknown): part is Target => typeof part === 'object' && part !== null && 'make' in part;

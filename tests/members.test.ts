@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { testService } from './harness/service.ts';
+import { givenCard, givenMember, givenProject, givenToken, givenUser, givenWorld, stored } from './harness/world.ts';
+
+const LAST_OWNER = {
+  status: 400,
+  message: 'This is the last owner of the project. Make somebody else an owner first.',
+};
+
+describe('members', () => {
+  it('are listed for every member, of the default project if none is named', async () => {
+    const { asViewer, users, project } = await givenWorld();
+
+    const { members } = await asViewer.rpc.members.list.query({});
+
+    expect(members.map(({ user_id, role }) => ({ user_id, role }))).toEqual([
+      { user_id: users.viewer.id, role: 'viewer' },
+      { user_id: users.member.id, role: 'member' },
+      { user_id: users.owner.id, role: 'owner' },
+    ]);
+    expect(await asViewer.rpc.members.list.query({ project_id: project.id })).toEqual({ members, next_cursor: null });
+  });
+
+  it('403 for the members of another project, 404 for those of an unknown one', async () => {
+    const { asOwner, otherProject } = await givenWorld();
+    const list = (project_id: number) => refusalOf(asOwner.rpc.members.list.query({ project_id }));
+
+    expect((await list(otherProject.id)).status).toBe(403);
+    expect((await list(2_147_483_647)).status).toBe(404);
+  });
+
+  it('add takes the e-mail address of a registered user, in any case', async () => {
+    const { asOwner, project } = await givenWorld();
+    const user = await givenUser();
+
+    const { member } = await asOwner.rpc.members.add.mutate({ email: user.email.toUpperCase(), role: 'member' });
+
+    expect(member).toEqual({
+      project_id: project.id,
+      user_id: user.id,
+      name: 'A user',
+      email: user.email,
+      role: 'member',
+    });
+  });
+
+  it('422 when adding an unknown or deactivated user, or one who is a member', async () => {
+    const { asOwner, users } = await givenWorld();
+    const inactive = await givenUser({ is_active: false });
+    const add = (email: string) => refusalOf(asOwner.rpc.members.add.mutate({ email, role: 'owner' }));
+
+    for (const email of ['nobody@example.test', inactive.email])
+      expect((await add(email)).errors).toEqual({ email: ['email does not belong to a registered user.'] });
+    expect((await add(users.viewer.email)).errors).toEqual({
+      email: ['email belongs to a member already: set their role.'],
+    });
+    expect((await asOwner.rpc.members.list.query({})).members).toHaveLength(3);
+  });
+
+  it('404 when an owner sets the role of a user who is not a member: ids of strangers reveal nothing', async () => {
+    const { asOwner, users } = await givenWorld();
+    const set = (user_id: number) => refusalOf(asOwner.rpc.members.set.mutate({ user_id, role: 'viewer' }));
+
+    expect(await set(users.outsider.id)).toEqual(await set(2_147_483_647));
+    expect((await set(users.outsider.id)).status).toBe(404);
+  });
+
+  it('remove takes away the access at once, and the cards lose their owner', async () => {
+    const { asOwner, asMember, users, project } = await givenWorld();
+    const card = await givenCard(project, { owner_id: users.member.id });
+
+    await asOwner.rpc.members.remove.mutate({ user_id: users.member.id });
+
+    expect((await refusalOf(asMember.rpc.cards.get.query({ id: card }))).status).toBe(403);
+    expect(await stored('cards', card)).toMatchObject({ owner_id: null });
+  });
+
+  it('400 for removing or demoting the last active owner, by anybody', async () => {
+    const { asOwner, asSuperadmin, users, project } = await givenWorld();
+    await givenUser({ project, role: 'owner', is_active: false });
+    const choice = { project_id: project.id, user_id: users.owner.id };
+
+    for (const { rpc } of [asOwner, asSuperadmin]) {
+      expect(await refusalOf(rpc.members.remove.mutate(choice))).toMatchObject(LAST_OWNER);
+      expect(await refusalOf(rpc.members.set.mutate({ ...choice, role: 'member' }))).toMatchObject(LAST_OWNER);
+    }
+    await asOwner.rpc.members.set.mutate({ ...choice, role: 'owner' });
+  });
+
+  it('keeps an owner if two owners leave at the same moment', async () => {
+    const { url } = await testService();
+    const project = await givenProject();
+    const owners = [await givenUser({ project, role: 'owner' }), await givenUser({ project, role: 'owner' })];
+    const leave = owners.map(async (user) =>
+      makeCaller(url, await givenToken(user)).rpc.members.remove.mutate({ project_id: project.id, user_id: user.id }),
+    );
+
+    const outcomes = await Promise.allSettled(leave);
+
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('403 in a project where the caller is only a member, although they own another one', async () => {
+    const { asOwner, users } = await givenWorld();
+    const second = await givenProject();
+    await givenMember(users.owner, second, 'member');
+    const user = await givenUser();
+
+    const added = asOwner.rpc.members.add.mutate({ project_id: second.id, email: user.email, role: 'viewer' });
+
+    expect(await refusalOf(added)).toMatchObject({
+      status: 403,
+      message: 'This requires the role owner; yours in this project is member.',
+    });
+  });
+});
