@@ -1,0 +1,77 @@
+import { type Call, callsOf, inProject, OPERATIONS, placed, times, UNKNOWN } from '../call.ts';
+
+const id = 7;
+const position = 1;
+
+export const groups: Call[] = [
+  ...callsOf(`${OPERATIONS}/groups/update`, [
+    ['only the id', 'member', { id }],
+    [
+      'every field',
+      'member',
+      {
+        id,
+        title: ' Next ',
+        description: 'a < b & c',
+        type: 'list',
+        color: '#0b6e99',
+        icon: 'pen',
+        position: 5,
+        is_collapsed: true,
+      },
+    ],
+    ['one field', 'member', { id, title: 'Später 🚀' }],
+    [
+      'null for everything optional',
+      'member',
+      { id, title: null, description: null, type: null, color: null, icon: null, position: null, is_collapsed: null },
+    ],
+    ['empty texts', 'member', { id, title: '', description: '', type: '', color: ' ', icon: '' }],
+    ['unknown fields', 'member', { id, board_id: 3, is_master: true }],
+    ['a negative position', 'member', { id, position: -1, is_collapsed: false }],
+    ['a copied group', 'owner', { id: 3, title: 'First steps' }],
+    ['by a superadmin in another project', 'admin', { id: 5, color: 'red' }, inProject(2)],
+    ['unknown', 'member', { id: UNKNOWN, title: 'x' }],
+    ['a master group', 'admin', { id: 1, title: 'x' }],
+    ['a group of another project', 'member', { id: 5, title: 'x' }],
+    ['a group of another platform', 'outsider', { id, title: 'x' }],
+    ['no body', 'member'],
+    ['no fields', 'member', {}],
+    ['id a text', 'member', { id: '7' }],
+    ['title a number', 'member', { id, title: 1 }],
+    ['title of 256 characters', 'member', { id, title: 'x'.repeat(256) }],
+    ['description a list', 'member', { id, description: [] }],
+    ['type of 51 characters', 'member', { id, type: 'x'.repeat(51) }],
+    ['color of 51 characters', 'member', { id, color: 'x'.repeat(51) }],
+    ['icon of 101 characters', 'member', { id, icon: 'x'.repeat(101) }],
+    ['position a text', 'member', { id, position: '1' }],
+    ['position too large', 'member', { id, position: 2_147_483_648 }],
+    ['is_collapsed a number', 'member', { id, is_collapsed: 1 }],
+    [
+      'every field wrong',
+      'member',
+      { id: 0, title: 1, description: 1, type: 1, color: 1, icon: 1, position: 1.5, is_collapsed: 'yes' },
+    ],
+  ]),
+
+  ...callsOf(`${OPERATIONS}/groups/reorder`, [
+    ['two groups', 'member', { groups: placed([7, 2], [8, 1]) }],
+    ['one group, negative', 'owner', { groups: [{ id: 9, position: -3, title: 'unknown field' }], more: 1 }],
+    ['no groups', 'member', { groups: [] }],
+    ['by a superadmin in another project', 'admin', { groups: placed([5, 9]) }, inProject(2)],
+    ['unknown', 'member', { groups: placed([7, 8], [UNKNOWN, 1]) }],
+    ['of another project', 'member', { groups: placed([7, 8], [5, 1]) }],
+    ['of another platform', 'outsider', { groups: placed([7, 1]) }],
+    ['of two boards', 'member', { groups: placed([7, 1], [3, 1]) }],
+    ['no body', 'member'],
+    ['no fields', 'member', {}],
+    ['groups null', 'member', { groups: null }],
+    ['groups an object', 'member', { groups: { id, position } }],
+    ['groups of numbers', 'member', { groups: [7, 8] }],
+    ['the same group twice', 'member', { groups: placed([7, 1], [7, 2]) }],
+    ['fields missing', 'member', { groups: [{ id }, { position }, {}] }],
+    ['fields wrong', 'member', { groups: [{ id: '7', position: '1' }, { id: 0 }, { id: 8, position: 1.5 }] }],
+    ['1,001 groups', 'member', { groups: times(1001, (at) => ({ id: at + 1, position: at })) }],
+    ['more wrong fields than are named', 'member', { groups: times(30, () => ({ id: null, position: null })) }],
+  ]),
+];
