@@ -1,8 +1,8 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter, TRPCProcedureType } from '@trpc/server';
 import type { z } from 'zod';
-import type { Access } from './access.ts';
+import { ACCESS, type Access } from './access.ts';
 import type { Context } from './context.ts';
-import type { RestOperation } from './restOperation.ts';
+import { type RestOperation, withErrors } from './restOperation.ts';
 import { appRouter } from './routers/app.ts';
 import type { Meta } from './trpc.ts';
 
@@ -11,14 +11,12 @@ export type Procedure = {
   type: TRPCProcedureType;
   call: (options: CallOptions) => Promise<unknown>;
   access: Access;
-  /** A short description; only for procedures with a REST path. */
-  summary: string | undefined;
+  /** A short description. */
+  summary: string;
   input: z.ZodType | undefined;
   output: z.ZodType;
   /** Undefined for procedures that are only available over RPC. */
   rest: RestOperation | undefined;
-  /** The description of its command; undefined if it is not a command. */
-  command: string | undefined;
 };
 
 type CallOptions = {
@@ -30,16 +28,28 @@ type CallOptions = {
   getRawInput: () => Promise<unknown>;
 };
 
-/** The procedures of a router with their metadata. Throws for a procedure without an access level. */
+/** The procedures of a router with their metadata. Throws for one without an access level, or without a REST path. */
 export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
   return Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>).map(([name, procedure]) => {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
-    const { rest, openapi, command, access } = (_def.meta ?? {}) as Meta;
+    const [input] = inputs;
+    const { rest, rpcOnly, openapi, access } = (_def.meta ?? {}) as Meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/trpc.ts.`);
-    const summary = openapi?.summary;
-    const call = procedure as unknown as Procedure['call'];
-    return { name, type: _def.type, call, access, summary, input: inputs[0], output, rest, command };
+    if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
+
+    const rule = ACCESS[access];
+    const facts = { needsSignIn: rule.needsSignIn, isRestricted: 'role' in rule || 'right' in rule, hasInput: !!input };
+    return {
+      name,
+      type: _def.type,
+      call: procedure as unknown as Procedure['call'],
+      access,
+      summary: openapi?.summary ?? name,
+      input,
+      output,
+      rest: rest && withErrors(rest, facts),
+    };
   });
 }
 

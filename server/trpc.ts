@@ -9,8 +9,8 @@ import { mustBeReadable, transformer } from './rpcInput.ts';
 
 export type Meta = Partial<RestMeta> & {
   access?: Access;
-  /** The description of its command; undefined if it is not a command. */
-  command?: string;
+  /** Why it has no REST path. */
+  rpcOnly?: string;
 };
 
 const t = initTRPC

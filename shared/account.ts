@@ -6,7 +6,7 @@ import { User } from './user.ts';
 
 export const Account = User.extend({
   recovery_codes_left: z.int().meta({ description: 'Number of unused recovery codes.' }),
-}).meta({ id: 'Account' });
+}).meta({ id: 'Account', description: 'The account of the caller.' });
 
 const password = secret.meta({ description: 'The current password.' });
 

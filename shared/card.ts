@@ -11,7 +11,7 @@ import {
   text,
   timestamp,
 } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 export const CARD_TYPES = ['regular', 'tour'] as const;
@@ -117,4 +117,4 @@ export const CardList = Page.extend({
 });
 export type CardList = z.output<typeof CardList>;
 
-export const CardPage = z.object({ cards: z.array(Card), next_cursor: nextCursor });
+export const CardPage = pageOf('cards', Card);

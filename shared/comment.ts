@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { id, PLAIN_TEXT, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { nextCursor, Page, pageOf } from './paging.ts';
 
 export const Comment = z
   .object({
@@ -27,7 +27,7 @@ export const CommentThread = Comment.extend({
   replies_next_cursor: nextCursor.meta({
     description: '`cursor` for comments.listReplies to get the others; null if there are none.',
   }),
-}).meta({ id: 'CommentThread' });
+}).meta({ id: 'CommentThread', description: 'A comment with its replies.' });
 
 export const CommentCreate = z.object({
   card_id: id.meta({ description: 'The card to comment on.', example: 16 }),
@@ -39,12 +39,12 @@ export type CommentCreate = z.output<typeof CommentCreate>;
 export const CommentList = Page.extend({ card_id: id.meta({ description: 'The card.' }) });
 export type CommentList = z.output<typeof CommentList>;
 
-export const CommentPage = z.object({ threads: z.array(CommentThread), next_cursor: nextCursor });
+export const CommentPage = pageOf('threads', CommentThread);
 
 export const ReplyList = Page.extend({ id: id.meta({ description: 'The comment.' }) });
 export type ReplyList = z.output<typeof ReplyList>;
 
-export const ReplyPage = z.object({ replies: z.array(Comment), next_cursor: nextCursor });
+export const ReplyPage = pageOf('replies', Comment);
 
 export const CommentMarkRead = z.object({ id });
 export const CommentDelete = z.object({ id });

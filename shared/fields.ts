@@ -52,7 +52,7 @@ export const newPassword = secret
   .refine((value) => countCodePoints(value) >= SHORTEST_PASSWORD, {
     error: `must be at least ${SHORTEST_PASSWORD} characters`,
   })
-  .meta({ minLength: SHORTEST_PASSWORD });
+  .meta({ minLength: SHORTEST_PASSWORD, example: 'a long sentence' });
 
 const LONGEST_EMAIL = 320;
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
 import { flag, HTML, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
 
@@ -137,7 +137,7 @@ export type SyncPreview = z.output<typeof SyncPreview>;
 export const PushPreview = Page.extend({ card_id: id.meta({ description: 'The master card.' }) });
 export type PushPreview = z.output<typeof PushPreview>;
 
-export const OutcomePage = z.object({ projects: z.array(ProjectOutcome), next_cursor: nextCursor });
+export const OutcomePage = pageOf('projects', ProjectOutcome);
 
 export const RUN_KINDS = ['sync', 'push'] as const;
 
@@ -170,7 +170,7 @@ export const TemplateRunList = Page.extend({
   board_id: id.nullish().meta({ description: 'Only those of this board.' }),
 });
 export type TemplateRunList = z.output<typeof TemplateRunList>;
-export const TemplateRunPage = z.object({ runs: z.array(TemplateRun), next_cursor: nextCursor });
+export const TemplateRunPage = pageOf('runs', TemplateRun);
 
 export const TemplateRunReport = Page.extend({
   id,

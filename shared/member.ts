@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { email, id } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 import { ROLES } from './user.ts';
 
 /** A user's membership in a project. */
@@ -12,7 +12,7 @@ export const Member = z
     email: z.string().meta({ description: "The user's e-mail address." }),
     role: z.enum(ROLES).meta({ description: 'Their role.' }),
   })
-  .meta({ id: 'Member' });
+  .meta({ id: 'Member', description: 'A member of a project.' });
 
 const project_id = id.nullish().meta({ description: 'The project; that of the call if not sent.' });
 const role = z.enum(ROLES).meta({ description: 'Their role.' });
@@ -31,4 +31,4 @@ export type MemberSet = z.output<typeof MemberSet>;
 
 export const MemberList = Page.extend({ project_id });
 export type MemberList = z.output<typeof MemberList>;
-export const MemberPage = z.object({ members: z.array(Member), next_cursor: nextCursor });
+export const MemberPage = pageOf('members', Member);

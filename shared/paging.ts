@@ -17,3 +17,10 @@ export type Page = z.output<typeof Page>;
 
 /** Part of every list's answer. */
 export const nextCursor = z.string().nullable().meta({ description: 'For the next page; null on the last one.' });
+
+/** The answer of a list, with the rows under the name of their noun: `pageOf('tags', Tag)`. */
+export const pageOf = <Name extends string, Model extends z.ZodType>(name: Name, model: Model) =>
+  z.object({
+    [name]: z.array(model).meta({ description: 'The rows of this page, in order.' }),
+    next_cursor: nextCursor,
+  } as { [Key in Name]: z.ZodArray<Model> } & { next_cursor: typeof nextCursor });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { id, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 /** A customer. */
 export const Platform = z
@@ -10,7 +10,7 @@ export const Platform = z
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
   })
-  .meta({ id: 'Platform' });
+  .meta({ id: 'Platform', description: 'A platform: a customer.' });
 
 const name = text(255).meta({ description: 'Its name.' });
 
@@ -21,4 +21,4 @@ export const PlatformUpdate = z.object({ id, name });
 export type PlatformUpdate = z.output<typeof PlatformUpdate>;
 
 export const PlatformList = Page;
-export const PlatformPage = z.object({ platforms: z.array(Platform), next_cursor: nextCursor });
+export const PlatformPage = pageOf('platforms', Platform);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { flag, id, optionalText, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 import { ROLES } from './user.ts';
 
 const ownership = {
@@ -18,7 +18,7 @@ const OwnProject = z.object({
 });
 
 export const OwnProjectList = Page;
-export const OwnProjectPage = z.object({ projects: z.array(OwnProject), next_cursor: nextCursor });
+export const OwnProjectPage = pageOf('projects', OwnProject);
 
 /** A project as superadmins see it. */
 export const Project = z
@@ -29,7 +29,7 @@ export const Project = z
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
   })
-  .meta({ id: 'Project' });
+  .meta({ id: 'Project', description: 'A project of a platform.' });
 
 const tools = z.array(text(100)).max(100).meta({ description: 'Its enabled tools.' });
 
@@ -45,7 +45,7 @@ export const ProjectUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Its name.' }),
   is_active: flag.meta({ description: 'Whether calls can use it and it gets templates.' }),
-  tools: tools.nullish(),
+  tools: tools.nullish().meta({ description: 'Its enabled tools, which replace the previous ones.' }),
 });
 export type ProjectUpdate = z.output<typeof ProjectUpdate>;
 
@@ -53,4 +53,4 @@ export const ProjectList = Page.extend({
   platform_id: id.nullish().meta({ description: 'Only the projects of this platform.' }),
 });
 export type ProjectList = z.output<typeof ProjectList>;
-export const ProjectPage = z.object({ projects: z.array(Project), next_cursor: nextCursor });
+export const ProjectPage = pageOf('projects', Project);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { flag, id, optionalText, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;
 
@@ -21,7 +21,7 @@ export const Plan = z
     currency: z.string().meta({ description: 'The currency, as in EUR.' }),
     is_active: z.boolean().meta({ description: 'Whether it can be selected.' }),
   })
-  .meta({ id: 'Plan' });
+  .meta({ id: 'Plan', description: 'A plan of the catalogue.' });
 
 function hasHundredths(currency: string): boolean {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits === 2;
@@ -41,7 +41,7 @@ export const PlanSet = z.object({
     .refine(hasHundredths, { error: 'must be a currency with cents' })
     .meta({ maxLength: 3 })
     .nullish()
-    .meta({ description: 'The currency; if not sent, it is not changed, or EUR for a new plan.' }),
+    .meta({ description: 'The currency; if not sent, it is not changed, or EUR for a new plan.', example: 'EUR' }),
   is_active: flag.meta({ description: 'Whether it can be selected.' }),
 });
 export type PlanSet = z.output<typeof PlanSet>;
@@ -50,7 +50,7 @@ export const PlanList = Page.extend({
   product: optionalText(100).meta({ description: 'Only the plans of this product.' }),
 });
 export type PlanList = z.output<typeof PlanList>;
-export const PlanPage = z.object({ plans: z.array(Plan), next_cursor: nextCursor });
+export const PlanPage = pageOf('plans', Plan);
 
 /** A platform's subscription to a product. */
 export const Subscription = z
@@ -67,10 +67,10 @@ export const Subscription = z
     }),
     trial_ends_at: timestamp.meta({ description: 'The end of the trial.' }),
     plan: z.string().nullable().meta({ description: 'The plan that was paid for.' }),
-    period: period.nullable(),
+    period: period.nullable().meta({ description: 'The billing period.' }),
     paid_at: timestamp.nullable().meta({ description: 'When it was paid for.' }),
   })
-  .meta({ id: 'Subscription' });
+  .meta({ id: 'Subscription', description: "A platform's subscription to a product." });
 
 /** Starts a trial, or moves its end. */
 export const TrialSet = z.object({
@@ -84,7 +84,7 @@ export const SubscriptionList = Page.extend({
   platform_id: id.nullish().meta({ description: 'Only those of this platform.' }),
 });
 export type SubscriptionList = z.output<typeof SubscriptionList>;
-export const SubscriptionPage = z.object({ subscriptions: z.array(Subscription), next_cursor: nextCursor });
+export const SubscriptionPage = pageOf('subscriptions', Subscription);
 
 export const TrialUpgrade = z.object({ plan, period, product });
 export type TrialUpgrade = z.output<typeof TrialUpgrade>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { flag, id, optionalText, position, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 export const Tag = z
   .object({
@@ -43,4 +43,4 @@ export type TagUpdate = z.output<typeof TagUpdate>;
 export const TagDelete = z.object({ id });
 
 export const TagList = Page;
-export const TagPage = z.object({ tags: z.array(Tag), next_cursor: nextCursor });
+export const TagPage = pageOf('tags', Tag);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export const THEME_STATUSES = ['draft', 'published', 'deprecated'] as const;
@@ -16,7 +16,7 @@ export const Theme = z
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
   })
-  .meta({ id: 'Theme' });
+  .meta({ id: 'Theme', description: 'A theme of a platform.' });
 
 export const ThemeCreate = z.object({
   platform_id: id.meta({ description: 'The platform that owns it.' }),
@@ -25,7 +25,7 @@ export const ThemeCreate = z.object({
 export type ThemeCreate = z.output<typeof ThemeCreate>;
 
 export const ThemeList = Page;
-export const ThemePage = z.object({ themes: z.array(Theme), next_cursor: nextCursor });
+export const ThemePage = pageOf('themes', Theme);
 
 export const ThemeVersion = z
   .object({
@@ -41,7 +41,7 @@ export const ThemeVersion = z
     created_at: timestamp.meta({ description: 'When it was submitted.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
   })
-  .meta({ id: 'ThemeVersion' });
+  .meta({ id: 'ThemeVersion', description: 'A version of a theme.' });
 
 export const VersionSubmit = z.object({
   theme_id: id.meta({ description: 'The theme.' }),
@@ -68,4 +68,4 @@ export const VersionList = Page.extend({
   approval_status: optionalChoice(APPROVAL_STATUSES).meta({ description: 'Only versions with this review status.' }),
 });
 export type VersionList = z.output<typeof VersionList>;
-export const VersionPage = z.object({ versions: z.array(ThemeVersion), next_cursor: nextCursor });
+export const VersionPage = pageOf('versions', ThemeVersion);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { asSent, email, flag, id, newPassword, optionalText, secret, text, timestamp } from './fields.ts';
-import { nextCursor, Page } from './paging.ts';
+import { Page, pageOf } from './paging.ts';
 
 export const Authenticate = z.object({
   email,
@@ -51,7 +51,7 @@ export const User = z
     created_at: timestamp.meta({ description: 'When they were created.' }),
     updated_at: timestamp.meta({ description: 'When they were last changed.' }),
   })
-  .meta({ id: 'User' });
+  .meta({ id: 'User', description: 'A user.' });
 
 const rights = {
   superadmin: flag.meta({ description: 'Let them access every project and manage templates.' }),
@@ -74,7 +74,7 @@ export const UserUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Their name.' }),
   email: optionalText(320).pipe(email.nullish()).meta({ description: 'Their e-mail address.' }),
-  password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.' }),
+  password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.', example: null }),
   is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
   ...rights,
 });
@@ -86,4 +86,4 @@ export const UserList = Page.extend({
   search: optionalText(320).meta({ description: 'Only users whose name or e-mail address contains this.' }),
 });
 export type UserList = z.output<typeof UserList>;
-export const UserPage = z.object({ users: z.array(User), next_cursor: nextCursor });
+export const UserPage = pageOf('users', User);

@@ -77,10 +77,7 @@ function printRouter(members: Procedure[], depth = 0): string {
   );
 }
 
-function describe({ summary, command, access }: Procedure): string {
-  const does = (summary ?? command)?.replace(/\.?$/, '. ') ?? '';
-  return does + ACCESS[access].callers;
-}
+const describe = ({ summary, access }: Procedure) => `${summary}. ${ACCESS[access].callers}`;
 
 /** `CardsCreateInput` */
 function typeName(name: string, part: string): string {

@@ -39,11 +39,11 @@ const ON_THE_DATABASE: Record<string, Command> = {
   },
 };
 
-/** Every procedure with `meta.command` is a command with the same input and checks: `users.signOut` is `users sign-out`. */
+/** Every procedure but signing in is a command with the same input and checks: `users.signOut` is `users sign-out`. */
 export const COMMANDS: ReadonlyMap<string, Command> = new Map([
   ...Object.entries(ON_THE_DATABASE),
   ...procedures.flatMap((procedure): [string, Command][] =>
-    procedure.command === undefined ? [] : [[commandName(procedure.name), commandOf(procedure, procedure.command)]],
+    procedure.name === 'auth.authenticate' ? [] : [[commandName(procedure.name), commandOf(procedure)]],
   ),
 ]);
 
@@ -55,7 +55,7 @@ function commandName(procedure: string): string {
   return kebab(procedure).replace('.', ' ');
 }
 
-function commandOf({ name, type, input }: Procedure, does: string): Command {
+function commandOf({ name, type, input, summary }: Procedure): Command {
   const run = async (database: Database, settings: Settings, given: unknown) =>
     callTRPCProcedure({
       router: appRouter,
@@ -66,7 +66,7 @@ function commandOf({ name, type, input }: Procedure, does: string): Command {
       signal: undefined,
       batchIndex: 0,
     });
-  return { does, input, run };
+  return { does: `${summary}.`, input, run };
 }
 
 /** Commands run as a superadmin without an account. */

@@ -38,7 +38,8 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
         const ctx = contextOf(request, services);
         const result = await call({ path: name, type, ctx, batchIndex: 0, getRawInput: async () => input });
         const data = result === undefined ? [] : toRest(result);
-        return reply.code(rest.status).send({ error: false, message: rest.message, data, ...rest.envelope });
+        const message = rest.messageFor?.(result as never) ?? rest.message;
+        return reply.code(rest.status).send({ error: false, message, data, ...rest.envelope });
       },
     );
   }

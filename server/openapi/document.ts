@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
 import { ACCESS } from '../access.ts';
 import { type Procedure, restProcedures } from '../procedures.ts';
-import type { Area, ErrorStatus, RestOperation } from '../restOperation.ts';
+import type { ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
@@ -18,6 +18,7 @@ export type Operation = {
   parameters?: { name: string; in: string; description?: string; [key: string]: unknown }[];
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, { description: string; headers?: object; content?: Content }>;
+  'x-beyond-specification'?: true;
 };
 export type OpenApiDocument = {
   openapi: string;
@@ -41,8 +42,17 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
   }) as unknown as OpenApiDocument;
 
   document.info.license = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
-  const areas = new Set(restProcedures.map(({ rest }) => rest.area));
-  document.tags = [...areas].map((name) => ({ name, description: AREAS[name] }));
+  const [specified, others] = [true, false].map((isSpecified) => [
+    ...new Set(restProcedures.filter(({ rest }) => rest.isSpecified === isSpecified).map(({ rest }) => rest.tag)),
+  ]) as [string[], string[]];
+  document.tags = [
+    ...specified.map((name) => ({ name, description: AREAS[name]! })),
+    ...others.map((name) => ({ name, description: `${name}, beyond the specified operations.` })),
+  ];
+  document['x-tagGroups'] = [
+    { name: 'Specified', tags: specified },
+    { name: 'Beyond the specification', tags: others },
+  ];
   document.components.headers = HEADERS;
   for (const procedure of restProcedures) completeOperation(document, procedure);
   return inStandardWords(document) as OpenApiDocument;
@@ -51,12 +61,16 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
 const INTRODUCTION = `Task boards with master templates for many projects.
 
 Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` and send \`data.token\` as
-\`Authorization: Bearer …\` with every other call. \`X-Project-Id\` selects the project.
+\`Authorization: Bearer …\` with every other call. A call acts in the project of the row that it names, else in the user's default
+project; \`X-Project-Id\` selects another.
+
+Operations with \`x-beyond-specification\` are not part of the specified interface; they follow the same rules.
 
 Unknown fields in requests are ignored, and new fields may be added to answers later. An unknown path is a 404, another method
 than POST a 405, both with the schema \`Error\`.`;
 
-const AREAS: Record<Area, string> = {
+/** The areas of the specified operations. */
+const AREAS: Record<string, string> = {
   Authentication: 'Signing in.',
   Operations: 'Boards, their groups and cards, comments, tags and tours of a project.',
   'Master templates': 'Templates that superadmins manage and copy to projects.',
@@ -74,6 +88,10 @@ function completeOperation(
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
   operation.operationId = operationId;
   if (!ACCESS[access].needsSignIn) operation.security = [];
+  if (!rest.isSpecified) {
+    operation['x-beyond-specification'] = true;
+    operation.description += ` ${ACCESS[access].callers}`;
+  }
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;
@@ -103,7 +121,8 @@ const PROJECT_HEADER = {
   name: 'X-Project-Id',
   in: 'header',
   required: false,
-  description: "The project of the call, one of the user's projects; without it, the user's default project.",
+  description:
+    "The project of the call, one of the user's projects. Without it, the project of the row that the input names, else the user's default project.",
   schema: { type: 'integer', minimum: 1 },
 };
 

@@ -13,7 +13,7 @@ import {
 } from '../../shared/card.ts';
 import { createCard, deleteCard, dismissTourCards, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
 import { listCards } from '../domain/cardList.ts';
-import { rest } from '../restOperation.ts';
+import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 import { unchecked } from '../unchecked.ts';
 
@@ -22,7 +22,7 @@ const oneCard = unchecked(z.object({ card: Card }));
 export const cardRouter = router({
   create: memberProcedure
     .meta(
-      rest('/services/operations/v1/operations/cards/create', {
+      specified('/services/operations/v1/operations/cards/create', {
         status: 201,
         message: 'Card created.',
         summary: 'Create a card',
@@ -36,7 +36,7 @@ export const cardRouter = router({
 
   delete: memberProcedure
     .meta(
-      rest('/services/operations/v1/operations/cards/delete', {
+      specified('/services/operations/v1/operations/cards/delete', {
         message: 'Card deleted.',
         summary: 'Delete a card',
         description: 'Deletes a card; its comments stay, hidden.',
@@ -48,26 +48,65 @@ export const cardRouter = router({
     .mutation(({ ctx, input }) => deleteCard(ctx, input)),
 
   get: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/get', {
+        message: 'The card.',
+        summary: 'Get a card',
+        description: 'One card.',
+      }),
+    )
     .input(CardGet)
     .output(oneCard)
     .query(({ ctx, input }) => getCard(ctx, input)),
 
   list: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/list', {
+        message: 'Cards of the project.',
+        summary: 'List cards',
+        description:
+          'The cards that match all filters, in order, page by page: of the project of the group or tag that is named, else of the project of the call.',
+        namesRow: false,
+      }),
+    )
     .input(CardList)
     .output(unchecked(CardPage))
     .query(({ ctx, input }) => listCards(ctx, input)),
 
   update: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/update', {
+        message: 'Card updated.',
+        summary: 'Update a card',
+        description:
+          'Changes the sent fields: null clears description, owner, tag and due date, and does not change the others.',
+      }),
+    )
     .input(CardUpdate)
     .output(oneCard)
     .mutation(({ ctx, input }) => updateCard(ctx, input)),
 
   move: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/move', {
+        message: 'Card moved.',
+        summary: 'Move a card',
+        description:
+          'Moves a card to a position in a group of its project, or outside any, and renumbers the cards there from 1.',
+      }),
+    )
     .input(CardMove)
     .output(oneCard)
     .mutation(({ ctx, input }) => moveCard(ctx, input)),
 
   snooze: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/snooze', {
+        message: 'Card snoozed.',
+        summary: 'Snooze a card',
+        description: 'Snoozes a card until a time; without one, it ends snoozing.',
+      }),
+    )
     .input(CardSnooze)
     .output(oneCard)
     .mutation(({ ctx, input }) => snoozeCard(ctx, input)),
@@ -76,10 +115,11 @@ export const cardRouter = router({
 export const tourRouter = router({
   dismissAll: viewerProcedure
     .meta(
-      rest('/services/operations/v1/operations/tour/cards/dismiss-all', {
+      specified('/services/operations/v1/operations/tour/cards/dismiss-all', {
         message: 'Tour cards dismissed.',
         summary: 'Dismiss all tour cards',
         description: 'Dismisses all tour cards of the project for the calling user.',
+        errors: [400, 401, 403, 429, 500],
       }),
     )
     .output(

@@ -2,18 +2,26 @@ import { z } from 'zod';
 import { sentAsText } from '../../shared/fields.ts';
 import { Group, GroupCreate, GroupDelete, GroupReorder, GroupUpdate } from '../../shared/group.ts';
 import { createGroup, deleteGroup, reorderGroups, updateGroup } from '../domain/group.ts';
-import { rest } from '../restOperation.ts';
+import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router } from '../trpc.ts';
 
 export const groupRouter = router({
   create: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/groups/create', {
+        status: 201,
+        message: 'Group created.',
+        summary: 'Create a group',
+        description: 'Creates a group on a board, after the others unless a position is sent.',
+      }),
+    )
     .input(GroupCreate)
     .output(z.object({ group: Group }))
     .mutation(({ ctx, input }) => createGroup(ctx, input)),
 
   update: memberProcedure
     .meta(
-      rest('/services/operations/v1/operations/groups/update', {
+      specified('/services/operations/v1/operations/groups/update', {
         message: 'Group updated.',
         summary: 'Update a group',
         description:
@@ -27,7 +35,7 @@ export const groupRouter = router({
 
   reorder: memberProcedure
     .meta(
-      rest('/services/operations/v1/operations/groups/reorder', {
+      specified('/services/operations/v1/operations/groups/reorder', {
         message: 'Groups reordered.',
         summary: 'Reorder groups',
         description: 'Sets the positions of groups of one board, of all or none.',
@@ -38,6 +46,13 @@ export const groupRouter = router({
     .mutation(({ ctx, input }) => reorderGroups(ctx, input)),
 
   delete: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/groups/delete', {
+        message: 'Group deleted.',
+        summary: 'Delete a group',
+        description: 'Deletes a group with its cards.',
+      }),
+    )
     .input(GroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteGroup(ctx, input)),

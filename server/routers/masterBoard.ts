@@ -25,7 +25,7 @@ import {
   updateMasterBoard,
 } from '../domain/masterBoard.ts';
 import { listTemplateRuns, reportTemplateRun } from '../domain/template.ts';
-import { rest } from '../restOperation.ts';
+import { rest, specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 const oneBoard = z.object({ board: Board });
@@ -33,10 +33,11 @@ const oneBoard = z.object({ board: Board });
 export const masterBoardRouter = router({
   list: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-boards/list', {
+      specified('/services/operations/v1/admin/master-boards/list', {
         message: 'Master boards.',
         summary: 'List master boards',
         description: 'All master boards in order, with the numbers of their groups and cards.',
+        errors: [400, 401, 403, 429, 500],
       }),
     )
     .output(
@@ -50,7 +51,7 @@ export const masterBoardRouter = router({
 
   sync: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-boards/sync', {
+      specified('/services/operations/v1/admin/master-boards/sync', {
         message: 'Master board synced.',
         summary: 'Sync a master board',
         description:
@@ -63,7 +64,7 @@ export const masterBoardRouter = router({
 
   delete: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-boards/delete', {
+      specified('/services/operations/v1/admin/master-boards/delete', {
         message: 'Master board deleted.',
         summary: 'Delete a master board',
         description: 'Deletes a master board with its groups and cards; the copies in projects stay.',
@@ -74,21 +75,51 @@ export const masterBoardRouter = router({
     .mutation(({ ctx, input }) => deleteMasterBoard(ctx, input)),
 
   create: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/create', {
+        status: 201,
+        message: 'Master board created.',
+        summary: 'Create a master board',
+        description: 'Creates a master board, after the others unless a position is sent.',
+        namesRow: false,
+      }),
+    )
     .input(MasterBoardCreate)
     .output(oneBoard)
     .mutation(({ ctx, input }) => createMasterBoard(ctx, input)),
 
   update: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/update', {
+        message: 'Master board updated.',
+        summary: 'Update a master board',
+        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
+      }),
+    )
     .input(MasterBoardUpdate)
     .output(oneBoard)
     .mutation(({ ctx, input }) => updateMasterBoard(ctx, input)),
 
   reorder: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/reorder', {
+        message: 'Master boards reordered.',
+        summary: 'Reorder master boards',
+        description: 'Sets the positions of master boards, of all or none.',
+      }),
+    )
     .input(MasterBoardReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderMasterBoards(ctx, input)),
 
   previewSync: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/preview-sync', {
+        message: 'What a sync would do.',
+        summary: 'Preview a sync',
+        description: 'What a sync would do to each project; nothing changes.',
+      }),
+    )
     .input(SyncPreview)
     .output(OutcomePage)
     .query(({ ctx, input }) => previewSync(ctx, input)),
@@ -96,11 +127,26 @@ export const masterBoardRouter = router({
 
 export const templateRunRouter = router({
   list: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/template-runs/list', {
+        message: 'Template runs.',
+        summary: 'List template runs',
+        description: 'Who synced or pushed what, newest first.',
+        namesRow: false,
+      }),
+    )
     .input(TemplateRunList)
     .output(TemplateRunPage)
     .query(({ ctx, input }) => listTemplateRuns(ctx, input)),
 
   report: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/template-runs/report', {
+        message: 'What the run did.',
+        summary: 'Get the report of a template run',
+        description: 'What a sync or push did to each project.',
+      }),
+    )
     .input(TemplateRunReport)
     .output(OutcomePage)
     .query(({ ctx, input }) => reportTemplateRun(ctx, input)),

@@ -19,7 +19,7 @@ import {
   reorderMasterCards,
   updateMasterCard,
 } from '../domain/masterCard.ts';
-import { rest } from '../restOperation.ts';
+import { rest, specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 const projects_updated = sentAsText(projectsUpdated, 'Number of changed projects, as text.');
@@ -27,7 +27,7 @@ const projects_updated = sentAsText(projectsUpdated, 'Number of changed projects
 export const masterCardRouter = router({
   create: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-cards/create', {
+      specified('/services/operations/v1/admin/master-cards/create', {
         status: 201,
         message: 'Master card created.',
         summary: 'Create a master card',
@@ -41,7 +41,7 @@ export const masterCardRouter = router({
 
   push: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-cards/push', {
+      specified('/services/operations/v1/admin/master-cards/push', {
         message: 'Master card pushed.',
         summary: 'Push a master card',
         description:
@@ -54,7 +54,7 @@ export const masterCardRouter = router({
 
   delete: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-cards/delete', {
+      specified('/services/operations/v1/admin/master-cards/delete', {
         message: 'Master card deleted.',
         summary: 'Delete a master card',
         description: 'Deletes a master card; its copies stay, unless `delete_from_projects` is set.',
@@ -65,16 +65,37 @@ export const masterCardRouter = router({
     .mutation(({ ctx, input }) => deleteMasterCard(ctx, input)),
 
   update: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-cards/update', {
+        message: 'Master card updated.',
+        summary: 'Update a master card',
+        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
+      }),
+    )
     .input(MasterCardUpdate)
     .output(z.object({ card: Card }))
     .mutation(({ ctx, input }) => updateMasterCard(ctx, input)),
 
   reorder: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-cards/reorder', {
+        message: 'Master cards reordered.',
+        summary: 'Reorder master cards',
+        description: 'Moves master cards of one board to positions in a group, all or none.',
+      }),
+    )
     .input(MasterCardMove)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderMasterCards(ctx, input)),
 
   previewPush: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-cards/preview-push', {
+        message: 'What a push would do.',
+        summary: 'Preview the push of a master card',
+        description: 'What a push of the card would do to each project; nothing changes.',
+      }),
+    )
     .input(PushPreview)
     .output(OutcomePage)
     .query(({ ctx, input }) => previewPush(ctx, input)),

@@ -3,13 +3,13 @@ import { sentAsText } from '../../shared/fields.ts';
 import { Group } from '../../shared/group.ts';
 import { MasterGroupCreate, MasterGroupDelete, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
 import { createMasterGroup, deleteMasterGroup, reorderMasterGroups, updateMasterGroup } from '../domain/masterGroup.ts';
-import { rest } from '../restOperation.ts';
+import { specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 export const masterGroupRouter = router({
   create: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-groups/create', {
+      specified('/services/operations/v1/admin/master-groups/create', {
         status: 201,
         message: 'Master group created.',
         summary: 'Create a master group',
@@ -22,7 +22,7 @@ export const masterGroupRouter = router({
 
   update: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-groups/update', {
+      specified('/services/operations/v1/admin/master-groups/update', {
         message: 'Master group updated.',
         summary: 'Update a master group',
         description: 'Changes the sent fields: null clears the description, and does not change the title.',
@@ -34,7 +34,7 @@ export const masterGroupRouter = router({
 
   reorder: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-groups/reorder', {
+      specified('/services/operations/v1/admin/master-groups/reorder', {
         message: 'Master groups reordered.',
         summary: 'Reorder master groups',
         description: 'Sets the positions of groups of a master board, of all or none.',
@@ -47,7 +47,7 @@ export const masterGroupRouter = router({
 
   delete: superadminProcedure
     .meta(
-      rest('/services/operations/v1/admin/master-groups/delete', {
+      specified('/services/operations/v1/admin/master-groups/delete', {
         message: 'Master group deleted.',
         summary: 'Delete a master group',
         description: 'Deletes a master group with its cards; the copies in projects stay.',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Tag, TagCreate, TagDelete, TagList, TagPage, TagUpdate } from '../../shared/tag.ts';
 import { createTag, deleteTag, listTags, updateTag } from '../domain/tag.ts';
-import { rest } from '../restOperation.ts';
+import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 const oneTag = z.object({ tag: Tag });
@@ -9,7 +9,7 @@ const oneTag = z.object({ tag: Tag });
 export const tagRouter = router({
   create: memberProcedure
     .meta(
-      rest('/services/operations/v1/operations/tags/create', {
+      specified('/services/operations/v1/operations/tags/create', {
         status: 201,
         message: 'Tag created.',
         summary: 'Create a tag',
@@ -22,16 +22,38 @@ export const tagRouter = router({
     .mutation(({ ctx, input }) => createTag(ctx, input)),
 
   list: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tags/list', {
+        message: 'Tags of the project.',
+        summary: 'List tags',
+        description: 'The tags of the project in order, page by page.',
+        namesRow: false,
+      }),
+    )
     .input(TagList)
     .output(TagPage)
     .query(({ ctx, input }) => listTags(ctx, input)),
 
   update: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tags/update', {
+        message: 'Tag updated.',
+        summary: 'Update a tag',
+        description: 'Changes the sent fields: null clears color and icon, and does not change the others.',
+      }),
+    )
     .input(TagUpdate)
     .output(oneTag)
     .mutation(({ ctx, input }) => updateTag(ctx, input)),
 
   delete: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tags/delete', {
+        message: 'Tag deleted.',
+        summary: 'Delete a tag',
+        description: 'Deletes a tag, and removes it from its cards.',
+      }),
+    )
     .input(TagDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteTag(ctx, input)),

@@ -11,7 +11,7 @@ import {
 } from '../../shared/user.ts';
 import { authenticate } from '../domain/signIn.ts';
 import { createUser, dropSecondFactorOf, listUsers, signOutUser, updateUser } from '../domain/user.ts';
-import { rest } from '../restOperation.ts';
+import { rest, specified } from '../restOperation.ts';
 import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
 
 const oneUser = z.object({ user: User });
@@ -19,7 +19,7 @@ const oneUser = z.object({ user: User });
 export const authRouter = router({
   authenticate: anyoneProcedure
     .meta(
-      rest('/v1/authenticate', {
+      specified('/v1/authenticate', {
         message: 'Signed in.',
         summary: 'Sign in',
         description:
@@ -36,31 +36,65 @@ export const authRouter = router({
 
 export const userRouter = router({
   create: superadminProcedure
-    .meta({ command: 'Create a user.' })
+    .meta(
+      rest('/services/platforms/v1/users/create', {
+        status: 201,
+        message: 'User created.',
+        summary: 'Create a user',
+        description: 'Creates a user with a password.',
+        namesRow: false,
+      }),
+    )
     .input(UserCreate)
     .output(oneUser)
     .mutation(({ ctx, input }) => createUser(ctx, input)),
 
   update: superadminProcedure
-    .meta({ command: 'Change a user; a new password or --no-is-active signs them out everywhere.' })
+    .meta(
+      rest('/services/platforms/v1/users/update', {
+        message: 'User updated.',
+        summary: 'Update a user',
+        description:
+          'Changes the sent fields of a user; a new password or `is_active: false` signs them out everywhere.',
+      }),
+    )
     .input(UserUpdate)
     .output(oneUser)
     .mutation(({ ctx, input }) => updateUser(ctx, input)),
 
   list: superadminProcedure
-    .meta({ command: 'List users.' })
+    .meta(
+      rest('/services/platforms/v1/users/list', {
+        message: 'Users.',
+        summary: 'List users',
+        description: 'Users by id, or those whose name or e-mail address contains a text, page by page.',
+        namesRow: false,
+      }),
+    )
     .input(UserList)
     .output(UserPage)
     .query(({ ctx, input }) => listUsers(ctx, input)),
 
   signOut: superadminProcedure
-    .meta({ command: 'Sign a user out everywhere.' })
+    .meta(
+      rest('/services/platforms/v1/users/sign-out', {
+        message: 'User signed out.',
+        summary: 'Sign a user out',
+        description: 'Signs a user out everywhere.',
+      }),
+    )
     .input(UserChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => signOutUser(ctx, input)),
 
   dropSecondFactor: superadminProcedure
-    .meta({ command: 'Remove the second factor of a user who has lost it.' })
+    .meta(
+      rest('/services/platforms/v1/users/drop-second-factor', {
+        message: 'Second factor disabled.',
+        summary: 'Drop the second factor of a user',
+        description: 'Removes the second factor of a user who has lost it.',
+      }),
+    )
     .input(UserChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),

@@ -99,6 +99,7 @@ const pendingVersion = inPlatform(({ project }) =>
 );
 
 const author = (place: Place) => place.author.id;
+const projectOfCall = ({ project }: Place) => project.id;
 const product = givenProduct;
 const password = PASSWORD;
 const email = async () => (await givenUser()).email;
@@ -133,11 +134,11 @@ const rows: Record<string, Row> = {
   'projects.listOwn': { access: 'signedIn' },
   'boards.get': { access: 'viewer', input: { id: board } },
   'boards.list': { access: 'viewer', beside: board },
-  'boards.create': { access: 'member' },
-  'boards.update': { access: 'member', input: { id: board, title: 'x' } },
+  'boards.create': { access: 'member', success: 201 },
+  'boards.update': { access: 'member', input: { id: board } },
   'boards.reorder': { access: 'member', input: { boards: [{ id: board }] } },
   'boards.delete': { access: 'member', input: { id: board } },
-  'groups.create': { access: 'member', input: { board_id: board } },
+  'groups.create': { access: 'member', input: { board_id: board }, success: 201 },
   'groups.update': { access: 'member', input: { id: group } },
   'groups.reorder': { access: 'member', input: { groups: [{ id: group }, { id: group }] } },
   'groups.delete': { access: 'member', input: { id: group } },
@@ -149,7 +150,7 @@ const rows: Record<string, Row> = {
   },
   'cards.get': { access: 'viewer', input: { id: card } },
   'cards.list': { access: 'viewer' },
-  'cards.update': { access: 'member', input: { id: card, title: 'x' } },
+  'cards.update': { access: 'member', input: { id: card, tag_id: tag, owner_id: author } },
   'cards.move': { access: 'member', input: { id: card, group_id: null } },
   'cards.snooze': { access: 'member', input: { id: card, until: '2030-01-01' } },
   'cards.delete': { access: 'member', input: { id: card } },
@@ -160,12 +161,12 @@ const rows: Record<string, Row> = {
   'comments.delete': { access: 'member', input: { id: comment } },
   'tags.create': { access: 'member', beside: tag, success: 201 },
   'tags.list': { access: 'viewer' },
-  'tags.update': { access: 'member', input: { id: tag, name: 'x' } },
+  'tags.update': { access: 'member', input: { id: tag } },
   'tags.delete': { access: 'member', input: { id: tag } },
   'tour.dismissAll': { access: 'viewer', beside: board },
   'masterBoards.list': { access: 'superadmin', beside: masterBoard },
-  'masterBoards.create': { access: 'superadmin' },
-  'masterBoards.update': { access: 'superadmin', input: { id: masterBoard, title: 'x' } },
+  'masterBoards.create': { access: 'superadmin', success: 201 },
+  'masterBoards.update': { access: 'superadmin', input: { id: masterBoard } },
   'masterBoards.reorder': { access: 'superadmin', input: { boards: [{ id: masterBoard }] } },
   'masterBoards.delete': { access: 'superadmin', input: { id: masterBoard } },
   'masterBoards.sync': { access: 'superadmin', input: { board_id: masterBoard } },
@@ -179,7 +180,7 @@ const rows: Record<string, Row> = {
   },
   'masterGroups.delete': { access: 'superadmin', input: { id: masterGroup } },
   'masterCards.create': { access: 'superadmin', input: { group_id: masterGroup }, success: 201 },
-  'masterCards.update': { access: 'superadmin', input: { id: masterCard, title: 'x' } },
+  'masterCards.update': { access: 'superadmin', input: { id: masterCard } },
   'masterCards.reorder': { access: 'superadmin', input: { group_id: masterGroup, cards: [{ id: masterCard }] } },
   'masterCards.push': { access: 'superadmin', input: { card_id: masterCard } },
   'masterCards.previewPush': { access: 'superadmin', input: { card_id: masterCard } },
@@ -192,27 +193,37 @@ const rows: Record<string, Row> = {
   'plans.set': { access: 'superadmin', input: { product, plan: 'x', period: 'year' } },
   'plans.list': { access: 'billing' },
   'themes.deprecateVersion': { access: 'ownerOrSuperadmin', input: { version_id: version } },
-  'themes.deprecateWithNotice': { access: 'ownerOrSuperadmin', input: { version_id: version, reason: 'x' } },
+  'themes.deprecateWithNotice': {
+    access: 'ownerOrSuperadmin',
+    input: { version_id: version, replacement_version_id: null },
+  },
   'themes.undoDeprecation': { access: 'ownerOrSuperadmin', input: { version_id: version } },
   'themes.publishVersion': { access: 'ownerOrSuperadmin', input: { version_id: version } },
   'themes.approveVersion': { access: 'superadmin', input: { version_id: version } },
   'themes.rejectVersion': { access: 'superadmin', input: { version_id: pendingVersion } },
-  'themes.submitVersion': { access: 'ownerOrSuperadmin', input: { theme_id: theme } },
-  'themes.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422 },
+  'themes.submitVersion': { access: 'ownerOrSuperadmin', input: { theme_id: theme }, success: 201 },
+  'themes.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422, success: 201 },
   'themes.list': { access: 'ownerOrSuperadmin' },
   'themes.listVersions': { access: 'ownerOrSuperadmin' },
-  'platforms.create': { access: 'superadmin' },
+  'platforms.create': { access: 'superadmin', success: 201 },
   'platforms.update': { access: 'superadmin', input: { id: platform } },
   'platforms.list': { access: 'superadmin' },
-  'projects.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422 },
-  'projects.update': { access: 'superadmin', input: { id: project, name: 'x' } },
+  'projects.create': { access: 'superadmin', input: { platform_id: platform }, missing: 422, success: 201 },
+  'projects.update': { access: 'superadmin', input: { id: project } },
   'projects.list': { access: 'superadmin' },
-  'users.create': { access: 'superadmin', input: { email: newEmail, password } },
-  'users.update': { access: 'superadmin', input: { id: user, name: 'x' } },
+  'users.create': {
+    access: 'superadmin',
+    input: { email: newEmail, password, default_project_id: projectOfCall },
+    success: 201,
+  },
+  'users.update': {
+    access: 'superadmin',
+    input: { id: user, email: newEmail, password, default_project_id: projectOfCall },
+  },
   'users.list': { access: 'superadmin' },
   'users.signOut': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
-  'members.add': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, email } },
+  'members.add': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, email }, success: 201 },
   'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.list': { access: 'viewer', input: { project_id: namedProject } },
@@ -262,13 +273,14 @@ export async function givenStartState({ name }: Procedure, world: World, whose: 
   }
 }
 
-/** An input with the given fields and examples of all others; for RPC-only procedures, only of required ones. */
+/** An input with the given fields, and the examples of the document for all others. */
 export function inputFor(procedure: Procedure, given: Given): Given {
-  const { properties = {}, required = [] } = inputSchemaOf(procedure);
-  const isSent = (field: string) => procedure.rest !== undefined || field in given || required.includes(field);
-  const sent = Object.entries(properties).filter(([field]) => isSent(field));
-  return withGiven(exampleOf({ type: 'object', properties: Object.fromEntries(sent) }, {}), given) as Given;
+  const { properties = {} } = inputSchemaOf(procedure);
+  return withGiven(exampleOf({ type: 'object', properties }, {}), { ...NO_CURSOR, ...given }) as Given;
 }
+
+/** A cursor must come from an earlier page. */
+export const NO_CURSOR = { cursor: null };
 
 /** Replaces generated values by given ones; absent and null values stay. */
 export function withGiven(made: unknown, given: unknown): unknown {

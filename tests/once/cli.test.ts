@@ -20,7 +20,7 @@ describe('npm run deckhand', () => {
 
     expect(exitCode).toBe(0);
     expect(printed).toMatch(/^Usage: .*\n {2}migrate .*\n {2}demo /s);
-    for (const { command } of procedures) if (command) expect(printed).toContain(command);
+    for (const { name, summary } of procedures) if (name !== 'auth.authenticate') expect(printed).toContain(summary);
     expect(await answerTo([], noSettings)).toEqual({ exitCode: 0, printed });
     expect((await answerTo(['users'], noSettings)).printed).toMatch(/users create .*users list /s);
   });
