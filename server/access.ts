@@ -51,7 +51,7 @@ export function mustHaveAccess(caller: Caller | undefined, access: Access): void
 export function refusalTo(caller: Caller | undefined, access: Access): Error | undefined {
   const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[access];
   if (!needsSignIn) return undefined;
-  if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".');
+  if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
   if (needsAccount && caller.id === null) return withoutAccount();
   if (right && caller[right]) return undefined;
   if (!role) return right ? forbidden('Only a superadmin may do this.', 'not_a_superadmin') : undefined;

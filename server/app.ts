@@ -9,8 +9,8 @@ import { checkoutPage } from './http/checkoutPage.ts';
 import { compressLargeAnswers } from './http/compress.ts';
 import { limitConnections } from './http/connections.ts';
 import { addDrain } from './http/drain.ts';
+import { sendErrorHeaders } from './http/errorHeaders.ts';
 import { health } from './http/health.ts';
-import { sendRetryAfter } from './http/limitRequests.ts';
 import { logFailure } from './http/logFailure.ts';
 import { malformedRequests } from './http/malformed.ts';
 import { metrics } from './http/metrics.ts';
@@ -85,13 +85,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     request.log.info({ ...called, ...outcome }, 'answered');
   });
   app.setErrorHandler((error, request, reply) => {
-    const { status, message, retryAfterSeconds } = toFailure(asBadRequest(error));
-    logFailure(request.log, error, { status });
-    sendRetryAfter(reply, retryAfterSeconds);
-    return reply.code(status).send({ error: true, message, data: [] });
+    const failure = toFailure(asBadRequest(error));
+    logFailure(request.log, error, failure);
+    sendErrorHeaders(reply, failure);
+    return reply.code(failure.status).send({ error: true, message: failure.message, data: [] });
   });
   app.setNotFoundHandler(() => {
-    throw notFound('There is no such path.');
+    throw notFound('There is no such path.', 'unknown_path');
   });
 
   allowOrigins(app, allowedOrigins);

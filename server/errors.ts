@@ -4,11 +4,9 @@ import { ZodError } from 'zod';
 import type { Reason } from '../shared/reasons.ts';
 
 /** Errors for callers, thrown where the rule is: the message is for people, the reason for programs. */
-export const badRequest = (message: string, reason: Reason = 'bad_request') =>
-  refusal('BAD_REQUEST', { message, reason });
-export const unauthorized = (message: string, reason: Reason = 'not_signed_in') =>
-  refusal('UNAUTHORIZED', { message, reason });
-export const forbidden = (message: string, reason: Reason = 'forbidden') => refusal('FORBIDDEN', { message, reason });
+export const badRequest = (message: string, reason: Reason) => refusal('BAD_REQUEST', { message, reason });
+export const unauthorized = (message: string, reason: Reason) => refusal('UNAUTHORIZED', { message, reason });
+export const forbidden = (message: string, reason: Reason) => refusal('FORBIDDEN', { message, reason });
 export const wrongMethod = (message: string) => refusal('METHOD_NOT_SUPPORTED', { message, reason: 'wrong_method' });
 export const notFound = (message: string, reason: Reason = 'not_found') => refusal('NOT_FOUND', { message, reason });
 
@@ -23,7 +21,7 @@ export const invalid = (predicates: Record<string, string>, reason: Reason = 'in
     errors: Object.fromEntries(Object.entries(predicates).map(([field, text]) => [field, [sentence(field, text)]])),
   });
 
-export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason = 'too_many_requests') =>
+export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason) =>
   refusal('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
 
 /** An error as REST and RPC report it, each in its own format. */
@@ -41,20 +39,20 @@ export function toFailure(thrown: unknown): Failure {
   const error = thrown instanceof TRPCError ? thrown : undefined;
 
   if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
-  if (error?.cause instanceof SyntaxError) return toFailure(badRequest('The body is not valid JSON.'));
+  if (error?.cause instanceof SyntaxError) return toFailure(badRequest('The body is not valid JSON.', 'body_not_json'));
   const details = (error?.cause as { details?: Details } | undefined)?.details;
   // tRPC could not parse the input; its message would reveal internals.
   if (error?.code === 'BAD_REQUEST' && error.cause && !details)
-    return toFailure(badRequest('The input could not be read.'));
-  if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return toFailure(badRequest(JSON_WANTED));
-  if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, message: NOTHING_SAVED };
+    return toFailure(badRequest('The input could not be read.', 'input_unreadable'));
+  if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return toFailure(badRequest(JSON_WANTED, 'body_not_json'));
+  if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, reason: 'disk_full', message: NOTHING_SAVED };
   if (isOverload(error?.cause ?? thrown))
-    return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1));
-  if (!error || error.code === 'INTERNAL_SERVER_ERROR') return FAULT;
+    return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'));
+  if (!error || !details) return FAULT;
 
-  const message = details?.errors ? overview(details.errors) : error.message;
+  const message = details.errors ? overview(details.errors) : error.message;
   const status = getHTTPStatusCodeFromError(error);
-  return { code: error.code, status, message, ...(details ?? { reason: 'not_found' }) };
+  return { code: error.code, status, message, ...details };
 }
 
 const FAULT: Failure = {
@@ -74,7 +72,8 @@ function refusal(code: TRPCError['code'], { message = code, ...details }: Detail
 const MOST_FIELDS = 50;
 
 function toValidationFailure({ issues }: ZodError): Failure {
-  if (issues.some((issue) => issue.path.length === 0)) return toFailure(badRequest('The input must be an object.'));
+  if (issues.some((issue) => issue.path.length === 0))
+    return toFailure(badRequest('The input must be an object.', 'body_not_object'));
 
   const byField = Map.groupBy(issues, (issue) => issue.path.join('.'));
   const errors = Object.fromEntries(

@@ -13,7 +13,8 @@ export const transformer = {
 
 /** Throws a 400 for a call whose input could not be parsed; other calls of its batch are not affected. */
 export function mustBeReadable(input: unknown): void {
-  if (typeof input === 'object' && input !== null && UNREADABLE in input) throw badRequest(String(input[UNREADABLE]));
+  if (typeof input === 'object' && input !== null && UNREADABLE in input)
+    throw badRequest(String(input[UNREADABLE]), 'input_unreadable');
 }
 
 /** The key of the error message in an input that could not be parsed. A symbol, which callers can't send. */

@@ -87,7 +87,7 @@ const fairQueueOf = (running: number) =>
     waitingPerKey: 200,
     // With the timeouts for a connection and its first answer, 5 seconds in total while the database does not respond.
     longestWaitMilliseconds: 1000,
-    refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1),
+    refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'),
   });
 
 async function choosePayments(settings: Settings): Promise<PaymentProvider | undefined> {

@@ -20,13 +20,14 @@ const t = initTRPC
     transformer,
     isDev: false,
     errorFormatter: ({ shape, error }) => {
-      const { code, status, message, errors, retryAfterSeconds } = toFailure(error);
+      const { code, status, reason, message, errors, retryAfterSeconds } = toFailure(error);
       return {
         message,
         code: TRPC_ERROR_CODES_BY_KEY[code] as TRPC_ERROR_CODE_NUMBER,
         data: {
           code,
           httpStatus: status,
+          reason,
           path: shape.data.path,
           errors: errors as FieldErrors | undefined,
           retryAfterSeconds,

@@ -52,6 +52,7 @@ describe('a malformed HTTP request', () => {
       connection: 'close',
       'content-type': 'application/json; charset=utf-8',
       'x-request-id': expect.any(String),
+      'x-error-reason': 'malformed_request',
       'x-ratelimit-limit': '1000000',
       'x-ratelimit-remaining': expect.any(String),
     });
@@ -94,6 +95,7 @@ describe('a malformed HTTP request', () => {
 
     expect(refused.status).toBe(429);
     expect(refused.body).toEqual({ error: true, message: 'Too many requests. Try again later.' });
+    expect(refused.headers['x-error-reason']).toBe('over_rate_limit');
     expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1);
   });
 

@@ -20,7 +20,8 @@ describe('GET /metrics', () => {
   const metricsOf = async (settings: Record<string, string>, authorization?: string) => {
     const { url } = await givenService(settings);
     const response = await fetch(`${url}/metrics`, authorization === undefined ? {} : { headers: { authorization } });
-    return { status: response.status, body: await response.text() };
+    const reason = response.headers.get('x-error-reason');
+    return { status: response.status, reason, body: await response.text() };
   };
   const withToken = { METRICS_TOKEN: TOKEN };
 
@@ -33,9 +34,9 @@ describe('GET /metrics', () => {
   it.each([undefined, '', 'Bearer ', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`])(
     '401 with %s instead of the token',
     async (authorization) => {
-      const { status, body } = await metricsOf(withToken, authorization);
+      const { status, reason, body } = await metricsOf(withToken, authorization);
 
-      expect(status).toBe(401);
+      expect([status, reason]).toEqual([401, 'not_signed_in']);
       expect(JSON.parse(body)).toMatchObject({ error: true, message: expect.stringContaining('METRICS_TOKEN') });
       expect(body).not.toContain(TOKEN);
     },
@@ -45,6 +46,7 @@ describe('GET /metrics', () => {
     expect((await metricsOf({})).status).toBe(200);
     expect(await metricsOf({ HOST: '0.0.0.0' })).toMatchObject({
       status: 403,
+      reason: 'metrics_closed',
       body: expect.stringContaining('METRICS_TOKEN'),
     });
   });

@@ -31,7 +31,7 @@ describe('a page of another origin', () => {
     });
     expect(called.status).toBe(401);
     expect(called.headers.get('access-control-allow-origin')).toBe(OURS);
-    expect(called.headers.get('access-control-expose-headers')).toContain('Retry-After');
+    expect(called.headers.get('access-control-expose-headers')).toContain('X-Error-Reason, Retry-After');
   });
 
   it('405 for its preflight if ALLOWED_ORIGINS does not list it, or is empty', async () => {

@@ -60,7 +60,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       .where('password_hash', '=', password_hash)
       .returning('id')
       .executeTakeFirst();
-    if (!changed) throw invalid({ password: 'is wrong' });
+    if (!changed) throw invalid({ password: 'is wrong' }, 'password_wrong');
     const own = await db
       .selectFrom('sessions')
       .select('second_factor_at')
@@ -72,7 +72,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
-    if (!session) throw unauthorized('This account has changed in the meantime: sign in again.');
+    if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'not_signed_in');
     return { token: session.token };
   });
 }
@@ -90,7 +90,7 @@ export async function startSecondFactor(context: AccountContext, { password }: S
     .where('totp_secret', 'is', null)
     .returning('id')
     .executeTakeFirst();
-  if (!offered) throw badRequest('A second factor is already enabled: drop it first.');
+  if (!offered) throw badRequest('A second factor is already enabled: drop it first.', 'second_factor_enabled');
   return { secret, ...(await describeSecret(secret, email)) };
 }
 
@@ -102,7 +102,8 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
     .select(['email', 'totp_pending_secret as sealed'])
     .where('id', '=', caller.id)
     .executeTakeFirstOrThrow();
-  if (!sealed) throw badRequest('No second factor was offered: start with startSecondFactor.');
+  if (!sealed)
+    throw badRequest('No second factor was offered: start with startSecondFactor.', 'second_factor_not_started');
   // Limited like a sign-in: a stolen token must not be enough to confirm by guessing.
   await mustBeAllowed(context, email);
   const secret = openSecret(context, caller.id, sealed);
@@ -110,7 +111,7 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
   const step = stepOfCode(secret, code);
   if (step === undefined) {
     await countFailure(context, email, 'wrong code');
-    throw invalid({ code: 'is wrong: check the clock of the device' });
+    throw invalid({ code: 'is wrong: check the clock of the device' }, 'code_wrong');
   }
 
   return transact(db, async (db) => {
@@ -122,7 +123,8 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
       .where('totp_pending_secret', '=', sealed)
       .returning('id')
       .executeTakeFirst();
-    if (!enabled) throw badRequest('A newer second factor was offered in the meantime: start again.');
+    if (!enabled)
+      throw badRequest('A newer second factor was offered in the meantime: start again.', 'second_factor_not_started');
     await forgetDevices(db, caller.id);
     return replaceRecoveryCodes(db, caller.id);
   });
@@ -151,7 +153,7 @@ export async function renewRecoveryCodes(context: AccountContext, proof: SecondF
   });
 }
 
-const noSecondFactor = () => badRequest('No second factor is enabled.');
+const noSecondFactor = () => badRequest('No second factor is enabled.', 'second_factor_missing');
 
 async function proveIdentity(context: AccountContext, password: string) {
   const user = await context.db
@@ -160,7 +162,7 @@ async function proveIdentity(context: AccountContext, password: string) {
     .where('id', '=', context.caller.id)
     .executeTakeFirstOrThrow();
   if (!(await checkPassword(context, user.email, password, user.password_hash))) {
-    throw invalid({ password: 'is wrong' });
+    throw invalid({ password: 'is wrong' }, 'password_wrong');
   }
   return user;
 }
@@ -168,7 +170,7 @@ async function proveIdentity(context: AccountContext, password: string) {
 async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof): Promise<void> {
   const user = await proveIdentity(context, password);
   if (user.totp_secret === null) throw noSecondFactor();
-  if (!(await useCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' });
+  if (!(await useCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' }, 'code_wrong');
 }
 
 async function replaceRecoveryCodes(db: Db, user_id: number) {

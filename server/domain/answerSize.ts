@@ -61,5 +61,5 @@ export function allOrFirstRow<Found>(
 }
 
 export function mustFitAnswer(answered: { is_too_large: boolean } | undefined, message: string): void {
-  if (answered?.is_too_large) throw badRequest(message);
+  if (answered?.is_too_large) throw badRequest(message, 'answer_too_large');
 }

@@ -60,7 +60,7 @@ export async function createBoard({ db, caller }: ProjectContext, input: BoardCr
   const { id: project_id, platform_id } = actingProject(caller);
   const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
   const board = await insertBoard(db, owner, input, sql`project_id = ${project_id}`);
-  if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`);
+  if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
 
   return { board };
 }

@@ -60,7 +60,7 @@ export function mustReferToProject(
     // Only in a project of the caller: the members of others are not their business.
     ...(owner_id != null && isPermitted && !is_owner_member ? [['owner_id', 'is not a member of this project']] : []),
   ];
-  if (unknown.length > 0) throw invalid(Object.fromEntries(unknown));
+  if (unknown.length > 0) throw invalid(Object.fromEntries(unknown), 'unknown_reference');
 
   const named = { group_id: group_project_id, tag_id: tag_project_id };
   for (const [field, project_id] of Object.entries(named)) {

@@ -115,10 +115,11 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
 
 /** The error if a subscription can't be paid in this status. One that has ended can be paid again. */
 export function refusalOf(status: SubscriptionStatus): Error | undefined {
-  if (status === 'paid') return badRequest('This subscription is already paid.');
+  if (status === 'paid') return badRequest('This subscription is already paid.', 'trial_already_paid');
   if (status === 'past_due') {
     return badRequest(
       'A payment for this subscription is due. Settle that one; you can not start a second subscription.',
+      'payment_due',
     );
   }
   return undefined;

@@ -93,7 +93,11 @@ export async function countTry(context: Context, { id, email }: Pick<CodeOwner, 
     .where('id', '=', id)
     .executeTakeFirst();
   logFailure(context, email, 'blocked');
-  throw tooManyRequests('Too many wrong codes. Wait, or use a recovery code.', Math.max(1, blocked?.seconds ?? 1));
+  throw tooManyRequests(
+    'Too many wrong codes. Wait, or use a recovery code.',
+    Math.max(1, blocked?.seconds ?? 1),
+    'codes_blocked',
+  );
 }
 
 /** One minute after the free tries, doubled after each further failure. */

@@ -31,7 +31,7 @@ export async function createComment(
   accountOf(caller);
   const [found] = await insertComment(db, { card_id, comment, parent_comment_id, ...permitOf(caller) });
   const created = mustBeFound(caller, 'cards', found);
-  if (created.id === null) throw invalid({ parent_comment_id: 'is not a comment of this card' });
+  if (created.id === null) throw invalid({ parent_comment_id: 'is not a comment of this card' }, 'unknown_reference');
 
   return { comment: created };
 }
@@ -140,7 +140,7 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
   const { caller } = context;
   const { row, project } = await findRow(context, 'comments', id, ['user_id']);
   if (row.user_id !== caller.id && project.role !== 'owner')
-    throw forbidden('Only its author or an owner may delete a comment.');
+    throw forbidden('Only its author or an owner may delete a comment.', 'not_the_author');
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);

@@ -42,7 +42,7 @@ export async function createGroup({ db, caller }: ProjectContext, { board_id, ..
       select ${selectionOf(GROUP_COLUMNS)}, caller_role from board left join created using (board_id, project_id)`,
   );
   const found = mustBeFound(caller, 'boards', group);
-  if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`);
+  if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
 
   return { group: found };
 }

@@ -24,7 +24,7 @@ export async function listMasterBoards({ db }: SignedInContext) {
 export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
   const owner = { project_id: null, platform_id: null, is_master: true, created_by: caller.id };
   const board = await insertBoard(db, owner, input, sql`is_master`);
-  if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`);
+  if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
 
   return { board };
 }

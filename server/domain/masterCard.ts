@@ -72,7 +72,7 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
       .where('g.board_id', '<>', board_id)
       .limit(1)
       .executeTakeFirst();
-    if (elsewhere) throw badRequest('The cards belong to several boards.');
+    if (elsewhere) throw badRequest('The cards belong to several boards.', 'several_parents');
     await db
       .updateTable('cards')
       .set({ group_id })

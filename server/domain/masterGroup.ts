@@ -27,7 +27,7 @@ export async function createMasterGroup(
         from ${siblingsIn('groups', sql`board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf(GROUP_COLUMNS)}`,
     );
-    if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`);
+    if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
 
     return { group };
   });
@@ -49,13 +49,16 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
       .where('is_master', '=', true)
       .where(live())
       .executeTakeFirst();
-    if (!board) throw invalid({ board_id: 'is not a master board' });
+    if (!board) throw invalid({ board_id: 'is not a master board' }, 'unknown_reference');
 
     const found = await db.selectFrom('groups').select('id').where('board_id', '=', board_id).where(live()).execute();
     const onBoard = new Set(found.map(({ id }) => id));
     const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
     if (others.length > 0) {
-      throw invalid(Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'is not a group of this board'])));
+      throw invalid(
+        Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'is not a group of this board'])),
+        'unknown_reference',
+      );
     }
 
     await placeMasters(db, 'groups', groups);

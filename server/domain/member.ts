@@ -51,7 +51,7 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
           .where(({ and }) => and({ project_id, user_id }))
           .returning('user_id');
     const found = await mapConstraintErrors(set.executeTakeFirst(), {
-      members_user_id_foreign: () => invalid({ user_id: 'does not exist' }),
+      members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
     });
     if (!found) throw notAMember();
     return { member: await findMember(db, project_id, user_id) };

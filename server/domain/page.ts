@@ -51,7 +51,7 @@ export function readCursor(cursor: string | null | undefined, length: number): n
   if (cursor == null) return [];
   const key = Cursor.safeParse(cursor);
   if (!key.success || key.data.length !== length)
-    throw invalid({ cursor: 'is invalid: send `next_cursor` of the previous page' });
+    throw invalid({ cursor: 'is invalid: send `next_cursor` of the previous page' }, 'cursor_invalid');
   return key.data;
 }
 

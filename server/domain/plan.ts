@@ -43,11 +43,11 @@ export async function choosePlan(db: Db, { product, plan, period }: TrialUpgrade
     .where('is_active', 'is', true)
     .orderBy('id')
     .execute();
-  if (ofProduct.length === 0) throw invalid({ product: 'does not exist' });
+  if (ofProduct.length === 0) throw invalid({ product: 'does not exist' }, 'unknown_plan');
   const ofPlan = ofProduct.filter((line) => line.plan === plan);
-  if (ofPlan.length === 0) throw invalid({ plan: oneOf(ofProduct.map((line) => line.plan)) });
+  if (ofPlan.length === 0) throw invalid({ plan: oneOf(ofProduct.map((line) => line.plan)) }, 'unknown_plan');
   const chosen = ofPlan.find((line) => line.period === period);
-  if (!chosen) throw invalid({ period: oneOf(ofPlan.map((line) => line.period)) });
+  if (!chosen) throw invalid({ period: oneOf(ofPlan.map((line) => line.period)) }, 'unknown_plan');
   return chosen;
 }
 

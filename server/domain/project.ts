@@ -26,7 +26,7 @@ export async function createProject({ db }: ProvisioningContext, { platform_id, 
   return transact(db, async (db) => {
     const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
     const { id } = await mapConstraintErrors(inserted, {
-      projects_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }),
+      projects_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
     });
     await setTools(db, id, tools);
     return { project: await findProject(db, id) };

@@ -17,11 +17,11 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );
   const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash);
-  if (!user || !isRight) throw unauthorized(WRONG_CREDENTIALS);
+  if (!user || !isRight) throw unauthorized(WRONG_CREDENTIALS, 'wrong_credentials');
 
   const secondFactorAt = user.totp_secret === null ? null : await passSecondFactor(context, user, sent);
   const session = await openSession(context, user, secondFactorAt);
-  if (!session) throw unauthorized(WRONG_CREDENTIALS);
+  if (!session) throw unauthorized(WRONG_CREDENTIALS, 'wrong_credentials');
 
   const { password_hash, totp_secret, ...profile } = user;
   const needsCodes = totp_secret !== null && session.codes_left <= FEW_CODES;
@@ -68,9 +68,9 @@ async function passSecondFactor(
   const remembered = token ? await rememberedSince(context, user, token) : undefined;
   if (remembered) return remembered;
 
-  if (!code) throw unauthorized('This account is protected by a second factor: a code is needed.');
+  if (!code) throw unauthorized('This account is protected by a second factor: a code is needed.', 'code_required');
   if (!(await useCode(context, user, { code, is_recovery }))) {
-    throw unauthorized('The code is wrong, or was used before.');
+    throw unauthorized('The code is wrong, or was used before.', 'code_wrong');
   }
   return 'now';
 }

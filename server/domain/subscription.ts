@@ -43,7 +43,7 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
 /** Starts a trial, or moves its end; an ended subscription becomes a trial again. */
 export async function setTrial({ db }: ProvisioningContext, { platform_id, product, days }: TrialSet) {
   const known = await db.selectFrom('plans').select('id').where('product', '=', product).limit(1).executeTakeFirst();
-  if (!known) throw invalid({ product: 'does not exist: add its plans to the catalogue first' });
+  if (!known) throw invalid({ product: 'does not exist: add its plans to the catalogue first' }, 'unknown_plan');
 
   const trial_ends_at = sql<Date>`now() + make_interval(days => ${days})`;
   const set = db
@@ -58,9 +58,9 @@ export async function setTrial({ db }: ProvisioningContext, { platform_id, produ
     .returning('id')
     .executeTakeFirst();
   const trial = await mapConstraintErrors(set, {
-    subscriptions_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }),
+    subscriptions_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
   });
-  if (!trial) throw badRequest('This subscription is already paid, or a payment for it is due.');
+  if (!trial) throw badRequest('This subscription is already paid, or a payment for it is due.', 'trial_already_paid');
   return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 

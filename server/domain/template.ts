@@ -24,7 +24,12 @@ export async function applyTemplate(
   try {
     let after: number | null = 0;
     while (after !== null) {
-      if (isStopping()) throw tooManyRequests('The service is stopping. Run this again: finished projects stay.', 5);
+      if (isStopping())
+        throw tooManyRequests(
+          'The service is stopping. Run this again: finished projects stay.',
+          5,
+          'service_stopping',
+        );
       after = await templateTransaction(db, template.board_id, (db) =>
         applyToNextProjects(db, template, run, after!, bulkPace.cardsPerStep),
       );

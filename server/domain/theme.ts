@@ -28,7 +28,7 @@ export async function createTheme({ db }: ProvisioningContext, { platform_id, na
     .returning(THEME_COLUMNS)
     .executeTakeFirstOrThrow();
   const theme = await mapConstraintErrors(inserted, {
-    themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }),
+    themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
   });
   return { theme };
 }
@@ -69,7 +69,7 @@ export async function submitVersion({ db, caller }: ProjectContext, { theme_id, 
     )
     .returning(VERSION_COLUMNS)
     .executeTakeFirst();
-  if (!submitted) throw invalid({ version: 'already exists' });
+  if (!submitted) throw invalid({ version: 'already exists' }, 'already_exists');
   return { version: submitted };
 }
 
@@ -83,8 +83,10 @@ export const rejectVersion = (context: SignedInContext, { version_id }: VersionC
 export async function publishVersion(context: SignedInContext, { version_id }: VersionChoice) {
   return changeVersion(context, version_id, (version) => {
     if (version.theme_status === 'published') return {};
-    if (version.approval_status !== 'approved') throw badRequest('Only an approved version can be published.');
-    if (version.theme_status === 'deprecated') throw badRequest('This version is deprecated: undo that instead.');
+    if (version.approval_status !== 'approved')
+      throw badRequest('Only an approved version can be published.', 'version_not_approved');
+    if (version.theme_status === 'deprecated')
+      throw badRequest('This version is deprecated: undo that instead.', 'version_deprecated');
     return { theme_status: 'published', published_at: new Date() };
   });
 }
@@ -119,14 +121,16 @@ export async function undoDeprecation(context: SignedInContext, { version_id }: 
 }
 
 function deprecation({ approval_status }: VersionRow): Changes {
-  if (approval_status !== 'approved') throw badRequest('Only an approved version can be deprecated.');
+  if (approval_status !== 'approved')
+    throw badRequest('Only an approved version can be deprecated.', 'version_not_approved');
   return { theme_status: 'deprecated', deprecated_at: new Date() };
 }
 
 async function review(context: SignedInContext, versionId: number, outcome: 'approved' | 'rejected') {
   return changeVersion(context, versionId, ({ approval_status }) => {
     if (approval_status === outcome) return {};
-    if (approval_status !== 'pending') throw badRequest(`Only a pending version can be ${outcome}.`);
+    if (approval_status !== 'pending')
+      throw badRequest(`Only a pending version can be ${outcome}.`, 'version_not_pending');
     return { approval_status: outcome };
   });
 }
@@ -177,7 +181,8 @@ async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: 
     .where('theme_status', '=', 'published')
     .forShare()
     .executeTakeFirst();
-  if (!replacement) throw invalid({ replacement_version_id: 'is not another published version of this theme' });
+  if (!replacement)
+    throw invalid({ replacement_version_id: 'is not another published version of this theme' }, 'unknown_reference');
 }
 
 const otherPlatform = () => forbidden('This theme belongs to another platform.', 'other_platform');

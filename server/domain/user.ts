@@ -18,8 +18,8 @@ export const USER_COLUMNS = User.keyof().options.map((field) =>
 const unknownUser = () => notFound('There is no such user.');
 
 const REFUSALS = {
-  users_email_unique: () => invalid({ email: 'belongs to another user' }),
-  users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }),
+  users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
+  users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
 };
 
 export async function createUser({ db, address }: ProvisioningContext, { password, ...fields }: UserCreate) {
@@ -75,7 +75,7 @@ const rightsOf = ({ superadmin, superadmin_billing, enable_ai }: Partial<UserUpd
 /** Throws a 422 on this field for a password that is easy to guess. */
 export function mustBeGoodPassword(field: string, password: string, user: { email: string; name: string }): void {
   const reason = refusePassword(password, user);
-  if (reason) throw invalid({ [field]: reason });
+  if (reason) throw invalid({ [field]: reason }, 'password_weak');
 }
 
 /** Users by id. */

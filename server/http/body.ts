@@ -24,19 +24,20 @@ export function acceptJson(scope: FastifyInstance, deepest: number, take: Take):
 /** A missing content type is allowed here, since some operations need no body. */
 function mustBeJsonByType({ headers }: FastifyRequest) {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== undefined && type !== 'application/json') throw badRequest(OTHER_TYPE);
+  if (type !== undefined && type !== 'application/json') throw badRequest(OTHER_TYPE, 'body_not_json');
 }
 
 const OTHER_TYPE = 'Send the body as Content-Type application/json.';
 
 function decode(body: Buffer, deepest: number): string {
   const { depth, fields } = shapeOf(body);
-  if (depth > deepest) throw badRequest(`The body is nested too deeply: at most ${DEEPEST_BODY} levels.`);
-  if (fields > MOST_FIELDS) throw badRequest(`The body has too many fields: at most ${MOST_FIELDS}.`);
+  if (depth > deepest)
+    throw badRequest(`The body is nested too deeply: at most ${DEEPEST_BODY} levels.`, 'body_too_large');
+  if (fields > MOST_FIELDS) throw badRequest(`The body has too many fields: at most ${MOST_FIELDS}.`, 'body_too_large');
   try {
     return UTF_8.decode(body);
   } catch {
-    throw badRequest('The body is not valid UTF-8.');
+    throw badRequest('The body is not valid UTF-8.', 'body_not_json');
   }
 }
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
@@ -45,18 +46,19 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badRequest('The body is not valid JSON.');
+    throw badRequest('The body is not valid JSON.', 'body_not_json');
   }
 }
 
 /** Converts Fastify's errors about a body into a 400 with our message. */
 export function asBadRequest(error: unknown): unknown {
   const { code = '' } = error as { code?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return badRequest('The body is too large: at most 1 MiB.');
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badRequest(OTHER_TYPE);
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return badRequest('The body is too large: at most 1 MiB.', 'body_too_large');
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badRequest(OTHER_TYPE, 'body_not_json');
   // Node's message if the caller disconnects while sending the body.
-  if ((error as Error).message === 'aborted') return badRequest('The body is incomplete.');
-  return code.startsWith('FST_ERR_CTP_') ? badRequest('The body could not be read.') : error;
+  if ((error as Error).message === 'aborted') return badRequest('The body is incomplete.', 'body_incomplete');
+  return code.startsWith('FST_ERR_CTP_') ? badRequest('The body could not be read.', 'body_incomplete') : error;
 }
 
 /**

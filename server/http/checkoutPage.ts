@@ -4,20 +4,21 @@ import { isReference } from '../domain/checkoutRow.ts';
 import { settleCheckout } from '../domain/settlement.ts';
 import { toFailure } from '../errors.ts';
 import type { Services } from '../services.ts';
-import { limitAddresses, sendRetryAfter } from './limitRequests.ts';
+import { sendErrorHeaders } from './errorHeaders.ts';
+import { limitAddresses } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
 
 /** The page of a checkout: it shows the order, and people return to it after paying. For the test checkout it also has the "pay" button. */
 export async function checkoutPage(scope: FastifyInstance, { database, payments, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
   scope.setErrorHandler((error, request, reply) => {
-    const { status, message, retryAfterSeconds } = toFailure(error);
-    logFailure(request.log, error, { status });
-    sendRetryAfter(reply, retryAfterSeconds);
+    const failure = toFailure(error);
+    logFailure(request.log, error, failure);
+    sendErrorHeaders(reply, failure);
     return reply
-      .code(status)
+      .code(failure.status)
       .type(HTML)
-      .send(layout('Not now', `<p class="lead">${message}</p>`));
+      .send(layout('Not now', `<p class="lead">${failure.message}</p>`));
   });
   // The forms have no fields, so bodies are ignored.
   scope.removeAllContentTypeParsers();
@@ -34,7 +35,10 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
   scope.get('/:reference', async (request, reply) => {
     const checkout = await find(request);
     reply.type(HTML).header('Cache-Control', 'no-store').header('Referrer-Policy', 'no-referrer');
-    if (!checkout) return reply.code(404).send(UNKNOWN);
+    if (!checkout) {
+      sendErrorHeaders(reply, { reason: 'not_found' });
+      return reply.code(404).send(UNKNOWN);
+    }
     // Opened before the test checkout was turned off, so it can't be paid any more.
     const isLeftOver = checkout.status === 'open' && checkout.provider === 'test' && payments?.name !== 'test';
     return page(isLeftOver ? { ...checkout, status: 'expired' } : checkout);

@@ -51,7 +51,7 @@ export function identifyCallers(
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) throw overLimit(counted);
       if (unsentAnswers.isTooMuch(callerKey(request))) {
-        throw tooManyRequests('You have too many unread answers. Read them first.', 1);
+        throw tooManyRequests('You have too many unread answers. Read them first.', 1, 'answers_unread');
       }
     }
   });

@@ -26,10 +26,6 @@ export function sendLimitHeaders(reply: FastifyReply, { limit, remaining }: Coun
   reply.headers({ 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': remaining });
 }
 
-export function sendRetryAfter(reply: FastifyReply, retryAfterSeconds: number | undefined): void {
-  if (retryAfterSeconds !== undefined) reply.header('Retry-After', retryAfterSeconds);
-}
-
 /** The key that calls without a valid token are counted under. */
 export const addressKey = (request: FastifyRequest) => networkKey(addressOf(request));
 

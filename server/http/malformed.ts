@@ -5,6 +5,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { canonicalAddress } from '../address.ts';
 import { badRequest } from '../errors.ts';
 import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/rateLimit.ts';
+import { REASON_HEADER } from './errorHeaders.ts';
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
 
@@ -38,7 +39,7 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
       // After the rate limit, so that the answer has its headers.
       app.addHook('preParsing', ({ raw }, _reply, _body, done) => {
         const isHostMissing = raw.httpVersionMinor > 0 && raw.headers.host === undefined;
-        done(isHostMissing ? badRequest('The Host header is missing.') : null);
+        done(isHostMissing ? badRequest('The Host header is missing.', 'malformed_request') : null);
       });
     },
   };
@@ -73,6 +74,7 @@ function answer(isOverLimit: boolean, body: object, counted: Counted, requestId:
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(text)}`,
     `X-Request-Id: ${requestId}`,
+    `${REASON_HEADER}: ${isOverLimit ? 'over_rate_limit' : 'malformed_request'}`,
     `X-RateLimit-Limit: ${counted.limit}`,
     `X-RateLimit-Remaining: ${counted.remaining}`,
     ...(isOverLimit ? [`Retry-After: ${counted.retryAfterSeconds}`] : []),

@@ -24,9 +24,10 @@ export async function metrics(scope: FastifyInstance, { token, isOpen }: Metrics
     done();
   });
   scope.get('/metrics', async ({ headers: { authorization = '' } }, reply) => {
-    if (!isOpen && token === undefined) throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.');
+    if (!isOpen && token === undefined)
+      throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.', 'metrics_closed');
     if (!isOpen && !isSame(authorization.replace(/^Bearer +/i, ''), token!)) {
-      throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.');
+      throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.', 'not_signed_in');
     }
     return reply.type(registry.contentType).send(await registry.metrics());
   });

@@ -13,7 +13,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
 }
 
 const ALLOWED = 'Access-Control-Allow-Origin';
-const READABLE = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, Retry-After';
+const READABLE = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Error-Reason, Retry-After';
 
 /** Whether it is the preflight request of an allowed origin. */
 export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {

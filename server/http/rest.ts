@@ -5,8 +5,8 @@ import { restProcedures } from '../procedures.ts';
 import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } from '../restOperation.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
+import { sendErrorHeaders } from './errorHeaders.ts';
 import { contextOf, identifyCallers } from './identify.ts';
-import { sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
@@ -48,10 +48,10 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
 function readInput(request: FastifyRequest, rest: RestOperation, needsBody: boolean): unknown {
   const { body = needsBody ? undefined : {}, headers } = request;
   if (body === undefined || (needsBody && headers['content-type'] === undefined)) {
-    throw badRequest(JSON_WANTED);
+    throw badRequest(JSON_WANTED, 'body_not_json');
   }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badRequest('The body must be a JSON object.');
+    throw badRequest('The body must be a JSON object.', 'body_not_object');
 
   const fields = body as Record<string, unknown>;
   const query = request.query as Record<string, unknown>;
@@ -61,7 +61,7 @@ function readInput(request: FastifyRequest, rest: RestOperation, needsBody: bool
 
 function sendFailure(reply: FastifyReply, failure: Failure, rest?: RestOperation): FastifyReply {
   const kind = (rest?.bodies ?? ERROR_BODIES)[failure.status as ErrorStatus] ?? 'full';
-  sendRetryAfter(reply, failure.retryAfterSeconds);
+  sendErrorHeaders(reply, failure);
   return reply.code(failure.status).send(errorBody(kind, failure));
 }
 

@@ -1,16 +1,16 @@
-import { getTRPCErrorFromUnknown, getTRPCErrorShape, TRPCError, transformTRPCResponse } from '@trpc/server';
+import { getTRPCErrorFromUnknown, getTRPCErrorShape, type TRPCError, transformTRPCResponse } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Context } from '../context.ts';
-import { badRequest, JSON_WANTED, toFailure, tooManyRequests } from '../errors.ts';
+import { badRequest, JSON_WANTED, notFound, toFailure, tooManyRequests } from '../errors.ts';
 import { makeAnswerBudget } from '../limits/answerBudget.ts';
 import { findProcedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
+import { sendRetryAfter } from './errorHeaders.ts';
 import { contextOf, identifyCallers } from './identify.ts';
-import { sendRetryAfter } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
@@ -58,7 +58,7 @@ type Answer = { status: number; text: string; retryAfterSeconds?: number | undef
 async function call(path: string, input: () => unknown, batchIndex: number, ctx: Context): Promise<Answer> {
   try {
     const procedure = findProcedure(path);
-    if (!procedure) throw new TRPCError({ code: 'NOT_FOUND', message: `No procedure found on path "${path}"` });
+    if (!procedure) throw notFound(`No procedure found on path "${path}"`, 'unknown_procedure');
     let read: Promise<unknown> | undefined;
     const getRawInput = async () => {
       read ??= (async () => input())();
@@ -76,7 +76,7 @@ async function call(path: string, input: () => unknown, batchIndex: number, ctx:
 
 /** The input of each call by its index in the batch. Parsed on first use, after the access check. */
 function inputsOf(request: FastifyRequest): (index: number) => unknown {
-  if (request.headers['content-type'] === undefined) throw badRequest(JSON_WANTED);
+  if (request.headers['content-type'] === undefined) throw badRequest(JSON_WANTED, 'body_not_json');
   const text = (request.body as string | undefined) ?? '';
   let inputs: Record<number, unknown> | undefined;
   return (index) => {
@@ -89,17 +89,18 @@ function readInputs(text: string, isBatch: boolean): Record<number, unknown> {
   const body = text === '' ? undefined : parseJson(text);
   if (!isBatch) return [body];
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badRequest('The body of a batch must be an object.');
+    throw badRequest('The body of a batch must be an object.', 'body_not_object');
   return body as Record<number, unknown>;
 }
 
 function mustBeValidBatch(names: string[]): void {
-  if (names.length > LARGEST_BATCH) throw badRequest(`A batch has at most ${LARGEST_BATCH} calls.`);
+  if (names.length > LARGEST_BATCH) throw badRequest(`A batch has at most ${LARGEST_BATCH} calls.`, 'batch_invalid');
   const types = new Set(names.flatMap((name) => findProcedure(name)?.type ?? []));
-  if (types.size > 1) throw badRequest('A batch has either queries or mutations, not both.');
+  if (types.size > 1) throw badRequest('A batch has either queries or mutations, not both.', 'batch_invalid');
 }
 
-const batchTooLarge = () => tooManyRequests('The answers of this batch are too large. Retry the remaining calls.', 1);
+const batchTooLarge = () =>
+  tooManyRequests('The answers of this batch are too large. Retry the remaining calls.', 1, 'batch_answers_too_large');
 
 const isBatch = (request: FastifyRequest) => (request.query as { batch?: unknown }).batch === '1';
 

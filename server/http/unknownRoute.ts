@@ -8,7 +8,7 @@ export function refuseUnknownRoutes(scope: FastifyInstance, isKnown: (path: stri
     if (!request.is404) return done();
     if (isAllowedPreflight(request, reply)) return void answerPreflight(reply);
     const isWrongPath = request.method === 'POST' || !isKnown(request.url.split('?', 1)[0]!);
-    if (isWrongPath) return done(notFound('There is no such path.'));
+    if (isWrongPath) return done(notFound('There is no such path.', 'unknown_path'));
     reply.header('Allow', 'POST');
     done(wrongMethod(`${request.method} is not allowed here: every operation is a POST.`));
   });

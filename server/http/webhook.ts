@@ -23,7 +23,8 @@ export async function paymentWebhook(
   scope.post(`/${name}`, async (request) => {
     const { body, headers, log } = request;
     const signature = headers['stripe-signature'];
-    if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw badRequest('The notification is not signed.');
+    if (!Buffer.isBuffer(body) || typeof signature !== 'string')
+      throw badRequest('The notification is not signed.', 'signature_invalid');
     const notice = await readNotification(body, signature);
     const context = { db: database.db, payments, log };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);

@@ -52,7 +52,11 @@ export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
         countersFor(attempt).map(async ({ limit, counter, key }) => {
           const failed = await counter.get(key);
           if (failed && failed.consumedPoints >= limit) {
-            throw tooManyRequests('Too many failed attempts. Try again later.', Math.ceil(failed.msBeforeNext / 1000));
+            throw tooManyRequests(
+              'Too many failed attempts. Try again later.',
+              Math.ceil(failed.msBeforeNext / 1000),
+              'too_many_failures',
+            );
           }
         }),
       );

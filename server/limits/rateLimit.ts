@@ -20,7 +20,7 @@ export const networkKey = (address: string) => `address:${networkOf(address)}`;
 
 /** The 429 of a call above the limit. */
 export const overLimit = ({ retryAfterSeconds }: Pick<Counted, 'retryAfterSeconds'>) =>
-  tooManyRequests(OVER_LIMIT, retryAfterSeconds);
+  tooManyRequests(OVER_LIMIT, retryAfterSeconds, 'over_rate_limit');
 export const OVER_LIMIT = 'Too many requests. Try again later.';
 
 export function makeRateLimit(counters: Counters, limit: number): RateLimit {

@@ -1,6 +1,7 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import packageJson from '../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
+import { REASONS } from '../../shared/reasons.ts';
 import { ACCESS } from '../access.ts';
 import { type Procedure, restProcedures } from '../procedures.ts';
 import type { ErrorStatus, RestOperation } from '../restOperation.ts';
@@ -130,10 +131,14 @@ const HEADERS = {
   'X-RateLimit-Limit': { description: 'The allowed requests per minute.', schema: { type: 'integer' } },
   'X-RateLimit-Remaining': { description: 'The remaining requests in this window.', schema: { type: 'integer' } },
   'X-Request-Id': { description: 'The id of the request in the logs.', schema: { type: 'string' } },
+  'X-Error-Reason': {
+    description: `Why it failed, for programs. New reasons may be added later. Now: ${Object.keys(REASONS).join(', ')}.`,
+    schema: { type: 'string' },
+  },
   'Retry-After': { description: 'The seconds until a retry.', schema: { type: 'integer' } },
 };
 
-function headerReferences(...further: 'Retry-After'[]) {
+function headerReferences(...further: ('X-Error-Reason' | 'Retry-After')[]) {
   const names = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Request-Id', ...further];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
@@ -159,7 +164,7 @@ function errorResponse(status: ErrorStatus, rest: RestOperation, schemas: Record
   schemas[name] = schema;
   return {
     description: MEANINGS[status],
-    headers: status === 429 ? headerReferences('Retry-After') : headerReferences(),
+    headers: headerReferences('X-Error-Reason', ...(status === 429 ? (['Retry-After'] as const) : [])),
     content: jsonContent(name, schemas),
   };
 }

@@ -38,7 +38,7 @@ function verify(stripe: Stripe, body: Buffer, signature: string, secret: string)
     return stripe.webhooks.constructEvent(body, signature, secret);
   } catch {
     // The library throws different errors, a plain one for an empty signature; all mean that it is invalid.
-    throw badRequest('The signature of the notification is invalid.');
+    throw badRequest('The signature of the notification is invalid.', 'signature_invalid');
   }
 }
 

@@ -25,7 +25,7 @@ const queue = makeFairQueue({
   runningPerKey: 2,
   waiting: 50,
   waitingPerKey: 10,
-  refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2),
+  refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2, 'service_busy'),
 });
 
 /** Networks take turns, so that a flood from one does not block others. By /48 for IPv6, which one customer often has. */

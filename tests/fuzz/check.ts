@@ -1,5 +1,6 @@
 import type { Schema } from '../../server/openapi/example.ts';
 import { restProcedures } from '../../server/procedures.ts';
+import { REASONS } from '../../shared/reasons.ts';
 import { undocumented } from '../harness/answer.ts';
 import { document, violations } from '../harness/document.ts';
 import { decoded } from './path.ts';
@@ -24,6 +25,7 @@ export function socketFaultsOf({ answers: expected, isRefused }: SocketRequest, 
     if (status >= 500) faults.push(`The status is ${status}.`);
     if (!isRefused) continue;
     if (status !== 400) faults.push(`The status is ${status} instead of 400.`);
+    if (!Object.hasOwn(REASONS, headers.get('x-error-reason') ?? '')) faults.push('The reason is missing or unknown.');
     if (headers.get('connection') !== 'close') faults.push('The connection is kept.');
     faults.push(...shapeFaults(REFUSED, text));
   }
@@ -123,10 +125,11 @@ const REPLY: Schema = {
                 code: { type: 'integer' },
                 data: {
                   type: 'object',
-                  required: ['code', 'httpStatus'],
+                  required: ['code', 'httpStatus', 'reason'],
                   properties: {
                     code: { type: 'string' },
                     httpStatus: { type: 'integer' },
+                    reason: { enum: Object.keys(REASONS) },
                     path: nullable('string'),
                     errors: nullable('object'),
                     retryAfterSeconds: nullable('integer'),

@@ -1,5 +1,6 @@
 import type { Schema } from '../../server/openapi/example.ts';
 import { document, violations } from './document.ts';
+import { documentedReasons } from './errorsPage.ts';
 
 type SentAnswer = { method: string; path: string; response: Pick<Response, 'status' | 'headers'>; text: string };
 
@@ -9,7 +10,7 @@ export function undocumented({ method, path, response, text }: SentAnswer): stri
   if (method === 'OPTIONS' && response.status === 204) return [];
   const documented = responsesOf(method, path)[response.status];
   if (!documented) return ['The status is not listed.'];
-  const headers = headerViolations(response.headers, documented.headers);
+  const headers = [...headerViolations(response.headers, documented.headers), ...reasonViolations(response)];
   if (method === 'HEAD') return text === '' ? headers : [...headers, 'The answer to HEAD has a body.'];
   const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
   return [
@@ -56,6 +57,13 @@ function headerViolations(headers: Headers, documented: Record<string, Schema>):
   const known = new Set(Object.keys(documented).map((name) => name.toLowerCase()));
   const others = [...headers.keys()].filter((name) => !known.has(name) && !HTTP_HEADERS.test(name));
   return [...wrong, ...others.map((name) => `The header ${name} is not listed.`)];
+}
+
+/** The reason of an error must be listed in docs/errors.md with the status of the answer. */
+function reasonViolations({ status, headers }: Pick<Response, 'status' | 'headers'>): string[] {
+  const reason = headers.get('x-error-reason');
+  if (reason === null || documentedReasons.get(reason)?.statuses.includes(status)) return [];
+  return [`The reason ${reason} is not listed for ${status}.`];
 }
 
 /** Headers of HTTP itself, and for browsers. */

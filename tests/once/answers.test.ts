@@ -8,6 +8,7 @@ const GET = '/services/operations/v1/operations/boards/get';
 const DELETE = '/services/operations/v1/operations/cards/delete';
 const SYNC = '/services/operations/v1/admin/master-boards/sync';
 const HEADERS = { 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-Request-Id': 'a' };
+const ERROR_HEADERS = { ...HEADERS, 'X-Error-Reason': 'not_found' };
 const DELETED = { error: false, message: 'Card deleted.', data: [] };
 const MISSING = { error: true, message: 'There is no such path.', data: [] };
 
@@ -38,8 +39,10 @@ async function errorOf(
 describe('the check of answers', () => {
   it('accepts documented answers', async () => {
     expect(await errorOf(DELETE, 200, DELETED)).toBeUndefined();
-    expect(await errorOf('/nothing', 404, MISSING)).toBeUndefined();
-    expect(await errorOf(DELETE, 405, MISSING, { ...HEADERS, Allow: 'POST' }, 'GET')).toBeUndefined();
+    expect(await errorOf('/nothing', 404, MISSING, ERROR_HEADERS)).toBeUndefined();
+    expect(
+      await errorOf(DELETE, 405, MISSING, { ...HEADERS, 'X-Error-Reason': 'wrong_method', Allow: 'POST' }, 'GET'),
+    ).toBeUndefined();
   });
 
   it.each([
@@ -48,7 +51,7 @@ describe('the check of answers', () => {
     ['a header that is missing', DELETE, 200, DELETED, { 'X-Request-Id': 'a' }, /X-RateLimit-Limit is missing/],
     ['a header of another type', DELETE, 200, DELETED, { ...HEADERS, 'X-RateLimit-Limit': 'many' }, /must be integer/],
     ['a header that is not listed', DELETE, 200, DELETED, { ...HEADERS, 'X-More': '1' }, /x-more is not listed/],
-    ['429 without Retry-After', DELETE, 429, { error: true, message: 'x' }, HEADERS, /Retry-After is missing/],
+    ['429 without Retry-After', DELETE, 429, { error: true, message: 'x' }, ERROR_HEADERS, /Retry-After is missing/],
     [
       'another type of body',
       DELETE,
@@ -68,7 +71,25 @@ describe('the check of answers', () => {
     ],
     ['a field that is missing', SYNC, 200, { ...DELETED, data: { synced_count: 1 } }, HEADERS, /skipped_no_access/],
     ['a field of another type', DELETE, 200, { ...DELETED, message: 5 }, HEADERS, /message must be string/],
-    ['the body of another status', DELETE, 403, { error: true, message: 'x' }, HEADERS, /required property 'data'/],
+    [
+      'the body of another status',
+      DELETE,
+      403,
+      { error: true, message: 'x' },
+      ERROR_HEADERS,
+      /required property 'data'/,
+    ],
+    ['an error without a reason', '/nothing', 404, MISSING, HEADERS, /X-Error-Reason is missing/],
+    [
+      'an unknown reason',
+      '/nothing',
+      404,
+      MISSING,
+      { ...HEADERS, 'X-Error-Reason': 'x' },
+      /reason x is not listed for 404/,
+    ],
+    ['the reason of another status', DELETE, 403, MISSING, ERROR_HEADERS, /not_found is not listed for 403/],
+    ['a success with a reason', DELETE, 200, DELETED, ERROR_HEADERS, /x-error-reason is not listed/],
     ['JSON text of another shape', GET, 200, { ...DELETED, data: { board: '{"id": 1}' } }, HEADERS, /'title'/],
     ['text that is not JSON', GET, 200, { ...DELETED, data: { board: 'a board' } }, HEADERS, /JSON/],
   ])('refuses %s', async (_, path, status, body, headers, error) => {

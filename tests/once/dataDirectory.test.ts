@@ -102,6 +102,7 @@ describe('errors of the database', () => {
     expect(toFailure(full)).toEqual({
       code: 'INTERNAL_SERVER_ERROR',
       status: 500,
+      reason: 'disk_full',
       message: 'Nothing can be saved at the moment: the disk of the service is full. Reads still work.',
     });
   });

@@ -7,6 +7,8 @@ import type { FuzzAnswer } from '../fuzz/send.ts';
 const LIMITS = { 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-Request-Id': 'a-name' };
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 
+const REFUSED = { ...LIMITS, ...JSON_TYPE, 'X-Error-Reason': 'not_signed_in' };
+
 const answered = (status: number, body: unknown, headers: object = { ...LIMITS, ...JSON_TYPE }): FuzzAnswer => ({
   status,
   headers: new Headers(headers as Record<string, string>),
@@ -37,14 +39,14 @@ describe('the fuzz check of REST answers reports', () => {
   });
 
   it('nothing where all is well', () => {
-    expect(faultsOf(request, answered(401, { error: true, message: 'x' }))).toEqual([]);
+    expect(faultsOf(request, answered(401, { error: true, message: 'x' }, REFUSED))).toEqual([]);
   });
 });
 
 describe('the fuzz check of RPC answers reports', () => {
   const request = { surface: 'rpc', method: 'POST', path: '/trpc/tour.dismissAll', operations: ['tour.dismissAll'] };
   const refusal = (httpStatus: number, more: object = {}) => ({
-    error: { json: { message: 'x', code: -1, data: { code: 'X', httpStatus, ...more } } },
+    error: { json: { message: 'x', code: -1, data: { code: 'X', httpStatus, reason: 'fault', ...more } } },
   });
 
   it.each([
@@ -57,6 +59,7 @@ describe('the fuzz check of RPC answers reports', () => {
     ['two different statuses', answered(200, refusal(401)), 'The status is 200, of calls 401.'],
     ['a 429 without Retry-After', answered(429, refusal(429)), 'The header Retry-After is missing.'],
     ['a stack', answered(401, refusal(401, { stack: 'x' })), expect.stringContaining('additional properties')],
+    ['an unknown reason', answered(401, refusal(401, { reason: 'x' })), expect.stringContaining('allowed values')],
     ['more replies than calls', answered(401, [refusal(401), refusal(401)]), 'There are 2 replies to 1 calls.'],
   ])('%s', (_, answer, fault) => {
     expect(faultsOf(request as FuzzRequest, answer)).toContainEqual(fault);
@@ -70,8 +73,14 @@ describe('the fuzz check of RPC answers reports', () => {
 describe('the fuzz check of malformed HTTP reports', () => {
   const request = { surface: 'socket', answers: 1, isRefused: true } as SocketRequest;
 
+  it('an answer without a reason', () => {
+    const answer = answered(400, { error: true, message: 'x', data: [] }, { ...LIMITS, Connection: 'close' });
+
+    expect(socketFaultsOf(request, [answer])).toEqual(['The reason is missing or unknown.']);
+  });
+
   it('a missing answer, and a connection that stays open', () => {
-    const kept = answered(400, { error: true, message: 'x', data: [] });
+    const kept = answered(400, { error: true, message: 'x', data: [] }, REFUSED);
 
     expect(socketFaultsOf(request, [])).toEqual(['There are 0 answers instead of 1.']);
     expect(socketFaultsOf(request, [kept])).toEqual(['The connection is kept.']);
