@@ -12,6 +12,7 @@ import { openSession, type SessionOptions } from './session.ts';
 export type * from './calls.ts';
 export { DeckhandError, isRefusal, type Refusal, type RefusalData } from './errors.ts';
 export type * from './procedures.ts';
+export type { Reason } from './reasons.ts';
 export type { SessionOptions, SignedIn, SignIn } from './session.ts';
 
 export type ClientOptions = SessionOptions & {

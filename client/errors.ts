@@ -1,8 +1,12 @@
+import type { Reason } from './reasons.ts';
+
 /** The error of a failed call, unless its signal aborted it. The message tells people what to do. */
 export class DeckhandError extends Error {
   override readonly name = 'DeckhandError';
   /** The HTTP status; undefined if no answer came. */
   readonly status: number | undefined;
+  /** Why the service refused, for programs; undefined if no answer came, or not from the service. */
+  readonly reason: Reason | undefined;
   /** The messages of a 422 by field: `{ title: ['title is required.'] }`; otherwise empty. */
   readonly fields: Record<string, string[]>;
   /** Seconds until a retry, if the service said so. */
@@ -13,6 +17,7 @@ export class DeckhandError extends Error {
   constructor(message: string, { response, data, cause }: Circumstances) {
     super(message, { cause });
     this.status = data?.httpStatus ?? response?.status;
+    this.reason = data?.reason;
     this.fields = data?.errors ?? {};
     this.retryAfterSeconds = data?.retryAfterSeconds ?? retryAfterSecondsOf(response);
     this.data = data;
@@ -22,6 +27,7 @@ export class DeckhandError extends Error {
 export type RefusalData = {
   code: string;
   httpStatus: number;
+  reason: Reason;
   path?: string | undefined;
   errors?: Record<string, string[]> | undefined;
   retryAfterSeconds?: number | undefined;
@@ -29,7 +35,7 @@ export type RefusalData = {
 
 export type Refusal = DeckhandError & { status: number };
 
-/** Whether the service answered with an error: see `error.status` and, for a 422, `error.fields`. */
+/** Whether the service answered with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof DeckhandError && error.status !== undefined;
 }

@@ -43,7 +43,7 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
     try {
       await signInWith(isUnused ? code : undefined);
     } catch (error) {
-      const asked = typeof code === 'function' && isCodeWanted(error) && (await askedFor('signIn.code', code));
+      const asked = typeof code === 'function' && isCodeRequired(error) && (await askedFor('signIn.code', code));
       if (!asked) throw error;
       await signInWith(asked);
     }
@@ -89,7 +89,4 @@ async function askedFor<Answer>(name: string, ask: () => Answer | Promise<Answer
   }
 }
 
-/** A wrong password has the same status, so the message decides. */
-function isCodeWanted(error: unknown): boolean {
-  return isRefusal(error) && error.status === 401 && /\bcode\b/.test(error.message);
-}
+const isCodeRequired = (error: unknown) => isRefusal(error) && error.reason === 'code_required';

@@ -59,7 +59,7 @@ describe('a client that signs in', () => {
 
     const error = await errorOf(client.boards.list.query());
 
-    expect(error).toMatchObject({ status: 401, message: 'The e-mail address or the password is wrong.' });
+    expect(error).toMatchObject({ status: 401, reason: 'wrong_credentials' });
     expect(code).not.toHaveBeenCalled();
   });
 
@@ -92,6 +92,7 @@ describe('a client that signs in', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 401,
+      reason: 'code_wrong',
       message: 'The code is wrong, or was used before.',
     });
   });
@@ -110,7 +111,7 @@ describe('a client without a sign-in', () => {
 });
 
 describe('an error', () => {
-  it('has the status, the message and the fields of a 422', async () => {
+  it('has the status, the reason, the message and the fields of a 422', async () => {
     const { client } = await givenSigningIn();
 
     const error = await errorOf(client.cards.create.mutate({ title: '', group_id: 0 }));
@@ -119,6 +120,7 @@ describe('an error', () => {
     expect(error).toMatchObject({
       name: 'DeckhandError',
       status: 422,
+      reason: 'invalid_input',
       message: 'title is required. (and 1 more)',
       fields: { title: ['title is required.'], group_id: ['group_id must be at least 1.'] },
     });
@@ -127,14 +129,19 @@ describe('an error', () => {
   it('has no fields otherwise', async () => {
     const { client } = await givenSigningIn();
 
-    expect(await errorOf(client.cards.get.query({ id: 2_147_483_647 }))).toMatchObject({ status: 404, fields: {} });
+    expect(await errorOf(client.cards.get.query({ id: 2_147_483_647 }))).toMatchObject({
+      status: 404,
+      reason: 'not_found',
+      fields: {},
+    });
   });
 
-  it('has no status when no answer came, and says what to check', async () => {
+  it('has no status and no reason when no answer came, and says what to check', async () => {
     const error = await errorOf(createClient({ url: 'http://127.0.0.1:2', retries: 0 }).boards.list.query());
 
     expect(isRefusal(error)).toBe(false);
     expect(error.status).toBeUndefined();
+    expect(error.reason).toBeUndefined();
     expect(error.message).toMatch(
       /^No answer came \(fetch failed: connect ECONNREFUSED 127\.0\.0\.1:2\)\. Check the url, and that the service runs\./,
     );

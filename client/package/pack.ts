@@ -47,6 +47,7 @@ async function copySources(stage: string): Promise<void> {
   const files = ['shared/limits.ts', ...names.filter((name) => name.endsWith('.ts')).map((name) => `client/${name}`)];
   for (const folder of ['client', 'shared']) await mkdir(join(stage, folder));
   for (const file of files) await copyFile(join(ROOT, file), join(stage, file));
+  await copyFile(join(ROOT, 'shared/reasons.ts'), join(stage, 'client/reasons.ts'));
   await writeFile(join(stage, 'client/procedures.ts'), printProcedures());
 }
 

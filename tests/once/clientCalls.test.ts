@@ -4,7 +4,11 @@ import type { Client, ClientOptions } from '../../client/client.ts';
 import { errorOf, type GivenAnswer, givenAnswers, networkFailure, page, refusal, success } from '../harness/client.ts';
 
 const USER = { email: 'a@example.test', password: 'a password' };
-const CODE_NEEDED = refusal(401, {}, 'This account is protected by a second factor: a code is needed.');
+const CODE_NEEDED = refusal(
+  401,
+  { reason: 'code_required' },
+  'This account is protected by a second factor: a code is needed.',
+);
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -240,6 +244,19 @@ describe('a client that signs in', () => {
 
     expect(called()).toEqual(['boards.list', 'cards.create', 'auth.authenticate', 'boards.list', 'cards.create']);
   });
+
+  it.each(['wrong_credentials', 'code_wrong', 'not_signed_in'])(
+    '401 without asking for a code when the reason is %s, whatever the message says',
+    async (reason) => {
+      const code = vi.fn();
+      const refused = refusal(401, { reason }, 'A code is needed.');
+      const { client, called } = givenAnswers({ signIn: { ...USER, code } }, refused);
+
+      expect(await errorOf(client.boards.list.query())).toMatchObject({ status: 401, reason });
+      expect(code).not.toHaveBeenCalled();
+      expect(called()).toEqual(['auth.authenticate']);
+    },
+  );
 
   it('401 when it gets no code', async () => {
     const { client, called } = givenAnswers({ signIn: { ...USER, code: () => undefined } }, CODE_NEEDED);

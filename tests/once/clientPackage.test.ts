@@ -39,10 +39,10 @@ describe('the packed client', () => {
     expect(await compile(strictly(moduleResolution), 'right.ts', ...examples)).toEqual([]);
   });
 
-  it('has types that reject unknown fields, values and procedures', async () => {
+  it('has types that reject unknown fields, values, procedures and reasons', async () => {
     await writeFile(
       join(project, 'wrong.ts'),
-      `import { createClient } from 'deckhand-client';
+      `import { createClient, type DeckhandError } from 'deckhand-client';
 const client = createClient({ url: '' });
 await client.cards.create.mutate({ titel: 'A wrong field' });
 await client.cards.create.mutate({ title: 7 });
@@ -50,6 +50,7 @@ await client.cards.create.mutate({ title: 'A wrong choice', priority: 'highest' 
 await client.cards.conjure.mutate({ title: 'A wrong procedure' });
 await client.cards.create.query({ title: 'A mutation is no query' });
 (await client.boards.list.query()).boards[0]?.colour;
+(await client.boards.list.query().catch((error: DeckhandError) => error.reason === 'code_wanted'));
 `,
     );
 
@@ -62,6 +63,7 @@ await client.cards.create.query({ title: 'A mutation is no query' });
       expect.stringMatching(/^wrong\.ts\(6,.*Property 'conjure' does not exist/),
       expect.stringMatching(/^wrong\.ts\(7,.*Property 'query' does not exist/),
       expect.stringMatching(/^wrong\.ts\(8,.*Property 'colour' does not exist/),
+      expect.stringMatching(/^wrong\.ts\(9,.*no overlap/),
     ]);
   });
 
@@ -90,6 +92,7 @@ await client.cards.create.query({ title: 'A mutation is no query' });
       year: new Date().getFullYear(),
       boards: 0,
       status: 422,
+      reason: 'invalid_input',
       fields: { title: ['title is required.'] },
     });
   });
@@ -127,7 +130,7 @@ await client.cards.create.query({ title: 'A mutation is no query' });
   });
 });
 
-const RIGHT = `import { type Card, createClient, isRefusal } from 'deckhand-client';
+const RIGHT = `import { type Card, createClient, isRefusal, type Reason } from 'deckhand-client';
 
 const { URL: url = '', EMAIL: email = '', PASSWORD: password = '' } = process.env;
 const client = createClient({ url, signIn: { email, password } });
@@ -138,8 +141,9 @@ try {
   await client.cards.create.mutate({ title: '' });
 } catch (error) {
   if (!isRefusal(error)) throw error;
-  const { status, fields } = error;
-  console.log(JSON.stringify({ title: same.title, year: card.created_at.getFullYear(), boards: boards.length, status, fields }));
+  const { status, reason, fields } = error;
+  const known: Reason | undefined = reason;
+  console.log(JSON.stringify({ title: same.title, year: card.created_at.getFullYear(), boards: boards.length, status, reason: known, fields }));
 }
 
 declare const process: { env: Record<string, string | undefined> };
