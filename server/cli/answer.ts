@@ -1,3 +1,4 @@
+import type { Reason } from '../../shared/reasons.ts';
 import { readSettings } from '../env.ts';
 import { toFailure } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
@@ -59,15 +60,21 @@ function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
   return exitCode === 2 ? misused(String(message), name) : { exitCode, complaint: message };
 }
 
-type CommandFailure = { exitCode: 1 | 2; message: unknown; status?: number; errors?: object | undefined };
+type CommandFailure = {
+  exitCode: 1 | 2;
+  message: unknown;
+  status?: number;
+  reason?: Reason;
+  errors?: object | undefined;
+};
 
 function failureOf(error: unknown): CommandFailure {
   if (isStartFailure(error)) return { exitCode: 1, message: error.message };
   if (isUnknownOption(error)) return { exitCode: 2, message: error.message };
 
-  const { status, message, errors } = toFailure(error);
-  if (errors) return { exitCode: 2, status, message: Object.values(errors).flat().join('\n'), errors };
-  return { exitCode: 1, status, message: status === 500 ? faultOf(error) : message };
+  const { status, reason, message, errors } = toFailure(error);
+  if (errors) return { exitCode: 2, status, reason, message: Object.values(errors).flat().join('\n'), errors };
+  return { exitCode: 1, status, reason, message: status === 500 ? faultOf(error) : message };
 }
 
 /** Whether it is an error of Node's `parseArgs`. */

@@ -98,14 +98,16 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
     });
     const refused = await create('FIRST', 'short\n');
     expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(JSON.parse(refused.stderr).error).toMatchObject({ status: 422, reason: 'invalid_input' });
     expect(JSON.parse(refused.stderr).error.errors).toEqual({
       email: ['email must be an e-mail address.'],
       password: ['password must be at least 8 characters.'],
     });
 
     const common = await create('second@example.test', 'password1\n');
-    expect(JSON.parse(common.stderr).error.errors).toMatchObject({
-      password: ['password is one of the most common passwords: choose one that nobody would guess.'],
+    expect(JSON.parse(common.stderr).error).toMatchObject({
+      reason: 'password_weak',
+      errors: { password: ['password is one of the most common passwords: choose one that nobody would guess.'] },
     });
 
     expect((await command('users', 'list')).printed).toMatch(/^id +name .*\n1 +First +first@example\.test /);
