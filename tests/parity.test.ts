@@ -29,12 +29,13 @@ import { givenWorld, testDb, type World } from './harness/world.ts';
  * `FAST_CHECK_SEED` chooses other inputs, `FAST_CHECK_RUNS` more of them.
  */
 
-type Outcome = { status?: number; message?: string; errors?: object; data?: unknown };
+type Outcome = { status?: number; reason?: string | null; message?: string; errors?: object; data?: unknown };
 type Surface = (caller: TestCaller, procedure: Procedure, input: unknown) => Promise<Outcome>;
 
 const overRest: Surface = async (caller, { rest, output }, input) => {
-  const { status, body } = await caller.post(rest!.path, input);
-  if (status >= 400) return { status, message: body.message, errors: body.errors };
+  const { status, body, headers } = await caller.post(rest!.path, input);
+  if (status >= 400)
+    return { status, reason: headers.get('x-error-reason'), message: body.message, errors: body.errors };
   expect(status).toBe(rest!.status);
   return { data: asTyped(output, body.data) };
 };
@@ -47,7 +48,12 @@ const overRpc: Surface = async (caller, { name, type }, input) => {
     return { data: result === undefined ? [] : JSON.parse(JSON.stringify(result)) };
   } catch (error: any) {
     if (!error.data) throw error;
-    return { status: error.data.httpStatus, message: error.message, errors: error.data.errors };
+    return {
+      status: error.data.httpStatus,
+      reason: error.data.reason,
+      message: error.message,
+      errors: error.data.errors,
+    };
   }
 };
 
