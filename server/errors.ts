@@ -39,12 +39,10 @@ export function toFailure(thrown: unknown): Failure {
   const error = thrown instanceof TRPCError ? thrown : undefined;
 
   if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
-  if (error?.cause instanceof SyntaxError) return toFailure(badRequest('The body is not valid JSON.', 'body_not_json'));
   const details = (error?.cause as { details?: Details } | undefined)?.details;
   // tRPC could not parse the input; its message would reveal internals.
   if (error?.code === 'BAD_REQUEST' && error.cause && !details)
     return toFailure(badRequest('The input could not be read.', 'input_unreadable'));
-  if (error?.code === 'UNSUPPORTED_MEDIA_TYPE') return toFailure(badRequest(JSON_WANTED, 'body_not_json'));
   if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, reason: 'disk_full', message: NOTHING_SAVED };
   if (isOverload(error?.cause ?? thrown))
     return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'));
