@@ -30,6 +30,7 @@ describe('every answer under /api and /trpc', () => {
       '/api/%zz',
       '/trpc',
       '/trpc/boards.list',
+      '/trpc/cards.create',
       '/trpc/nothing',
       '/trpc/%zz',
       '/trpc/a/b',
@@ -67,14 +68,15 @@ describe('every answer under /api and /trpc', () => {
     const { url, logged } = await testService();
     const before = logged.length;
 
-    for (const path of ['/trpc/auth.authenticate?input=hush', '/api/v1/authenticate?password=hush', '/?hush']) {
-      await fetch(url + path);
-    }
+    await fetch(`${url}/trpc/auth.authenticate?input=hush`);
+    await fetch(`${url}/trpc/boards.list?input=hush`, { headers: { authorization: `Bearer ${world.asViewer.token}` } });
+    await fetch(`${url}/trpc/boards.list?input=hush`, { method: 'PUT' });
+    for (const path of ['/api/v1/authenticate?password=hush', '/?hush']) await fetch(url + path);
 
     const lines = () => logged.slice(before);
     await expect
-      .poll(() => lines().map(({ path }) => path))
-      .toEqual(['/trpc/auth.authenticate', '/api/v1/authenticate', '/']);
+      .poll(() => lines().map(({ path, operation }) => path ?? operation))
+      .toEqual(['auth.authenticate', 'boards.list', '/trpc/boards.list', '/api/v1/authenticate', '/']);
     expect(JSON.stringify(lines())).not.toContain('hush');
   });
 });
@@ -270,21 +272,23 @@ describe('the RPC surface', () => {
     return { status: response.status, body: (await response.json()) as any, headers: response.headers };
   };
 
-  it('405 for GET, so that no input ends up in a URL', async () => {
-    const response = await fetch(`${url}/trpc/boards.list`, {
-      headers: { authorization: `Bearer ${world.asMember.token}` },
-    });
-
-    expect(response.status).toBe(405);
-    expect(response.headers.get('allow')).toBe('POST');
-    expect(await response.json()).toMatchObject({ error: { json: { data: { httpStatus: 405 } } } });
-  });
-
-  it('404 for a POST without a procedure', async () => {
-    const response = await fetch(`${url}/trpc`, { method: 'POST' });
+  it.each(['GET', 'POST'])('404 for a %s without a procedure', async (method) => {
+    const response = await fetch(`${url}/trpc`, { method });
 
     expect(response.status).toBe(404);
     expect(response.headers.get('allow')).toBeNull();
+  });
+
+  it.each([
+    ['boards.list', 'GET, POST'],
+    ['boards.list,tags.list?batch=1', 'GET, POST'],
+    ['cards.create', 'POST'],
+  ])('405 for other methods of %s', async (path, allowed) => {
+    for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS']) {
+      const response = await fetch(`${url}/trpc/${path}`, { method });
+      expect(response.status, method).toBe(405);
+      expect(response.headers.get('allow'), method).toBe(allowed);
+    }
   });
 
   it.each([

@@ -14,7 +14,11 @@ const preflight = (url: string, origin: string, path = LIST) =>
   });
 
 describe('a page of another origin', () => {
-  it.each([LIST, '/trpc/boards.list'])('may call %s if ALLOWED_ORIGINS lists it', async (path) => {
+  it.each([
+    [LIST, 'POST'],
+    ['/trpc/boards.list', 'GET, POST'],
+    ['/trpc/cards.create', 'POST'],
+  ])('may call %s with %s if ALLOWED_ORIGINS lists it', async (path, methods) => {
     const url = await givenOrigins();
 
     const asked = await preflight(url, OURS, path);
@@ -24,7 +28,7 @@ describe('a page of another origin', () => {
     expect(asked.status).toBe(204);
     expect(Object.fromEntries(asked.headers)).toMatchObject({
       'access-control-allow-origin': OURS,
-      'access-control-allow-methods': 'POST',
+      'access-control-allow-methods': methods,
       'access-control-allow-headers': 'Authorization, Content-Type, X-Project-Id, X-Request-Id',
       'x-ratelimit-limit': '1000000',
       vary: 'Origin',

@@ -30,10 +30,7 @@ function mustBeJsonByType({ headers }: FastifyRequest) {
 const OTHER_TYPE = 'Send the body as Content-Type application/json.';
 
 function decode(body: Buffer, deepest: number): string {
-  const { depth, fields } = shapeOf(body);
-  if (depth > deepest)
-    throw badRequest(`The body is nested too deeply: at most ${DEEPEST_BODY} levels.`, 'body_too_large');
-  if (fields > MOST_FIELDS) throw badRequest(`The body has too many fields: at most ${MOST_FIELDS}.`, 'body_too_large');
+  mustBeParsable(body, deepest, 'body');
   try {
     return UTF_8.decode(body);
   } catch {
@@ -42,11 +39,18 @@ function decode(body: Buffer, deepest: number): string {
 }
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-export function parseJson(text: string): unknown {
+/** Refuses JSON that would take too long to parse or to walk. */
+export function mustBeParsable(json: Buffer, deepest: number, name: string): void {
+  const { depth, fields } = shapeOf(json);
+  if (depth > deepest) throw badRequest(`The ${name} is nested too deeply: at most ${DEEPEST_BODY} levels.`, 'body_too_large');
+  if (fields > MOST_FIELDS) throw badRequest(`The ${name} has too many fields: at most ${MOST_FIELDS}.`, 'body_too_large');
+}
+
+export function parseJson(text: string, name = 'body'): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badRequest('The body is not valid JSON.', 'body_not_json');
+    throw badRequest(`The ${name} is not valid JSON.`, 'body_not_json');
   }
 }
 

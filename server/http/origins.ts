@@ -20,11 +20,11 @@ export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: F
   return method === 'OPTIONS' && 'access-control-request-method' in headers && reply.hasHeader(ALLOWED);
 }
 
-export function answerPreflight(reply: FastifyReply): FastifyReply {
+export function answerPreflight(reply: FastifyReply, methods: string): FastifyReply {
   return reply
     .code(204)
     .headers({
-      'Access-Control-Allow-Methods': 'POST',
+      'Access-Control-Allow-Methods': methods,
       'Access-Control-Allow-Headers': 'Authorization, Content-Type, X-Project-Id, X-Request-Id',
       'Access-Control-Max-Age': 600,
     })

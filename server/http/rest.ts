@@ -15,7 +15,11 @@ import { refuseUnknownRoutes } from './unknownRoute.ts';
 export async function restFacade(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
   identifyCallers(scope, services, () => 1);
-  refuseUnknownRoutes(scope, (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path));
+  refuseUnknownRoutes(scope, {
+    isKnown: (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path),
+    methodsOf: () => 'POST',
+    rule: 'every operation is a POST',
+  });
   scope.setErrorHandler((error, request, reply) => {
     const failure = toFailure(asBadRequest(error));
     logFailure(request.log, error, failure);

@@ -1,5 +1,5 @@
 import { getTRPCErrorFromUnknown, getTRPCErrorShape, type TRPCError, transformTRPCResponse } from '@trpc/server';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Context } from '../context.ts';
 import { badRequest, JSON_WANTED, notFound, toFailure, tooManyRequests } from '../errors.ts';
@@ -8,24 +8,24 @@ import { findProcedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
 import type { Services } from '../services.ts';
-import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
+import { acceptJson, asBadRequest, DEEPEST_BODY, mustBeParsable, parseJson } from './body.ts';
 import { sendRetryAfter } from './errorHeaders.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
-import { refuseUnknownRoutes } from './unknownRoute.ts';
+import { refuseMethod, refuseUnknownRoutes } from './unknownRoute.ts';
 
 /** The levels around an input: the batch, its index, and superjson's `json`. */
 const ENVELOPE_LEVELS = 3;
 
 /**
- * The RPC surface for `@trpc/client`, only with POST, so that no input ends up in a URL, log or cache. Procedures are called
- * directly: tRPC's own adapter uses streams and takes three times as long.
+ * The RPC surface for `@trpc/client`: queries with GET or POST, mutations only with POST. Procedures are called directly: tRPC's
+ * own adapter uses streams and takes three times as long.
  */
 export async function rpcSurface(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY + ENVELOPE_LEVELS, (text) => text);
   identifyCallers(scope, services, (request) => namesOf(request).length);
-  refuseUnknownRoutes(scope, () => true);
+  refuseUnknownRoutes(scope, SURFACE);
 
   scope.setErrorHandler((thrown, request, reply) => {
     const error = getTRPCErrorFromUnknown(asBadRequest(thrown));
@@ -35,9 +35,13 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     return reply.code(failure.status).send(errorResponse(error));
   });
 
-  scope.post('/*', { config: { surface: 'rpc' } }, async (request, reply) => {
+  const options = { exposeHeadRoute: false, config: { surface: 'rpc' as const } };
+  scope.route({ method: ['GET', 'POST'], url: '/*', ...options, handler: answerCalls });
+
+  async function answerCalls(request: FastifyRequest, reply: FastifyReply) {
     const names = namesOf(request);
     mustBeValidBatch(names);
+    if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
     const inputs = inputsOf(request);
     const context = contextOf(request, services);
     context.answerBudget = names.length > 1 ? makeAnswerBudget(batchTooLarge) : undefined;
@@ -48,7 +52,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     const status = answers.every((answer) => answer.status === first!.status) ? first!.status : MULTI_STATUS;
     const text = isBatch(request) ? `[${answers.map((answer) => answer.text)}]` : first!.text;
     return reply.code(status).header('content-type', 'application/json').send(text);
-  });
+  }
 }
 
 const MULTI_STATUS = 207;
@@ -76,21 +80,29 @@ async function call(path: string, input: () => unknown, batchIndex: number, ctx:
 
 /** The input of each call by its index in the batch. Parsed on first use, after the access check. */
 function inputsOf(request: FastifyRequest): (index: number) => unknown {
-  if (request.headers['content-type'] === undefined) throw badRequest(JSON_WANTED, 'body_not_json');
-  const text = (request.body as string | undefined) ?? '';
+  const isGet = request.method === 'GET';
+  if (!isGet && request.headers['content-type'] === undefined) throw badRequest(JSON_WANTED, 'body_not_json');
   let inputs: Record<number, unknown> | undefined;
   return (index) => {
-    inputs ??= readInputs(text, isBatch(request));
+    inputs ??= isGet ? inputsOfQuery(request) : inputsIn((request.body as string | undefined) ?? '', request, 'body');
     return inputs[index] === undefined ? undefined : transformer.input.deserialize(inputs[index]);
   };
 }
 
-function readInputs(text: string, isBatch: boolean): Record<number, unknown> {
-  const body = text === '' ? undefined : parseJson(text);
-  if (!isBatch) return [body];
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badRequest('The body of a batch must be an object.', 'body_not_object');
-  return body as Record<number, unknown>;
+/** The parameter `input` of a GET, with the limits of a body. */
+function inputsOfQuery(request: FastifyRequest): Record<number, unknown> {
+  const { input = '' } = request.query as { input?: string | string[] };
+  if (typeof input !== 'string') throw badRequest('Send the parameter input once.', 'body_not_json');
+  mustBeParsable(Buffer.from(input), DEEPEST_BODY + ENVELOPE_LEVELS, 'input');
+  return inputsIn(input, request, 'input');
+}
+
+function inputsIn(text: string, request: FastifyRequest, name: 'body' | 'input'): Record<number, unknown> {
+  const sent = text === '' ? undefined : parseJson(text, name);
+  if (!isBatch(request)) return [sent];
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent))
+    throw badRequest(`The ${name} of a batch must be an object.`, 'body_not_object');
+  return sent as Record<number, unknown>;
 }
 
 function mustBeValidBatch(names: string[]): void {
@@ -109,6 +121,11 @@ function namesOf(request: FastifyRequest): string[] {
   const { '*': path = '' } = request.params as { '*'?: string };
   return isBatch(request) ? path.split(',') : [path];
 }
+
+const methodsOf = (request: FastifyRequest) =>
+  namesOf(request).some((name) => findProcedure(name)?.type === 'mutation') ? 'POST' : 'GET, POST';
+
+const SURFACE = { isKnown: () => true, methodsOf, rule: 'a query is a GET or a POST, a mutation a POST' };
 
 function errorResponse(error: TRPCError, path?: string): unknown {
   const config = appRouter._def._config;

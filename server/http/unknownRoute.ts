@@ -1,17 +1,31 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound, wrongMethod } from '../errors.ts';
 import { answerPreflight, isAllowedPreflight } from './origins.ts';
 
+type Surface = {
+  isKnown: (path: string) => boolean;
+  /** The methods of a path, as in the header `Allow`. */
+  methodsOf: (request: FastifyRequest) => string;
+  /** Which methods there are, for people. */
+  rule: string;
+};
+
 /** An unknown path is a 404, another method on a known path a 405; both before the body is read. */
-export function refuseUnknownRoutes(scope: FastifyInstance, isKnown: (path: string) => boolean): void {
+export function refuseUnknownRoutes(scope: FastifyInstance, surface: Surface): void {
   scope.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
-    if (isAllowedPreflight(request, reply)) return void answerPreflight(reply);
-    const isWrongPath = request.method === 'POST' || !isKnown(request.url.split('?', 1)[0]!);
+    const methods = surface.methodsOf(request);
+    if (isAllowedPreflight(request, reply)) return void answerPreflight(reply, methods);
+    const isWrongPath = methods.split(', ').includes(request.method) || !surface.isKnown(request.url.split('?', 1)[0]!);
     if (isWrongPath) return done(notFound('There is no such path.', 'unknown_path'));
-    reply.header('Allow', 'POST');
-    done(wrongMethod(`${request.method} is not allowed here: every operation is a POST.`));
+    done(refuseMethod(request, reply, surface));
   });
   // Never reached; it only makes the hooks run for unknown paths.
   scope.setNotFoundHandler((_request, reply) => reply.send());
+}
+
+/** A 405 that names the allowed methods. */
+export function refuseMethod(request: FastifyRequest, reply: FastifyReply, { methodsOf, rule }: Surface): Error {
+  reply.header('Allow', methodsOf(request));
+  return wrongMethod(`${request.method} is not allowed here: ${rule}.`);
 }

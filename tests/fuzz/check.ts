@@ -1,5 +1,5 @@
 import type { Schema } from '../../server/openapi/example.ts';
-import { restProcedures } from '../../server/procedures.ts';
+import { findProcedure, restProcedures } from '../../server/procedures.ts';
 import { REASONS } from '../../shared/reasons.ts';
 import { undocumented } from '../harness/answer.ts';
 import { document, violations } from '../harness/document.ts';
@@ -77,14 +77,22 @@ function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers,
   }
   const statuses = replies.map(({ error }) => error?.json.data.httpStatus ?? 200);
   for (const [at, replied] of statuses.entries()) {
-    const allowed =
-      method === 'POST' ? statusesOf(Array.isArray(body) ? [operations[at]!] : operations) : [405, 404, 429];
+    const called = Array.isArray(body) ? [operations[at]!] : operations;
+    const allowed = isAnswering(method, called) ? statusesOf(called) : NOT_ALLOWED;
     if (!allowed.includes(replied)) faults.push(`Call ${at} answers ${replied}, which is not documented for it.`);
     if (replied === 429 && !headers.has('retry-after')) faults.push('The header Retry-After is missing.');
   }
   if (status !== 207 && !statuses.includes(status)) faults.push(`The status is ${status}, of calls ${statuses}.`);
   return faults;
 }
+
+/** Only queries are answered over GET. */
+function isAnswering(method: string, operations: string[]): boolean {
+  if (method !== 'GET') return method === 'POST';
+  return !operations.some((name) => findProcedure(name)?.type === 'mutation');
+}
+/** A batch with queries and mutations is a 400 with either method. */
+const NOT_ALLOWED = [400, 404, 405, 429];
 
 /** The allowed statuses of calls: the documented ones, or the usual ones for calls without a REST path. */
 function statusesOf(operations: string[]): number[] {
