@@ -103,16 +103,30 @@ function fromDatabase(moment: string): Date {
 
 const LONGEST_MOMENT = 64;
 
-/** A timestamp in a request: an RFC 3339 date-time with offset, or a date (midnight UTC). An empty text becomes null. */
+const NO_MOMENT = { error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z' };
+const momentText = (format: string) => ({ type: 'string', format, maxLength: LONGEST_MOMENT });
+
+/**
+ * A timestamp in a request: an RFC 3339 date-time with offset, or a date (midnight UTC); over RPC also a `Date`. An empty text
+ * becomes null.
+ */
 export const optionalMoment = z
-  .string()
-  .trim()
-  .refine((value) => value === '' || parseMoment(value) !== undefined, {
-    error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z',
-  })
-  .meta({ format: 'date-time', maxLength: LONGEST_MOMENT, example: '2026-01-31T09:30:00Z' })
-  .transform((value) => parseMoment(value) ?? null)
-  .nullish();
+  .union(
+    [
+      z
+        .string()
+        .trim()
+        .refine((value) => value === '' || parseMoment(value) !== undefined, NO_MOMENT),
+      z.date().refine(isInRange, NO_MOMENT),
+    ],
+    { error: ({ input }) => (input instanceof Date ? NO_MOMENT.error : 'must be text') },
+  )
+  .transform((value) => (typeof value === 'string' ? (parseMoment(value) ?? null) : value))
+  .nullish()
+  .meta({
+    anyOf: [momentText('date-time'), momentText('date'), { type: 'null' }],
+    example: '2026-01-31T09:30:00Z',
+  });
 
 /** Marks a field that REST sends as text, as documented; RPC keeps its type. */
 export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: string) =>
@@ -160,5 +174,9 @@ function parseMoment(value: string): Date | undefined {
   const day = MOMENT.exec(value)?.[1];
   if (!day || !DAY.safeParse(day).success) return undefined;
   const moment = new Date(value.toUpperCase());
-  return moment.getTime() >= FIRST_MOMENT && moment.getTime() <= LAST_MOMENT ? moment : undefined;
+  return isInRange(moment) ? moment : undefined;
+}
+
+function isInRange(moment: Date) {
+  return moment.getTime() >= FIRST_MOMENT && moment.getTime() <= LAST_MOMENT;
 }

@@ -84,16 +84,37 @@ describe('superjson annotations of an input', () => {
   });
 
   it('422 for a date where the model expects text', async () => {
-    const due = {
-      json: { title: 'x', due_date: '2026-01-31T09:30:00.000Z' },
-      meta: { values: { due_date: ['Date'] } },
-    };
+    const title = { json: { title: '2026-01-31T09:30:00.000Z' }, meta: { values: { title: ['Date'] } } };
 
-    const { status, body } = await call('cards.create', due, world.asMember.token);
+    const { status, body } = await call('cards.create', title, world.asMember.token);
 
     expect(status).toBe(422);
-    expect(body.error.json.data.errors).toEqual({ due_date: ['due_date must be text.'] });
+    expect(body.error.json.data.errors).toEqual({ title: ['title must be text.'] });
   });
+
+  const due = (due_date: unknown) => ({ json: { title: 'x', due_date }, meta: { values: { due_date: ['Date'] } } });
+
+  it.each(['0001-01-01T00:00:00.000Z', '2026-01-31T09:30:00.000Z', '9999-12-31T23:59:59.999Z'])(
+    'accepts the date %s for due_date',
+    async (date) => {
+      const { status, body } = await call('cards.create', due(date), world.asMember.token);
+
+      expect(status).toBe(200);
+      expect(body.result.data.json.card.due_date).toBe(date);
+    },
+  );
+
+  it.each(['nonsense', '', '+010000-01-01T00:00:00.000Z', '-000001-01-01T00:00:00.000Z'])(
+    '422 for the date %j in due_date',
+    async (date) => {
+      const { status, body } = await call('cards.create', due(date), world.asMember.token);
+
+      expect(status).toBe(422);
+      expect(body.error.json.data.errors.due_date).toEqual([
+        'due_date must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z.',
+      ]);
+    },
+  );
 
   it('400 also for a procedure without input, and only for that call of a batch', async () => {
     const [bad, good] = [{ json: {}, meta: { values: ['set'] } }, { json: {} }];

@@ -47,7 +47,8 @@ it('httpBatchLink calls the service', async () => {
   ]);
 
   expect(boards).toMatchObject([{ title: found.title }]);
-  expect((await client.cards.create.mutate({ title: 'Typed' })).card.title).toBe('Typed');
+  const due_date = new Date('2026-01-31T09:30:00Z');
+  expect((await client.cards.create.mutate({ title: 'Typed', due_date })).card.due_date).toEqual(due_date);
   expect(await refusalOf(client.boards.get.query({ id: 2_000_000_000 }))).toBe('404 not_found: ');
 });
 
@@ -66,5 +67,5 @@ it('the page about the client shows the program of this test', () => {
   const program = readFileSync(new URL('harness/stockClient.ts', import.meta.url), 'utf8');
   const page = readFileSync(new URL('../docs/client.md', import.meta.url), 'utf8');
 
-  expect(page).toContain(`\`\`\`ts\n${program.replace('../../server', '../deckhand/server')}\`\`\``);
+  expect(page).toContain(`\`\`\`typescript\n${program.replace('../../server', '../deckhand/server')}\`\`\``);
 });

@@ -56,9 +56,15 @@ function schemaOf(io: 'input' | 'output', part: (procedure: Procedure) => z.ZodT
   }) as Schema;
 }
 
-/** A model can differ as input and as output, so inputs print it inline. */
+/**
+ * A model can differ as input and as output, so inputs print it inline. An `anyOf` in the metadata is what REST accepts; the
+ * types show what RPC accepts.
+ */
 const WITHOUT_NAMES = Object.assign(z.registry<z.GlobalMeta>(), {
-  get: (schema: z.ZodType) => ({ ...z.globalRegistry.get(schema), id: undefined }),
+  get: (schema: z.ZodType) => {
+    const { id, anyOf, ...meta } = z.globalRegistry.get(schema) ?? {};
+    return meta;
+  },
 });
 
 const BEYOND_JSON: Record<string, string> = { date: 'Date', void: 'void', undefined: 'void', bigint: 'bigint' };

@@ -28,6 +28,8 @@ const choice = (...values: string[]) => ({ ...text, enum: values });
 const listOf = (items: Schema, maxItems?: number) => ({ type: 'array', items, ...(maxItems && { maxItems }) });
 const json = (contentSchema: Schema) => ({ ...text, contentSchema });
 const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const moment = (format: string) => ({ ...text, format });
+const MOMENTS = [moment('date-time'), moment('date'), { type: 'null' }];
 const required = (field: Schema): Schema => ({ type: 'object', properties: { field }, required: ['field'] });
 const optional = (field: Schema): Schema => ({ type: 'object', properties: { field } });
 const empty: Schema = { type: 'object' };
@@ -114,6 +116,11 @@ describe('comparing requests', () => {
     ],
     ['.field no longer takes beyond maxItems 8', optional(listOf(text, 9)), optional(listOf(text, 8))],
     ['.field no longer takes other than format email', optional(text), optional({ ...text, format: 'email' })],
+    [
+      '.field no longer takes other than format date-time',
+      optional({ anyOf: MOMENTS }),
+      optional({ anyOf: MOMENTS.toSpliced(1, 1) }),
+    ],
     ['.field no longer takes other than pattern ^a', optional(text), optional({ ...text, pattern: '^a' })],
     [
       '.field no longer takes other than exclusiveMinimum 0',
@@ -148,6 +155,7 @@ describe('comparing requests', () => {
     ['a new type', optional(text), optional({ type: ['string', 'integer'] })],
     ['a new choice', optional(choice('a')), optional(choice('a', 'b'))],
     ['a higher limit', optional(component('Short')), optional(component('Long'))],
+    ['a date besides a date-time', optional(moment('date-time')), optional({ anyOf: MOMENTS })],
     ['removed limits', optional({ ...text, maxLength: 8, minLength: 1, format: 'email' }), optional(text)],
     ['a format that only affects display', optional(text), optional({ ...text, format: 'password' })],
     ['a number instead of an integer', optional(number), optional({ type: 'number' })],
