@@ -204,6 +204,28 @@ describe('REST bodies', () => {
     }
   });
 
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json', 'nonsense', ';;'])(
+    'accepts an empty body with the content type %s where none is required',
+    async (type) => {
+      expect((await world.asMember.post(LIST, '', { 'content-type': type })).status).toBe(200);
+      expect((await world.asMember.post(LIST, ' ', { 'content-type': type })).status).toBe(400);
+      expect(await world.asMember.post(CREATE, '', { 'content-type': type })).toMatchObject({
+        status: 400,
+        body: { message: 'Send a JSON object as the body, with Content-Type application/json.' },
+      });
+    },
+  );
+
+  it('accepts an empty chunked body of another content type', async () => {
+    const headers = { 'content-type': 'text/plain', 'transfer-encoding': 'chunked' };
+    const authorization = `Bearer ${world.asMember.token}`;
+    const call = request(`${url}/api${LIST}`, { method: 'POST', headers: { ...headers, authorization } });
+
+    const [response] = (await once(call.end(), 'response')) as [IncomingMessage];
+
+    expect(response.statusCode).toBe(200);
+  });
+
   it('400 without a content type where a body is required', async () => {
     const { status } = await fetch(`${url}/api${CREATE}`, {
       method: 'POST',

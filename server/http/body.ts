@@ -8,12 +8,20 @@ const MOST_FIELDS = 30_000;
 
 type Take = (text: string, request: FastifyRequest) => unknown;
 
-/** Parses JSON bodies; a body that is too large, too deep, not UTF-8 or has another content type is a 400. */
+/**
+ * Parses JSON bodies; a body that is too large, too deep, not UTF-8 or has another content type is a 400. An empty body may have
+ * any content type.
+ */
 export function acceptJson(scope: FastifyInstance, deepest: number, take: Take): void {
   scope.removeAllContentTypeParsers();
+  // Fastify refuses an unreadable content type before it calls the parser.
+  scope.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
+    if ('content-type' in headers && isEmpty(headers)) headers['content-type'] = JSON_TYPE;
+    done();
+  });
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST_BODY_BYTES }, (request, body, done) => {
     try {
-      mustBeJsonByType(request);
+      if (body.length > 0) mustBeJsonByType(request);
       done(null, take(decode(body as Buffer, deepest), request));
     } catch (error) {
       done(error as Error);
@@ -24,10 +32,14 @@ export function acceptJson(scope: FastifyInstance, deepest: number, take: Take):
 /** A missing content type is allowed here, since some operations need no body. */
 function mustBeJsonByType({ headers }: FastifyRequest) {
   const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (type !== undefined && type !== 'application/json') throw badRequest(OTHER_TYPE, 'body_not_json');
+  if (type !== undefined && type !== JSON_TYPE) throw badRequest(OTHER_TYPE, 'body_not_json');
 }
 
+const JSON_TYPE = 'application/json';
 const OTHER_TYPE = 'Send the body as Content-Type application/json.';
+
+const isEmpty = ({ 'content-length': length = '0', 'transfer-encoding': encoding }: FastifyRequest['headers']) =>
+  length === '0' && encoding === undefined;
 
 function decode(body: Buffer, deepest: number): string {
   mustBeParsable(body, deepest, 'body');
