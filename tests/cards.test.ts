@@ -273,6 +273,17 @@ describe('POST …/cards/create', () => {
   });
 
   it.each([
+    ['Tom & Jerry <3', 'Tom & Jerry <3'],
+    ['&lt;b&gt; stays', '&lt;b&gt; stays'],
+    ['a & b <', 'a &amp; b &lt;'],
+    ['<script>alert(1)</script>', null],
+  ])('answers the description %j as %j', async (description, answered) => {
+    const answer = await world.asMember.post(CREATE, { title: 'x', description });
+
+    expect(answer).toMatchObject({ status: 201, body: { data: { card: { description: answered } } } });
+  });
+
+  it.each([
     'tomorrow',
     '2026-02-30',
     '2026-13-01',

@@ -7,8 +7,15 @@ const DEEPEST_HTML = 100;
 /** Each tag and entity takes microseconds to parse; a text full of them a tenth of a second. */
 const MOST_MARKS = 3000;
 
+/**
+ * Whether a page that inserts the text as HTML can't find a tag in it: a tag is `<` and one of these characters. A `<` at the end
+ * counts, since the next text may continue it; entities are only ever text; U+0000 was refused before.
+ */
+const isPlainText = (html: string) => !/<(?:[a-z/!?]|$)/i.test(html);
+
 /** Why the HTML is refused, or `undefined`; checked before parsing. */
 export function refuseHtml(html: string): string | undefined {
+  if (isPlainText(html)) return undefined;
   if (html.split(/[<&]/, MOST_MARKS + 2).length > MOST_MARKS + 1)
     return `must not contain more than ${MOST_MARKS} of the characters < and &`;
   if (depthOf(html) > DEEPEST_HTML) return `must not nest deeper than ${DEEPEST_HTML} elements`;
@@ -16,11 +23,11 @@ export function refuseHtml(html: string): string | undefined {
 }
 
 /**
- * Keeps text and images; removes scripts, event handlers, styles and other URL schemes, and escapes plain `<`, `>` and `&`. The
- * result is at most six times as long, and sanitising it again changes nothing.
+ * Keeps text and images; removes scripts, event handlers, styles and other URL schemes, and escapes `<`, `>` and `&` between
+ * tags. The result is at most six times as long, and sanitising it again changes nothing. Plain text is returned as it is.
  */
 export async function sanitizeHtml(html: string): Promise<string> {
-  if (!/[<>&]/.test(html)) return html;
+  if (isPlainText(html)) return html;
   if (html.length <= LONGEST_AT_ONCE) return cleanUntilStable(html);
 
   // One at a time, yielding to other requests in between: a batch may contain many.

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
+import sanitize from 'sanitize-html';
 import { describe, expect, it } from 'vitest';
 import { refuseHtml, sanitizeHtml } from '../../server/security/html.ts';
 
@@ -9,8 +10,12 @@ const filledWith = (part: string) => part.repeat(Math.floor(LONGEST / part.lengt
 describe('HTML', () => {
   it.each([
     ['plain text', 'Ready?\n "Yes" 😀', 'Ready?\n "Yes" 😀'],
-    ['plain < > &', 'a < b && c > d', 'a &lt; b &amp;&amp; c &gt; d'],
-    ['entities', '&lt;b&gt; &amp; &#65;', '&lt;b&gt; &amp; A'],
+    ['plain < > &', 'Tom & Jerry <3, a < b && c > d', 'Tom & Jerry <3, a < b && c > d'],
+    ['entities', '&lt;b&gt; &amp; &#65;', '&lt;b&gt; &amp; &#65;'],
+    ['plain < > & between tags', '<b>a < b && c > d</b> &#65;', '<b>a &lt; b &amp;&amp; c &gt; d</b> A'],
+    ['< at the end', 'a & b <', 'a &amp; b &lt;'],
+    ['an end tag alone', 'a & b</b>', 'a &amp; b'],
+    ['a comment', 'a<!-- b --><?c?><!d>e', 'ae'],
     ['a script', 'a<script>alert(1)</script>b', 'ab'],
     ['an event handler', '<p onclick="x()">a</p>', '<p>a</p>'],
     ['a foreign scheme', '<a href="javascript:x()">a</a>', '<a>a</a>'],
@@ -19,6 +24,43 @@ describe('HTML', () => {
     ['links around a removed tag', '<a href="//x"><x <b><a href="//x">', '<a></a><a></a>'],
   ])('with %s is sanitised', async (_, sent, stored) => {
     expect(await sanitizeHtml(sent)).toBe(stored);
+  });
+
+  const textParts = [
+    '<',
+    '<3',
+    '< b',
+    '>',
+    '&',
+    '&lt;',
+    '&#60',
+    '&lt',
+    'b>',
+    '/b>',
+    '!--',
+    '?',
+    '"',
+    "'",
+    '`',
+    '\n',
+    'é',
+    'ſ',
+    '＜b＞',
+  ];
+
+  it('has no tags where plain text is returned as sent, also next to another one', async () => {
+    const description = fc.array(fc.constantFrom(...textParts)).map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(description, description, async (one, other) => {
+        const tags: string[] = [];
+        const page = (await sanitizeHtml(one)) + (await sanitizeHtml(other));
+        sanitize(page, { allowedTags: [], onOpenTag: (name) => tags.push(name) });
+
+        expect(tags.filter((name) => name !== 'b')).toEqual([]);
+        if (!/<(?=[a-z/!?]|$)/i.test(one)) expect(page.startsWith(one)).toBe(true);
+      }),
+      { numRuns: 300, seed: Number(process.env.FAST_CHECK_SEED) },
+    );
   });
 
   it('that was sanitised does not change when sanitised again', async () => {
@@ -51,7 +93,7 @@ describe('HTML', () => {
     );
   });
 
-  it.each(['<', '&', '<p>x</p>', '<br>', '&amp;', '<a href="javascript:x">y</a>', '</p>'])(
+  it.each(['<', '<p>x</p>', '<br>', '<br>&amp;', '<a href="javascript:x">y</a>', '</p>'])(
     'is refused with too many %s',
     (part) => {
       expect(refuseHtml(filledWith(part))).toBe('must not contain more than 3000 of the characters < and &');
@@ -59,13 +101,20 @@ describe('HTML', () => {
     },
   );
 
+  it.each(['&', '&amp;', '< ', '<3', '>'])('that is plain text may be full of %s', async (part) => {
+    const long = filledWith(part);
+
+    expect(refuseHtml(long)).toBeUndefined();
+    expect(await sanitizeHtml(long)).toBe(long);
+  });
+
   it('is refused when it is nested too deeply', () => {
     expect(refuseHtml('<b>'.repeat(101))).toBe('must not nest deeper than 100 elements');
     expect(refuseHtml('<b>'.repeat(100))).toBeUndefined();
   });
 
   it('is at most six times as long after sanitising', async () => {
-    expect((await sanitizeHtml(filledWith('>'))).length).toBe(4 * LONGEST);
+    expect((await sanitizeHtml(`<b>${filledWith('>')}`)).length).toBe(4 * LONGEST + '<b></b>'.length);
     const quotes = `<a title='${'"'.repeat(60_000)}'>`;
     expect((await sanitizeHtml(quotes)).length).toBeLessThanOrEqual(6 * quotes.length);
   });
