@@ -68,7 +68,7 @@ const cardContent = {
     example: '<p>Look around.</p>',
   }),
   unique_identifier: optionalText(100).meta({
-    description: 'A stable identifier; generated if not sent.',
+    description: 'A stable identifier, unique among master cards; generated if not sent. Copies have the same one.',
   }),
   evaluation_check: optionalText(100).meta({ description: 'The check that decides whether it is done.' }),
   tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.' }),

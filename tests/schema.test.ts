@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Migration20261115100300_clean_descriptions as CleanDescriptions } from '../server/database/migrations/Migration20261115100300_clean_descriptions.ts';
+import { Migration20261115182126_unique_master_identifiers as UniqueIdentifiers } from '../server/database/migrations/Migration20261115182126_unique_master_identifiers.ts';
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { databaseUrl, testDatabase } from './harness/service.ts';
@@ -59,6 +61,34 @@ describe('the migration that cleans descriptions', () => {
     expect(await after(harmful)).toBe('<p>a &amp; b</p>');
     expect(await after(empty)).toBeNull();
     expect(await after(deep)).toBe('&lt;b&gt;'.repeat(101));
+  });
+});
+
+describe('the migration that makes identifiers of master cards unique', () => {
+  it('appends the id to all but the oldest, within 100 characters', async () => {
+    const { orm } = await testDatabase();
+    const db = await testDb();
+    await query(db, sql`drop index cards_master_identifier`);
+    const given = async (unique_identifier: string, more: object = {}) =>
+      (await givenMasterBoard({ card: { unique_identifier, ...more } })).card;
+    const [short, long] = [randomUUID(), 'x'.repeat(100)];
+    const deleted = await given(short, { deleted_at: new Date() });
+    const oldest = await given(short);
+    const second = await given(short);
+    const taken = await given(`${short}-${second}`);
+    const longest = [await given(long), await given(long)] as const;
+
+    const migration = new UniqueIdentifiers(orm.em.getDriver() as never, orm.config);
+    await migration.up();
+    for (const statement of migration.getQueries()) await query(db, sql.raw(String(statement)));
+
+    const after = async (id: number) => (await stored('cards', id)).unique_identifier;
+    expect(await after(deleted)).toBe(short);
+    expect(await after(oldest)).toBe(short);
+    expect(await after(second)).toBe(`${short}-${second}`);
+    expect(await after(taken)).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await after(longest[0])).toBe(long);
+    expect(await after(longest[1])).toBe(`${long.slice(0, 99 - String(longest[1]).length)}-${longest[1]}`);
   });
 });
 

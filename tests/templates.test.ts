@@ -42,7 +42,12 @@ async function givenTemplate(): Promise<Template> {
   const card = (group_id: number, position: number, state: object = {}) =>
     givenCard(NOWHERE, { is_master, group_id, position, ...state });
   const cards = [
-    await card(groups[0]!, 1, { title: 'One', description: '<p>1</p>', priority: 'high', unique_identifier: 'one' }),
+    await card(groups[0]!, 1, {
+      title: 'One',
+      description: '<p>1</p>',
+      priority: 'high',
+      unique_identifier: `${tool}-one`,
+    }),
     await card(groups[0]!, 2, { title: 'Two', tour_key: 'tour' }),
     await card(groups[1]!, 1, { title: 'Three', status: 'blocked' }),
   ];
@@ -92,7 +97,7 @@ describe('POST …/master-boards/sync', () => {
         platform_id: project.platform_id,
         description: '<p>1</p>',
         priority: 'high',
-        unique_identifier: 'one',
+        unique_identifier: `${template.tool}-one`,
         status: 'open',
         position: 1,
         sort_order: 1,
@@ -289,13 +294,47 @@ describe('POST …/master-cards/create', () => {
       title: 'Everywhere',
       push_to_projects: true,
       is_active: false,
-      unique_identifier: 'x',
+      unique_identifier: `${template.tool}-x`,
     });
 
     expect(answer.body.data.projects_updated).toBe('2');
     expect(await copiesIn(template.projects[1]!, template)).toMatchObject([
-      { title: 'Everywhere', group_title: 'Second', is_active: false, unique_identifier: 'x' },
+      { title: 'Everywhere', group_title: 'Second', is_active: false, unique_identifier: `${template.tool}-x` },
     ]);
+  });
+
+  const TAKEN = {
+    status: 422,
+    body: {
+      message: 'unique_identifier belongs to another master card.',
+      errors: { unique_identifier: ['unique_identifier belongs to another master card.'] },
+    },
+  };
+
+  it('422 for the identifier of another master card, also in an update, unless that is deleted', async () => {
+    const { asSuperadmin, groups, cards, tool } = await givenTemplate();
+    const [one, two] = cards as [number, number];
+    const taken = { group_id: groups[1], title: 'x', unique_identifier: `${tool}-one` };
+    const { masterCards } = asSuperadmin.rpc;
+
+    expect(await asSuperadmin.post(CREATE, taken)).toMatchObject(TAKEN);
+    expect(await refusalOf(masterCards.update.mutate({ id: two, unique_identifier: `${tool}-one` }))).toMatchObject({
+      status: 422,
+      errors: TAKEN.body.errors,
+    });
+    await masterCards.update.mutate({ id: one, unique_identifier: `${tool}-one` });
+    await masterCards.delete.mutate({ id: one });
+    expect((await asSuperadmin.post(CREATE, taken)).status).toBe(201);
+  });
+
+  it('422 for one of two cards with the same identifier that are created at once', async () => {
+    const [first, second] = [await givenTemplate(), await givenTemplate()];
+    const create = ({ asSuperadmin, groups }: Template) =>
+      asSuperadmin.post(CREATE, { group_id: groups[0], title: 'x', unique_identifier: `${first.tool}-new` });
+
+    const answers = await Promise.all([create(first), create(second)]);
+
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 422]);
   });
 
   it('sanitises HTML', async () => {

@@ -8,9 +8,9 @@ import type {
   PushPreview,
 } from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
-import { type Db, live, nextPosition, query } from '../database/query.ts';
+import { type Db, live, mapConstraintErrors, nextPosition, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
-import { badRequest } from '../errors.ts';
+import { badRequest, invalid } from '../errors.ts';
 import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
@@ -25,7 +25,7 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
 
   return templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'groups', input.group_id, ['id']);
-    const [card] = await query(
+    const inserted = query(
       db,
       sql<CardRow>`
         insert into cards (is_master, group_id, title, description, unique_identifier, evaluation_check, tour_key,
@@ -36,6 +36,7 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
         from (select ${nextPosition(sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`)} as position) as last
         returning ${selectionOf(CARD_COLUMNS)}`,
     );
+    const [card] = await mapConstraintErrors(inserted, TAKEN);
     const applied = push_to_projects
       ? await applyTemplateWithin(db, context, await cardTemplate(db, card!.id))
       : { projects_changed: 0 };
@@ -53,8 +54,13 @@ export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }:
     tour_key: sent.tour_key,
     ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
   };
-  return { card: await changeMaster(db, 'cards', id, changes, CARD_COLUMNS) };
+  const changed = changeMaster(db, 'cards', id, changes, CARD_COLUMNS);
+  return { card: await mapConstraintErrors(changed, TAKEN) };
 }
+
+const TAKEN = {
+  cards_master_identifier: () => invalid({ unique_identifier: 'belongs to another master card' }),
+};
 
 /** Moves master cards of one board to positions in a group, all or none. */
 export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {

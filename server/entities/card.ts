@@ -55,6 +55,8 @@ export const Card = defineEntity({
   uniques: [
     { name: 'cards_one_copy', properties: ['master_card_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
+    // Partial, so that the many copies of a sync are not in it.
+    { name: 'cards_master_identifier', properties: ['unique_identifier'], where: `is_master and ${LIVE}` },
   ],
 });
 
