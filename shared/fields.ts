@@ -56,10 +56,17 @@ export const newPassword = secret
 
 const LONGEST_EMAIL = 320;
 
-/** An e-mail address; case is ignored. */
+/** A host name, in any script; `localhost` has no dot. */
+const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?`;
+/** No dot at its ends, no two in a row, no blanks or invisible characters, and none that need quotes. */
+const MAILBOX = String.raw`(?!\.)(?!.*\.[.@])[^\p{C}\p{Z}"(),:;<>@\[\\\]]+`;
+const EMAIL = new RegExp(`^${MAILBOX}@${LABEL}(?:\\.${LABEL})*$`, 'u');
+
+/** An e-mail address in any script, in Unicode's composed form (NFC); case is ignored. */
 export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)
-  .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
-  .pipe(z.email());
+  .meta({ format: 'idn-email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
+  .transform((address) => address.normalize('NFC'))
+  .pipe(z.string().regex(EMAIL, { error: 'must be an e-mail address' }));
 
 /** The maximum of rows in one reorder, and so of rows with the same parent. */
 export const MOST_SIBLINGS = 1000;

@@ -61,6 +61,36 @@ describe('provisioning', () => {
 });
 
 describe('users', () => {
+  it.each(['用户', 'jo\u0308rg'])('a user with an address like %s@例え.jp signs in, composed or not', async (name) => {
+    const admin = await asSuperadmin();
+    const email = `${name}-${randomUUID()}@例え.jp`;
+    const { id, email: stored } = (await admin.users.create.mutate({ name: 'x', email, password: PASSWORD })).user;
+    const signIn = async (email: string) =>
+      (await (await nobody()).post('/v1/authenticate', { email, password: PASSWORD })).status;
+
+    expect(stored).toBe(email.normalize('NFC'));
+    expect([await signIn(email), await signIn(email.normalize('NFD'))]).toEqual([200, 200]);
+    const local = `${randomUUID()}@localhost`;
+    expect((await admin.users.update.mutate({ id, email: local })).user.email).toBe(local);
+    expect([await signIn(local), await signIn(email)]).toEqual([200, 401]);
+  });
+
+  it.each(['a\0@b.test', 'a b@c.test', 'a@b@c.test', '@c.test', '\ud800@c.test'])(
+    '422 for the address %j',
+    async (email) => {
+      const { id } = await givenUser();
+      const admin = await asSuperadmin();
+      const errors = { email: ['email must be an e-mail address.'] };
+
+      const signIn = await (await nobody()).post('/v1/authenticate', { email, password: PASSWORD });
+      expect(signIn).toMatchObject({ status: 422, body: { errors } });
+      expect(await refusalOf(admin.users.create.mutate({ name: 'x', email, password: PASSWORD }))).toMatchObject({
+        errors,
+      });
+      expect((await refusalOf(admin.users.update.mutate({ id, email }))).status).toBe(422);
+    },
+  );
+
   it('422 for an e-mail address in use, an unknown project, and a password or address of wrong length', async () => {
     const admin = await asSuperadmin();
     const { email } = await givenUser();

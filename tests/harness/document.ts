@@ -2,6 +2,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { openApiDocument } from '../../server/openapi/document.ts';
 import type { Schema } from '../../server/openapi/example.ts';
+import { email } from '../../shared/fields.ts';
 
 /** The document that callers get at `/openapi.json`. */
 export const document = openApiDocument();
@@ -47,6 +48,7 @@ function closed(node: unknown): unknown {
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 (addFormats as unknown as typeof addFormats.default)(ajv);
+ajv.addFormat('idn-email', (address) => email.safeParse(address).success);
 ajv.addKeyword({
   keyword: JSON_TEXT,
   compile: (schema: Schema) => {

@@ -64,6 +64,53 @@ describe('input that is not trimmed', () => {
     expect(messagesOf(schema, ' '.repeat(limit + 1))).toEqual([`must be at most ${limit} characters`]);
   });
 
+  it.each([
+    ...['member@demo.test', 'a.b+c@x.example', "o'neil@x.ie", 'user@localhost', 'a@b', 'a@1.2', 'x@xn--mller-kva.de'],
+    ...['用户@例え.jp', 'jörg@müller.de', 'अजय@डाटा.भारत', '😀@x.test', `a@${'b'.repeat(63)}.c`],
+  ])('%s is an e-mail address', (address) => {
+    expect(email.parse(` ${address} `)).toBe(address.normalize('NFC'));
+  });
+
+  it.each([
+    ...[
+      'x',
+      '@',
+      'a@',
+      '@b',
+      'a@b@c',
+      'a b@c',
+      'a@b c',
+      'a\tb@c',
+      'a\nb@c',
+      'a@b\nc',
+      'a\u00a0b@c',
+      'a\u200bb@c',
+      'a\u202eb@c',
+    ],
+    ...[
+      'a\0@b',
+      'a@b\0c',
+      'a\u0001@b',
+      '\ud800@b',
+      'a@b\udc00',
+      'a@.b',
+      'a@b.',
+      'a@b..c',
+      'a@-b',
+      'a@b-',
+      '.a@b',
+      'a.@b',
+      'a..b@c',
+    ],
+    ...['"a"@b', 'a@[1.2.3.4]', 'a<b>@c', 'a,b@c', 'a@b/c', 'a@b:5', 'a@b_c', `a@${'b'.repeat(64)}`],
+  ])('%j is not an e-mail address', (address) => {
+    expect(messagesOf(email, address)).toEqual(['must be an e-mail address']);
+  });
+
+  it('an e-mail address is composed before it is compared', () => {
+    expect(email.parse('jo\u0308rg@mu\u0308ller.de')).toBe('j\u00f6rg@m\u00fcller.de');
+  });
+
   it('an e-mail address is checked for length before it is parsed', () => {
     expect(messagesOf(email, 'x'.repeat(1_000_000))).toEqual(['must be at most 320 characters']);
   });
