@@ -54,8 +54,10 @@ const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 /** Refuses JSON that would take too long to parse or to walk. */
 export function mustBeParsable(json: Buffer, deepest: number, name: string): void {
   const { depth, fields } = shapeOf(json);
-  if (depth > deepest) throw badRequest(`The ${name} is nested too deeply: at most ${DEEPEST_BODY} levels.`, 'body_too_large');
-  if (fields > MOST_FIELDS) throw badRequest(`The ${name} has too many fields: at most ${MOST_FIELDS}.`, 'body_too_large');
+  if (depth > deepest)
+    throw badRequest(`The ${name} is nested too deeply: at most ${DEEPEST_BODY} levels.`, 'body_too_large');
+  if (fields > MOST_FIELDS)
+    throw badRequest(`The ${name} has too many fields: at most ${MOST_FIELDS}.`, 'body_too_large');
 }
 
 export function parseJson(text: string, name = 'body'): unknown {
