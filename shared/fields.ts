@@ -64,7 +64,7 @@ const EMAIL = new RegExp(`^${MAILBOX}@${LABEL}(?:\\.${LABEL})*$`, 'u');
 
 /** An e-mail address in any script, in Unicode's composed form (NFC); case is ignored. */
 export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)
-  .meta({ format: 'idn-email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
+  .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
   .transform((address) => address.normalize('NFC'))
   .pipe(z.string().regex(EMAIL, { error: 'must be an e-mail address' }));
 

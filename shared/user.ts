@@ -73,7 +73,9 @@ export type UserCreate = z.output<typeof UserCreate>;
 export const UserUpdate = z.object({
   id,
   name: optionalText(255).meta({ description: 'Their name.' }),
-  email: optionalText(320).pipe(email.nullish()).meta({ description: 'Their e-mail address.' }),
+  email: optionalText(320)
+    .pipe(email.nullish())
+    .meta({ description: 'Their e-mail address.', format: 'email', example: 'new@demo.test' }),
   password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.', example: null }),
   is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
   ...rights,

@@ -48,7 +48,7 @@ function closed(node: unknown): unknown {
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 (addFormats as unknown as typeof addFormats.default)(ajv);
-ajv.addFormat('idn-email', (address) => email.safeParse(address).success);
+ajv.addFormat('email', (address) => email.safeParse(address).success);
 ajv.addKeyword({
   keyword: JSON_TEXT,
   compile: (schema: Schema) => {

@@ -69,11 +69,7 @@ function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words)
     ([name, limit]) => limit !== undefined && !(((narrow[name] as number) ?? LEAST[name]) >= limit),
   );
   const kinds = Object.keys(wide).filter(
-    (name) =>
-      !UNDERSTOOD.has(name) &&
-      wide[name] !== ONLY_SHOWN &&
-      !isDeepStrictEqual(narrow[name], wide[name]) &&
-      WIDER[narrow[name] as string] !== wide[name],
+    (name) => !UNDERSTOOD.has(name) && wide[name] !== ONLY_SHOWN && !isDeepStrictEqual(narrow[name], wide[name]),
   );
   return [
     ...[...upper, ...lower].map(([name, limit]) => `${place} ${words.outside(`beyond ${name} ${limit}`)}`),
@@ -93,9 +89,6 @@ const UNDERSTOOD = new Set(
 
 /** A format that says how to show a field, and does not restrict its values. */
 const ONLY_SHOWN = 'password';
-
-/** Formats whose values all have the other format, too. */
-const WIDER: Record<string, string> = { email: 'idn-email' };
 
 /** Lower limits of a schema that has none. */
 const LEAST: Record<string, number> = { minLength: 0, minItems: 0 };
