@@ -103,6 +103,7 @@ const projectOfCall = ({ project }: Place) => project.id;
 const product = givenProduct;
 const password = PASSWORD;
 const email = async () => (await givenUser()).email;
+const newIdentifier = () => randomUUID();
 const newEmail = () => `${randomUUID()}@example.test`;
 
 type Row = {
@@ -179,8 +180,12 @@ const rows: Record<string, Row> = {
     missing: 422,
   },
   'masterGroups.delete': { access: 'superadmin', input: { id: masterGroup } },
-  'masterCards.create': { access: 'superadmin', input: { group_id: masterGroup }, success: 201 },
-  'masterCards.update': { access: 'superadmin', input: { id: masterCard } },
+  'masterCards.create': {
+    access: 'superadmin',
+    input: { group_id: masterGroup, unique_identifier: newIdentifier },
+    success: 201,
+  },
+  'masterCards.update': { access: 'superadmin', input: { id: masterCard, unique_identifier: newIdentifier } },
   'masterCards.reorder': { access: 'superadmin', input: { group_id: masterGroup, cards: [{ id: masterCard }] } },
   'masterCards.push': { access: 'superadmin', input: { card_id: masterCard } },
   'masterCards.previewPush': { access: 'superadmin', input: { card_id: masterCard } },

@@ -12,4 +12,6 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   validatorUrl: null,
   defaultModelsExpandDepth: 0,
+  docExpansion: 'none',
+  filter: true,
 });
