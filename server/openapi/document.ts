@@ -65,7 +65,7 @@ Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` an
 \`Authorization: Bearer …\` with every other call. A call acts in the project of the row that it names, else in the user's default
 project; \`X-Project-Id\` selects another.
 
-Operations with \`x-beyond-specification\` are not part of the specified interface; they follow the same rules.
+The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
 
 Unknown fields in requests are ignored, and new fields may be added to answers later. An unknown path is a 404, another method
 than POST a 405, both with the schema \`Error\`.`;
