@@ -41,6 +41,12 @@ export const ACCESS = {
 
 export type Access = keyof typeof ACCESS;
 
+/** The highest role that one of these access levels needs. */
+export function highestNeeded(levels: Access[]): Role | undefined {
+  const needed = new Set(levels.map((access) => (ACCESS[access] as Rule).role));
+  return ROLES.findLast((role) => needed.has(role));
+}
+
 /** Throws a 401 or 403 unless the caller may call what requires this access. */
 export function mustHaveAccess(caller: Caller | undefined, access: Access): void {
   const refusal = refusalTo(caller, access);

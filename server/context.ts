@@ -53,7 +53,7 @@ export type Caller = {
   project: ActingProject | undefined;
   /** Whether X-Project-Id was sent: the call then acts in no other project. */
   isProjectChosen: boolean;
-  /** The highest role in any project that the call may act in. */
+  /** The role in that project or, if it is too low for the call, the highest in any project. */
   highestRole: Role | null;
 };
 

@@ -1,3 +1,4 @@
+import type { Role } from '../shared/user.ts';
 import type { AccountCaller } from './context.ts';
 import type { Database } from './database/connect.ts';
 import { findCaller } from './domain/caller.ts';
@@ -22,7 +23,11 @@ export type Services = {
   rateLimit: RateLimit;
   attemptLimit: AttemptLimit;
   /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
-  findCaller: (claims: Claims, chosenProjectId: number | undefined) => Promise<AccountCaller | undefined>;
+  findCaller: (
+    claims: Claims,
+    chosenProjectId: number | undefined,
+    neededRole: Role | undefined,
+  ) => Promise<AccountCaller | undefined>;
   queue: FairQueue;
   unsentAnswers: UnsentAnswers;
   secretBox: SecretBox;
@@ -57,8 +62,8 @@ export async function openServices(
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
-    findCaller: (claims, chosenProjectId) =>
-      callerQueue.run(`session:${claims.sessionId}`, () => findCaller(database.db, claims, chosenProjectId)),
+    findCaller: (claims, ...call) =>
+      callerQueue.run(`session:${claims.sessionId}`, () => findCaller(database.db, claims, ...call)),
     queue: makeQueue(settings),
     unsentAnswers: makeUnsentAnswers(),
     payments: await choosePayments(settings),

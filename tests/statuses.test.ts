@@ -85,7 +85,7 @@ async function givenFailingService() {
     {},
     {
       database: { ...database, db: database.db.withPlugin({ transformQuery: fail, transformResult: fail }) },
-      findCaller: (claims, chosenProjectId) => findCaller(database.db, claims, chosenProjectId),
+      findCaller: (...call) => findCaller(database.db, ...call),
     },
   );
 }

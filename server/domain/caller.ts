@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { ROLES } from '../../shared/user.ts';
+import { ROLES, type Role } from '../../shared/user.ts';
+import { rolesFrom } from '../access.ts';
 import type { AccountCaller } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { type Db, withShortTimeout } from '../database/query.ts';
@@ -7,22 +8,27 @@ import type { Row } from '../database/tables.ts';
 import type { Claims } from '../security/tokens.ts';
 
 /**
- * Finds the user of a token, their project (the selected one or the default) and their highest role, in one round trip by
- * keys. Undefined if the session was revoked or the user deactivated.
+ * Finds the user of a token and their project, the selected one or the default, in one round trip by keys. The highest role in
+ * any project is looked up only where that in the default project is too low. Undefined if the session was revoked or the user
+ * deactivated.
  */
 export async function findCaller(
   db: Db,
   { userId, sessionId }: Claims,
   chosenProjectId: number | undefined,
+  /** The role that the called procedures need; undefined if they need none. */
+  neededRole?: Role,
 ): Promise<AccountCaller | undefined> {
-  const [found] = await selectCaller(db, { userId, sessionId, chosenProjectId: chosenProjectId ?? null });
+  const enough = rolesFrom(neededRole ?? 'viewer');
+  const [found] = await selectCaller(db, { userId, sessionId, chosenProjectId: chosenProjectId ?? null, enough });
   if (!found) return undefined;
 
-  const { id, superadmin, superadmin_billing, project_id, platform_id, highest_role: highestRole } = found;
+  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
   const role = superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
   const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
   const isProjectChosen = chosenProjectId !== undefined;
+  const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
   return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole };
 }
 
@@ -34,16 +40,10 @@ export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id,
   (select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id),
   case when u.superadmin then (select min(id) from projects where is_active) end)`;
 
-/** The highest role of a user `u`, who selected no project, in any active one; of a superadmin it is owner. */
-const HIGHEST_ROLE = sql`case when u.superadmin or m.role = 'owner' then 'owner' ${sql.join(
-  ROLES.toReversed().map(
-    (
-      role,
-    ) => sql`when exists (select from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active
-      where any_m.user_id = u.id and any_m.role = ${sql.lit(role)}) then ${sql.lit(role)}`,
-  ),
-  sql` `,
-)} end`;
+/** The highest role of a user `u` in any active project. */
+const HIGHEST_ROLE = sql`(
+  select (${sql.val([...ROLES])}::text[])[max(array_position(${sql.val([...ROLES])}::text[], any_m.role))]
+  from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active where any_m.user_id = u.id)`;
 
 type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'> & {
   project_id: Row<'projects'>['id'] | null;
@@ -52,11 +52,11 @@ type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'
   highest_role: Row<'members'>['role'] | null;
 };
 
-const selectCaller = prepared<Claims & { chosenProjectId: number | null }, FoundCaller>((value) =>
+const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
   withShortTimeout(sql`
     select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
-      case when ${value('chosenProjectId')}::int is null then ${HIGHEST_ROLE}
-        when u.superadmin and p.id is not null then 'owner' else m.role end as highest_role
+      case when ${value('chosenProjectId')}::int is not null or u.superadmin or m.role = any(${value('enough')}::text[])
+        then m.role else ${HIGHEST_ROLE} end as highest_role
     from sessions s
     join users u on u.id = s.user_id and u.is_active
     left join projects p on p.is_active and p.id = coalesce(${value('chosenProjectId')}::int, ${DEFAULT_PROJECT})

@@ -70,5 +70,5 @@ export const Member = defineEntity({
     role: p.enum([...ROLES]),
     created_at: moment().defaultRaw('now()'),
   },
-  indexes: [{ properties: ['user_id', 'role', 'project_id'] }],
+  indexes: [{ properties: ['user_id', 'project_id'] }],
 });

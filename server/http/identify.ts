@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
+import { highestNeeded } from '../access.ts';
 import type { AccountCaller, Context } from '../context.ts';
 import { tooManyRequests } from '../errors.ts';
 import { type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
+import { findProcedure } from '../procedures.ts';
 import type { Tokens } from '../security/tokens.ts';
 import type { Services } from '../services.ts';
 import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
@@ -21,7 +23,8 @@ declare module 'fastify' {
 export function identifyCallers(
   scope: FastifyInstance,
   { findCaller, tokens, rateLimit, unsentAnswers }: Services,
-  countCalls: (request: FastifyRequest) => number,
+  /** The procedures that a request calls, as named there; each counts. */
+  namesOf: (request: FastifyRequest) => string[],
 ): void {
   scope.decorateRequest('counted', undefined);
   scope.decorateRequest('caller', undefined);
@@ -29,7 +32,8 @@ export function identifyCallers(
   scope.addHook('onRequest', async (request, reply) => {
     // Answers are private, and some contain tokens, secrets or recovery codes.
     reply.header('Cache-Control', 'no-store');
-    const calls = countCalls(request);
+    const names = namesOf(request);
+    const calls = names.length;
     const claims = readToken(request, tokens);
     if (!claims) return admitCounted(await rateLimit.count(addressKey(request), calls));
 
@@ -38,7 +42,8 @@ export function identifyCallers(
     if (exhausted) return admitCounted(exhausted);
 
     try {
-      request.caller = await findCaller(claims, chosenProject(request));
+      const levels = names.flatMap((name) => findProcedure(name)?.access ?? []);
+      request.caller = await findCaller(claims, chosenProject(request), highestNeeded(levels));
     } catch (error) {
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;

@@ -8,13 +8,14 @@ import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
+import { operationOf } from './operation.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
 /** The REST facade: a route for each procedure with a path. Answers are projections of the RPC results. */
 export async function restFacade(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
-  identifyCallers(scope, services, () => 1);
+  identifyCallers(scope, services, (request) => [operationOf(request)]);
   refuseUnknownRoutes(scope, {
     isKnown: (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path),
     methodsOf: () => 'POST',

@@ -24,7 +24,7 @@ const ENVELOPE_LEVELS = 3;
  */
 export async function rpcSurface(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY + ENVELOPE_LEVELS, (text) => text);
-  identifyCallers(scope, services, (request) => namesOf(request).length);
+  identifyCallers(scope, services, namesOf);
   refuseUnknownRoutes(scope, SURFACE);
 
   scope.setErrorHandler((thrown, request, reply) => {
