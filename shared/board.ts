@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Card } from './card.ts';
-import { id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
+import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
 import { Group } from './group.ts';
 
 export const Board = z
@@ -10,7 +10,7 @@ export const Board = z
     platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master board.' }),
     master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
-    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
+    is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
     title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Launch plan' }),
     description: z
       .string()
@@ -61,6 +61,7 @@ export const BoardUpdate = z.object({
   id,
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...content,
+  is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
 });
 export type BoardUpdate = z.output<typeof BoardUpdate>;
 

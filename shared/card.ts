@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   flag,
   HTML,
+  IS_ACTIVE,
   id,
   optionalChoice,
   optionalMoment,
@@ -29,7 +30,7 @@ export const Card = z
     sort_order: position.meta({ description: 'Its position in the project; ties are ordered by id.' }),
     position: position.meta({ description: 'Its position in the group; ties are ordered by id.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
-    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
+    is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
     is_overdue: z.boolean().meta({ description: 'Whether its due date has passed and it is not closed.' }),
     unique_identifier: z.string().meta({ description: 'A stable identifier; generated if not sent.' }),
     evaluation_check: z.string().nullable().meta({ description: 'The check that decides whether it is done.' }),
@@ -80,7 +81,8 @@ export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).exten
   id,
   title: optionalText(255).meta({ description: 'Its title.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
-  is_active: flag.meta({ description: 'Whether it is active.' }),
+  is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
+  sort_order: position.nullish().meta({ description: 'Its position in the project, lowest first.' }),
 });
 export type CardUpdate = z.output<typeof CardUpdate>;
 

@@ -12,6 +12,10 @@ export const position = z
 /** True or false; null or absent does not change it. */
 export const flag = z.boolean().nullish();
 
+/** What `is_active: false` means for boards, groups and cards. */
+export const IS_ACTIVE =
+  'Whether it is active. An inactive one is still listed and works as before; an inactive template is not copied to further projects';
+
 /** The default limit of texts. */
 const LONGEST_TEXT = 65_536;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
+import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
 
 export const Group = z
   .object({
@@ -12,7 +12,7 @@ export const Group = z
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_collapsed: z.boolean().meta({ description: 'Whether it is shown collapsed.' }),
-    is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
+    is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
     title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
     description: z
       .string()
@@ -27,7 +27,7 @@ export const Group = z
   })
   .meta({ id: 'Group', description: 'A group of a board.' });
 
-const look = {
+export const look = {
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   type: optionalText(50).meta({ description: 'Its type.' }),
   color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
@@ -50,6 +50,13 @@ export const GroupUpdate = z.object({
   ...look,
 });
 export type GroupUpdate = z.output<typeof GroupUpdate>;
+
+/** What GroupUpdate, whose fields are documented, does not take. */
+export const GroupConfigure = z.object({
+  id: id.meta({ description: 'The group.', example: 7 }),
+  is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
+});
+export type GroupConfigure = z.output<typeof GroupConfigure>;
 
 export const GroupDelete = z.object({ id });
 

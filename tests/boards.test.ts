@@ -391,3 +391,25 @@ describe('projects.listOwn', () => {
     expect(last).toMatchObject({ projects: [{ id: second.id, role: 'viewer', is_default: false }], next_cursor: null });
   });
 });
+
+describe('an inactive board, group or card', () => {
+  it('stays listed for members, with its flag, and works as before', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenBoard(project);
+    const group_id = await givenGroup(project, id);
+    const { boards, cards, groups } = asMember.rpc;
+
+    await boards.update.mutate({ id, is_active: false });
+    const { group } = await groups.configure.mutate({ id: group_id, is_active: false });
+    const { card } = await cards.create.mutate({ group_id, title: 'Still possible' });
+
+    expect(group).toMatchObject({ id: group_id, is_active: false });
+    expect((await boards.list.query()).boards).toMatchObject([{ id, is_active: false, cards_count: 1 }]);
+    expect(await boards.get.query({ id })).toMatchObject({
+      board: { is_active: false, groups: [{ is_active: false, cards: [{ id: card.id }] }] },
+    });
+    expect((await groups.configure.mutate({ id: group_id, is_active: null })).group.is_active).toBe(false);
+    expect((await cards.update.mutate({ id: card.id, sort_order: -3 })).card).toMatchObject({ sort_order: -3 });
+    expect((await cards.update.mutate({ id: card.id, sort_order: null })).card).toMatchObject({ sort_order: -3 });
+  });
+});

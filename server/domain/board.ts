@@ -89,9 +89,13 @@ export async function insertBoard(
 /** Changes the sent fields of a board. */
 export async function updateBoard(
   context: ProjectContext,
-  { id, title, description, tool_key, position }: BoardUpdate,
+  { id, description, tool_key, title, position, is_active }: BoardUpdate,
 ) {
-  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
+  const changes: RowChanges<'boards'> = {
+    description,
+    tool_key,
+    ...withoutNulls<'boards'>({ title, position, is_active }),
+  };
   return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
 }
 

@@ -97,14 +97,14 @@ export async function getCard(context: ProjectContext, { id }: { id: number }) {
 
 /** Changes the sent fields of a card. */
 export async function updateCard(context: ProjectContext, { id, ...sent }: CardUpdate) {
-  const { title, status, priority, is_active, owner_id, tag_id, due_date, short_description } = sent;
+  const { title, status, priority, is_active, sort_order, owner_id, tag_id, due_date, short_description } = sent;
   const changes: RowChanges<'cards'> = {
     description: await cleanDescription(sent.description),
     short_description,
     owner_id,
     tag_id,
     due_date,
-    ...withoutNulls<'cards'>({ title, status, priority, is_active }),
+    ...withoutNulls<'cards'>({ title, status, priority, is_active, sort_order }),
   };
   const { project } = await findRow(context, 'cards', id);
 

@@ -1,6 +1,12 @@
 import { sql } from 'kysely';
 import { MOST_SIBLINGS } from '../../shared/fields.ts';
-import { Group, type GroupCreate, type GroupReorder, type GroupUpdate } from '../../shared/group.ts';
+import {
+  Group,
+  type GroupConfigure,
+  type GroupCreate,
+  type GroupReorder,
+  type GroupUpdate,
+} from '../../shared/group.ts';
 import type { ProjectContext } from '../context.ts';
 import { live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
@@ -58,6 +64,11 @@ export async function updateGroup(context: ProjectContext, { id, ...sent }: Grou
     ...withoutNulls<'groups'>({ title, position, is_collapsed }),
   };
   return { group: await changeRow(context, 'groups', id, changes, GROUP_COLUMNS) };
+}
+
+/** Switches a group on or off. */
+export async function configureGroup(context: ProjectContext, { id, is_active }: GroupConfigure) {
+  return { group: await changeRow(context, 'groups', id, withoutNulls<'groups'>({ is_active }), GROUP_COLUMNS) };
 }
 
 /** Sets the positions of groups of one board, of all or none. */

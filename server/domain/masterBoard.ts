@@ -32,9 +32,13 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
 /** Changes the sent fields of a master board, but not its copies. */
 export async function updateMasterBoard(
   { db }: SignedInContext,
-  { id, title, description, tool_key, position }: MasterBoardUpdate,
+  { id, description, tool_key, title, position, is_active }: MasterBoardUpdate,
 ) {
-  const changes: RowChanges<'boards'> = { description, tool_key, ...withoutNulls<'boards'>({ title, position }) };
+  const changes: RowChanges<'boards'> = {
+    description,
+    tool_key,
+    ...withoutNulls<'boards'>({ title, position, is_active }),
+  };
   return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sentAsText } from '../../shared/fields.ts';
-import { Group, GroupCreate, GroupDelete, GroupReorder, GroupUpdate } from '../../shared/group.ts';
-import { createGroup, deleteGroup, reorderGroups, updateGroup } from '../domain/group.ts';
+import { Group, GroupConfigure, GroupCreate, GroupDelete, GroupReorder, GroupUpdate } from '../../shared/group.ts';
+import { configureGroup, createGroup, deleteGroup, reorderGroups, updateGroup } from '../domain/group.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router } from '../trpc.ts';
 
@@ -32,6 +32,18 @@ export const groupRouter = router({
     .input(GroupUpdate)
     .output(z.object({ group: sentAsText(Group, 'The JSON text of the group.') }))
     .mutation(({ ctx, input }) => updateGroup(ctx, input)),
+
+  configure: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/groups/configure', {
+        message: 'Group configured.',
+        summary: 'Configure a group',
+        description: 'Switches a group on or off; an inactive group is still listed and works as before.',
+      }),
+    )
+    .input(GroupConfigure)
+    .output(z.object({ group: Group }))
+    .mutation(({ ctx, input }) => configureGroup(ctx, input)),
 
   reorder: memberProcedure
     .meta(

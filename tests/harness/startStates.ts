@@ -141,6 +141,7 @@ const rows: Record<string, Row> = {
   'boards.delete': { access: 'member', input: { id: board } },
   'groups.create': { access: 'member', input: { board_id: board }, success: 201 },
   'groups.update': { access: 'member', input: { id: group } },
+  'groups.configure': { access: 'member', input: { id: group, is_active: false } },
   'groups.reorder': { access: 'member', input: { groups: [{ id: group }, { id: group }] } },
   'groups.delete': { access: 'member', input: { id: group } },
   'cards.create': {
