@@ -1,7 +1,19 @@
 import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
-import { flag, HTML, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text, timestamp } from './fields.ts';
+import {
+  flag,
+  HTML,
+  IS_ACTIVE,
+  id,
+  optionalChoice,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  text,
+  timestamp,
+} from './fields.ts';
+import { Group, look } from './group.ts';
 import { Page, pageOf } from './paging.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
@@ -24,6 +36,7 @@ export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
 
 export const MasterBoardReorder = BoardReorder;
 
+export const MasterBoardGet = z.object({ id: id.meta({ description: 'The master board.' }) });
 export const MasterBoardDelete = z.object({ id });
 export const MasterBoardSync = z.object({ board_id: id.meta({ description: 'The master board.' }) });
 export type MasterBoardSync = z.output<typeof MasterBoardSync>;
@@ -32,6 +45,13 @@ export const SyncResult = z.object({
   synced_count: z.int().meta({ description: 'Number of active projects with access to the board.', example: 2 }),
   skipped_no_access: z.int().meta({ description: 'Number of active projects without access.', example: 1 }),
 });
+
+export const MasterGroup = Group.extend({
+  cards_count: z.int().meta({ description: 'Number of cards.', example: 3 }),
+}).meta({ id: 'MasterGroup', description: 'A master group with the number of its cards.' });
+
+export const MasterGroupList = z.object({ board_id: id.meta({ description: 'The master board.' }) });
+export type MasterGroupList = z.output<typeof MasterGroupList>;
 
 export const MasterGroupCreate = z.object({
   board_id: id.meta({ description: 'Its master board.' }),
@@ -47,6 +67,20 @@ export const MasterGroupUpdate = z.object({
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
 });
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
+
+/**
+ * What MasterGroupUpdate, whose fields are documented, does not take. Absent fields are not changed; null clears type, color
+ * and icon, and does not change the others.
+ */
+export const MasterGroupConfigure = z.object({
+  id: id.meta({ description: 'The master group.' }),
+  type: look.type,
+  color: look.color,
+  icon: look.icon,
+  is_collapsed: flag.meta({ description: 'Whether new copies are shown collapsed.' }),
+  is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
+});
+export type MasterGroupConfigure = z.output<typeof MasterGroupConfigure>;
 
 export const MasterGroupReorder = z.object({
   board_id: id.meta({ description: 'The master board of the groups.' }),

@@ -5,6 +5,7 @@ import { query, transact } from '../server/database/query.ts';
 import { interruptAllRuns } from '../server/domain/template.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService } from './harness/service.ts';
+import { copiesIn, everyPage, givenTemplate, only, type Template } from './harness/template.ts';
 import {
   givenBoard,
   givenCard,
@@ -15,57 +16,9 @@ import {
   stored,
   type TestProject,
   testDb,
-  type World,
 } from './harness/world.ts';
 
 const ADMIN = '/services/operations/v1/admin';
-
-type Template = World & {
-  tool: string;
-  board: number;
-  groups: number[];
-  cards: number[];
-  projects: TestProject[];
-  without: TestProject;
-};
-
-/** A master board with two groups and three cards, two projects with its tool, and one without. */
-async function givenTemplate(): Promise<Template> {
-  const world = await givenWorld();
-  const tool = randomUUID();
-  const is_master = true;
-  const board = await givenBoard(NOWHERE, { is_master, title: 'Template', tool_key: tool });
-  const groups = [
-    await givenGroup(NOWHERE, board, { is_master, title: 'First', position: 1, color: 'blue' }),
-    await givenGroup(NOWHERE, board, { is_master, title: 'Second', position: 2 }),
-  ];
-  const card = (group_id: number, position: number, state: object = {}) =>
-    givenCard(NOWHERE, { is_master, group_id, position, ...state });
-  const cards = [
-    await card(groups[0]!, 1, {
-      title: 'One',
-      description: '<p>1</p>',
-      priority: 'high',
-      unique_identifier: `${tool}-one`,
-    }),
-    await card(groups[0]!, 2, { title: 'Two', tour_key: 'tour' }),
-    await card(groups[1]!, 1, { title: 'Three', status: 'blocked' }),
-  ];
-  const projects = [await givenProject({ tools: [tool] }), await givenProject({ tools: [tool, 'another'] })];
-  return { ...world, tool, board, groups, cards, projects, without: await givenProject({ tools: ['another'] }) };
-}
-
-/** The copies of the cards of a template in a project, including deleted ones. */
-async function copiesIn(project: TestProject, { board }: Template): Promise<any[]> {
-  return query(
-    await testDb(),
-    sql`
-      select c.*, g.title as group_title, g.position as group_position, b.title as board_title
-      from cards c join cards m on m.id = c.master_card_id join groups mg on mg.id = m.group_id
-      join groups g on g.id = c.group_id join boards b on b.id = g.board_id
-      where c.project_id = ${project.id} and mg.board_id = ${board} order by g.position, c.position`,
-  );
-}
 
 const sync = (template: Template) =>
   template.asSuperadmin.post(`${ADMIN}/master-boards/sync`, { board_id: template.board });
@@ -591,22 +544,6 @@ describe('master boards', () => {
 });
 
 describe('the preview, the report and the history', () => {
-  const only = (projects: { project_id: number }[], { projects: mine, without }: Template) =>
-    projects.filter(({ project_id }) => [...mine, without].some(({ id }) => id === project_id));
-
-  const everyPage = async (
-    ask: (page: { cursor: string | null; limit: number }) => Promise<{ projects: any[]; next_cursor: string | null }>,
-  ) => {
-    const all: any[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: { projects: any[]; next_cursor: string | null } = await ask({ cursor, limit: 200 });
-      all.push(...page.projects);
-      cursor = page.next_cursor;
-    } while (cursor);
-    return all;
-  };
-
   it('agree: the preview of a sync changes nothing, and the report equals it', async () => {
     const template = await givenTemplate();
     const { masterBoards, templateRuns } = template.asSuperadmin.rpc;

@@ -3,13 +3,14 @@ import { z } from 'zod';
 import { Board, type FullBoard } from '../../shared/board.ts';
 import { Card } from '../../shared/card.ts';
 import { Group } from '../../shared/group.ts';
-import type { ProjectContext } from '../context.ts';
+import type { ProjectContext, SignedInContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { live } from '../database/query.ts';
 import { asJsonText } from '../jsonText.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, mustFitAnswer } from './answerSize.ts';
 import { IS_OVERDUE, isShown } from './card.ts';
+import { noSuchMaster } from './masterRow.ts';
 import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
 import { type CallerRole, mustBeFound } from './row.ts';
 
@@ -29,6 +30,18 @@ export async function getBoard(
   return { board: asJsonText(board!, () => superjsonDates(date_digits)) };
 }
 
+/** A master board with its groups and cards, written in the same way. */
+export async function getMasterBoard(
+  { db }: SignedInContext,
+  { id }: { id: number },
+): Promise<{ board: z.output<typeof FullBoard> }> {
+  const [found] = await selectMasterBoard(db, { id });
+  if (!found) throw noSuchMaster('boards');
+  mustFitAnswer(found, 'The master board is too large for one answer. Shorten the descriptions on it.');
+
+  return { board: asJsonText(found.board!, () => superjsonDates(found.date_digits)) };
+}
+
 type WrittenBoard = CallerRole & {
   is_too_large: boolean;
   board: string | null;
@@ -36,10 +49,31 @@ type WrittenBoard = CallerRole & {
   date_digits: string | null;
 };
 
-const selectBoard = prepared<Permit & { id: number }, WrittenBoard>(
-  (value) => sql`
+const selectBoard = prepared<Permit & { id: number }, WrittenBoard>((value) =>
+  writtenBoard({
+    which: sql`b.id = ${value('id')} and b.project_id is not null`,
+    callerRole: roleIn('b.project_id', value),
+    isReadable: isEnough(sql`permitted.caller_role`, value),
+    shownCards: isShown('c', value('user_id')),
+  }),
+);
+
+const selectMasterBoard = prepared<{ id: number }, WrittenBoard>((value) =>
+  writtenBoard({
+    which: sql`b.id = ${value('id')} and b.is_master`,
+    callerRole: sql`null::text`,
+    isReadable: sql`true`,
+    shownCards: sql`true`,
+  }),
+);
+
+/** Which board `b` is found, the caller's role there, whether it is written, and which of its cards `c` are shown. */
+type Choice = Record<'which' | 'callerRole' | 'isReadable' | 'shownCards', RawBuilder<unknown>>;
+
+function writtenBoard({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<WrittenBoard> {
+  return sql`
     select permitted.caller_role, size.is_too_large, written.board, written.date_digits
-    from boards b cross join lateral (select ${roleIn('b.project_id', value)} as caller_role) as permitted
+    from boards b cross join lateral (select ${callerRole} as caller_role) as permitted
     cross join lateral (
       select coalesce(sum(${bytesOf('groups', 'g')} + (
         select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and ${live('c')})), 0)
@@ -60,16 +94,16 @@ const selectBoard = prepared<Permit & { id: number }, WrittenBoard>(
               when card.snoozed_until is null then '2' else '3' end, '') as dates
           from (
             select ${fieldsOf('c', Card, { is_overdue: IS_OVERDUE })} from cards c
-            where c.group_id = g.id and ${live('c')} and ${isShown('c', value('user_id'))}
+            where c.group_id = g.id and ${live('c')} and ${shownCards}
             order by c.position, c.id
           ) as card
         ) as in_group
         where g.board_id = b.id and ${live('g')}
         order by g.position, g.id
       ) as listed
-    ) as written on ${isEnough(sql`permitted.caller_role`, value)} and not size.is_too_large
-    where b.id = ${value('id')} and b.project_id is not null and ${live('b')}`,
-);
+    ) as written on ${isReadable} and not size.is_too_large
+    where ${which} and ${live('b')}`;
+}
 
 /** Selects the fields of a model in order, with timestamps as in REST. */
 function fieldsOf(

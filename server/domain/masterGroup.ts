@@ -1,15 +1,42 @@
 import { sql } from 'kysely';
 import { MOST_SIBLINGS } from '../../shared/fields.ts';
-import type { MasterGroupCreate, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
+import {
+  MasterGroup,
+  type MasterGroupConfigure,
+  type MasterGroupCreate,
+  type MasterGroupList,
+  type MasterGroupReorder,
+  type MasterGroupUpdate,
+} from '../../shared/master.ts';
 import type { SignedInContext } from '../context.ts';
 import { live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
+import { allOrFirstRow, bytesOf, mustFitAnswer } from './answerSize.ts';
 import { GROUP_COLUMNS, type GroupRow } from './group.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
 import { positionAmongSiblings, siblingsIn } from './position.ts';
 import { deleteContents, selectionOf, withoutNulls } from './row.ts';
 import { templateTransaction } from './template.ts';
+
+/** The groups of a master board in order, with the numbers of their cards. */
+export async function listMasterGroups({ db }: SignedInContext, { board_id }: MasterGroupList) {
+  await findMaster(db, 'boards', board_id, ['id']);
+
+  const found = await query(
+    db,
+    allOrFirstRow(
+      sql<GroupRow & { cards_count: number }>`
+        select ${selectionOf(GROUP_COLUMNS, 'g')}, ${bytesOf('groups', 'g')} as bytes,
+          (select count(*)::int from cards c where c.group_id = g.id and ${live('c')}) as cards_count
+        from groups g where g.board_id = ${board_id} and ${live('g')}`,
+      MasterGroup.keyof().options,
+      ['position', 'id'],
+    ),
+  );
+  mustFitAnswer(found[0], 'The master groups are too large for one answer. Shorten their descriptions.');
+  return { groups: found.map(({ is_too_large, ...group }) => group) };
+}
 
 /** Creates a master group, after the others of its board. */
 export async function createMasterGroup(
@@ -36,6 +63,15 @@ export async function createMasterGroup(
 /** Changes the sent fields of a master group, but not its copies. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
   const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
+  return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
+}
+
+/** Changes how a master group looks, and switches it on or off. */
+export async function configureMasterGroup(
+  { db }: SignedInContext,
+  { id, type, color, icon, is_collapsed, is_active }: MasterGroupConfigure,
+) {
+  const changes: RowChanges<'groups'> = { type, color, icon, ...withoutNulls<'groups'>({ is_collapsed, is_active }) };
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 

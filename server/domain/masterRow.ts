@@ -9,7 +9,7 @@ import { assignments, type Column, nounOf, type Selected, selectionOf } from './
 /** The tables with templates. */
 type MasterTable = 'boards' | 'groups' | 'cards';
 
-const noSuchMaster = (table: MasterTable) => notFound(`There is no such master ${nounOf(table)}.`);
+export const noSuchMaster = (table: MasterTable) => notFound(`There is no such master ${nounOf(table)}.`);
 
 /** Finds a template, and returns these columns; rows of projects are a 404. */
 export async function findMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { Board } from '../../shared/board.ts';
+import { Board, FullBoard } from '../../shared/board.ts';
 import { sentAsText } from '../../shared/fields.ts';
 import {
   MasterBoard,
   MasterBoardCreate,
   MasterBoardDelete,
+  MasterBoardGet,
   MasterBoardReorder,
   MasterBoardSync,
   MasterBoardUpdate,
@@ -15,6 +16,7 @@ import {
   TemplateRunPage,
   TemplateRunReport,
 } from '../../shared/master.ts';
+import { getMasterBoard } from '../domain/fullBoard.ts';
 import {
   createMasterBoard,
   deleteMasterBoard,
@@ -27,6 +29,7 @@ import {
 import { listTemplateRuns, reportTemplateRun } from '../domain/template.ts';
 import { rest, specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
+import { unchecked } from '../unchecked.ts';
 
 const oneBoard = z.object({ board: Board });
 
@@ -123,6 +126,18 @@ export const masterBoardRouter = router({
     .input(SyncPreview)
     .output(OutcomePage)
     .query(({ ctx, input }) => previewSync(ctx, input)),
+
+  get: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/get', {
+        message: 'The master board.',
+        summary: 'Get a master board',
+        description: 'A master board with its groups and their cards, in order.',
+      }),
+    )
+    .input(MasterBoardGet)
+    .output(unchecked(z.object({ board: FullBoard })))
+    .query(({ ctx, input }) => getMasterBoard(ctx, input)),
 });
 
 export const templateRunRouter = router({

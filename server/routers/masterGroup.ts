@@ -1,9 +1,24 @@
 import { z } from 'zod';
 import { sentAsText } from '../../shared/fields.ts';
 import { Group } from '../../shared/group.ts';
-import { MasterGroupCreate, MasterGroupDelete, MasterGroupReorder, MasterGroupUpdate } from '../../shared/master.ts';
-import { createMasterGroup, deleteMasterGroup, reorderMasterGroups, updateMasterGroup } from '../domain/masterGroup.ts';
-import { specified } from '../restOperation.ts';
+import {
+  MasterGroup,
+  MasterGroupConfigure,
+  MasterGroupCreate,
+  MasterGroupDelete,
+  MasterGroupList,
+  MasterGroupReorder,
+  MasterGroupUpdate,
+} from '../../shared/master.ts';
+import {
+  configureMasterGroup,
+  createMasterGroup,
+  deleteMasterGroup,
+  listMasterGroups,
+  reorderMasterGroups,
+  updateMasterGroup,
+} from '../domain/masterGroup.ts';
+import { rest, specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 export const masterGroupRouter = router({
@@ -56,4 +71,28 @@ export const masterGroupRouter = router({
     .input(MasterGroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterGroup(ctx, input)),
+
+  list: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/list', {
+        message: 'Groups of the master board.',
+        summary: 'List master groups',
+        description: 'The groups of a master board in order, with the numbers of their cards.',
+      }),
+    )
+    .input(MasterGroupList)
+    .output(z.object({ groups: z.array(MasterGroup).meta({ description: 'The groups in order.' }) }))
+    .query(({ ctx, input }) => listMasterGroups(ctx, input)),
+
+  configure: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/configure', {
+        message: 'Master group configured.',
+        summary: 'Configure a master group',
+        description: 'Changes the sent fields: null clears type, color and icon, and does not change the others.',
+      }),
+    )
+    .input(MasterGroupConfigure)
+    .output(z.object({ group: Group }))
+    .mutation(({ ctx, input }) => configureMasterGroup(ctx, input)),
 });
