@@ -8,7 +8,7 @@ import { closeInTime, connect, type Database } from './database/connect.ts';
 import { addFirstUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
 import { reencryptSecondFactors } from './domain/reencrypt.ts';
-import { interruptAllRuns } from './domain/template.ts';
+import { interruptAllRuns } from './domain/templateRun.ts';
 import { type Settings, SHORTEST_SECRET } from './env.ts';
 import { isWildcard, ownAddress } from './host.ts';
 import { PAYMENTS_NOT_SET_UP } from './payments/provider.ts';

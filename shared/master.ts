@@ -1,20 +1,8 @@
 import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
-import {
-  flag,
-  HTML,
-  IS_ACTIVE,
-  id,
-  optionalChoice,
-  optionalText,
-  PLAIN_TEXT,
-  placements,
-  text,
-  timestamp,
-} from './fields.ts';
+import { flag, HTML, IS_ACTIVE, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text } from './fields.ts';
 import { Group, look } from './group.ts';
-import { Page, pageOf } from './paging.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
 
@@ -40,6 +28,9 @@ export const MasterBoardGet = z.object({ id: id.meta({ description: 'The master 
 export const MasterBoardDelete = z.object({ id });
 export const MasterBoardSync = z.object({ board_id: id.meta({ description: 'The master board.' }) });
 export type MasterBoardSync = z.output<typeof MasterBoardSync>;
+
+export const MasterBoardPush = MasterBoardSync;
+export type MasterBoardPush = z.output<typeof MasterBoardPush>;
 
 export const SyncResult = z.object({
   synced_count: z.int().meta({ description: 'Number of active projects with access to the board.', example: 2 }),
@@ -82,6 +73,9 @@ export const MasterGroupConfigure = z.object({
 });
 export type MasterGroupConfigure = z.output<typeof MasterGroupConfigure>;
 
+export const MasterGroupPush = z.object({ group_id: id.meta({ description: 'The master group.' }) });
+export type MasterGroupPush = z.output<typeof MasterGroupPush>;
+
 export const MasterGroupReorder = z.object({
   board_id: id.meta({ description: 'The master board of the groups.' }),
   groups: placements.meta({
@@ -110,7 +104,7 @@ const cardContent = {
   status: optionalChoice(MASTER_STATUSES).meta({
     description: 'The initial status of copies; `open` if not sent.',
   }),
-  is_active: flag.meta({ description: 'Whether it is active; true if not sent.', example: true }),
+  is_active: flag.meta({ description: `${IS_ACTIVE}; true if not sent.`, example: true }),
   priority: optionalChoice(PRIORITIES).meta({
     description: 'The initial priority of copies; `normal` if not sent.',
   }),
@@ -150,64 +144,3 @@ export const MasterCardDelete = z.object({
 export type MasterCardDelete = z.output<typeof MasterCardDelete>;
 
 export const projectsUpdated = z.int().meta({ description: 'Number of changed projects.', example: 2 });
-
-export const OUTCOMES = ['added', 'updated', 'unchanged', 'skipped'] as const;
-export const SKIP_REASONS = ['no_access', 'deleted_by_project'] as const;
-
-/** What a sync or push did, or would do, to one project. */
-export const ProjectOutcome = z.object({
-  project_id: id,
-  project_name: z.string().meta({ description: 'The name of the project.' }),
-  outcome: z.enum(OUTCOMES).meta({ description: 'What happened to the project.' }),
-  reason: z.enum(SKIP_REASONS).nullable().meta({ description: 'Why it was skipped.' }),
-  boards_added: z.int().meta({ description: 'Number of added boards.' }),
-  groups_added: z.int().meta({ description: 'Number of added groups.' }),
-  cards_added: z.int().meta({ description: 'Number of added cards.' }),
-  cards_updated: z.int().meta({ description: 'Number of updated cards.' }),
-});
-
-export const SyncPreview = Page.extend({ board_id: id.meta({ description: 'The master board.' }) });
-export type SyncPreview = z.output<typeof SyncPreview>;
-export const PushPreview = Page.extend({ card_id: id.meta({ description: 'The master card.' }) });
-export type PushPreview = z.output<typeof PushPreview>;
-
-export const OutcomePage = pageOf('projects', ProjectOutcome);
-
-export const RUN_KINDS = ['sync', 'push'] as const;
-
-/** A sync or push: who ran it, when, and its result. */
-export const TemplateRun = z.object({
-  id,
-  kind: z.enum(RUN_KINDS).meta({ description: 'The sync of a board or the push of a card.' }),
-  board_id: id.meta({ description: 'The master board.' }),
-  board_title: z.string().meta({ description: 'The title of the master board.' }),
-  card_id: id.nullable().meta({ description: 'The master card that was pushed.' }),
-  card_title: z.string().nullable().meta({ description: 'The title of that card.' }),
-  user_id: id.nullable().meta({ description: 'The superadmin who ran it.' }),
-  user_name: z.string().nullable().meta({ description: 'The name of that superadmin.' }),
-  started_at: timestamp.meta({ description: 'When it started.' }),
-  finished_at: timestamp
-    .nullable()
-    .meta({ description: 'When it finished; null while it runs, or if it was interrupted.' }),
-  interrupted_at: timestamp.nullable().meta({
-    description:
-      'When it made its last progress before it failed or its node stopped; null while it runs, or if it finished.',
-  }),
-  projects_with_access: z.int().meta({ description: 'Number of projects with access.' }),
-  projects_skipped: z.int().meta({ description: 'Number of projects without access.' }),
-  projects_changed: z.int().meta({ description: 'Number of changed projects.' }),
-  cards_added: z.int().meta({ description: 'Total number of added cards.' }),
-  cards_updated: z.int().meta({ description: 'Total number of updated cards.' }),
-});
-
-export const TemplateRunList = Page.extend({
-  board_id: id.nullish().meta({ description: 'Only those of this board.' }),
-});
-export type TemplateRunList = z.output<typeof TemplateRunList>;
-export const TemplateRunPage = pageOf('runs', TemplateRun);
-
-export const TemplateRunReport = Page.extend({
-  id,
-  outcome: optionalChoice(OUTCOMES).meta({ description: 'Only the projects with this outcome.' }),
-});
-export type TemplateRunReport = z.output<typeof TemplateRunReport>;

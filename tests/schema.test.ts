@@ -174,7 +174,7 @@ describe('the tables', () => {
     expect(await attempt(sql`update projects set platform_id = ${project.platform_id} where id = ${outside.id}`)).toBe(
       FOREIGN_KEY,
     );
-    expect(await attempt(sql`truncate groups`)).toBe(FOREIGN_KEY);
+    expect(await attempt(sql`truncate groups, template_runs, template_outcomes`)).toBe(FOREIGN_KEY);
     await query(await testDb(), sql`delete from cards where id = any(${[card, loose]}::int[])`);
     for (const [table, id] of Object.entries({
       cards: master_card_id,

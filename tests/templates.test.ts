@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query, transact } from '../server/database/query.ts';
-import { interruptAllRuns } from '../server/domain/template.ts';
+import { interruptAllRuns } from '../server/domain/templateRun.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService } from './harness/service.ts';
 import { copiesIn, everyPage, givenTemplate, only, type Template } from './harness/template.ts';
@@ -246,13 +246,12 @@ describe('POST …/master-cards/create', () => {
       group_id: template.groups[1],
       title: 'Everywhere',
       push_to_projects: true,
-      is_active: false,
       unique_identifier: `${template.tool}-x`,
     });
 
     expect(answer.body.data.projects_updated).toBe('2');
     expect(await copiesIn(template.projects[1]!, template)).toMatchObject([
-      { title: 'Everywhere', group_title: 'Second', is_active: false, unique_identifier: `${template.tool}-x` },
+      { title: 'Everywhere', group_title: 'Second', is_active: true, unique_identifier: `${template.tool}-x` },
     ]);
   });
 
@@ -564,6 +563,8 @@ describe('the preview, the report and the history', () => {
       boards_added: 1,
       groups_added: 2,
       cards_added: 3,
+      boards_updated: 0,
+      groups_updated: 0,
       cards_updated: 0,
       project_name: 'A project',
     };
@@ -573,6 +574,8 @@ describe('the preview, the report and the history', () => {
       boards_added: 0,
       groups_added: 0,
       cards_added: 0,
+      boards_updated: 0,
+      groups_updated: 0,
       cards_updated: 0,
       project_name: 'A project',
     };

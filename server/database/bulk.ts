@@ -3,13 +3,13 @@ import { sql } from 'kysely';
 import { type Db, query, transact } from './query.ts';
 
 /** How a sync or push is cut into steps. */
-export type BulkPace = { cardsPerStep: number; pause: () => Promise<unknown> };
+export type BulkPace = { rowsPerStep: number; pause: () => Promise<unknown> };
 
 /** A step takes about a second. */
-export const SERVER_PACE: BulkPace = { cardsPerStep: 30_000, pause: async () => undefined };
+export const SERVER_PACE: BulkPace = { rowsPerStep: 30_000, pause: async () => undefined };
 
 /** The embedded database runs in the thread that serves requests: short steps, and time for other calls after each. */
-export const EMBEDDED_PACE: BulkPace = { cardsPerStep: 500, pause: () => setTimeout(10) };
+export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, pause: () => setTimeout(10) };
 
 /**
  * A transaction for statements on thousands of rows. It may wait for other bulk work longer than the usual lock timeout.

@@ -103,11 +103,12 @@ async function addOnboardingTemplate(db: Db) {
   for (const [round, tenant] of tenants.entries()) {
     const copyOf = (column: keyof Row<'boards'> | keyof Row<'groups'> | keyof Row<'cards'>, id: number) =>
       tenant ? { ...tenant, [column]: id } : { is_master: true };
+    const brought = (content: object) => (tenant ? { brought: { ...content, is_active: true } } : {});
     const boardId = tenant ? round + 2 : 1;
     const firstGroup = round * groups.length + 1;
     const firstCard = round * cards.length + 1;
 
-    await insertRows(db, 'boards', [{ id: boardId, ...board, ...copyOf('master_board_id', 1) }]);
+    await insertRows(db, 'boards', [{ id: boardId, ...board, ...copyOf('master_board_id', 1), ...brought(board) }]);
     await insertRows(
       db,
       'groups',
@@ -116,6 +117,7 @@ async function addOnboardingTemplate(db: Db) {
         board_id: boardId,
         ...group,
         ...copyOf('master_group_id', at + 1),
+        ...brought(group),
       })),
     );
     await insertRows(

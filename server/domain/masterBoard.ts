@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { BoardReorder } from '../../shared/board.ts';
 import { MOST_SIBLINGS } from '../../shared/fields.ts';
-import type { MasterBoardCreate, MasterBoardSync, MasterBoardUpdate, SyncPreview } from '../../shared/master.ts';
+import type { MasterBoardCreate, MasterBoardPush, MasterBoardSync, MasterBoardUpdate } from '../../shared/master.ts';
+import type { BoardPushPreview, SyncPreview } from '../../shared/templateRun.ts';
 import type { SignedInContext } from '../context.ts';
 import { type Db, live, query, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
@@ -11,7 +12,7 @@ import { BOARD_COLUMNS, insertBoard, listedBoards } from './board.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
 import { deleteContents, withoutNulls } from './row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
-import type { Template } from './templateStatement.ts';
+import type { Template } from './templateCopies.ts';
 
 /** The master boards in order, with their counts. */
 export async function listMasterBoards({ db }: SignedInContext) {
@@ -29,7 +30,7 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
   return { board };
 }
 
-/** Changes the sent fields of a master board, but not its copies. */
+/** Changes the sent fields of a master board; a push brings them to the copies. */
 export async function updateMasterBoard(
   { db }: SignedInContext,
   { id, description, tool_key, title, position, is_active }: MasterBoardUpdate,
@@ -49,13 +50,27 @@ export async function reorderMasterBoards({ db }: SignedInContext, { boards }: B
 
 /** Adds the missing copies of a master board, its groups and cards to every active project with access. */
 export async function syncMasterBoard(context: SignedInContext, { board_id }: MasterBoardSync) {
-  const applied = await applyTemplate(context, await boardTemplate(context.db, board_id));
+  const applied = await applyTemplate(context, await syncTemplate(context.db, board_id));
   return { synced_count: applied.projects_with_access, skipped_no_access: applied.projects_skipped };
 }
 
 /** What a sync would do to each project. */
 export async function previewSync(context: SignedInContext, { board_id, ...page }: SyncPreview) {
-  return previewTemplate(context, await boardTemplate(context.db, board_id), page);
+  return previewTemplate(context, await syncTemplate(context.db, board_id), page);
+}
+
+/**
+ * Adds the missing copies of a master board and its groups to every active project with access, and brings what changed on
+ * them to the copies.
+ */
+export async function pushMasterBoard(context: SignedInContext, { board_id }: MasterBoardPush) {
+  const { projects_changed } = await applyTemplate(context, await pushTemplate(context.db, board_id));
+  return { projects_updated: projects_changed };
+}
+
+/** What a push of a board would do to each project. */
+export async function previewBoardPush(context: SignedInContext, { board_id, ...page }: BoardPushPreview) {
+  return previewTemplate(context, await pushTemplate(context.db, board_id), page);
 }
 
 /** Deletes a master board with its groups and cards; the copies in projects stay. */
@@ -66,15 +81,26 @@ export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: n
   });
 }
 
-async function boardTemplate(db: Db, id: number): Promise<Template> {
+async function syncTemplate(db: Db, id: number): Promise<Template> {
   const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
-  const { cardCount } = await db
+  const { rowCount } = await db
     .selectFrom('groups as g')
     .innerJoin('cards as c', 'c.group_id', 'g.id')
-    .select(sql<number>`count(*)::int`.as('cardCount'))
+    .select(sql<number>`count(*)::int`.as('rowCount'))
     .where('g.board_id', '=', id)
     .where(live('g'))
     .where(live('c'))
     .executeTakeFirstOrThrow();
-  return { board_id: id, tool_key, cardCount };
+  return { kind: 'sync', board_id: id, tool_key, rowCount };
+}
+
+async function pushTemplate(db: Db, id: number): Promise<Template> {
+  const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
+  const { groupCount } = await db
+    .selectFrom('groups')
+    .select(sql<number>`count(*)::int`.as('groupCount'))
+    .where('board_id', '=', id)
+    .where(live())
+    .executeTakeFirstOrThrow();
+  return { kind: 'push_board', board_id: id, tool_key, rowCount: 1 + groupCount };
 }

@@ -5,18 +5,19 @@ import type {
   MasterCardMove,
   MasterCardPush,
   MasterCardUpdate,
-  PushPreview,
 } from '../../shared/master.ts';
+import type { PushPreview } from '../../shared/templateRun.ts';
 import type { SignedInContext } from '../context.ts';
 import { type Db, live, mapConstraintErrors, nextPosition, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
 import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
+import { groupTemplate } from './masterGroup.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
 import { DELETED, selectionOf, withoutNulls } from './row.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
-import type { Template } from './templateStatement.ts';
+import type { Template } from './templateCopies.ts';
 
 /** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
@@ -121,12 +122,6 @@ export async function deleteMasterCard(
 }
 
 async function cardTemplate(db: Db, id: number): Promise<Template> {
-  const card = await findMaster(db, 'cards', id, ['group_id']);
-  const { group_id, board_id, tool_key } = await db
-    .selectFrom('groups as g')
-    .innerJoin('boards as b', 'b.id', 'g.board_id')
-    .select(['g.id as group_id', 'g.board_id', 'b.tool_key'])
-    .where('g.id', '=', card.group_id)
-    .executeTakeFirstOrThrow();
-  return { board_id, tool_key, cardCount: 1, card: { id, group_id } };
+  const { group_id } = await findMaster(db, 'cards', id, ['group_id']);
+  return { ...(await groupTemplate(db, group_id!)), kind: 'push', card_id: id };
 }

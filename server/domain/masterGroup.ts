@@ -5,11 +5,13 @@ import {
   type MasterGroupConfigure,
   type MasterGroupCreate,
   type MasterGroupList,
+  type MasterGroupPush,
   type MasterGroupReorder,
   type MasterGroupUpdate,
 } from '../../shared/master.ts';
+import type { GroupPushPreview } from '../../shared/templateRun.ts';
 import type { SignedInContext } from '../context.ts';
-import { live, query } from '../database/query.ts';
+import { type Db, live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest, invalid } from '../errors.ts';
 import { allOrFirstRow, bytesOf, mustFitAnswer } from './answerSize.ts';
@@ -17,7 +19,8 @@ import { GROUP_COLUMNS, type GroupRow } from './group.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
 import { positionAmongSiblings, siblingsIn } from './position.ts';
 import { deleteContents, selectionOf, withoutNulls } from './row.ts';
-import { templateTransaction } from './template.ts';
+import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
+import type { Template } from './templateCopies.ts';
 
 /** The groups of a master board in order, with the numbers of their cards. */
 export async function listMasterGroups({ db }: SignedInContext, { board_id }: MasterGroupList) {
@@ -60,13 +63,13 @@ export async function createMasterGroup(
   });
 }
 
-/** Changes the sent fields of a master group, but not its copies. */
+/** Changes the sent fields of a master group; a push brings them to the copies. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
   const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
-/** Changes how a master group looks, and switches it on or off. */
+/** Changes how a master group looks, and switches it on or off; a push brings it to the copies. */
 export async function configureMasterGroup(
   { db }: SignedInContext,
   { id, type, color, icon, is_collapsed, is_active }: MasterGroupConfigure,
@@ -101,6 +104,17 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
   });
 }
 
+/** Adds missing copies of a master group to every active project with access, and brings what changed on it to the copies. */
+export async function pushMasterGroup(context: SignedInContext, { group_id }: MasterGroupPush) {
+  const { projects_changed } = await applyTemplate(context, await groupTemplate(context.db, group_id));
+  return { projects_updated: projects_changed };
+}
+
+/** What a push of a group would do to each project. */
+export async function previewGroupPush(context: SignedInContext, { group_id, ...page }: GroupPushPreview) {
+  return previewTemplate(context, await groupTemplate(context.db, group_id), page);
+}
+
 /** Deletes a master group with its cards; the copies in projects stay. */
 export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
   const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
@@ -109,4 +123,10 @@ export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: n
     await deleteMaster(db, 'groups', id);
     await deleteContents.groups(db, id);
   });
+}
+
+export async function groupTemplate(db: Db, id: number): Promise<Template> {
+  const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
+  const { tool_key } = await findMaster(db, 'boards', board_id, ['tool_key']);
+  return { kind: 'push_group', board_id, tool_key, group_id: id, rowCount: 1 };
 }

@@ -23,6 +23,9 @@ export const moment = () => p.datetime(3);
 
 export const position = () => p.integer().default(0);
 
+/** On copies of a template: the values that a sync or push brought last. What differs from them is the project's own. */
+export const brought = () => p.json<Record<string, unknown>>().nullable();
+
 export const created = () => ({
   created_at: moment().defaultRaw('now()'),
   updated_at: moment().defaultRaw('now()'),

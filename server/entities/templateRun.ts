@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { OUTCOMES, RUN_KINDS, SKIP_REASONS } from '../../shared/master.ts';
+import { OUTCOMES, RUN_KINDS, SKIP_REASONS } from '../../shared/templateRun.ts';
 import { Board } from './board.ts';
 import { Card } from './card.ts';
 import { identity, moment, refersTo } from './columns.ts';
+import { Group } from './group.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -14,23 +15,33 @@ export const TemplateRun = defineEntity({
     id: identity(),
     kind: p.enum([...RUN_KINDS]),
     board_id: () => refersTo(Board, 'board_id'),
+    group_id: () => refersTo(Group, 'group_id').nullable(),
     card_id: () => refersTo(Card, 'card_id').nullable(),
     user_id: () => refersTo(User, 'user_id').nullable(),
     started_at: moment().defaultRaw('now()'),
     progressed_at: moment().defaultRaw('now()'),
     finished_at: moment().nullable(),
     interrupted_at: moment().nullable(),
+    projects_total: p.integer().default(0),
+    projects_done: p.integer().default(0),
     projects_with_access: p.integer().default(0),
     projects_skipped: p.integer().default(0),
     projects_changed: p.integer().default(0),
     cards_added: p.integer().default(0),
+    boards_updated: p.integer().default(0),
+    groups_updated: p.integer().default(0),
     cards_updated: p.integer().default(0),
   },
   checks: [
     { name: 'template_runs_kind_card_check', expression: `(kind = 'push') = (card_id is not null)` },
+    { name: 'template_runs_kind_group_check', expression: `(kind = 'push_group') = (group_id is not null)` },
     { name: 'template_runs_end_check', expression: 'finished_at is null or interrupted_at is null' },
   ],
-  indexes: [{ properties: ['board_id', 'id'] }, { properties: ['card_id'], where: 'card_id is not null' }],
+  indexes: [
+    { properties: ['board_id', 'id'] },
+    { properties: ['group_id'], where: 'group_id is not null' },
+    { properties: ['card_id'], where: 'card_id is not null' },
+  ],
 });
 
 /** What a run did to one project. */
@@ -45,6 +56,8 @@ export const TemplateOutcome = defineEntity({
     boards_added: p.integer().default(0),
     groups_added: p.integer().default(0),
     cards_added: p.integer().default(0),
+    boards_updated: p.integer().default(0),
+    groups_updated: p.integer().default(0),
     cards_updated: p.integer().default(0),
   },
   checks: [{ name: 'template_outcomes_skip_check', expression: `(outcome = 'skipped') = (reason is not null)` }],

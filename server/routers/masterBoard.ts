@@ -6,27 +6,36 @@ import {
   MasterBoardCreate,
   MasterBoardDelete,
   MasterBoardGet,
+  MasterBoardPush,
   MasterBoardReorder,
   MasterBoardSync,
   MasterBoardUpdate,
+  projectsUpdated,
+  SyncResult,
+} from '../../shared/master.ts';
+import {
+  BoardPushPreview,
   OutcomePage,
   SyncPreview,
-  SyncResult,
+  TemplateRun,
+  TemplateRunGet,
   TemplateRunList,
   TemplateRunPage,
   TemplateRunReport,
-} from '../../shared/master.ts';
+} from '../../shared/templateRun.ts';
 import { getMasterBoard } from '../domain/fullBoard.ts';
 import {
   createMasterBoard,
   deleteMasterBoard,
   listMasterBoards,
+  previewBoardPush,
   previewSync,
+  pushMasterBoard,
   reorderMasterBoards,
   syncMasterBoard,
   updateMasterBoard,
 } from '../domain/masterBoard.ts';
-import { listTemplateRuns, reportTemplateRun } from '../domain/template.ts';
+import { getTemplateRun, listTemplateRuns, reportTemplateRun } from '../domain/templateRun.ts';
 import { rest, specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 import { unchecked } from '../unchecked.ts';
@@ -138,6 +147,31 @@ export const masterBoardRouter = router({
     .input(MasterBoardGet)
     .output(unchecked(z.object({ board: FullBoard })))
     .query(({ ctx, input }) => getMasterBoard(ctx, input)),
+
+  push: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/push', {
+        message: 'Master board pushed.',
+        summary: 'Push a master board',
+        description:
+          'Adds missing copies of the board and its groups to every active project with access, and brings what changed on them to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
+      }),
+    )
+    .input(MasterBoardPush)
+    .output(z.object({ projects_updated: projectsUpdated }))
+    .mutation(({ ctx, input }) => pushMasterBoard(ctx, input)),
+
+  previewPush: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-boards/preview-push', {
+        message: 'What a push would do.',
+        summary: 'Preview a push of a master board',
+        description: 'What a push of the board would do to each project; nothing changes.',
+      }),
+    )
+    .input(BoardPushPreview)
+    .output(OutcomePage)
+    .query(({ ctx, input }) => previewBoardPush(ctx, input)),
 });
 
 export const templateRunRouter = router({
@@ -153,6 +187,18 @@ export const templateRunRouter = router({
     .input(TemplateRunList)
     .output(TemplateRunPage)
     .query(({ ctx, input }) => listTemplateRuns(ctx, input)),
+
+  get: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/template-runs/get', {
+        message: 'The template run.',
+        summary: 'Get a template run',
+        description: 'One sync or push, with its progress while it runs.',
+      }),
+    )
+    .input(TemplateRunGet)
+    .output(z.object({ run: TemplateRun }))
+    .query(({ ctx, input }) => getTemplateRun(ctx, input)),
 
   report: superadminProcedure
     .meta(

@@ -7,10 +7,9 @@ import {
   MasterCardMove,
   MasterCardPush,
   MasterCardUpdate,
-  OutcomePage,
-  PushPreview,
   projectsUpdated,
 } from '../../shared/master.ts';
+import { OutcomePage, PushPreview } from '../../shared/templateRun.ts';
 import {
   createMasterCard,
   deleteMasterCard,

@@ -7,14 +7,19 @@ import {
   MasterGroupCreate,
   MasterGroupDelete,
   MasterGroupList,
+  MasterGroupPush,
   MasterGroupReorder,
   MasterGroupUpdate,
+  projectsUpdated,
 } from '../../shared/master.ts';
+import { GroupPushPreview, OutcomePage } from '../../shared/templateRun.ts';
 import {
   configureMasterGroup,
   createMasterGroup,
   deleteMasterGroup,
   listMasterGroups,
+  previewGroupPush,
+  pushMasterGroup,
   reorderMasterGroups,
   updateMasterGroup,
 } from '../domain/masterGroup.ts';
@@ -89,10 +94,36 @@ export const masterGroupRouter = router({
       rest('/services/operations/v1/admin/master-groups/configure', {
         message: 'Master group configured.',
         summary: 'Configure a master group',
-        description: 'Changes the sent fields: null clears type, color and icon, and does not change the others.',
+        description:
+          'Changes the sent fields: null clears type, color and icon, and does not change the others. A push brings them to the copies.',
       }),
     )
     .input(MasterGroupConfigure)
     .output(z.object({ group: Group }))
     .mutation(({ ctx, input }) => configureMasterGroup(ctx, input)),
+
+  push: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/push', {
+        message: 'Master group pushed.',
+        summary: 'Push a master group',
+        description:
+          'Adds missing copies of the group, and of its board, to every active project with access, and brings what changed on the group to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
+      }),
+    )
+    .input(MasterGroupPush)
+    .output(z.object({ projects_updated: projectsUpdated }))
+    .mutation(({ ctx, input }) => pushMasterGroup(ctx, input)),
+
+  previewPush: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-groups/preview-push', {
+        message: 'What a push would do.',
+        summary: 'Preview a push of a master group',
+        description: 'What a push of the group would do to each project; nothing changes.',
+      }),
+    )
+    .input(GroupPushPreview)
+    .output(OutcomePage)
+    .query(({ ctx, input }) => previewGroupPush(ctx, input)),
 });

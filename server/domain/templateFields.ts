@@ -1,0 +1,103 @@
+import { type RawBuilder, sql } from 'kysely';
+import { live } from '../database/query.ts';
+import type { Row } from '../database/tables.ts';
+
+/** Which fields a push brings to existing copies, and the statements for it; their names of rows are those of `templateCopies.ts`. */
+
+/** The fields that a push of a card keeps equal in all copies; the others belong to the project after the copy. */
+const CARD_FIELDS = [
+  'title',
+  'short_description',
+  'description',
+  'evaluation_check',
+  'tour_key',
+  'unique_identifier',
+  'is_active',
+] as const satisfies (keyof Row<'cards'>)[];
+
+/** The fields that pushes of boards and groups bring to copies, except those that the project changed. */
+const FIELDS = {
+  boards: ['title', 'description', 'tool_key', 'is_active'],
+  groups: ['title', 'description', 'type', 'color', 'icon', 'is_active', 'position'],
+} as const satisfies { [Table in 'boards' | 'groups']: (keyof Row<Table>)[] };
+
+type Copied = keyof typeof FIELDS;
+const columns = (alias: string, fields: readonly string[]) =>
+  sql.join(fields.map((field) => sql.ref(`${alias}.${field}`)));
+
+/** The values of these fields, as `brought` stores them. */
+export const valuesOf = (table: Copied, alias: string) =>
+  sql`jsonb_build_object(${sql.join(FIELDS[table].map((field) => sql`${sql.lit(field)}, ${sql.ref(`${alias}.${field}`)}`))})`;
+
+/** Limits rows to the range of project ids, which is one index range per template. */
+export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
+
+/** Copies of a card whose template fields differ from the template. */
+export const staleCards = (id: number) => sql`
+  select c.id, c.project_id, true as is_changed
+  from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
+  join target t on t.project_id = c.project_id cross join master_card m
+  where t.has_access and ${live('c')} and (${columns('c', CARD_FIELDS)}) is distinct from (${columns('m', CARD_FIELDS)})`;
+
+export const updateCards = sql`
+  update cards c set ${sql.join(CARD_FIELDS.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`))}, updated_at = now()
+  from master_card m
+  where c.id = any(array(select id from stale_card))
+  returning c.project_id, true as is_changed`;
+
+/** Copies of a master board or groups that a push writes to; those without `is_changed` only get a new `brought`. */
+export function staleCopies(table: Copied): RawBuilder<unknown> {
+  const { templates, template_id } = NAMES[table];
+  const followed = sql.join(FIELDS[table].map((field) => followedValue(table, field)));
+  const current = columns('c', FIELDS[table]);
+  return sql`
+    select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${current}) as is_changed
+    from (select * from ${sql.table(table)} c where c.${template_id} = any(array(select id from ${templates})) and c.${AMONG_TARGETS} offset 0) as c
+    join target t on t.project_id = c.project_id join ${templates} m on m.id = c.${template_id}
+    where t.has_access and ${live('c')} and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
+}
+
+/** The new values come from the row that is updated: a change by the project at the same moment is not overwritten. */
+export function updateCopies(table: Copied): RawBuilder<unknown> {
+  const { templates, stale } = NAMES[table];
+  const values = FIELDS[table].map((field) => sql`${sql.ref(field)} = ${followedValue(table, field)}`);
+  return sql`
+    update ${sql.table(table)} c set ${sql.join(values)}, brought = ${followedValues(table)},
+      updated_at = case when s.is_changed then now() else c.updated_at end
+    from ${stale} s join ${templates} m on m.id = s.template_id
+    where c.id = any(array(select id from ${stale})) and c.id = s.id
+    returning c.project_id, s.is_changed`;
+}
+
+const NAMES = {
+  boards: {
+    templates: sql.table('master_board'),
+    template_id: sql.ref('master_board_id'),
+    stale: sql.table('stale_board'),
+  },
+  groups: {
+    templates: sql.table('master_group'),
+    template_id: sql.ref('master_group_id'),
+    stale: sql.table('stale_group'),
+  },
+};
+
+/** Copies that no sync or push added have no `brought`: their own values, or the template's if they were changed since. */
+const brought = (table: Copied) =>
+  sql`coalesce(c.brought, case when c.updated_at = c.created_at then ${valuesOf(table, 'c')} else m.content end)`;
+
+/** A copy `c` follows its template `m` in a field while it has the value that was brought, or the new one anyway. */
+const follows = (table: Copied, field: string) =>
+  sql`(${sql.ref(`c.${field}`)}::text is not distinct from ${brought(table)}->>${sql.lit(field)} or ${sql.ref(`c.${field}`)} is not distinct from ${sql.ref(`m.${field}`)})`;
+
+const followedValue = (table: Copied, field: string) =>
+  sql`case when ${follows(table, field)} then ${sql.ref(`m.${field}`)} else ${sql.ref(`c.${field}`)} end`;
+
+/** The new `brought`. */
+const followedValues = (table: Copied) =>
+  sql`jsonb_build_object(${sql.join(
+    FIELDS[table].map(
+      (field) =>
+        sql`${sql.lit(field)}, case when ${follows(table, field)} then m.content else ${brought(table)} end->${sql.lit(field)}`,
+    ),
+  )})`;
