@@ -5,7 +5,7 @@ import { asSent } from './fields.ts';
 export const Page = z.object({
   cursor: asSent(100)
     .nullish()
-    .meta({ description: '`next_cursor` of the previous page; the first page if not sent.' }),
+    .meta({ description: '`next_cursor` of the previous page; the first page if not sent.', example: null }),
   limit: z
     .int()
     .min(1)
