@@ -36,7 +36,7 @@ export const CommentCreate = z.object({
 });
 export type CommentCreate = z.output<typeof CommentCreate>;
 
-export const CommentList = Page.extend({ card_id: id.meta({ description: 'The card.' }) });
+export const CommentList = Page.extend({ card_id: id.meta({ description: 'The card.', example: 16 }) });
 export type CommentList = z.output<typeof CommentList>;
 
 export const CommentPage = pageOf('threads', CommentThread);

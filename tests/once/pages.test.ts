@@ -82,7 +82,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await page.locator('.auth-container input').fill(asMember.token!);
     await page.locator('.auth-container .authorize').click();
     await page.locator('.auth-container .btn-done').click();
-    await page.locator('.opblock-tag', { hasText: 'Operations' }).click();
+    await page.locator('#operations-tag-Operations').click();
     const operation = page.locator('.opblock', { hasText: '/operations/tags/create' });
     await operation.locator('.opblock-summary-control').click();
     await operation.locator('.execute').click();
