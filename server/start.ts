@@ -1,7 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { readFile, rename, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
@@ -9,9 +6,10 @@ import { addFirstUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
 import { reencryptSecondFactors } from './domain/reencrypt.ts';
 import { interruptAllRuns } from './domain/templateRun.ts';
-import { type Settings, SHORTEST_SECRET } from './env.ts';
+import type { Settings } from './env.ts';
 import { isWildcard, ownAddress } from './host.ts';
 import { PAYMENTS_NOT_SET_UP } from './payments/provider.ts';
+import { readOrCreateSecret, readStoredSecret } from './security/storedSecret.ts';
 import { openServices } from './services.ts';
 import { startFailure } from './startFailure.ts';
 
@@ -100,29 +98,5 @@ async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings
     }
     if (code === 'EACCES') throw startFailure(`PORT: this user may not listen on ${PORT} of ${HOST}.`, error);
     throw startFailure(`HOST: can't listen on ${HOST}: ${message}.`, error);
-  }
-}
-
-const STORED_SECRET = 'jwt-secret';
-
-async function readStoredSecret(directory: string): Promise<string | undefined> {
-  const kept = await readFile(join(directory, STORED_SECRET), 'utf8').catch(() => '');
-  return kept.length >= SHORTEST_SECRET ? kept : undefined;
-}
-
-/** The signing secret for the embedded database: generated once, stored next to the data. */
-async function readOrCreateSecret(directory: string): Promise<string> {
-  const path = join(directory, STORED_SECRET);
-  const kept = await readStoredSecret(directory);
-  if (kept !== undefined) return kept;
-
-  const made = randomBytes(48).toString('base64url');
-  try {
-    // Written to a temporary file first, so that an interrupted start leaves no partial secret.
-    await writeFile(`${path}.new`, made, { mode: 0o600 });
-    await rename(`${path}.new`, path);
-    return made;
-  } catch (error) {
-    throw startFailure(`DATA_DIR: ${path} can't be written: ${(error as Error).message}.`, error);
   }
 }

@@ -1,54 +1,49 @@
+import type { DeckhandError } from '../../client/client.ts';
 import type { Reason } from '../../shared/reasons.ts';
-import { readSettings } from '../env.ts';
-import { toFailure } from '../errors.ts';
+import { type FieldErrors, toFailure } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
-import { COMMANDS, type Command } from './commands.ts';
-import { commandHelp, overallHelp } from './help.ts';
+import type { ReadEnvironment } from './command.ts';
+import { COMMANDS } from './commands.ts';
+import { commandHelp, nounHelp, overallHelp } from './help.ts';
 import { parseOptions } from './options.ts';
-import { asTable } from './table.ts';
+import { asText } from './table.ts';
+import { processTerminal, type Terminal } from './terminal.ts';
 
 /** The output and exit code of a command: 0 for success, 1 if refused or failed, 2 for wrong usage. */
 type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
 
-type ReadEnvironment = () => NodeJS.ProcessEnv;
-
-export async function answerTo(words: string[], environment: ReadEnvironment): Promise<CommandAnswer> {
+export async function answerTo(
+  words: string[],
+  environment: ReadEnvironment,
+  terminal: Terminal = processTerminal,
+): Promise<CommandAnswer> {
   const [first = 'help', second] = words;
   if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS));
   const ofNoun = new Map([...COMMANDS].filter(([name]) => name.startsWith(`${first} `)));
-  if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(overallHelp(ofNoun));
+  if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(nounHelp(ofNoun));
 
   const name = [`${first} ${second}`, first].find((name) => COMMANDS.has(name));
   const command = name === undefined ? undefined : COMMANDS.get(name);
-  if (!name || !command) return misused(`There is no command ${first}${second?.match(/^\w/) ? ` ${second}` : ''}.`);
+  if (!name || !command) {
+    const isOfNoun = ofNoun.size > 0;
+    return misused(`There is no command ${first}${second?.match(/^\w/) ? ` ${second}` : ''}.`, isOfNoun ? first : '');
+  }
   if (words.includes('--help')) return done(commandHelp(name, command));
 
   const isJson = words.includes('--json');
   try {
     const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
-    const input = await parseOptions(command.input, options);
-    const result = await run(command, input, environment);
-    return done(isJson ? JSON.stringify(result ?? {}, null, 2) : (command.tell ?? asTable)(result));
+    const given = await parseOptions(command, options, terminal);
+    const { result, told } = await command.run({ ...given, environment, terminal });
+    return done(isJson ? JSON.stringify(result ?? {}, null, 2) : (told ?? asText(result)));
   } catch (error) {
     return failed(error, name, isJson);
   }
 }
 
-async function run(command: Command, input: unknown, environment: ReadEnvironment): Promise<unknown> {
-  // A placeholder: commands sign no tokens, so they need no secret.
-  const settings = readSettings({ ...environment(), JWT_SECRET: 'x'.repeat(32) });
-  const { connect } = await import('../database/connect.ts');
-  const database = await connect(settings);
-  try {
-    return await command.run(database, settings, input);
-  } finally {
-    await database.close();
-  }
-}
-
 const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed });
 
-const misused = (message: string, name?: string): CommandAnswer => ({
+const misused = (message: string, name: string): CommandAnswer => ({
   exitCode: 2,
   complaint: `${message}\nSee npm run deckhand -- ${name ? `${name} ` : ''}--help`,
 });
@@ -63,24 +58,39 @@ function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
 type CommandFailure = {
   exitCode: 1 | 2;
   message: unknown;
-  status?: number;
-  reason?: Reason;
+  status?: number | undefined;
+  reason?: Reason | undefined;
   errors?: object | undefined;
 };
 
 function failureOf(error: unknown): CommandFailure {
-  if (isStartFailure(error)) return { exitCode: 1, message: error.message };
-  if (isUnknownOption(error)) return { exitCode: 2, message: error.message };
+  const { cause } = error as { cause?: unknown };
+  const startFailure = [error, cause].find(isStartFailure);
+  if (startFailure) return { exitCode: 1, message: startFailure.message };
+  if (isMisuse(error)) return { exitCode: 2, message: error.message };
 
-  const { status, reason, message, errors } = toFailure(error);
+  const ofService = isOfService(error);
+  const { status, reason, message, errors } = ofService ? failureOfService(error) : toFailure(error);
   if (errors) return { exitCode: 2, status, reason, message: Object.values(errors).flat().join('\n'), errors };
-  return { exitCode: 1, status, reason, message: status === 500 ? faultOf(error) : message };
+  const isFault = status === 500 && !ofService;
+  return { exitCode: 1, status, reason, message: isFault ? faultOf(error) : withOptions(message) };
 }
 
-/** Whether it is an error of Node's `parseArgs`. */
-function isUnknownOption(error: unknown): error is Error {
+/** By its name, since the client is loaded only when a command needs it. */
+const isOfService = (error: unknown): error is DeckhandError => (error as Error).name === 'DeckhandError';
+
+function failureOfService({ status, message, data }: DeckhandError) {
+  const { reason, errors } = (data ?? {}) as { reason?: Reason; errors?: FieldErrors };
+  return { status, reason, message, errors };
+}
+
+/** Whether it is an error of Node's `parseArgs`, or one like it. */
+function isMisuse(error: unknown): error is Error {
   return String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
 }
+
+/** Options instead of headers. */
+const withOptions = (message: string) => message.replace('the X-Project-Id header', '--project ID');
 
 /** Operators see the original error, unlike callers. */
 function faultOf(error: unknown): unknown {

@@ -1,36 +1,59 @@
-import type { Command } from './commands.ts';
-import { type Option, optionsOf } from './options.ts';
+import type { Command } from './command.ts';
+import { COMMON, type Option, optionsOf } from './options.ts';
 
-export function overallHelp(commands: ReadonlyMap<string, Command>): string {
+type Commands = ReadonlyMap<string, Command>;
+
+/** The commands of their own, and the nouns with their verbs. */
+export function overallHelp(commands: Commands): string {
+  const names = [...commands.keys()];
+  const alone = [...commands].filter(([name]) => !name.includes(' '));
+  const nouns = Map.groupBy(
+    names.filter((name) => name.includes(' ')),
+    (name) => name.split(' ')[0]!,
+  );
+  const verbs = [...nouns].map(([noun, names]): [string, string] => [
+    noun,
+    names.map((name) => name.split(' ')[1]).join(', '),
+  ]);
+  return `Usage: npm run deckhand -- COMMAND [OPTIONS]
+
+${inColumns([...alone.map(([name, { does }]): [string, string] => [name, does]), ['', ''], ...verbs])}
+
+For example, boards list: npm run deckhand -- boards --help describes the commands of boards,
+npm run deckhand -- boards list --help the options of one. An empty value clears a field: --description ''.
+
+${PLACES}
+Exit codes: 0 success, 1 refused or failed, 2 wrong usage.`;
+}
+
+export function nounHelp(commands: Commands): string {
   return `Usage: npm run deckhand -- COMMAND [OPTIONS]
 
 ${inColumns([...commands].map(([name, { does }]) => [name, does]))}
 
-${inColumns([
-  ['--help', 'After a command: show its options.'],
-  ['--json', 'Print the result as JSON.'],
-])}
-
-The database is that of the settings: DATABASE_URL, or the embedded one in DATA_DIR.
-Exit codes: 0 success, 1 refused or failed, 2 wrong usage.`;
+npm run deckhand -- COMMAND --help shows the options of a command.`;
 }
 
-export function commandHelp(name: string, { does, input }: Command): string {
+const PLACES = `Commands act on the database of the settings (DATABASE_URL, or the embedded one in DATA_DIR) as its operator, with
+--as EMAIL as that user; with --url URL, or DECKHAND_URL, on a service, as the user who signed in with login.`;
+
+export function commandHelp(name: string, { does, input, common }: Command): string {
   const options = optionsOf(input);
   const needed = options.filter(({ isRequired, kind }) => isRequired && kind !== 'secret').map(asWords);
-  const usage = ['npm run deckhand --', name, ...needed, ...(options.length > needed.length ? ['[OPTIONS]'] : [])];
   const lines = options.map((option): [string, string] => [asWords(option), explain(option)]);
-  return `${does}
+  const others = [...common, 'json' as const].map((name): [string, string] => [
+    COMMON[name].words,
+    COMMON[name].explains,
+  ]);
+  return `${does && `${does}\n\n`}Usage: ${['npm run deckhand --', name, ...needed, '[OPTIONS]'].join(' ')}
 
-Usage: ${usage.join(' ')}
-
-${inColumns([...lines, ['--json', 'Print the result as JSON.']])}`;
+${inColumns([...lines, ...others])}`;
 }
 
 function asWords({ flag, kind, choices }: Option): string {
   if (kind === 'secret') return `--${flag}`;
   if (kind === 'yes-no') return `--[no-]${flag}`;
-  return `--${flag} ${choices?.join('|') ?? { number: 'N', list: 'A,B', text: 'TEXT' }[kind]}`;
+  return `--${flag} ${choices?.join('|') ?? { number: 'N', list: 'A,B', positions: 'ID:POSITION,…', text: 'TEXT' }[kind]}`;
 }
 
 function explain({ description, kind, isRequired }: Option): string {
@@ -38,7 +61,23 @@ function explain({ description, kind, isRequired }: Option): string {
   return `${description} ${isRequired ? 'Always prompted for' : 'Prompted for if given'}; hidden while typing.`;
 }
 
+const WIDEST_LINE = 120;
+
+/** Long texts on the right continue on the next line. */
 function inColumns(lines: [string, string][]): string {
   const width = Math.max(...lines.map(([left]) => left.length)) + 2;
-  return lines.map(([left, right]) => `  ${left.padEnd(width)}${right}`.trimEnd()).join('\n');
+  return lines
+    .map(([left, right]) => `  ${left.padEnd(width)}${wrapped(right, WIDEST_LINE - width - 2, width + 2)}`.trimEnd())
+    .join('\n');
+}
+
+function wrapped(text: string, width: number, indent: number): string {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line === '' || line.length + word.length < width)
+      lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(`\n${' '.repeat(indent)}`);
 }

@@ -1,9 +1,9 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { ROLES, type Role } from '../../shared/user.ts';
 import { rolesFrom } from '../access.ts';
-import type { AccountCaller } from '../context.ts';
+import type { AccountCaller, Caller } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { type Db, withShortTimeout } from '../database/query.ts';
+import { type Db, query, withShortTimeout } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import type { Claims } from '../security/tokens.ts';
 
@@ -21,8 +21,49 @@ export async function findCaller(
 ): Promise<AccountCaller | undefined> {
   const enough = rolesFrom(neededRole ?? 'viewer');
   const [found] = await selectCaller(db, { userId, sessionId, chosenProjectId: chosenProjectId ?? null, enough });
-  if (!found) return undefined;
+  return found && toCaller(found, sessionId, chosenProjectId);
+}
 
+/** Finds the user with this e-mail address, for commands that act as them, without a session. */
+export async function findCallerByEmail(
+  db: Db,
+  email: string,
+  chosenProjectId: number | undefined,
+): Promise<AccountCaller | undefined> {
+  const [found] = await query(
+    db,
+    sql<FoundCaller>`
+      ${callerOf(sql`users u`, sql`${chosenProjectId ?? null}`, sql`${rolesFrom('owner')}`)}
+      where lower(u.email) = lower(${email}) and u.is_active`,
+  );
+  return found && toCaller(found, NO_SESSION, chosenProjectId);
+}
+
+/** The operator at the command line: a superadmin without an account. */
+export async function findOperator(db: Db, chosenProjectId: number | undefined): Promise<Caller> {
+  const isProjectChosen = chosenProjectId !== undefined;
+  const [found] = isProjectChosen
+    ? await query(
+        db,
+        sql<Pick<Row<'projects'>, 'id' | 'platform_id'>>`
+          select id, platform_id from projects where id = ${chosenProjectId} and is_active`,
+      )
+    : [];
+  return {
+    id: null,
+    sessionId: NO_SESSION,
+    superadmin: true,
+    superadmin_billing: true,
+    project: found && { ...found, role: 'owner' },
+    isProjectChosen,
+    highestRole: isProjectChosen && !found ? null : 'owner',
+  };
+}
+
+/** An id that no session has. */
+const NO_SESSION = '00000000-0000-0000-0000-000000000000';
+
+function toCaller(found: FoundCaller, sessionId: string, chosenProjectId: number | undefined): AccountCaller {
   const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
   const role = superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
@@ -52,15 +93,22 @@ type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'
   highest_role: Row<'members'>['role'] | null;
 };
 
+/** Selects users `u` with the selected project, or their default one. */
+const callerOf = (
+  users: RawBuilder<unknown>,
+  chosenProjectId: RawBuilder<number | null>,
+  enough: RawBuilder<Role[]>,
+) => sql<FoundCaller>`
+    select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
+      case when ${chosenProjectId}::int is not null or u.superadmin or m.role = any(${enough}::text[])
+        then m.role else ${HIGHEST_ROLE} end as highest_role
+    from ${users}
+    left join projects p on p.is_active and p.id = coalesce(${chosenProjectId}::int, ${DEFAULT_PROJECT})
+    left join members m on m.project_id = p.id and m.user_id = u.id`;
+
 const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
   withShortTimeout(sql`
-    select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
-      case when ${value('chosenProjectId')}::int is not null or u.superadmin or m.role = any(${value('enough')}::text[])
-        then m.role else ${HIGHEST_ROLE} end as highest_role
-    from sessions s
-    join users u on u.id = s.user_id and u.is_active
-    left join projects p on p.is_active and p.id = coalesce(${value('chosenProjectId')}::int, ${DEFAULT_PROJECT})
-    left join members m on m.project_id = p.id and m.user_id = u.id
+    ${callerOf(sql`sessions s join users u on u.id = s.user_id and u.is_active`, value('chosenProjectId'), value('enough'))}
     where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
       and s.revoked_at is null and s.expires_at > now()`),
 );

@@ -28,9 +28,9 @@ const ROOMS = [
   ['server/services.ts'],
   ['server/http/'],
   ['server/app.ts'],
-  ['server/start.ts'],
+  ['server/start.ts', 'client/'],
   ['server/run.ts', 'server/cli/'],
-  ['server/main.ts', 'client/'],
+  ['server/main.ts'],
 ];
 
 /** Packages that only these rooms may import. */

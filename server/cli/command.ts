@@ -1,0 +1,21 @@
+import type { z } from 'zod';
+import type { Chosen, Common } from './options.ts';
+import type { Terminal } from './terminal.ts';
+
+export type Command = {
+  does: string;
+  input: z.ZodType | undefined;
+  /** The options that it has besides those of its input. */
+  common: readonly Common[];
+  run: (given: Given) => Promise<Outcome>;
+};
+
+export type Given = Where & { input: unknown; terminal: Terminal };
+
+/** What decides where a command runs, and as whom. */
+export type Where = { chosen: Chosen; environment: ReadEnvironment };
+
+export type ReadEnvironment = () => NodeJS.ProcessEnv;
+
+/** `told` is for people, if a table of the result is not suitable. */
+export type Outcome = { result: unknown; told?: string };

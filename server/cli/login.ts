@@ -1,0 +1,91 @@
+import { createClient, type DeckhandError, type SignedIn } from '../../client/client.ts';
+import type { Authenticate } from '../../shared/user.ts';
+import { chosenUrl, isOpenToOthers } from './calls.ts';
+import type { Given, Outcome } from './command.ts';
+import { keepLogin, readLogins } from './logins.ts';
+import { misuse } from './options.ts';
+import type { Terminal } from './terminal.ts';
+
+type Credentials = Pick<Authenticate, 'email' | 'password'>;
+
+/** Signs in to a service and keeps the token. The earlier token is sent along, so that a remembered device needs no code. */
+export async function login({ input, chosen, environment, terminal }: Given): Promise<Outcome> {
+  const url = chosenUrl({ chosen, environment });
+  if (url === undefined) throw misuse('--url is missing.');
+  if (isOpenToOthers(url)) {
+    terminal.write('Warning: without https, everybody on the way can read the password and the token.\n');
+  }
+
+  const { email, password } = input as Credentials;
+  const { [url]: earlier } = await readLogins(environment);
+  const token = earlier?.email === email ? earlier.token : undefined;
+  const user = await signIn(url, { email, password, token }, chosen.recovery === true, terminal);
+  await keepLogin(environment, url, { email: user.email, token: user.token });
+
+  const { token: _, ...profile } = user;
+  const expires_at = expiryOf(user.token);
+  const warning =
+    user.warn_message && `\n${user.warn_message} Run: npm run deckhand -- account renew-recovery-codes --url ${url}`;
+  return {
+    result: { user: profile, url, expires_at },
+    told: `Signed in to ${url} as ${user.name} (${user.email}) until ${expires_at}.${warning}
+Commands with --url ${url} act as you now, and so do all while DECKHAND_URL is set to it. Your projects:
+npm run deckhand -- projects list-own --url ${url}`,
+  };
+}
+
+/** Ends the session on the service, and deletes the token. */
+export async function logout({ chosen, environment }: Given): Promise<Outcome> {
+  const logins = await readLogins(environment);
+  const urls = Object.keys(logins);
+  const url = chosenUrl({ chosen, environment }) ?? (urls.length === 1 ? urls[0] : undefined);
+  if (url === undefined && urls.length > 1) throw misuse(`--url is missing; you are signed in to ${urls.join(', ')}.`);
+  const signedIn = url === undefined ? undefined : logins[url];
+  if (url === undefined || !signedIn) return { result: { url: null }, told: 'You are not signed in.' };
+
+  await keepLogin(environment, url, undefined);
+  const client = createClient({ url, token: signedIn.token });
+  await client.account.signOut.mutate().catch((error: DeckhandError) => {
+    if (error.status === 401) return;
+    error.message = `The token is deleted, but its session was not ended: ${error.message}`;
+    throw error;
+  });
+  return { result: { url }, told: `Signed out of ${url}.` };
+}
+
+/** Asks for a code if the service does; on a terminal again while it is wrong. */
+async function signIn(
+  url: string,
+  sent: Credentials & { token: string | undefined },
+  is_recovery: boolean,
+  terminal: Terminal,
+): Promise<SignedIn> {
+  const client = createClient({ url });
+  const attempt = (code?: string) =>
+    client.auth.authenticate.mutate({ ...sent, ...(code !== undefined && { code, is_recovery }) });
+
+  for (let code: string | undefined; ; ) {
+    try {
+      return await attempt(code);
+    } catch (error) {
+      const reason = reasonOf(error as DeckhandError);
+      const isWrong = reason === 'code_wrong' && terminal.canAnswer;
+      if (reason !== 'code_required' && !isWrong) throw error;
+      if (isWrong) terminal.write(`${(error as Error).message}\n`);
+      code = (await terminal.ask(is_recovery ? 'recovery code: ' : 'code of the authenticator app: ')).trim();
+      if (code === '') throw error;
+    }
+  }
+}
+
+/** A service of an earlier version sends no reason: there the message decides. */
+function reasonOf({ data, message }: DeckhandError): string | undefined {
+  const { reason } = (data ?? {}) as { reason?: string };
+  if (reason !== undefined) return reason;
+  return /code is needed/.test(message) ? 'code_required' : /code is wrong/.test(message) ? 'code_wrong' : undefined;
+}
+
+function expiryOf(token: string): string {
+  const { exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString());
+  return new Date(exp * 1000).toISOString();
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from 'node:crypto';
+import { callTRPCProcedure } from '@trpc/server';
+import superjson from 'superjson';
+import type { Context } from '../context.ts';
+import { connect, type Database } from '../database/connect.ts';
+import { findCallerByEmail, findOperator } from '../domain/caller.ts';
+import { readSettings, type Settings } from '../env.ts';
+import { notFound } from '../errors.ts';
+import { writeSuperjson } from '../http/rpcOutput.ts';
+import { findProcedure } from '../procedures.ts';
+import { appRouter } from '../routers/app.ts';
+import { readOrCreateSecret } from '../security/storedSecret.ts';
+import { openServices } from '../services.ts';
+import { startFailure } from '../startFailure.ts';
+import type { Call } from './calls.ts';
+import type { ReadEnvironment, Where } from './command.ts';
+
+type Opened<Result> = (database: Database, settings: Settings, secret: string | undefined) => Promise<Result>;
+
+/** Opens the database of the settings. Most commands need no secret, so that it may be missing. */
+export async function withDatabase<Result>(environment: ReadEnvironment, work: Opened<Result>): Promise<Result> {
+  const { JWT_SECRET, ...others } = environment();
+  const settings = readSettings({ ...others, JWT_SECRET: JWT_SECRET || MISSING_SECRET });
+  const database = await connect(settings);
+  try {
+    const stored = () => (database.isEmbedded ? readOrCreateSecret(settings.DATA_DIR) : undefined);
+    return await work(database, settings, JWT_SECRET || (await stored()));
+  } finally {
+    await database.close();
+  }
+}
+const MISSING_SECRET = 'x'.repeat(32);
+
+/** Calls procedures as the operator, a superadmin without an account, or as the user of `--as`. */
+export function callOnDatabase<Result>(
+  { chosen, environment }: Where,
+  work: (call: Call) => Promise<Result>,
+): Promise<Result> {
+  return withDatabase(environment, async (database, settings, secret) => {
+    const ctx: Context = {
+      ...(await servicesOf(database, settings, secret)),
+      ...database,
+      caller: await callerOf(database, chosen),
+    };
+    return work(async (path, input) => {
+      const { type } = findProcedure(path)!;
+      const getRawInput = async () => input;
+      const options = { router: appRouter, path, type, getRawInput, ctx, signal: undefined, batchIndex: 0 };
+      return asSent(await callTRPCProcedure(options));
+    });
+  });
+}
+
+/** The result as an RPC client gets it. */
+const asSent = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));
+
+async function callerOf({ db }: Database, { as, project }: Where['chosen']) {
+  if (as === undefined) return findOperator(db, project);
+  const caller = await findCallerByEmail(db, as, project);
+  if (!caller) throw notFound(`No active user has the e-mail address ${as}.`, 'not_registered');
+  return caller;
+}
+
+async function servicesOf(database: Database, settings: Settings, secret: string | undefined) {
+  const { pino } = await import('pino');
+  const log = pino({ level: 'silent' });
+  const used = secret ?? randomBytes(48).toString('base64url');
+  const services = await openServices({ ...settings, REDIS_URL: undefined }, database, used, log);
+  return {
+    ...services,
+    ...(secret === undefined && withoutSecret(services)),
+    log,
+    publicUrl: settings.PUBLIC_URL ?? '',
+    address: 'command line',
+    answerBudget: undefined,
+    callsAllowed: 1,
+    retryAfterSeconds: 0,
+  };
+}
+
+/** The service could use nothing that another secret signed or encrypted. */
+function withoutSecret({ tokens }: Pick<Context, 'tokens'>): Pick<Context, 'tokens' | 'secretBox'> {
+  const refuse = () => {
+    throw startFailure('JWT_SECRET: must be set to that of the service for this command.');
+  };
+  return { tokens: { ...tokens, sign: refuse }, secretBox: { seal: refuse, open: refuse, prefix: '' } };
+}

@@ -1,0 +1,105 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { findProcedure } from '../procedures.ts';
+import { startFailure } from '../startFailure.ts';
+import { type Call, callAll } from './calls.ts';
+import type { Given, Outcome } from './command.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Syncs and pushes, which change many projects: with a preview, progress, and the way to the report. */
+
+const PREVIEWS: Record<string, string> = {
+  'masterBoards.sync': 'masterBoards.previewSync',
+  'masterBoards.push': 'masterBoards.previewPush',
+  'masterGroups.push': 'masterGroups.previewPush',
+  'masterCards.push': 'masterCards.previewPush',
+};
+
+export const isTemplateRun = (procedure: string) => procedure in PREVIEWS;
+
+type Run = {
+  id: number;
+  kind: string;
+  board_id: number;
+  group_id?: number | null;
+  card_id: number | null;
+  projects_done?: number;
+  projects_total?: number;
+  projects_with_access: number;
+  projects_skipped: number;
+  projects_changed: number;
+  cards_added: number;
+  cards_updated: number;
+};
+
+export async function runTemplate(call: Call, procedure: string, { input, chosen, terminal }: Given): Promise<Outcome> {
+  if (terminal.canAnswer && terminal.canSee && !chosen.yes) await confirm(call, procedure, input, terminal);
+
+  const [newest] = await runsOf(call);
+  const findRun = async () =>
+    (await runsOf(call)).find((run) => run.id > (newest?.id ?? 0) && isRunOf(run, procedure, input as Template));
+  const running = call(procedure, input);
+  const result = await (terminal.canSee ? withProgress(running, findRun, terminal) : running);
+  const run = await findRun();
+  return { result, ...(run && { told: summaryOf(run) }) };
+}
+
+async function confirm(call: Call, procedure: string, input: unknown, terminal: Terminal): Promise<void> {
+  const preview = PREVIEWS[procedure]!;
+  if (!findProcedure(preview)) return;
+  const { projects } = (await callAll(call, preview, input)) as { projects: { outcome: string }[] };
+  const counts = [...Map.groupBy(projects, ({ outcome }) => outcome)].map(([outcome, of]) => `${of.length} ${outcome}`);
+  terminal.write(`Projects: ${counts.join(', ') || 'none'}.\n`);
+  const answer = await terminal.ask('Go on? [y/N] ');
+  if (!/^y(es)?$/i.test(answer.trim())) throw startFailure('Nothing was changed.');
+}
+
+async function runsOf(call: Call): Promise<Run[]> {
+  return ((await call('templateRuns.list', { limit: 10 })) as { runs: Run[] }).runs;
+}
+
+type Template = { board_id?: number; group_id?: number; card_id?: number };
+
+/** Whether the run is of this template, and not of another one of the same board. */
+function isRunOf(run: Run, procedure: string, { board_id, group_id, card_id }: Template): boolean {
+  const isKind = run.kind.startsWith(procedure.split('.')[1]!);
+  const isBoard = board_id === undefined || board_id === run.board_id;
+  return isKind && isBoard && (run.group_id ?? undefined) === group_id && (run.card_id ?? undefined) === card_id;
+}
+
+const POLL_MILLISECONDS = 300;
+
+async function withProgress<Result>(
+  running: Promise<Result>,
+  findRun: () => Promise<Run | undefined>,
+  terminal: Terminal,
+): Promise<Result> {
+  let isRunning = true;
+  const ended = running.finally(() => {
+    isRunning = false;
+  });
+  ended.catch(() => undefined);
+  for (let turn = 0; isRunning; turn++) {
+    // A poll that fails says nothing about the run.
+    const run = await findRun().catch(() => undefined);
+    if (isRunning) terminal.write(`\r${progressLine(run, turn)}${ERASE_REST}`);
+    await Promise.race([ended.catch(() => undefined), pause(POLL_MILLISECONDS)]);
+  }
+  terminal.write(`\r${ERASE_REST}`);
+  return ended;
+}
+
+const ERASE_REST = '\x1b[K';
+const BAR_WIDTH = 30;
+
+/** A bar if the service tells how many projects are done. */
+export function progressLine(run: Partial<Run> | undefined, turn: number): string {
+  const { projects_done: done, projects_total: total } = run ?? {};
+  if (done === undefined || !total) return `${'|/-\\'[turn % 4]} running`;
+  const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
+  return `[${'#'.repeat(filled).padEnd(BAR_WIDTH, '-')}] ${done} of ${total} projects`;
+}
+
+function summaryOf(run: Run): string {
+  return `${run.projects_changed} of ${run.projects_with_access} projects changed, ${run.projects_skipped} without access; ${run.cards_added} cards added, ${run.cards_updated} updated.
+Report: npm run deckhand -- template-runs report --id ${run.id}`;
+}

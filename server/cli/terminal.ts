@@ -1,0 +1,58 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+/** The person at the command line. Questions and progress go to standard error: standard output has only the result. */
+export type Terminal = {
+  /** Whether somebody can answer questions; otherwise each answer is the next line of standard input. */
+  canAnswer: boolean;
+  /** Whether somebody sees progress while a command runs. */
+  canSee: boolean;
+  ask: (question: string, isHidden?: boolean) => Promise<string>;
+  write: (text: string) => void;
+};
+
+export const processTerminal: Terminal = {
+  canAnswer: process.stdin.isTTY === true,
+  canSee: process.stderr.isTTY === true,
+  ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(question, isHidden) : nextLine()),
+  write: (text) => void process.stderr.write(text),
+};
+
+/** Secrets are not options, since other users can see command lines. A new one is asked for twice. */
+export async function askSecret(terminal: Terminal, name: string, isNew: boolean): Promise<string> {
+  for (;;) {
+    const first = await terminal.ask(`${name}: `, true);
+    if (!isNew || !terminal.canAnswer) return first;
+    if (first === (await terminal.ask(`${name}, again: `, true))) return first;
+    terminal.write('They differ. Try again:\n');
+  }
+}
+
+let lines: Promise<string[]> | undefined;
+
+async function nextLine(): Promise<string> {
+  lines ??= text(process.stdin).then((all) => all.split(/\r?\n/));
+  return (await lines).shift() ?? '';
+}
+
+async function ask(question: string, isHidden: boolean): Promise<string> {
+  const reader = createInterface({
+    input: process.stdin,
+    output: isHidden ? NOWHERE : process.stderr,
+    terminal: true,
+  });
+  reader.on('SIGINT', () => {
+    console.error();
+    process.exit(130);
+  });
+  if (isHidden) process.stderr.write(question);
+  try {
+    return await reader.question(isHidden ? '' : question);
+  } finally {
+    reader.close();
+    if (isHidden) console.error();
+  }
+}
+
+const NOWHERE = new Writable({ write: (_chunk, _encoding, done) => done() });
