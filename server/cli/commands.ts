@@ -39,8 +39,8 @@ const OF_ITS_OWN: Record<string, Command> = {
     },
   },
   login: {
-    does: 'Sign in to a service: commands with its --url then act as you.',
-    input: Authenticate.pick({ email: true, password: true }),
+    does: 'Sign in to a service, with a prompt for the password: commands with its --url then act as you.',
+    input: Authenticate.pick({ email: true }),
     common: ['url', 'recovery'],
     run: async (given) => (await import('./login.ts')).login(given),
   },

@@ -4,7 +4,7 @@ import { chosenUrl, isOpenToOthers } from './calls.ts';
 import type { Given, Outcome } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 import { misuse } from './options.ts';
-import type { Terminal } from './terminal.ts';
+import { askSecret, type Terminal } from './terminal.ts';
 
 type Credentials = Pick<Authenticate, 'email' | 'password'>;
 
@@ -16,9 +16,10 @@ export async function login({ input, chosen, environment, terminal }: Given): Pr
     terminal.write('Warning: without https, everybody on the way can read the password and the token.\n');
   }
 
-  const { email, password } = input as Credentials;
+  const { email } = input as Credentials;
+  const password = await askSecret(terminal, 'password', false);
   const { [url]: earlier } = await readLogins(environment);
-  const token = earlier?.email === email ? earlier.token : undefined;
+  const token = earlier?.email.toLowerCase() === email.toLowerCase() ? earlier.token : undefined;
   const user = await signIn(url, { email, password, token }, chosen.recovery === true, terminal);
   await keepLogin(environment, url, { email: user.email, token: user.token });
 

@@ -1,0 +1,22 @@
+import type { Terminal } from '../../server/cli/terminal.ts';
+
+export type FakeTerminal = Terminal & {
+  /** What was written to it, and the questions. */
+  shown: string[];
+};
+
+/** A person who gives these answers, one after the other; without `isPerson`, lines of standard input. */
+export function givenTerminal(answers: string[] = [], { isPerson = true } = {}): FakeTerminal {
+  const left = [...answers];
+  const shown: string[] = [];
+  return {
+    canAnswer: isPerson,
+    canSee: isPerson,
+    ask: async (question) => {
+      shown.push(question);
+      return left.shift() ?? '';
+    },
+    write: (text) => void shown.push(text),
+    shown,
+  };
+}

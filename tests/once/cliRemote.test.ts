@@ -1,0 +1,257 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerTo } from '../../server/cli/answer.ts';
+import { codeAt } from '../harness/codes.ts';
+import {
+  givenDirectory,
+  givenMigratedDirectory,
+  removeProcesses,
+  runToEnd,
+  type StartedService,
+  startService,
+} from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { givenTerminal } from '../harness/terminal.ts';
+
+/** Commands with `--url`, on a service with the demo data. */
+
+const server = await findTestServer();
+const DATABASE_URL =
+  server.url &&
+  Object.assign(new URL(server.url), { pathname: `/deckhand_remote_${randomBytes(6).toString('hex')}` }).href;
+const JWT_SECRET = 'a secret for tests that nobody else uses';
+
+let service: StartedService;
+
+beforeAll(async () => {
+  if (!DATABASE_URL) {
+    service = await startService({ DATA_DIR: await givenMigratedDirectory() });
+    return;
+  }
+  await createDatabase(DATABASE_URL);
+  await answerTo(['demo'], () => ({ DATABASE_URL }));
+  service = await startService({ DATABASE_URL, JWT_SECRET });
+});
+afterAll(async () => {
+  await removeProcesses();
+  if (DATABASE_URL)
+    await onServer(server.url!, `drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`);
+});
+
+/** The command line of somebody with an empty home directory; the answers are typed by a person. */
+async function givenPerson() {
+  const HOME = await givenDirectory();
+  const file = join(HOME, '.config/deckhand/logins.json');
+  const command = (words: string[], terminal = givenTerminal()) => answerTo(words, () => ({ HOME }), terminal);
+  const onService = (...words: string[]) => command([...words, '--url', service.url]);
+  const login = (email: string, answers: string[], ...words: string[]) => {
+    const terminal = givenTerminal(answers);
+    const answer = command(['login', '--url', `${service.url}/`, '--email', email, ...words], terminal);
+    return answer.then(({ exitCode, printed, complaint }) => ({ exitCode, printed, complaint, shown: terminal.shown }));
+  };
+  return { HOME, file, command, onService, login };
+}
+
+const PASSWORD = 'demo-password';
+
+describe('login', () => {
+  it('keeps the token in a file that only its owner can read, and says until when', async () => {
+    const { file, login, onService } = await givenPerson();
+
+    const { exitCode, printed, shown } = await login('member@demo.test', [PASSWORD]);
+
+    expect(exitCode).toBe(0);
+    expect(printed).toMatch(/^Signed in to http:\S+\d as Member \(member@demo\.test\) until \d{4}-\S+Z\.\n/);
+    expect(printed).toContain(`npm run deckhand -- projects list-own --url ${service.url}`);
+    expect(shown).toEqual(['password: ']);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(file, '..'))).mode & 0o777).toBe(0o700);
+    expect(Object.keys(JSON.parse(await readFile(file, 'utf8')))).toEqual([service.url]);
+    expect((await onService('account', 'who-am-i')).printed).toMatch(/\nemail +member@demo\.test\n/);
+  });
+
+  it('1 for a wrong password, and keeps nothing', async () => {
+    const { file, login } = await givenPerson();
+
+    const { exitCode, complaint } = await login('viewer@demo.test', ['wrong']);
+
+    expect({ exitCode, complaint }).toEqual({ exitCode: 1, complaint: 'The e-mail address or the password is wrong.' });
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+
+  it('asks for the code of a second factor, again if it is wrong, and not on a remembered device', async () => {
+    const { login } = await givenPerson();
+    const code = 'code of the authenticator app: ';
+
+    const first = await login('otp@demo.test', [PASSWORD, '12345', codeAt(0)]);
+    const second = await login('OTP@demo.test', [PASSWORD]);
+
+    expect(first.complaint).toBeUndefined();
+    expect(first.shown).toEqual(['password: ', code, 'The code is wrong, or was used before.\n', code]);
+    expect(second).toMatchObject({ exitCode: 0, shown: ['password: '] });
+  });
+
+  it('1 without the code, with what the service says', async () => {
+    const { login } = await givenPerson();
+
+    const { exitCode, complaint } = await login('otp@demo.test', [PASSWORD, '']);
+
+    expect(exitCode).toBe(1);
+    expect(complaint).toContain('a code is needed');
+  });
+
+  it('takes a recovery code, from standard input too, and prints JSON without the token', async () => {
+    const { HOME } = await givenPerson();
+
+    const ended = await runToEnd(
+      ['server/cli/main.ts', 'login', '--email', 'otp@demo.test', '--recovery', '--json'],
+      { HOME, DECKHAND_URL: service.url },
+      async ({ stdin }) => void stdin!.end(`${PASSWORD}\ndemo-recovery-1\n`),
+    );
+
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ url: service.url, user: { email: 'otp@demo.test' } });
+    expect(ended.stdout).not.toContain('token');
+  });
+
+  it('warns before it asks for a password that others could read', async () => {
+    const { command } = await givenPerson();
+    const shown: string[] = [];
+    const terminal = { ...givenTerminal(), write: (text: string) => void shown.push(text), ask: async () => '' };
+
+    const { exitCode } = await command(['login', '--url', 'http://192.0.2.1', '--email', 'x'], {
+      ...terminal,
+      shown,
+      ask: () => Promise.reject(Object.assign(new Error('No person.'), { code: 'ERR_PARSE_ARGS_TEST' })),
+    });
+
+    expect(exitCode).toBe(2);
+    expect(shown).toEqual([expect.stringMatching(/^Warning: without https/)]);
+  });
+
+  it.each([
+    [['login', '--email', 'x'], '--url is missing.'],
+    [['login', '--url', 'x'], '--email is missing.'],
+    [['boards', 'list', '--url', 'ftp://host'], '--url must be an address such as https://deckhand.example.com.'],
+    [['boards', 'list', '--url', 'http://user@host'], '--url must be an address such as https://deckhand.example.com.'],
+    [['boards', 'list', '--url', 'http://host', '--as', 'x@y.test'], '--as is for the database'],
+  ])('2 for %j', async (words, message) => {
+    const { command } = await givenPerson();
+
+    const { exitCode, complaint } = await command(words);
+
+    expect(exitCode).toBe(2);
+    expect(complaint).toContain(message);
+  });
+});
+
+describe('a command with --url', () => {
+  it('1 without a login, with the command to run', async () => {
+    const { onService } = await givenPerson();
+
+    expect(await onService('boards', 'list')).toEqual({
+      exitCode: 1,
+      complaint: `You are not signed in to ${service.url}. Run: npm run deckhand -- login --url ${service.url} --email EMAIL`,
+    });
+  });
+
+  it('1 with a login that was ended, with the command to run', async () => {
+    const { login, onService } = await givenPerson();
+    await login('viewer@demo.test', [PASSWORD]);
+    await onService('account', 'sign-out-everywhere');
+
+    const { exitCode, complaint } = await onService('boards', 'list', '--json');
+
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(String(complaint)).error).toEqual({
+      message: `Your login to ${service.url} has expired or was ended. Run: npm run deckhand -- login --url ${service.url} --email viewer@demo.test`,
+      status: 401,
+      reason: 'not_signed_in',
+    });
+  });
+
+  it('1 if the file of logins is broken, or no service answers', async () => {
+    const { file, login, onService, command } = await givenPerson();
+    await login('viewer@demo.test', [PASSWORD]);
+    const kept = await readFile(file, 'utf8');
+
+    await writeFile(file, '{');
+    expect(await onService('boards', 'list')).toMatchObject({ exitCode: 1, complaint: expect.stringContaining(file) });
+
+    await writeFile(file, kept.replace(service.url, 'http://127.0.0.1:1'));
+    const { exitCode, complaint } = await command(['cards', 'delete', '--id', '1', '--url', 'http://127.0.0.1:1']);
+    expect(exitCode).toBe(1);
+    expect(complaint).toMatch(/^No answer came/);
+  });
+
+  it.skipIf(!DATABASE_URL)('prints what it prints on the database', async () => {
+    const { login, onService } = await givenPerson();
+    await login('owner@demo.test', [PASSWORD]);
+    const onDatabase = (...words: string[]) =>
+      answerTo([...words, '--as', 'OWNER@demo.test'], () => ({ DATABASE_URL }), givenTerminal());
+
+    for (const words of [
+      ['boards', 'get', '--id', '2'],
+      ['boards', 'list'],
+      ['boards', 'list', '--project', '2'],
+      ['boards', 'list', '--project', '3'],
+      ['cards', 'list', '--limit', '2'],
+      ['cards', 'list', '--limit', '2', '--all', '--priority', 'normal'],
+      ['comments', 'list', '--card-id', '16'],
+      ['projects', 'list-own'],
+      ['members', 'list'],
+      ['boards', 'get', '--id', '999'],
+      ['boards', 'get', '--id', 'x'],
+      ['users', 'list'],
+      ['groups', 'reorder', '--groups', '7:1,7:2'],
+    ]) {
+      for (const how of [[], ['--json']]) {
+        expect(await onService(...words, ...how)).toEqual(await onDatabase(...words, ...how));
+      }
+    }
+    expect((await onService('cards', 'list', '--limit', '2')).printed).toMatch(/\nMore: --cursor \S+, or --all$/);
+  });
+
+  it('keeps the login when the password changes', async () => {
+    const { login, command, onService } = await givenPerson();
+    await login('outsider@demo.test', [PASSWORD]);
+
+    const words = ['account', 'change-password', '--url', service.url];
+    const changed = await command(words, givenTerminal([PASSWORD, 'a better password', 'a better password']));
+
+    expect(changed).toEqual({ exitCode: 0, printed: 'The password is changed. Other sessions have ended.' });
+    expect((await onService('account', 'who-am-i')).exitCode).toBe(0);
+  });
+});
+
+describe('logout', () => {
+  it('ends the session and deletes the token', async () => {
+    const { file, login, command, onService } = await givenPerson();
+    await login('member@demo.test', [PASSWORD]);
+    const kept = await readFile(file, 'utf8');
+
+    expect(await command(['logout'])).toEqual({ exitCode: 0, printed: `Signed out of ${service.url}.` });
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({});
+    expect(await command(['logout'])).toEqual({ exitCode: 0, printed: 'You are not signed in.' });
+
+    await writeFile(file, kept);
+    expect((await onService('boards', 'list')).complaint).toContain('has expired or was ended');
+    expect((await onService('logout')).exitCode).toBe(0);
+  });
+
+  it('1 if the service does not answer, and the token is deleted; 2 if it is unclear which login ends', async () => {
+    const { file, login, command } = await givenPerson();
+    await login('member@demo.test', [PASSWORD]);
+    const logins = JSON.parse(await readFile(file, 'utf8'));
+    await writeFile(file, JSON.stringify({ ...logins, 'http://127.0.0.1:1': logins[service.url] }));
+
+    expect(await command(['logout'])).toMatchObject({ exitCode: 2, complaint: expect.stringContaining(service.url) });
+    expect(await command(['logout', '--url', 'http://127.0.0.1:1'])).toMatchObject({
+      exitCode: 1,
+      complaint: expect.stringMatching(/^The token is deleted, but its session was not ended: No answer came/),
+    });
+    expect(Object.keys(JSON.parse(await readFile(file, 'utf8')))).toEqual([service.url]);
+  });
+});

@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { Call } from '../../server/cli/calls.ts';
+import { progressLine, runTemplate } from '../../server/cli/templateRun.ts';
+import { givenTerminal } from '../harness/terminal.ts';
+
+const RUN = {
+  id: 8,
+  kind: 'sync',
+  board_id: 1,
+  card_id: null,
+  projects_with_access: 4,
+  projects_skipped: 1,
+  projects_changed: 3,
+  cards_added: 6,
+  cards_updated: 0,
+};
+const OTHER_RUNS = [
+  { ...RUN, id: 9, kind: 'push', card_id: 5 },
+  { ...RUN, id: 7 },
+];
+const SUMMARY = `3 of 4 projects changed, 1 without access; 6 cards added, 0 updated.
+Report: npm run deckhand -- template-runs report --id 8`;
+
+/** A service whose sync ends after the third poll; each poll finds one more project done. */
+function givenSync(progress: (polls: number) => object = () => ({})) {
+  const called: string[] = [];
+  let end = (_: object) => {};
+  let polls = 0;
+  const call: Call = async (procedure) => {
+    called.push(procedure);
+    if (procedure === 'masterBoards.previewSync') {
+      const outcomes = ['added', 'skipped', 'added'];
+      return { projects: outcomes.map((outcome) => ({ outcome })), next_cursor: null };
+    }
+    if (procedure === 'masterBoards.sync') return new Promise((resolve) => (end = resolve));
+    if (!called.includes('masterBoards.sync')) return { runs: [OTHER_RUNS[1]] };
+    if (++polls === 3) end({ synced_count: 4, skipped_no_access: 1 });
+    return { runs: [OTHER_RUNS[0], { ...RUN, ...progress(polls) }, OTHER_RUNS[1]] };
+  };
+  return { call, called };
+}
+
+const given = (terminal = givenTerminal(), chosen = {}) => ({
+  input: { board_id: 1 },
+  chosen,
+  terminal,
+  environment: () => ({}),
+});
+
+describe('a sync on a terminal', () => {
+  it('shows the preview, asks, shows progress, and names the report', async () => {
+    const { call } = givenSync((polls) => ({ projects_done: polls, projects_total: 5 }));
+    const terminal = givenTerminal(['y']);
+
+    const outcome = await runTemplate(call, 'masterBoards.sync', given(terminal));
+
+    expect(outcome).toEqual({ result: { synced_count: 4, skipped_no_access: 1 }, told: SUMMARY });
+    expect(terminal.shown).toEqual([
+      'Projects: 2 added, 1 skipped.\n',
+      'Go on? [y/N] ',
+      '\r[######------------------------] 1 of 5 projects\x1b[K',
+      '\r[############------------------] 2 of 5 projects\x1b[K',
+      expect.stringContaining('\x1b[K'),
+      ...terminal.shown.slice(5),
+    ]);
+    expect(terminal.shown.at(-1)).toBe('\r\x1b[K');
+  });
+
+  it('does nothing unless the answer is yes', async () => {
+    const { call, called } = givenSync();
+
+    await expect(runTemplate(call, 'masterBoards.sync', given(givenTerminal([''])))).rejects.toThrow(
+      'Nothing was changed.',
+    );
+    expect(called).toEqual(['masterBoards.previewSync']);
+  });
+
+  it('asks nothing with --yes', async () => {
+    const { call, called } = givenSync();
+    const terminal = givenTerminal();
+
+    await runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }));
+
+    expect(called).not.toContain('masterBoards.previewSync');
+    expect(terminal.shown[0]).toBe('\r| running\x1b[K');
+  });
+
+  it('fails as the sync fails, and erases the progress', async () => {
+    const terminal = givenTerminal();
+    const call: Call = async (procedure) => {
+      if (procedure === 'masterBoards.sync') throw new Error('There is no such board.');
+      return { runs: [] };
+    };
+
+    await expect(runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }))).rejects.toThrow(
+      'There is no such board.',
+    );
+    expect(terminal.shown.at(-1)).toBe('\r\x1b[K');
+  });
+});
+
+describe('a sync without a terminal', () => {
+  it('just runs', async () => {
+    const terminal = givenTerminal([], { isPerson: false });
+    const call: Call = async (procedure) => (procedure === 'templateRuns.list' ? { runs: [] } : { synced_count: 0 });
+
+    const outcome = await runTemplate(call, 'masterBoards.sync', given(terminal));
+
+    expect(outcome).toEqual({ result: { synced_count: 0 } });
+    expect(terminal.shown).toEqual([]);
+  });
+});
+
+describe('the progress', () => {
+  it('is a bar up to the end, and a turning line without counts', () => {
+    expect(progressLine({ projects_done: 0, projects_total: 3 }, 0)).toBe(`[${'-'.repeat(30)}] 0 of 3 projects`);
+    expect(progressLine({ projects_done: 4, projects_total: 3 }, 0)).toBe(`[${'#'.repeat(30)}] 4 of 3 projects`);
+    expect(progressLine(undefined, 3)).toBe('\\ running');
+    expect(progressLine({ projects_done: 0, projects_total: 0 }, 1)).toBe('/ running');
+  });
+});
