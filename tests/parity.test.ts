@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ACCESS } from '../server/access.ts';
-import { kebab } from '../server/cli/commands.ts';
+import { kebab } from '../server/cli/options.ts';
 import { entities } from '../server/database/entities.ts';
 import { query, transact } from '../server/database/query.ts';
 import { type Procedure, procedures, proceduresOf, restProcedures } from '../server/procedures.ts';

@@ -1,6 +1,6 @@
 import type { DeckhandError } from '../../client/client.ts';
 import type { Reason } from '../../shared/reasons.ts';
-import { type FieldErrors, toFailure } from '../errors.ts';
+import { toFailure } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
 import type { ReadEnvironment } from './command.ts';
 import { COMMANDS } from './commands.ts';
@@ -70,7 +70,9 @@ function failureOf(error: unknown): CommandFailure {
   if (isMisuse(error)) return { exitCode: 2, message: error.message };
 
   const ofService = isOfService(error);
-  const { status, reason, message, errors } = ofService ? failureOfService(error) : toFailure(error);
+  const { status, reason, message, errors } = ofService
+    ? { ...error, message: error.message, errors: error.data?.errors }
+    : toFailure(error);
   if (errors) return { exitCode: 2, status, reason, message: Object.values(errors).flat().join('\n'), errors };
   const isFault = status === 500 && !ofService;
   return { exitCode: 1, status, reason, message: isFault ? faultOf(error) : withOptions(message) };
@@ -78,11 +80,6 @@ function failureOf(error: unknown): CommandFailure {
 
 /** By its name, since the client is loaded only when a command needs it. */
 const isOfService = (error: unknown): error is DeckhandError => (error as Error).name === 'DeckhandError';
-
-function failureOfService({ status, message, data }: DeckhandError) {
-  const { reason, errors } = (data ?? {}) as { reason?: Reason; errors?: FieldErrors };
-  return { status, reason, message, errors };
-}
 
 /** Whether it is an error of Node's `parseArgs`, or one like it. */
 function isMisuse(error: unknown): error is Error {

@@ -1,10 +1,7 @@
 import { isLoopback } from '../host.ts';
 import { startFailure } from '../startFailure.ts';
-import type { Where } from './command.ts';
+import type { Call, Where } from './command.ts';
 import { misuse } from './options.ts';
-
-/** Calls a procedure by its name. */
-export type Call = (procedure: string, input: unknown) => Promise<unknown>;
 
 /** Lets commands call procedures: over RPC on the service of `--url` or `DECKHAND_URL`, else on the database of the settings. */
 export async function withCalls<Result>(where: Where, work: (call: Call) => Promise<Result>): Promise<Result> {

@@ -19,3 +19,6 @@ export type ReadEnvironment = () => NodeJS.ProcessEnv;
 
 /** `told` is for people, if a table of the result is not suitable. */
 export type Outcome = { result: unknown; told?: string };
+
+/** Calls a procedure by its name. */
+export type Call = (procedure: string, input: unknown) => Promise<unknown>;

@@ -69,21 +69,14 @@ async function signIn(
     try {
       return await attempt(code);
     } catch (error) {
-      const reason = reasonOf(error as DeckhandError);
+      const { reason, message } = error as DeckhandError;
       const isWrong = reason === 'code_wrong' && terminal.canAnswer;
       if (reason !== 'code_required' && !isWrong) throw error;
-      if (isWrong) terminal.write(`${(error as Error).message}\n`);
+      if (isWrong) terminal.write(`${message}\n`);
       code = (await terminal.ask(is_recovery ? 'recovery code: ' : 'code of the authenticator app: ')).trim();
       if (code === '') throw error;
     }
   }
-}
-
-/** A service of an earlier version sends no reason: there the message decides. */
-function reasonOf({ data, message }: DeckhandError): string | undefined {
-  const { reason } = (data ?? {}) as { reason?: string };
-  if (reason !== undefined) return reason;
-  return /code is needed/.test(message) ? 'code_required' : /code is wrong/.test(message) ? 'code_wrong' : undefined;
 }
 
 function expiryOf(token: string): string {

@@ -12,8 +12,7 @@ import { appRouter } from '../routers/app.ts';
 import { readOrCreateSecret } from '../security/storedSecret.ts';
 import { openServices } from '../services.ts';
 import { startFailure } from '../startFailure.ts';
-import type { Call } from './calls.ts';
-import type { ReadEnvironment, Where } from './command.ts';
+import type { Call, ReadEnvironment, Where } from './command.ts';
 
 type Opened<Result> = (database: Database, settings: Settings, secret: string | undefined) => Promise<Result>;
 

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { findProcedure } from '../procedures.ts';
 import { startFailure } from '../startFailure.ts';
-import { type Call, callAll } from './calls.ts';
-import type { Given, Outcome } from './command.ts';
+import { callAll } from './calls.ts';
+import type { Call, Given, Outcome } from './command.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Syncs and pushes, which change many projects: with a preview, progress, and the way to the report. */

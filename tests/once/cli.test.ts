@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
+import { COMMANDS } from '../../server/cli/commands.ts';
+import { COMMON, kebab, optionsOf } from '../../server/cli/options.ts';
+import { asText } from '../../server/cli/table.ts';
 import { procedures } from '../../server/procedures.ts';
 import { givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { givenTerminal } from '../harness/terminal.ts';
 
 const server = await findTestServer();
 
@@ -15,14 +19,32 @@ const noSettings = () => {
 afterAll(removeProcesses);
 
 describe('npm run deckhand', () => {
-  it('--help lists all commands, or those of one noun', async () => {
+  it('--help lists every procedure by its noun, and NOUN --help what its commands do', async () => {
     const { exitCode, printed } = await answerTo(['--help'], noSettings);
 
     expect(exitCode).toBe(0);
-    expect(printed).toMatch(/^Usage: .*\n {2}migrate .*\n {2}demo /s);
-    for (const { name, summary } of procedures) if (name !== 'auth.authenticate') expect(printed).toContain(summary);
+    expect(printed).toMatch(/^Usage: .*\n {2}migrate +Run .*\n {2}demo .*\n {2}login .*\n {2}boards +get, list/s);
     expect(await answerTo([], noSettings)).toEqual({ exitCode: 0, printed });
-    expect((await answerTo(['users'], noSettings)).printed).toMatch(/users create .*users list /s);
+    for (const [noun, verbs] of Map.groupBy(procedures, ({ name }) => kebab(name.split('.')[0]!))) {
+      if (noun === 'auth') continue;
+      const help = (await answerTo([noun, '--help'], noSettings)).printed;
+      expect(printed).toContain(`\n  ${noun} `);
+      for (const { name, summary } of verbs) {
+        expect(help).toMatch(new RegExp(`\\n  ${noun} ${kebab(name.split('.')[1]!)} +${summary}`));
+      }
+    }
+    expect(Math.max(...printed!.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
+  });
+
+  it('has no option that means two things', () => {
+    const names = Object.keys(COMMON);
+
+    for (const [name, { input }] of COMMANDS) {
+      expect(
+        optionsOf(input).filter(({ flag }) => names.includes(flag)),
+        name,
+      ).toEqual([]);
+    }
   });
 
   it('COMMAND --help lists its options', async () => {
@@ -42,12 +64,16 @@ describe('npm run deckhand', () => {
     [['users', 'list', '--frobnicate'], "Unknown option '--frobnicate'"],
     [['users', 'create', '--name', 'x'], '--email is missing.'],
     [['users', 'create', '--password', 'secret'], "Unexpected argument 'secret'"],
+    [['boards', 'list', '--project', 'x'], '--project must be the id of a project.'],
+    [['groups', 'reorder', '--groups', '7'], '--groups must be ids with their positions, such as 7:2,8:1.'],
+    [['groups', 'reorder', '--groups', '7:1:2'], '--groups must be ids with their positions, such as 7:2,8:1.'],
+    [['boards', 'get', '--id', '1', '--all'], "Unknown option '--all'"],
   ])('2 for %j, before the database is opened', async (words, message) => {
     const { exitCode, complaint } = await answerTo(words, noSettings);
 
     expect(exitCode).toBe(2);
     expect(complaint).toContain(message);
-    expect(complaint).toMatch(/\nSee npm run deckhand -- (\w+ \w+ |demo )?--help$/);
+    expect(complaint).toMatch(/\nSee npm run deckhand -- (\w+ \w+ |demo |users )?--help$/);
   });
 
   it('1 for a setting with a wrong value, in one line', async () => {
@@ -56,6 +82,59 @@ describe('npm run deckhand', () => {
 
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^LOG_LEVEL: .+\n$/) });
     expect(JSON.parse(String(complaint))).toEqual({ error: { message: ended.stderr.trimEnd() } });
+  });
+});
+
+describe('the output', () => {
+  it('shows a board with its groups and their cards', () => {
+    const due_date = new Date('2026-01-31T09:30:00Z');
+    const cards = [
+      { id: 1, title: 'First', status: 'open', owner_id: 3, due_date, created_at: due_date, deleted_at: null },
+      { id: 2, title: 'Second\n', status: 'closed', owner_id: null, due_date: null, deleted_at: null },
+    ];
+    const groups = [
+      { id: 7, title: 'To do', position: 1, cards },
+      { id: 8, title: 'Done', position: 2, cards: [] },
+    ];
+
+    expect(asText({ board: { id: 2, title: 'Launch plan', created_at: due_date, groups } })).toBe(`2  Launch plan
+
+  7  To do
+    id  title    status  owner_id  due_date
+    1   First    open    3         2026-01-31T09:30:00.000Z
+    2   Second   closed
+
+  8  Done`);
+  });
+
+  it('shows comments as threads', () => {
+    const created_at = new Date('2026-01-31T09:30:00Z');
+    const reply = { id: 5, user_id: 2, comment: 'Soon.', is_read: false, created_at };
+    const thread = { id: 4, user_id: 1, comment: 'When?', created_at, replies: [reply], replies_next_cursor: 'x' };
+
+    expect(asText({ threads: [thread, { ...thread, replies: [], replies_next_cursor: null }], next_cursor: 'y' })).toBe(
+      `4  When?  (user_id 1, created_at 2026-01-31T09:30:00.000Z)
+  id  comment  user_id  created_at
+  5   Soon.    2        2026-01-31T09:30:00.000Z
+  More replies: --cursor x
+
+4  When?  (user_id 1, created_at 2026-01-31T09:30:00.000Z)
+More: --cursor y, or --all`,
+    );
+  });
+
+  it('leaves out columns that nobody reads, and shortens long cells', () => {
+    const row = { project_id: 1, platform_id: 1, id: 3, owner_id: null, title: 'x'.repeat(70), updated_at: new Date() };
+
+    expect(
+      asText({ cards: [row], next_cursor: null }),
+    ).toBe(`id  title                                                         project_id
+3   ${'x'.repeat(59)}…  1`);
+    expect(asText({ projects: [{ id: 1, platform_id: 2, tools: [] }] })).toBe('id  platform_id  tools\n1   2');
+    expect(asText({ cards: [], next_cursor: null })).toBe('None.');
+    expect(asText({ card: { id: 1, tag_id: null }, projects_updated: 2 })).toBe('id  1\nprojects_updated  2');
+    expect(asText({ recovery_codes: ['a', 'b'] })).toBe('a\nb');
+    expect(asText(undefined)).toBe('Done.');
   });
 });
 
@@ -124,4 +203,88 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
       /\nlanguage +de\nsuperadmin +no\n/,
     );
   });
+
+  it('acts as the operator, as a user, and in the chosen project', async () => {
+    const onDemo = await givenDemo();
+
+    expect((await onDemo('boards', 'list')).complaint).toBe(
+      'You have no access to this project. Select one of yours with --project ID.',
+    );
+    expect((await onDemo('boards', 'list', '--project', '99')).exitCode).toBe(1);
+    expect((await onDemo('boards', 'list', '--project', '1')).printed).toContain('Launch plan');
+    expect((await onDemo('boards', 'list', '--as', 'outsider@demo.test')).printed).not.toContain('Launch plan');
+    expect((await onDemo('cards', 'create', '--title', 'x', '--as', 'viewer@demo.test')).complaint).toBe(
+      'This requires the role member; yours in this project is viewer.',
+    );
+    expect((await onDemo('cards', 'create', '--title', 'x', '--project', '1', '--json')).printed).toContain(
+      '"created_by": null',
+    );
+
+    const comment = ['comments', 'create', '--card-id', '16', '--comment', 'x', '--json'];
+    expect(JSON.parse(String((await onDemo(...comment)).complaint)).error).toEqual({
+      message: 'This needs an account. Choose one with --as EMAIL.',
+      status: 403,
+      reason: 'no_account',
+    });
+    expect((await onDemo(...comment, '--as', 'Member@demo.test')).printed).toContain('"user_id": 3');
+    expect((await onDemo('account', 'who-am-i', '--as', 'nobody@demo.test')).complaint).toBe(
+      'No active user has the e-mail address nobody@demo.test.',
+    );
+  });
+
+  it('takes positions, dates and empty values, and follows pages', async () => {
+    const onDemo = await givenDemo();
+    const card = async (...words: string[]) => JSON.parse((await onDemo(...words, '--json')).printed!).card;
+
+    expect(await onDemo('groups', 'reorder', '--groups', '7:2, 8:1')).toEqual({ exitCode: 0, printed: 'Done.' });
+    expect((await onDemo('boards', 'get', '--id', '2')).printed).toMatch(/ {2}8 .* {2}7 .* {2}9 /s);
+    expect(await onDemo('groups', 'reorder', '--groups', '7:x')).toMatchObject({
+      exitCode: 2,
+      complaint: expect.stringMatching(/^groups\.0\.position must be a whole number\.\n/),
+    });
+    expect(await card('cards', 'update', '--id', '16', '--due-date', '2026-01-31', '--no-is-active')).toMatchObject({
+      due_date: '2026-01-31T00:00:00.000Z',
+      is_active: false,
+    });
+    expect(await card('cards', 'update', '--id', '16', '--due-date', '', '--owner-id', '')).toMatchObject({
+      due_date: null,
+      owner_id: null,
+    });
+    expect(await card('cards', 'move', '--id', '16', '--group-id', '')).toMatchObject({ group_id: null });
+
+    const all = await onDemo('cards', 'list', '--project', '1', '--limit', '3', '--all', '--json');
+    const { cards, next_cursor } = JSON.parse(all.printed!);
+    expect({ count: cards.length, next_cursor }).toEqual({ count: 13, next_cursor: null });
+  });
+
+  it('1 for what needs the secret of the service, and nothing changes', async () => {
+    const onDemo = await givenDemo();
+    const words = ['account', 'start-second-factor', '--as', 'member@demo.test'];
+    const start = (secret: string) => onDemo.with({ JWT_SECRET: secret }, ['demo-password'], ...words);
+
+    expect(await start('')).toEqual({
+      exitCode: 1,
+      complaint: 'JWT_SECRET: must be set to that of the service for this command.',
+    });
+    expect((await start('a secret for tests that nobody else uses')).printed).toMatch(/^secret .*\notpauth_uri /);
+  });
+});
+
+/** Commands on a new database with the demo data. */
+async function givenDemo() {
+  const name = `deckhand_cli_${randomBytes(6).toString('hex')}`;
+  const DATABASE_URL = Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
+  await createDatabase(DATABASE_URL);
+  databases.push(name);
+  const onDemo = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL }), givenTerminal());
+  await onDemo('demo');
+  return Object.assign(onDemo, {
+    with: (settings: Record<string, string>, answers: string[], ...words: string[]) =>
+      answerTo(words, () => ({ DATABASE_URL, ...settings }), givenTerminal(answers)),
+  });
+}
+
+const databases: string[] = [];
+afterAll(async () => {
+  for (const name of databases) await onServer(server.url!, `drop database ${name} with (force)`);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Call } from '../../server/cli/calls.ts';
+import type { Call } from '../../server/cli/command.ts';
 import { progressLine, runTemplate } from '../../server/cli/templateRun.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
