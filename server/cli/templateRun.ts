@@ -48,7 +48,7 @@ async function confirm(call: Call, procedure: string, input: unknown, terminal: 
   if (!findProcedure(preview)) return;
   const { projects } = (await callAll(call, preview, input)) as { projects: { outcome: string }[] };
   const counts = [...Map.groupBy(projects, ({ outcome }) => outcome)].map(([outcome, of]) => `${of.length} ${outcome}`);
-  terminal.write(`Projects: ${counts.join(', ') || 'none'}.\n`);
+  terminal.write(`Preview of ${projects.length} projects: ${counts.join(', ') || 'none'}.\n`);
   const answer = await terminal.ask('Go on? [y/N] ');
   if (!/^y(es)?$/i.test(answer.trim())) throw startFailure('Nothing was changed.');
 }

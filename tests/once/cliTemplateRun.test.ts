@@ -56,7 +56,7 @@ describe('a sync on a terminal', () => {
 
     expect(outcome).toEqual({ result: { synced_count: 4, skipped_no_access: 1 }, told: SUMMARY });
     expect(terminal.shown).toEqual([
-      'Projects: 2 added, 1 skipped.\n',
+      'Preview of 3 projects: 2 added, 1 skipped.\n',
       'Go on? [y/N] ',
       '\r[######------------------------] 1 of 5 projects\x1b[K',
       '\r[############------------------] 2 of 5 projects\x1b[K',

@@ -99,7 +99,13 @@ async function runInShell(script: string, typed = ''): Promise<{ code: number | 
   const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', onService(script)], {
     cwd: copy,
     // The copy has a migration that the prepared database of this run lacks.
-    env: { ...process.env, ...provisioning, TEST_WORKPLACE: undefined, npm_config_update_notifier: 'false' },
+    env: {
+      ...process.env,
+      ...provisioning,
+      XDG_CONFIG_HOME: join(copy, 'config'),
+      TEST_WORKPLACE: undefined,
+      npm_config_update_notifier: 'false',
+    },
   });
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
@@ -144,7 +150,7 @@ describe('the documentation', () => {
     const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name!);
 
     const scripts = named(/npm run ([\w:-]+)/g).filter((name) => !(name in packageJson.scripts));
-    const commands = named(/npm run deckhand -- ([a-z]+(?: [a-z-]+)?)/g).filter((name) => !isCommand(name));
+    const commands = named(/npm run deckhand -- ([a-z][a-z-]*(?: [a-z][a-z-]*)?)/g).filter((name) => !isCommand(name));
     const links = named(/\]\((?!https?:)([^)#]+)\)/g).filter((path) => !exists(join(ROOT, page, '..', path)));
 
     expect({ scripts, commands, links }).toEqual({ scripts: [], commands: [], links: [] });
