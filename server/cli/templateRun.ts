@@ -27,8 +27,6 @@ type Run = {
   projects_with_access: number;
   projects_skipped: number;
   projects_changed: number;
-  cards_added: number;
-  cards_updated: number;
 };
 
 export async function runTemplate(call: Call, procedure: string, { input, chosen, terminal }: Given): Promise<Outcome> {
@@ -100,6 +98,8 @@ export function progressLine(run: Partial<Run> | undefined, turn: number): strin
 }
 
 function summaryOf(run: Run): string {
-  return `${run.projects_changed} of ${run.projects_with_access} projects changed, ${run.projects_skipped} without access; ${run.cards_added} cards added, ${run.cards_updated} updated.
+  const counts = Object.entries(run).filter(([name]) => /^(boards|groups|cards)_(added|updated)$/.test(name));
+  const changes = counts.map(([name, count]) => `${count} ${name.replace('_', ' ')}`).join(', ');
+  return `${run.projects_changed} of ${run.projects_with_access} projects changed, ${run.projects_skipped} without access; ${changes}.
 Report: npm run deckhand -- template-runs report --id ${run.id}`;
 }

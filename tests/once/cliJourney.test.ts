@@ -93,7 +93,7 @@ describe.skipIf(!server.url)('a team that has only the command line', () => {
     expect(preview).toMatch(/\n1 +Their site +added +1 +1 +1 +/);
 
     const synced = await admin.sees(['master-boards', 'sync', ...onTemplate, '--yes']);
-    expect(synced).toMatch(/^1 of 1 projects changed, 0 without access; 1 cards added, 0 updated\.\nReport: /);
+    expect(synced).toMatch(/^1 of 1 projects changed, 0 without access; 1 cards added, 0 cards updated\.\nReport: /);
     const boards = (await owner.gets(['boards', 'list'])).boards as { id: number; title: string }[];
     const copy = String(boards.find(({ title }) => title === 'Welcome')!.id);
     expect(await owner.sees(['boards', 'get', '--id', copy])).toContain('Look around');

@@ -14,11 +14,12 @@ const RUN = {
   cards_added: 6,
   cards_updated: 0,
 };
+const EARLIER_RUN = { ...RUN, id: 7 };
 const OTHER_RUNS = [
-  { ...RUN, id: 9, kind: 'push', card_id: 5 },
-  { ...RUN, id: 7 },
+  { ...RUN, id: 10, kind: 'push_board' },
+  { ...RUN, id: 9, card_id: 5 },
 ];
-const SUMMARY = `3 of 4 projects changed, 1 without access; 6 cards added, 0 updated.
+const SUMMARY = `3 of 4 projects changed, 1 without access; 6 cards added, 0 cards updated.
 Report: npm run deckhand -- template-runs report --id 8`;
 
 /** A service whose sync ends after the third poll; each poll finds one more project done. */
@@ -33,9 +34,9 @@ function givenSync(progress: (polls: number) => object = () => ({})) {
       return { projects: outcomes.map((outcome) => ({ outcome })), next_cursor: null };
     }
     if (procedure === 'masterBoards.sync') return new Promise((resolve) => (end = resolve));
-    if (!called.includes('masterBoards.sync')) return { runs: [OTHER_RUNS[1]] };
+    if (!called.includes('masterBoards.sync')) return { runs: [EARLIER_RUN] };
     if (++polls === 3) end({ synced_count: 4, skipped_no_access: 1 });
-    return { runs: [OTHER_RUNS[0], { ...RUN, ...progress(polls) }, OTHER_RUNS[1]] };
+    return { runs: [...OTHER_RUNS, { ...RUN, ...progress(polls) }, EARLIER_RUN] };
   };
   return { call, called };
 }
@@ -102,7 +103,8 @@ describe('a sync on a terminal', () => {
 describe('a sync without a terminal', () => {
   it('just runs', async () => {
     const terminal = givenTerminal([], { isPerson: false });
-    const call: Call = async (procedure) => (procedure === 'templateRuns.list' ? { runs: [] } : { synced_count: 0 });
+    const call: Call = async (procedure) =>
+      procedure === 'templateRuns.list' ? { runs: [EARLIER_RUN] } : { synced_count: 0 };
 
     const outcome = await runTemplate(call, 'masterBoards.sync', given(terminal));
 
