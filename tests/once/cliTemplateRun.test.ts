@@ -11,6 +11,8 @@ const RUN = {
   projects_with_access: 4,
   projects_skipped: 1,
   projects_changed: 3,
+  projects_done: 0,
+  projects_total: 0,
   cards_added: 6,
   cards_updated: 0,
 };
