@@ -118,17 +118,13 @@ describe('login', () => {
 
   it('warns before it asks for a password that others could read', async () => {
     const { command } = await givenPerson();
-    const shown: string[] = [];
-    const terminal = { ...givenTerminal(), write: (text: string) => void shown.push(text), ask: async () => '' };
+    const terminal = givenTerminal();
+    terminal.ask = () => Promise.reject(Object.assign(new Error('Nobody answers.'), { code: 'ERR_PARSE_ARGS_TEST' }));
 
-    const { exitCode } = await command(['login', '--url', 'http://192.0.2.1', '--email', 'x'], {
-      ...terminal,
-      shown,
-      ask: () => Promise.reject(Object.assign(new Error('No person.'), { code: 'ERR_PARSE_ARGS_TEST' })),
-    });
+    const { exitCode } = await command(['login', '--url', 'http://192.0.2.1', '--email', 'x'], terminal);
 
     expect(exitCode).toBe(2);
-    expect(shown).toEqual([expect.stringMatching(/^Warning: without https/)]);
+    expect(terminal.shown).toEqual([expect.stringMatching(/^Warning: without https/)]);
   });
 
   it.each([
