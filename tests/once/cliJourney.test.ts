@@ -1,26 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
 import { givenDirectory, removeProcesses, type StartedService, startService } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
 /** From an empty database to a pushed template, with the command line alone. */
 
-const server = await findTestServer();
-
-describe.skipIf(!server.url)('a team that has only the command line', () => {
-  const name = `deckhand_journey_${randomBytes(6).toString('hex')}`;
-  const DATABASE_URL = Object.assign(new URL(server.url ?? 'postgresql://none/'), { pathname: `/${name}` }).href;
-  const JWT_SECRET = 'a secret for tests that nobody else uses';
+describe('a team that has only the command line', () => {
   const password = 'a good password';
   let service: StartedService;
 
-  beforeAll(() => createDatabase(DATABASE_URL));
-  afterAll(async () => {
-    await removeProcesses();
-    await onServer(server.url!, `drop database ${name} with (force)`);
-  });
+  afterAll(removeProcesses);
 
   /** Runs commands of one person; each must succeed. */
   const personWith = (settings: Record<string, string>) => {
@@ -42,7 +31,8 @@ describe.skipIf(!server.url)('a team that has only the command line', () => {
   }
 
   it('gets from an empty database to a closed card and a pushed template', async () => {
-    const operator = personWith({ DATABASE_URL });
+    const DATA_DIR = await givenDirectory();
+    const operator = personWith({ DATA_DIR });
     await operator.sees(['migrate']);
     const { platform } = await operator.gets(['platforms', 'create', '--name', 'A customer']);
     const { project } = await operator.gets([
@@ -55,7 +45,7 @@ describe.skipIf(!server.url)('a team that has only the command line', () => {
       const member = ['--email', `${role}@a.test`, '--role', role];
       await operator.sees(['members', 'add', '--project-id', String(project.id), ...member]);
     }
-    service = await startService({ DATABASE_URL, JWT_SECRET });
+    service = await startService({ DATA_DIR });
 
     const owner = await signedIn('owner@a.test');
     expect((await owner.gets(['projects', 'list-own'])).projects).toMatchObject([{ id: project.id, role: 'owner' }]);
