@@ -156,9 +156,9 @@ const OPERATIONS: Record<string, Operation> = {
     status: 200,
     message: 'Boards of the project.',
     roles: READERS,
-    answer: async (run, { project_id }, { tool_key = null }) => {
+    answer: async (run, { id: user_id, project_id }, { tool_key = null }) => {
       mustBe(tool_key === null || typeof tool_key === 'string', 'tool_key');
-      const boards = await run(LIST_BOARDS, [project_id, tool_key]);
+      const boards = await run(LIST_BOARDS, [project_id, tool_key, user_id]);
       if (boards[0]?.is_too_large) throw new Refusal(400, 'The boards are too large for one answer.');
       for (const board of boards) board.is_too_large = undefined;
       return { boards };

@@ -1,4 +1,7 @@
-/** The statements of the floor: those of the service, with their columns in the order of the answer. */
+/**
+ * The statements of the floor: those of the service, with their columns in the order of the answer, but only for rows of the
+ * user's default project or of the selected one.
+ */
 export type Statement = { name: string; text: string };
 
 const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
@@ -49,6 +52,7 @@ export const LIST_BOARDS: Statement = {
         select b.*,
           (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
           (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
+              and (c.tour_key is null or not exists (select from tour_dismissals d where d.card_id = c.id and d.user_id = $3))
             where g.board_id = b.id and g.deleted_at is null) as cards_count,
           (400 + coalesce(octet_length(b.title), 0) + coalesce(octet_length(b.description), 0))::bigint as bytes
         from boards b
