@@ -78,7 +78,8 @@ export function mustHaveRole(needed: Role, own: Role): void {
 }
 
 /** The roles that are high enough where this one is needed. */
-export const rolesFrom = (needed: Role): Role[] => ROLES.slice(ROLES.indexOf(needed));
+export const rolesFrom = (needed: Role): Role[] => ROLES_FROM[needed];
+const ROLES_FROM = Object.fromEntries(ROLES.map((role, at) => [role, ROLES.slice(at)])) as Record<Role, Role[]>;
 
 /** The caller's account; the operator at the command line has none. */
 export function accountOf({ id }: Caller): number {

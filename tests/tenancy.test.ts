@@ -5,7 +5,7 @@ import { query } from '../server/database/query.ts';
 import { type Procedure, procedures } from '../server/procedures.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
-import { databaseUrl, testService } from './harness/service.ts';
+import { countStatements, databaseUrl, testService } from './harness/service.ts';
 import {
   CALLERS,
   type CallerName,
@@ -18,7 +18,9 @@ import {
   type Whose,
 } from './harness/startStates.ts';
 import {
+  givenBoard,
   givenCard,
+  givenGroup,
   givenMember,
   givenProject,
   givenToken,
@@ -132,6 +134,36 @@ describe.each(onRowsOfProjects.map((procedure) => [procedure.name, procedure] as
     };
 
     expect(statuses).toEqual({ without: 403, lower: 403, enough: 200, selected: 200, otherSelected: 403 });
+  });
+});
+
+describe('a call on a row of another project than the default one', () => {
+  it('needs two statements at most, although the role in the default project is too low', async () => {
+    const { url } = await testService();
+    const [low, high] = [await givenProject(), await givenProject()];
+    const user = await givenUser({ project: low, role: 'viewer', default_project_id: low.id });
+    await givenMember(user, high, 'member');
+    const caller = makeCaller(url, await givenToken(user));
+    const board = await givenBoard(high);
+    const group = await givenGroup(high, board);
+    const card = await givenCard(high, { group_id: group });
+    const calls: [string, object][] = [
+      ['boards/get', { id: board }],
+      ['cards/create', { title: 'x', group_id: group, owner_id: user.id }],
+      ['comments/create', { card_id: card, comment: 'x' }],
+      ['groups/update', { id: group, title: 'x' }],
+      ['cards/list', { group_id: group }],
+      ['cards/get', { id: card }],
+      ['cards/delete', { id: card }],
+    ];
+
+    for (const [path, input] of calls) {
+      const count = await countStatements(async () => {
+        const { status } = await caller.post(`/services/operations/v1/operations/${path}`, input);
+        expect([200, 201], path).toContain(status);
+      });
+      expect(count, path).toBe(2);
+    }
   });
 });
 
