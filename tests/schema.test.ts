@@ -5,6 +5,7 @@ import { Migration20261115100300_clean_descriptions as CleanDescriptions } from 
 import { Migration20261115182126_unique_master_identifiers as UniqueIdentifiers } from '../server/database/migrations/Migration20261115182126_unique_master_identifiers.ts';
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
+import { waitingFor } from './harness/lock.ts';
 import { databaseUrl, testDatabase } from './harness/service.ts';
 import {
   givenBoard,
@@ -25,15 +26,6 @@ const attempt = async (statement: RawBuilder<unknown>) =>
     () => 'accepted',
     ({ code }) => code,
   );
-
-/** How many statements wait for a lock. */
-const countWaiting = async () => {
-  const [{ count }] = (await query(
-    await testDb(),
-    sql`select count(*)::int as count from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  )) as [{ count: number }];
-  return count;
-};
 
 /** An id that no row has. */
 const UNKNOWN = 2_000_000_000;
@@ -207,17 +199,8 @@ describe('the tables', () => {
     const insert = (group: number) =>
       sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`;
     const remove = (group: number) => sql`delete from groups where id = ${group}`;
-    /** The outcome of a statement that waits for the lock of another transaction until that commits. */
-    const waitFor = async (earlier: RawBuilder<unknown>, later: RawBuilder<unknown>) =>
-      transact(await testDb(), async (db) => {
-        await query(db, earlier);
-        const answer = attempt(later);
-        await expect.poll(countWaiting, { timeout: 10_000 }).toBe(1);
-        return { answer };
-      });
-
-    expect(await (await waitFor(insert(first), remove(first))).answer).toBe(FOREIGN_KEY);
-    expect(await (await waitFor(remove(second), insert(second))).answer).toBe(FOREIGN_KEY);
+    expect(await waitingFor([insert(first)], () => attempt(remove(first)))).toBe(FOREIGN_KEY);
+    expect(await waitingFor([remove(second)], () => attempt(insert(second)))).toBe(FOREIGN_KEY);
   });
 
   it('refuse a second copy of a master card in a project, even if the first is deleted', async () => {

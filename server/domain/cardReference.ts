@@ -28,11 +28,11 @@ export const groupAndTag = (group: SqlId, tag: SqlId) => sql`
     select project_id from tags where id = ${tag} and ${live()} for share
   )`;
 
-/** A common table expression with the owner, if they are an active member of the project. */
+/** A common table expression with the owner, if they are an active member of the project; locks them against removal. */
 export const ownerAsMember = (owner: SqlId, project: SqlId) => sql`
   owner_found as (
     select m.user_id from members m join users u on u.id = m.user_id and u.is_active
-    where m.user_id = ${owner} and m.project_id = ${project}
+    where m.user_id = ${owner} and m.project_id = ${project} for key share of m
   )`;
 type SqlId = RawBuilder<unknown>;
 
