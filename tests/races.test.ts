@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
 import { waitingFor } from './harness/lock.ts';
 import { databaseUrl } from './harness/service.ts';
-import { givenBoard, givenCard, givenGroup, givenTag, givenUser, givenWorld } from './harness/world.ts';
+import { givenBoard, givenCard, givenGroup, givenTag, givenUser, givenWorld, testDb } from './harness/world.ts';
 
 const OPERATIONS = '/services/operations/v1/operations';
 
@@ -11,6 +12,22 @@ const deleted = (table: string, id: number) =>
 
 /** The embedded database runs one transaction at a time. */
 describe.skipIf(!databaseUrl)('a call that waits for the change of another', () => {
+  it('deletes a board with a card that was created at the same moment', async () => {
+    const { asMember, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const group = await givenGroup(project, board);
+    const creation = [
+      sql`select from groups where id = ${group} for share`,
+      sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`,
+    ];
+
+    const answer = await waitingFor(creation, () => asMember.post(`${OPERATIONS}/boards/delete`, { id: board }));
+
+    expect(answer.status).toBe(200);
+    const left = sql`select from cards where group_id = ${group} and deleted_at is null`;
+    expect(await query(await testDb(), left)).toEqual([]);
+  });
+
   it.each(['create', 'update'])(
     '422 for the owner of cards/%s who is just removed from the project',
     async (action) => {

@@ -124,20 +124,28 @@ export async function deleteWithContents(context: ProjectContext, table: 'boards
 /** Marks the contents of a deleted board or group as deleted, too; `db` is in a transaction. */
 export const deleteContents = {
   boards: async (db: Db, board_id: number): Promise<void> => {
-    await db
-      .with('deleted', (db) =>
-        db.updateTable('groups').set(DELETED).where('board_id', '=', board_id).where(live()).returning('id'),
-      )
-      .updateTable('cards')
+    const groups = await db
+      .updateTable('groups')
       .set(DELETED)
-      .where('group_id', 'in', (from) => from.selectFrom('deleted').select('id'))
+      .where('board_id', '=', board_id)
       .where(live())
+      .returning('id')
       .execute();
+    // A statement of its own: it also sees the cards that were created while the update waited for their group.
+    await deleteCards(db, groups);
   },
-  groups: async (db: Db, group_id: number): Promise<void> => {
-    await db.updateTable('cards').set(DELETED).where('group_id', '=', group_id).where(live()).execute();
-  },
+  groups: (db: Db, id: number): Promise<void> => deleteCards(db, [{ id }]),
 };
+
+async function deleteCards(db: Db, groups: { id: number }[]): Promise<void> {
+  const ids = groups.map(({ id }) => id);
+  await db
+    .updateTable('cards')
+    .set(DELETED)
+    .where('group_id', '=', sql<number>`any(${ids}::int[])`)
+    .where(live())
+    .execute();
+}
 
 /** The changes that mark several rows as deleted. */
 export const DELETED = { deleted_at: NOW, updated_at: NOW };
