@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
 import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { findCaller } from '../server/domain/caller.ts';
 import { hashPassword } from '../server/security/passwords.ts';
 import { makeTokens } from '../server/security/tokens.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
@@ -264,6 +267,29 @@ describe('a token', () => {
       expect((await listWith(authorization)).status).toBe(401);
     }
   });
+
+  it.each(['/api/services/operations/v1/operations/tags/create', '/trpc/tags.create'])(
+    '401 when it is revoked between the headers and the body of POST %s',
+    async (path) => {
+      const db = await testDb();
+      const identified = Promise.withResolvers<void>();
+      const service = await givenService(
+        {},
+        { findCaller: (...call) => findCaller(db, ...call).finally(identified.resolve) },
+      );
+      const { asMember, users } = await givenWorld(service);
+      const headers = { authorization: `Bearer ${asMember.token}`, 'content-type': 'application/json' };
+      const sent = request(`${service.url}${path}`, { method: 'POST', headers });
+      sent.flushHeaders();
+      await identified.promise;
+
+      await query(db, sql`update sessions set revoked_at = now() where user_id = ${users.member.id}`);
+      sent.end('{"name":"x","json":{"name":"x"}}');
+      const [answer] = await once(sent, 'response');
+
+      expect(answer.statusCode).toBe(401);
+    },
+  );
 
   it('401 when its session belongs to another user', async () => {
     const [user, other] = [await givenUser({ project: await givenProject() }), await givenUser()];

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import { highestNeeded } from '../access.ts';
@@ -13,6 +14,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     counted: Counted | undefined;
     caller: AccountCaller | undefined;
+    /** Set if the body was not complete when the caller was found. */
+    findCallerAgain: (() => Promise<AccountCaller | undefined>) | undefined;
   }
 }
 
@@ -28,6 +31,7 @@ export function identifyCallers(
 ): void {
   scope.decorateRequest('counted', undefined);
   scope.decorateRequest('caller', undefined);
+  scope.decorateRequest('findCallerAgain', undefined);
 
   scope.addHook('onRequest', async (request, reply) => {
     // Answers are private, and some contain tokens, secrets or recovery codes.
@@ -43,7 +47,11 @@ export function identifyCallers(
 
     try {
       const levels = names.flatMap((name) => findProcedure(name)?.access ?? []);
-      request.caller = await findCaller(claims, chosenProject(request), highestNeeded(levels));
+      const find = () => findCaller(claims, chosenProject(request), highestNeeded(levels));
+      request.caller = await find();
+      // The embedded database answers before Node has parsed a body that came with the headers.
+      if (!request.raw.complete) await setImmediate();
+      if (!request.raw.complete) request.findCallerAgain = find;
     } catch (error) {
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;
@@ -59,6 +67,11 @@ export function identifyCallers(
         throw tooManyRequests('You have too many unread answers. Read them first.', 1, 'answers_unread');
       }
     }
+  });
+
+  // A body may take 30 seconds: callers who were signed out or lost their role meanwhile are refused.
+  scope.addHook('preHandler', async (request) => {
+    if (request.findCallerAgain) request.caller = await request.findCallerAgain();
   });
 
   scope.addHook('onSend', (request, reply, payload, done) => {
