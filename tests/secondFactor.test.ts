@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -272,6 +273,26 @@ describe('guessing', () => {
     expect((await from('10.0.0.1', other.email, PASSWORD)).status).toBe(200);
     expect((await from('10.0.0.2', user.email, PASSWORD)).status).toBe(200);
   });
+
+  it.each([
+    ['i', '\u0130'],
+    ['\u03c3', '\u03a3'],
+  ])(
+    '429 after 10 failures with %s or %s in the address, which the database compares as equal',
+    async (small, capital) => {
+      const asNobody = makeCaller((await givenService()).url);
+      const mailbox = randomUUID();
+      await givenUser({ email: `${mailbox}a${small}@example.test` });
+      const signIn = (letter: string, password: string) =>
+        asNobody.post(AUTHENTICATE, { email: `${mailbox}a${letter}@example.test`, password });
+
+      for (let failed = 0; failed < 10; failed++)
+        expect((await signIn(failed % 2 ? small : capital, 'x')).status).toBe(401);
+
+      expect((await signIn(small, PASSWORD)).status).toBe(429);
+      expect((await signIn(capital, PASSWORD)).status).toBe(429);
+    },
+  );
 
   it('429 after 10 failures for an unknown account, too', async () => {
     const asNobody = makeCaller((await givenService()).url);

@@ -69,5 +69,11 @@ export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
 
 /** Hashed, since e-mail addresses can be long and are not stored as text. */
 const ofAccount = (network: string, email: string) =>
-  createHash('sha256').update(`${network} ${email.toLowerCase()}`).digest('base64url');
+  createHash('sha256')
+    .update(`${network} ${folded(email)}`)
+    .digest('base64url');
+
+/** Equal for all addresses that the database's `lower` makes equal: unlike JavaScript's, it makes `İ` an `i`. */
+const folded = (email: string) => email.toLowerCase().toUpperCase().normalize('NFD').replaceAll(/\p{M}/gu, '');
+
 const ofAll = (network: string) => network;
