@@ -62,9 +62,11 @@ const LONGEST_EMAIL = 320;
 
 /** A host name, in any script; `localhost` has no dot. */
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?`;
-/** No dot at its ends, no two in a row, no blanks or invisible characters, and none that need quotes. */
+/** No dot at its ends, no two in a row, no blanks, and no characters that need quotes. */
 const MAILBOX = String.raw`(?!\.)(?!.*\.[.@])[^\p{C}\p{Z}"(),:;<>@\[\\\]]+`;
-const EMAIL = new RegExp(`^${MAILBOX}@${LABEL}(?:\\.${LABEL})*$`, 'u');
+/** Two addresses must not look the same: \p{DI} are letters and marks that are not shown, U+2800 is an empty pattern of dots. */
+const INVISIBLE = String.raw`[\p{DI}\u2800]`;
+const EMAIL = new RegExp(`^(?!.*${INVISIBLE})${MAILBOX}@${LABEL}(?:\\.${LABEL})*$`, 'u');
 
 /** An e-mail address in any script, in Unicode's composed form (NFC); case is ignored. */
 export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)

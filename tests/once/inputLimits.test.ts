@@ -102,6 +102,8 @@ describe('input that is not trimmed', () => {
       'a.@b',
       'a..b@c',
     ],
+    // Invisible: fillers, a joiner, a variation selector, a vowel, a blank.
+    ...['a\u3164@b', 'a\uffa0@b', 'a@b\u3164', 'a@\u3164', 'a\u034f@b', 'a\ufe0f@b', 'a@b\u17b4c', 'a\u2800@b'],
     ...['"a"@b', 'a@[1.2.3.4]', 'a<b>@c', 'a,b@c', 'a@b/c', 'a@b:5', 'a@b_c', `a@${'b'.repeat(64)}`],
   ])('%j is not an e-mail address', (address) => {
     expect(messagesOf(email, address)).toEqual(['must be an e-mail address']);
