@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { waitingFor } from './harness/lock.ts';
 import { databaseUrl } from './harness/service.ts';
-import { givenBoard, givenCard, givenGroup, givenTag, givenUser, givenWorld, testDb } from './harness/world.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenComment,
+  givenGroup,
+  givenTag,
+  givenUser,
+  givenWorld,
+  testDb,
+} from './harness/world.ts';
 
 const OPERATIONS = '/services/operations/v1/operations';
 
@@ -25,6 +34,24 @@ describe.skipIf(!databaseUrl)('a call that waits for the change of another', () 
 
     expect(answer.status).toBe(200);
     const left = sql`select from cards where group_id = ${group} and deleted_at is null`;
+    expect(await query(await testDb(), left)).toEqual([]);
+  });
+
+  it('deletes a comment with a reply that was created at the same moment', async () => {
+    const { asMember, project, users } = await givenWorld();
+    const card = await givenCard(project);
+    const parent = await givenComment(project, card, users.member);
+    const creation = [
+      sql`select from comments where id = ${parent} for share`,
+      sql`
+        insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
+        values (${project.id}, ${card}, ${users.viewer.id}, ${parent}, 'x')`,
+    ];
+
+    const answer = await waitingFor(creation, () => asMember.post(`${OPERATIONS}/comments/delete`, { id: parent }));
+
+    expect(answer.status).toBe(200);
+    const left = sql`select from comments where card_id = ${card} and deleted_at is null`;
     expect(await query(await testDb(), left)).toEqual([]);
   });
 

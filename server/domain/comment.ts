@@ -10,7 +10,7 @@ import {
 import { accountOf } from '../access.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
-import { live, query, transact } from '../database/query.ts';
+import { type Db, live, query, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { forbidden, invalid } from '../errors.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
@@ -144,18 +144,23 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
-    const deleted = await query(
-      db,
-      sql<Pick<Row<'comments'>, 'id'>>`
-        with recursive thread (id) as (
-          select ${id}::int
-          union all
-          select reply.id from comments reply join thread on reply.parent_comment_id = thread.id
-        )
-        update comments set deleted_at = now(), updated_at = now()
-        where id in (select id from thread) and ${live()}
-        returning id`,
-    );
+    let deleted = await deleteThread(db, id);
     if (!deleted.some((comment) => comment.id === id)) mustBeFound(caller, 'comments', undefined);
+    // Again, for replies that were created while it waited for their parents.
+    while (deleted.length > 0) deleted = await deleteThread(db, id);
   });
 }
+
+const deleteThread = (db: Db, id: number) =>
+  query(
+    db,
+    sql<Pick<Row<'comments'>, 'id'>>`
+      with recursive thread (id) as (
+        select ${id}::int
+        union all
+        select reply.id from comments reply join thread on reply.parent_comment_id = thread.id
+      )
+      update comments set deleted_at = now(), updated_at = now()
+      where id in (select id from thread) and ${live()}
+      returning id`,
+  );
