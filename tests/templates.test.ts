@@ -269,7 +269,9 @@ describe('POST …/master-cards/create', () => {
     const taken = { group_id: groups[1], title: 'x', unique_identifier: `${tool}-one` };
     const { masterCards } = asSuperadmin.rpc;
 
-    expect(await asSuperadmin.post(CREATE, taken)).toMatchObject(TAKEN);
+    const refused = await asSuperadmin.post(CREATE, taken);
+    expect(refused).toMatchObject(TAKEN);
+    expect(refused.headers.get('x-error-reason')).toBe('already_exists');
     expect(await refusalOf(masterCards.update.mutate({ id: two, unique_identifier: `${tool}-one` }))).toMatchObject({
       status: 422,
       errors: TAKEN.body.errors,

@@ -60,7 +60,7 @@ export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }:
 }
 
 const TAKEN = {
-  cards_master_identifier: () => invalid({ unique_identifier: 'belongs to another master card' }),
+  cards_master_identifier: () => invalid({ unique_identifier: 'belongs to another master card' }, 'already_exists'),
 };
 
 /** Moves master cards of one board to positions in a group, all or none. */
