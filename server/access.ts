@@ -59,6 +59,7 @@ export function refusalTo(caller: Caller | undefined, access: Access): Error | u
   if (!needsSignIn) return undefined;
   if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
   if (needsAccount && caller.id === null) return withoutAccount();
+  if (role && caller.isProjectChosen && !caller.project) return withoutProject();
   if (right && caller[right]) return undefined;
   if (!role) return right ? forbidden('Only a superadmin may do this.', 'not_a_superadmin') : undefined;
   return caller.highestRole === null ? withoutProject() : refusalForRole(role, caller.highestRole);

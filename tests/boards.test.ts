@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { refusalOf } from './harness/caller.ts';
-import { countStatements } from './harness/service.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { countStatements, testService } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
@@ -10,6 +10,8 @@ import {
   givenMasterBoard,
   givenMember,
   givenProject,
+  givenToken,
+  givenUser,
   givenWorld,
   stored,
   testDb,
@@ -157,6 +159,25 @@ describe('X-Project-Id', () => {
     expect((await asSuperadmin.in(otherProject.id).post(LIST)).status).toBe(200);
     expect((await asSuperadmin.in(inactive.id).post(LIST)).status).toBe(403);
     expect((await asSuperadmin.in(2147483647).post(LIST)).status).toBe(403);
+  });
+
+  it('403 for a project that does not exist or is inactive, for superadmins and billing users, too', async () => {
+    const { asSuperadmin, project } = await givenWorld();
+    const inactive = await givenProject({ is_active: false });
+    const { url } = await testService();
+    const asBilling = makeCaller(url, await givenToken(await givenUser({ superadmin_billing: true })));
+    const added = { project_id: project.id, email: (await givenUser()).email, role: 'owner' } as const;
+
+    for (const id of [inactive.id, 2147483647]) {
+      const calls = [
+        asSuperadmin.in(id).rpc.members.add.mutate(added),
+        asSuperadmin.in(id).rpc.themes.list.query({}),
+        asBilling.in(id).rpc.plans.list.query({}),
+        asBilling.in(id).rpc.subscriptions.list.query({}),
+      ];
+      const refusals = await Promise.all(calls.map((call) => refusalOf(call)));
+      expect(refusals.map(({ status }) => status)).toEqual([403, 403, 403, 403]);
+    }
   });
 });
 
