@@ -185,6 +185,19 @@ describe('a call that names no row', () => {
     expect(await projectOfTag(makeCaller(url, await givenToken(superadmin)))).toBe(await firstProject());
   });
 
+  it('acts in the first project while the default one is inactive, or no longer theirs', async () => {
+    const { asOwner, users, project, otherProject } = await givenWorld();
+    const inactive = await givenProject({ is_active: false });
+    await givenMember(users.owner, inactive, 'owner');
+    const defaults = async () => (await asOwner.rpc.projects.listOwn.query({})).projects.map((own) => own.is_default);
+
+    for (const unusable of [inactive, otherProject]) {
+      await changeDefault(users.owner, unusable.id);
+      expect((await asOwner.post(create, { name: 'x' })).body.data?.tag.project_id).toBe(project.id);
+      expect(await defaults()).toEqual([true]);
+    }
+  });
+
   it('403 if the role there is too low, although it is high enough in another project', async () => {
     const { asViewer, users } = await givenWorld();
     const later = await givenProject();

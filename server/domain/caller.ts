@@ -74,16 +74,20 @@ function toCaller(found: FoundCaller, sessionId: string, chosenProjectId: number
 }
 
 /**
- * The project of a user `u` for calls that name neither a row nor a project: the default one, else the first that they are a
- * member of, else, for a superadmin, the first of all.
+ * The project of a user `u` for calls that name neither a row nor a project: the default one while it is active and theirs,
+ * else the first that they are a member of, else, for a superadmin, the first of all.
  */
-export const DEFAULT_PROJECT = sql`coalesce(u.default_project_id,
+export const DEFAULT_PROJECT = sql`coalesce(
+  (select preset.id from projects preset where preset.id = u.default_project_id and preset.is_active and (
+    u.superadmin or u.superadmin_billing or exists (select from members mine where mine.project_id = preset.id and mine.user_id = u.id))),
   (select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id),
   case when u.superadmin then (select min(id) from projects where is_active) end)`;
 
+const ASCENDING_ROLES = sql`array[${sql.join(ROLES.map((role) => sql.lit(role)))}]`;
+
 /** The highest role of a user `u` in any active project. */
 const HIGHEST_ROLE = sql`(
-  select (${sql.val([...ROLES])}::text[])[max(array_position(${sql.val([...ROLES])}::text[], any_m.role))]
+  select (${ASCENDING_ROLES})[max(array_position(${ASCENDING_ROLES}, any_m.role))]
   from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active where any_m.user_id = u.id)`;
 
 type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'> & {

@@ -22,14 +22,16 @@ export async function addMember(context: ProjectContext, { email, role, ...named
     .executeTakeFirst();
   if (!user) throw invalid({ email: 'does not belong to a registered user' }, 'not_registered');
 
-  const added = await context.db
-    .insertInto('members')
-    .values({ project_id, user_id: user.id, role })
-    .onConflict((member) => member.doNothing())
-    .returning('user_id')
-    .executeTakeFirst();
-  if (!added) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
-  return { member: await findMember(context.db, project_id, user.id) };
+  return transact(context.db, async (db) => {
+    const added = await db
+      .insertInto('members')
+      .values({ project_id, user_id: user.id, role })
+      .onConflict((member) => member.doNothing())
+      .returning('user_id')
+      .executeTakeFirst();
+    if (!added) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
+    return { member: await findMember(db, project_id, user.id) };
+  });
 }
 
 /** Changes the role of a member; superadmins also add users. The last owner stays one. */
