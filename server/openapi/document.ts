@@ -8,6 +8,7 @@ import type { ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
+import { REQUEST_EXAMPLES } from './requestExamples.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
 export type Operation = {
@@ -98,7 +99,7 @@ function completeOperation(
   const sent = requestBody?.content['application/json'].schema;
   if (sent) {
     schemas[`${schemaName}Request`] = sent;
-    requestBody.content = jsonContent(`${schemaName}Request`, schemas);
+    requestBody.content = jsonContent(`${schemaName}Request`, schemas, REQUEST_EXAMPLES[name]);
   }
 
   const parameters = rest.query.map((field) => {
@@ -143,9 +144,9 @@ function headerReferences(...further: ('X-Error-Reason' | 'Retry-After')[]) {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-const jsonContent = (schemaName: string, schemas: Record<string, Schema>): Content => {
+const jsonContent = (schemaName: string, schemas: Record<string, Schema>, example?: object): Content => {
   const schema = { $ref: `#/components/schemas/${schemaName}` };
-  return { 'application/json': { schema, example: exampleOf(schema, schemas) } };
+  return { 'application/json': { schema, example: example ?? exampleOf(schema, schemas) } };
 };
 
 /** The envelope of every success; an operation without a result sends an empty list. */
