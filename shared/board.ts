@@ -47,12 +47,13 @@ export const BoardGet = z.object({ id: id.meta({ description: 'The board.', exam
 const content = {
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   tool_key: optionalText(100).meta({ description: 'The tool that it belongs to.', example: 'seo' }),
-  position: position.nullish().meta({ description: 'Its position; last if not sent.' }),
+  position: position.nullish().meta({ description: 'Its position, lowest first.' }),
 };
 
 export const BoardCreate = z.object({
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...content,
+  position: content.position.meta({ description: 'Its position; last if not sent.' }),
 });
 export type BoardCreate = z.output<typeof BoardCreate>;
 

@@ -79,7 +79,9 @@ export const CardDelete = z.object({ id: id.meta({ description: 'The card.', exa
 /** Absent fields are not changed; null clears description, owner, tag and due date, and does not change the others. */
 export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).extend({
   id,
-  title: optionalText(255).meta({ description: 'Its title.' }),
+  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  status: CardCreate.shape.status.meta({ description: 'The status of the work.', example: 'open' }),
+  priority: CardCreate.shape.priority.meta({ description: 'Its priority.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
   sort_order: position.nullish().meta({ description: 'Its position in the project, lowest first.' }),

@@ -96,24 +96,27 @@ const cardContent = {
     example: '<p>Look around.</p>',
   }),
   unique_identifier: optionalText(100).meta({
-    description: 'A stable identifier, unique among master cards; generated if not sent. Copies have the same one.',
+    description: 'A stable identifier, unique among master cards. Copies have the same one.',
   }),
   evaluation_check: optionalText(100).meta({ description: 'The check that decides whether it is done.' }),
   tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
-  status: optionalChoice(MASTER_STATUSES).meta({
-    description: 'The initial status of copies; `open` if not sent.',
-  }),
-  is_active: flag.meta({ description: `${IS_ACTIVE}; true if not sent.`, example: true }),
-  priority: optionalChoice(PRIORITIES).meta({
-    description: 'The initial priority of copies; `normal` if not sent.',
-  }),
+  status: optionalChoice(MASTER_STATUSES).meta({ description: 'The initial status of copies.' }),
+  is_active: flag.meta({ description: `${IS_ACTIVE}.`, example: true }),
+  priority: optionalChoice(PRIORITIES).meta({ description: 'The initial priority of copies.' }),
 };
 
 export const MasterCardCreate = z.object({
   group_id: id.meta({ description: 'Its master group, where it becomes the last card.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Look around' }),
   ...cardContent,
+  unique_identifier: cardContent.unique_identifier.meta({
+    description: 'A stable identifier, unique among master cards; generated if not sent. Copies have the same one.',
+    example: null,
+  }),
+  status: cardContent.status.meta({ description: 'The initial status of copies; `open` if not sent.' }),
+  is_active: cardContent.is_active.meta({ description: `${IS_ACTIVE}; true if not sent.`, example: true }),
+  priority: cardContent.priority.meta({ description: 'The initial priority of copies; `normal` if not sent.' }),
   push_to_projects: flag.meta({ description: 'Whether to push it to all projects with access.' }),
 });
 export type MasterCardCreate = z.output<typeof MasterCardCreate>;

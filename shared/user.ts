@@ -5,10 +5,13 @@ import { Page, pageOf } from './paging.ts';
 export const Authenticate = z.object({
   email,
   password: secret.meta({ description: 'The password; not trimmed.', example: 'demo-password' }),
-  token: asSent(4096)
+  token: asSent(4096).nullish().meta({
+    description: 'A token from an earlier sign-in with a code: a remembered device needs no code.',
+    example: null,
+  }),
+  code: asSent(100)
     .nullish()
-    .meta({ description: 'A token from an earlier sign-in with a code: a remembered device needs no code.' }),
-  code: asSent(100).nullish().meta({ description: 'The code of the second factor, or a recovery code.' }),
+    .meta({ description: 'The code of the second factor, or a recovery code.', example: null }),
   is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code.' }),
 });
 export type Authenticate = z.output<typeof Authenticate>;

@@ -79,7 +79,7 @@ export const cardRouter = router({
         message: 'Card updated.',
         summary: 'Update a card',
         description:
-          'Changes the sent fields: null clears description, owner, tag and due date, and does not change the others.',
+          'Changes the sent fields: null clears description, owner, tag and due date, and does not change the others. Use cards/move for the group and the position in it.',
       }),
     )
     .input(CardUpdate)
@@ -102,7 +102,7 @@ export const cardRouter = router({
   snooze: memberProcedure
     .meta(
       rest('/services/operations/v1/operations/cards/snooze', {
-        message: 'Card snoozed.',
+        message: 'Snoozing changed.',
         summary: 'Snooze a card',
         description: 'Snoozes a card until a time; without one, it ends snoozing.',
       }),

@@ -124,6 +124,19 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('describes no default for a field that an update does not change unless it is sent', () => {
+    const updates = operations.filter(({ path }) => /\/(update|configure)$/.test(path));
+    const wrong = updates.flatMap(({ path, requestBody }) => {
+      const { $ref } = requestBody!.content['application/json'].schema;
+      const fields = Object.entries(document.components.schemas[$ref!.split('/').at(-1)!]!.properties!);
+      return fields
+        .filter(([, { description }]) => /if not sent/.test(description!))
+        .map(([name]) => `${path} ${name}`);
+    });
+
+    expect(wrong).toEqual([]);
+  });
+
   it('contains no internal names of its generators', () => {
     expect(JSON.stringify(document)).not.toMatch(/x-sent-as-text|error\.(BAD|INTERNAL)/);
   });
