@@ -51,8 +51,9 @@ export function errorOf(thrown: unknown): DeckhandError {
 
   if (data) return new DeckhandError(message, { response: meta?.response, data, cause: thrown });
   if (meta?.response) return notFromService(meta.response, thrown);
+  const warning = wasNeverSent(thrown) ? '' : ' A mutation may still have been executed.';
   return new DeckhandError(
-    `No answer came (${reasonOf(thrown)}). Check the url, and that the service runs. A mutation may still have been executed.`,
+    `No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warning}`,
     { cause: thrown },
   );
 }
@@ -75,15 +76,24 @@ export function readableAnswer(response: Response): Response {
 }
 
 function notFromService(response: Answer, cause?: unknown): DeckhandError {
-  const message = `The answer with status ${response.status} is not from Deckhand. Check the url, and any proxy in between.`;
+  const message = `The answer with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.`;
   return new DeckhandError(message, { response, cause });
+}
+
+/** Whether there was no connection on which to send the request. */
+function wasNeverSent(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    if (['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes((error as { code?: string }).code ?? '')) return true;
+  }
+  return false;
 }
 
 /** Node hides why a request failed behind "fetch failed". */
 function reasonOf(thrown: unknown): string {
   const causes: string[] = [];
   for (let error = thrown; error instanceof Error; error = error.cause) {
-    if (error.message && !causes.includes(error.message)) causes.push(error.message);
+    const message = error.message.trim().replaceAll(/\s+/g, ' ');
+    if (message && !causes.includes(message)) causes.push(message);
   }
   return causes.join(': ') || 'the request failed';
 }

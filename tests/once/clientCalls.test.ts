@@ -175,6 +175,20 @@ describe('an answer', () => {
     });
   });
 
+  it.each([
+    ['ECONNREFUSED', ''],
+    ['ECONNRESET', ' A mutation may still have been executed.'],
+  ])('that never came is explained in one line (%s)', async (code, warning) => {
+    const broken = async () => {
+      throw new TypeError('fetch failed', { cause: Object.assign(new Error('wrong version\nnumber:\n'), { code }) });
+    };
+    const { client } = givenAnswers({ retries: 0 }, broken);
+
+    expect((await errorOf(client.boards.list.query())).message).toBe(
+      `No answer came (fetch failed: wrong version number:). Check the url, and that the service runs.${warning}`,
+    );
+  });
+
   it('that breaks off counts as no answer, and a query is retried', async () => {
     const body = new ReadableStream({ start: (stream) => stream.error(new TypeError('terminated')) });
     const headers = { 'content-type': 'application/json' };
