@@ -13,6 +13,7 @@ export type Procedure = {
   access: Access;
   /** A short description. */
   summary: string;
+  description: string;
   input: z.ZodType | undefined;
   output: z.ZodType;
   /** Undefined for procedures that are only available over RPC. */
@@ -46,6 +47,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       call: procedure as unknown as Procedure['call'],
       access,
       summary: openapi?.summary ?? name,
+      description: openapi?.description ?? '',
       input,
       output,
       rest: rest && withErrors(rest, facts),

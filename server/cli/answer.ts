@@ -75,7 +75,7 @@ function failureOf(error: unknown): CommandFailure {
     : toFailure(error);
   if (errors) return { exitCode: 2, status, reason, message: Object.values(errors).flat().join('\n'), errors };
   const isFault = status === 500 && !ofService;
-  return { exitCode: 1, status, reason, message: isFault ? faultOf(error) : withOptions(message) };
+  return { exitCode: 1, status, reason, message: isFault ? faultOf(error) : inOptions(message, reason) };
 }
 
 /** By its name, since the client is loaded only when a command needs it. */
@@ -86,8 +86,11 @@ function isMisuse(error: unknown): error is Error {
   return String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
 }
 
-/** Options instead of headers. */
-const withOptions = (message: string) => message.replace('the X-Project-Id header', '--project ID');
+/** Names options instead of headers. */
+const inOptions = (message: string, reason: Reason | undefined) =>
+  reason === 'no_project_access'
+    ? 'No project is selected, or you have no access to it. Choose one with --project ID: projects list-own lists yours, projects list all.'
+    : message;
 
 /** Operators see the original error, unlike callers. */
 function faultOf(error: unknown): unknown {

@@ -4,6 +4,8 @@ import type { Terminal } from './terminal.ts';
 
 export type Command = {
   does: string;
+  /** For its own help: effects, and who may run it. */
+  explains?: string;
   input: z.ZodType | undefined;
   /** The options that it has besides those of its input. */
   common: readonly Common[];

@@ -1,4 +1,5 @@
 import { Authenticate } from '../../shared/user.ts';
+import { ACCESS } from '../access.ts';
 import { type Procedure, procedures } from '../procedures.ts';
 import { callAll, withCalls } from './calls.ts';
 import type { Command } from './command.ts';
@@ -67,11 +68,12 @@ function commandName(procedure: string): string {
   return kebab(procedure).replace('.', ' ');
 }
 
-function commandOf({ name, input, summary }: Procedure): Command {
+function commandOf({ name, input, summary, description, access }: Procedure): Command {
   const isRun = isTemplateRun(name);
   const isList = hasPages(input);
   return {
     does: `${summary}.`,
+    explains: `${description} ${ACCESS[access].callers}`,
     input,
     common: ['project', 'as', 'url', ...(isList ? (['all'] as const) : []), ...(isRun ? (['yes'] as const) : [])],
     run: (given) =>

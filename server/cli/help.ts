@@ -37,7 +37,7 @@ npm run deckhand -- COMMAND --help shows the options of a command.`;
 const PLACES = `Commands act on the database of the settings (DATABASE_URL, or the embedded one in DATA_DIR) as its operator, with
 --as EMAIL as that user; with --url URL, or DECKHAND_URL, on a service, as the user who signed in with login.`;
 
-export function commandHelp(name: string, { does, input, common }: Command): string {
+export function commandHelp(name: string, { does, explains, input, common }: Command): string {
   const options = optionsOf(input);
   const needed = options.filter(({ isRequired, kind }) => isRequired && kind !== 'secret').map(asWords);
   const lines = options.map((option): [string, string] => [asWords(option), explain(option)]);
@@ -45,7 +45,8 @@ export function commandHelp(name: string, { does, input, common }: Command): str
     COMMON[name].words,
     COMMON[name].explains,
   ]);
-  return `${does && `${does}\n\n`}Usage: ${['npm run deckhand --', name, ...needed, '[OPTIONS]'].join(' ')}
+  const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, WIDEST_LINE, 0)}`;
+  return `${about}\n\nUsage: ${['npm run deckhand --', name, ...needed, '[OPTIONS]'].join(' ')}
 
 ${inColumns([...lines, ...others])}`;
 }

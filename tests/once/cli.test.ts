@@ -53,6 +53,8 @@ describe('npm run deckhand', () => {
     expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
     expect(printed).toMatch(/--\[no-\]superadmin +Let them/);
     expect(printed).toMatch(/--password +Their password\. Always prompted for/);
+    expect(printed).toMatch(/^Create a user\.\n\nCreates a user with a password\. For superadmins\.\n\nUsage: /);
+    expect((await answerTo(['master-boards', 'push', '--help'], noSettings)).printed).toContain('no cards are added');
     expect((await answerTo(['members', 'set', '--help'], noSettings)).printed).toContain('--role viewer|member|owner');
   });
 
@@ -208,7 +210,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
     const onDemo = await givenDemo();
 
     expect((await onDemo('boards', 'list')).complaint).toBe(
-      'You have no access to this project. Select one of yours with --project ID.',
+      'No project is selected, or you have no access to it. Choose one with --project ID: projects list-own lists yours, projects list all.',
     );
     expect((await onDemo('boards', 'list', '--project', '99')).exitCode).toBe(1);
     expect((await onDemo('boards', 'list', '--project', '1')).printed).toContain('Launch plan');
