@@ -71,7 +71,7 @@ const MOST_FIELDS = 50;
 
 function toValidationFailure({ issues }: ZodError): Failure {
   if (issues.some((issue) => issue.path.length === 0))
-    return toFailure(badRequest('The input must be an object.', 'body_not_object'));
+    return toFailure(badRequest('The input must be an object, sent as {"json": {…}}.', 'body_not_object'));
 
   const byField = Map.groupBy(issues, (issue) => issue.path.join('.'));
   const errors = Object.fromEntries(

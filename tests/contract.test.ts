@@ -315,8 +315,14 @@ describe('the RPC surface', () => {
 
   it.each([
     ['broken JSON', 'cards.create', '{', 400, 'The body is not valid JSON.'],
-    ['an input that is not an object', 'cards.create', { json: [1] }, 400, 'The input must be an object.'],
-    ['no input', 'cards.create', {}, 400, 'The input must be an object.'],
+    [
+      'an input that is not an object',
+      'cards.create',
+      { json: [1] },
+      400,
+      'The input must be an object, sent as {"json": {…}}.',
+    ],
+    ['no input', 'cards.create', {}, 400, 'The input must be an object, sent as {"json": {…}}.'],
     [
       'null',
       'cards.create',

@@ -56,13 +56,17 @@ describe('a query over GET', () => {
     ['bytes that are not UTF-8', 'input=%ff%fe', 'The input is not valid JSON.'],
     ['an input that is sent twice', 'input={}&input={}', 'Send the parameter input once.'],
     ['an input nested too deeply', `input=${'['.repeat(500)}`, 'The input is nested too deeply: at most 64 levels.'],
-    ['an input that is not an object', inputOf({ json: [1] }), 'The input must be an object.'],
+    ['an input that is not an object', inputOf({ json: [1] }), 'The input must be an object, sent as {"json": {…}}.'],
     [
       'an annotation of another type',
       inputOf({ json: { id: 1 }, meta: { values: { id: ['set'] } } }),
       'The input could not be read: the type "set" is not accepted. Send plain JSON.',
     ],
-    ['a prototype', `input=${encodeURIComponent('{"__proto__":{"json":{"id":1}}}')}`, 'The input must be an object.'],
+    [
+      'a prototype',
+      `input=${encodeURIComponent('{"__proto__":{"json":{"id":1}}}')}`,
+      'The input must be an object, sent as {"json": {…}}.',
+    ],
   ])('400 for %s', async (_, query, message) => {
     const answer = await get(`boards.get?${query}`);
 
