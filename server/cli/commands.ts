@@ -75,7 +75,13 @@ function commandOf({ name, input, summary, description, access }: Procedure): Co
     does: `${summary}.`,
     explains: `${description} ${ACCESS[access].callers}`,
     input,
-    common: ['project', 'as', 'url', ...(isList ? (['all'] as const) : []), ...(isRun ? (['yes'] as const) : [])],
+    common: [
+      ...('role' in ACCESS[access] ? (['project'] as const) : []),
+      'as',
+      'url',
+      ...(isList ? (['all'] as const) : []),
+      ...(isRun ? (['yes'] as const) : []),
+    ],
     run: (given) =>
       withCalls(given, async (call) => {
         if (isRun) return runTemplate(call, name, given);

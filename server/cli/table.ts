@@ -58,8 +58,9 @@ const briefColumns = (...rows: Fields[]) =>
 
 function shownColumns(rows: Fields[]): string[] {
   const shown = Object.keys(rows[0]!).filter((column) => isShown(rows, column) && !IN_NO_TABLE.has(column));
-  // Projects show their platform; what belongs to a project has it from there.
-  const others = shown.filter((column) => column !== 'platform_id' || !shown.includes('project_id'));
+  // Projects and subscriptions show their platform; what belongs to a project has it from there.
+  const isOfProject = shown.includes('project_id') && !shown.includes('product');
+  const others = shown.filter((column) => column !== 'platform_id' || !isOfProject);
   return [...new Set(['id', 'title', ...others])].filter((column) => others.includes(column));
 }
 

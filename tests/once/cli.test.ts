@@ -67,6 +67,7 @@ describe('npm run deckhand', () => {
     [['users', 'create', '--name', 'x'], '--email is missing.'],
     [['users', 'create', '--password', 'secret'], "Unexpected argument 'secret'"],
     [['boards', 'list', '--project', 'x'], '--project must be the id of a project.'],
+    [['users', 'list', '--project', '1'], "Unknown option '--project'"],
     [['groups', 'reorder', '--groups', '7'], '--groups must be ids with their positions, such as 7:2,8:1.'],
     [['groups', 'reorder', '--groups', '7:1:2'], '--groups must be ids with their positions, such as 7:2,8:1.'],
     [['boards', 'get', '--id', '1', '--all'], "Unknown option '--all'"],
@@ -213,6 +214,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
       'No project is selected, or you have no access to it. Choose one with --project ID: projects list-own lists yours, projects list all.',
     );
     expect((await onDemo('boards', 'list', '--project', '99')).exitCode).toBe(1);
+    expect((await onDemo('subscriptions', 'list')).printed).toMatch(/^id +platform_id +project_id +product /);
     expect((await onDemo('boards', 'list', '--project', '1')).printed).toContain('Launch plan');
     expect((await onDemo('boards', 'list', '--as', 'outsider@demo.test')).printed).not.toContain('Launch plan');
     expect((await onDemo('cards', 'create', '--title', 'x', '--as', 'viewer@demo.test')).complaint).toBe(
