@@ -41,6 +41,13 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     version: packageJson.version,
     description: INTRODUCTION,
     baseUrl: `${publicUrl}/api`,
+    securitySchemes: {
+      Authorization: {
+        type: 'http',
+        scheme: 'bearer',
+        description: '`data.token` of the answer of `/v1/authenticate`, without `Bearer` in front.',
+      },
+    },
   }) as unknown as OpenApiDocument;
 
   document.info.license = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };

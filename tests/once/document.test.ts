@@ -84,6 +84,12 @@ describe('the OpenAPI document', () => {
       expect(security, path).toEqual(path === '/v1/authenticate' ? [] : [{ Authorization: [] }]);
   });
 
+  it('says which value the dialog of the API page asks for', () => {
+    expect(document.components.securitySchemes).toEqual({
+      Authorization: { type: 'http', scheme: 'bearer', description: expect.stringContaining('`data.token`') },
+    });
+  });
+
   it('has valid examples for every request and answer', () => {
     const contents = operations.flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)]);
 
