@@ -2,6 +2,7 @@ import { Board } from '../entities/board.ts';
 import { Card, TourDismissal } from '../entities/card.ts';
 import { Comment } from '../entities/comment.ts';
 import { Group } from '../entities/group.ts';
+import { IdempotencyKey } from '../entities/idempotencyKey.ts';
 import { Platform, Project, ProjectTool } from '../entities/platform.ts';
 import { Checkout, Plan, Subscription } from '../entities/subscription.ts';
 import { Tag } from '../entities/tag.ts';
@@ -31,4 +32,5 @@ export const entities = [
   ThemeVersion,
   TemplateRun,
   TemplateOutcome,
+  IdempotencyKey,
 ];

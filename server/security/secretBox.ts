@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { keyId } from './tokens.ts';
 
 /** Encrypts secrets, bound to their owner: they can't be decrypted in another row. */
@@ -6,6 +6,8 @@ export type SecretBox = {
   seal: (text: string, ownerId: number) => string;
   /** The decrypted text, or `undefined` if no known key fits. Plain text from before encryption is returned unchanged. */
   open: (stored: string, ownerId: number) => string | undefined;
+  /** Hashes of a text with each known key, the current one first; without a key, nobody can guess the text from them. */
+  hashes: (text: string) => string[];
   /** The prefix of everything that is encrypted with the current key. */
   prefix: string;
 };
@@ -20,9 +22,11 @@ export function makeSecretBox(secrets: [string, ...string[]]): SecretBox {
   const keys = new Map(secrets.map((secret) => [keyId(secret), deriveKey(secret)]));
   const prefix = `${VERSION}.${keyId(secrets[0])}.`;
   const currentKey = deriveKey(secrets[0]);
+  const hashKeys = secrets.map((secret) => deriveKey(secret, 'deckhand hash v1'));
 
   return {
     prefix,
+    hashes: (text) => hashKeys.map((key) => createHmac('sha256', key).update(text).digest('base64url')),
     seal: (text, ownerId) => {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(CIPHER, currentKey, nonce).setAAD(ownerOf(ownerId));
@@ -48,6 +52,7 @@ export function makeSecretBox(secrets: [string, ...string[]]): SecretBox {
 }
 
 /** A derived key, so that the signing secret itself encrypts nothing. */
-const deriveKey = (secret: string) => Buffer.from(hkdfSync('sha256', secret, '', 'deckhand second factor v1', 32));
+const deriveKey = (secret: string, purpose = 'deckhand second factor v1') =>
+  Buffer.from(hkdfSync('sha256', secret, '', purpose, 32));
 
 const ownerOf = (id: number) => Buffer.from(`user ${id}`);

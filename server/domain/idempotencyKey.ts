@@ -1,0 +1,124 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type RawBuilder, sql } from 'kysely';
+import { NOW } from '../database/moment.ts';
+import { type Db, query, transact } from '../database/query.ts';
+import type { Log } from '../log.ts';
+
+/** Identifies a call: the same user, procedure and key mean the same call. */
+export type KeyedCall = {
+  user_id: number;
+  procedure: string;
+  key: string;
+  /** Hashes of the input with each known secret, the current one first. */
+  hashes: string[];
+  /** Identifies work in several steps; null for work in one transaction. */
+  holder: string | null;
+};
+
+/** What is stored about an earlier call with the key. */
+export type EarlierCall = { input_hash: string; isFinished: boolean; answer: string | null };
+
+/** How long a call in several steps may be silent before a repeat takes over. */
+const HOLD_SECONDS = 30;
+export const RENEW_MILLISECONDS = (HOLD_SECONDS * 1000) / 3;
+
+/**
+ * Claims a key for a call, and returns undefined; or returns the earlier call with this key. While another transaction has the
+ * key, it waits for the end of that one. An expired key is free again, and so is one whose call was lost with its process.
+ */
+export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | undefined> {
+  const { user_id, procedure, key, hashes, holder } = call;
+  const heldUntil = holder === null ? null : heldFromNow();
+  for (;;) {
+    const [claimed] = await query(
+      db,
+      sql`
+        insert into idempotency_keys as k (user_id, procedure, key, input_hash, holder, held_until)
+        values (${user_id}, ${procedure}, ${key}, ${hashes[0]!}, ${holder}::uuid, ${heldUntil})
+        on conflict (user_id, procedure, key) do update set input_hash = excluded.input_hash, created_at = now(),
+          holder = excluded.holder, held_until = excluded.held_until, finished_at = null, answer = null
+        where ${isExpired(sql`k.created_at`)}
+          or (k.finished_at is null and k.held_until < now() and k.input_hash = any(${hashes}::text[]))
+        returning k.key`,
+    );
+    if (claimed) return undefined;
+
+    const [earlier] = await query(
+      db,
+      sql<EarlierCall>`
+        select input_hash, finished_at is not null as "isFinished", answer from idempotency_keys where ${isOf(call)}`,
+    );
+    // The earlier call may have failed in between, which frees its key.
+    if (earlier) return earlier;
+  }
+}
+
+/** Stores the answer; null if it is not kept. */
+export async function finishKey(db: Db, call: KeyedCall, answer: string | null): Promise<void> {
+  await query(db, sql`update idempotency_keys set finished_at = ${NOW}, answer = ${answer} where ${isHeldBy(call)}`);
+}
+
+export async function renewHold(db: Db, call: KeyedCall): Promise<void> {
+  await query(db, sql`update idempotency_keys set held_until = ${heldFromNow()} where ${isHeldBy(call)}`);
+}
+
+/** After a failure: the key can be used again. */
+export async function releaseKey(db: Db, call: KeyedCall): Promise<void> {
+  await query(db, sql`delete from idempotency_keys where ${isHeldBy(call)}`);
+}
+
+const REMOVAL_MILLISECONDS = 10 * 60_000;
+
+/** Removes expired keys now and then. Returns a function that stops it, and waits for the current step. */
+export function startRemoval(db: Db, log: Log): () => Promise<void> {
+  let isStopped = false;
+  const removeAll = async () => {
+    // The pause leaves the embedded database to other calls.
+    while (!isStopped && (await removeExpiredKeys(db))) await pause(50);
+  };
+  const remove = () =>
+    removeAll().catch((error) => log.warn(error, 'Expired idempotency keys stay until the next run.'));
+
+  let running = remove();
+  const timer = setInterval(() => {
+    running = running.then(remove);
+  }, REMOVAL_MILLISECONDS).unref();
+  return async () => {
+    isStopped = true;
+    clearInterval(timer);
+    await running;
+  };
+}
+
+const ROWS_PER_STEP = 1000;
+/** The advisory lock of the node that removes keys ("IDEM" in ASCII). */
+export const REMOVAL_LOCK = 1_229_210_957;
+
+/** Removes some expired keys, and returns whether there may be more. One node at a time. */
+export function removeExpiredKeys(db: Db): Promise<boolean> {
+  return transact(db, async (db) => {
+    const [lock] = await query(
+      db,
+      sql<{ isMine: boolean }>`select pg_try_advisory_xact_lock(${REMOVAL_LOCK}) as "isMine"`,
+    );
+    if (!lock!.isMine) return false;
+    const removed = await query(
+      db,
+      sql`
+        delete from idempotency_keys where (user_id, procedure, key) in (
+          select user_id, procedure, key from idempotency_keys where ${isExpired(sql`created_at`)}
+          order by created_at limit ${sql.lit(ROWS_PER_STEP)} for update skip locked
+        ) returning user_id`,
+    );
+    return removed.length === ROWS_PER_STEP;
+  });
+}
+
+const isExpired = (created: RawBuilder<unknown>) => sql`${created} < now() - interval '24 hours'`;
+
+const heldFromNow = () => sql`now() + make_interval(secs => ${sql.lit(HOLD_SECONDS)})`;
+
+const isOf = ({ user_id, procedure, key }: KeyedCall) =>
+  sql`user_id = ${user_id} and procedure = ${procedure} and key = ${key}`;
+
+const isHeldBy = (call: KeyedCall) => sql`${isOf(call)} and holder is not distinct from ${call.holder}::uuid`;

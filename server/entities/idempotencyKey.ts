@@ -1,0 +1,27 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { moment, refersTo } from './columns.ts';
+import { User } from './user.ts';
+
+/** A mutation that was called with an `Idempotency-Key`, with its answer for repeats. */
+export const IdempotencyKey = defineEntity({
+  name: 'IdempotencyKey',
+  tableName: 'idempotency_keys',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
+    procedure: p.string().length(100).primary(),
+    key: p.string().length(255).primary(),
+    input_hash: p.string().length(64),
+    created_at: moment().defaultRaw('now()'),
+    /** The call that works in several steps, and until when it may be silent before a repeat takes over. */
+    holder: p.uuid().nullable(),
+    held_until: moment().nullable(),
+    finished_at: moment().nullable(),
+    /** As superjson. Null after the end: the answer is not kept. */
+    answer: p.text().nullable(),
+  },
+  indexes: [{ properties: ['created_at'] }],
+  checks: [
+    { name: 'idempotency_keys_answer_check', expression: 'answer is null or finished_at is not null' },
+    { name: 'idempotency_keys_holder_check', expression: '(holder is null) = (held_until is null)' },
+  ],
+});
