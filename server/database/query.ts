@@ -35,8 +35,9 @@ export const ping = (db: Db) => query(db, withShortTimeout(sql`select 1`));
 export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
   sql`${sql.raw(PLANNED_EACH_TIME)} ${statement}`;
 
-/** Runs a transaction; retries it after a deadlock, at most three attempts. */
+/** Runs a transaction; retries it after a deadlock, at most three attempts. Within a transaction, joins that one. */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
+  if (db.isTransaction) return work(db);
   for (let attempt = 1; ; attempt++) {
     try {
       return await db.transaction().execute(work);
