@@ -30,6 +30,8 @@ export type Context = {
   queue: FairQueue;
   /** Limits the answers of a batch, which stay in memory until the last one is done; undefined for a single call. */
   answerBudget: AnswerBudget | undefined;
+  /** The idempotency keys of the request; undefined without the header. */
+  keys: RequestKeys | undefined;
   /** Whether the node is stopping: long work then stops between two steps. */
   isStopping: () => boolean;
   /** Undefined without a valid token. */
@@ -37,6 +39,18 @@ export type Context = {
   /** How many calls of this request the rate limit still allows. */
   callsAllowed: number;
   retryAfterSeconds: number;
+};
+
+/** The header `Idempotency-Key` of a request. */
+export type RequestKeys = {
+  /** The key of a call, by its index in the batch. Throws a 400 if the header is invalid. */
+  keyOf: (batchIndex: number) => string | undefined;
+  /** The parsed input of a procedure; undefined if it is invalid. */
+  parseInput: (procedure: string, input: unknown) => Promise<{ parsed: unknown } | undefined>;
+  /** Whether a procedure documents a 422. */
+  documents422: (procedure: string) => boolean;
+  /** The calls, by their index in the batch, that got the answer of an earlier one. */
+  replayed: Set<number>;
 };
 
 /** The part of the context that provisioning functions use. */

@@ -18,6 +18,8 @@ export type Procedure = {
   output: z.ZodType;
   /** Undefined for procedures that are only available over RPC. */
   rest: RestOperation | undefined;
+  /** Whether it can be sent with an idempotency key. */
+  isKeyed: boolean;
 };
 
 type CallOptions = {
@@ -35,7 +37,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
     const [input] = inputs;
-    const { rest, rpcOnly, openapi, access } = (_def.meta ?? {}) as Meta;
+    const { rest, rpcOnly, openapi, access, once } = (_def.meta ?? {}) as Meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/trpc.ts.`);
     if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
 
@@ -51,6 +53,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       input,
       output,
       rest: rest && withErrors(rest, facts),
+      isKeyed: _def.type === 'mutation' && once !== 'never',
     };
   });
 }

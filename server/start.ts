@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
 import { addFirstUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
+import { startRemoval } from './domain/idempotencyKey.ts';
 import { reencryptSecondFactors } from './domain/reencrypt.ts';
 import { interruptAllRuns } from './domain/templateRun.ts';
 import type { Settings } from './env.ts';
@@ -65,15 +66,17 @@ async function serve(
     allowedOrigins: settings.ALLOWED_ORIGINS,
   });
 
+  const url = await listen(app, settings);
+  const stopRemoval = startRemoval(database.db, logger);
   return {
-    url: await listen(app, settings),
+    url,
     stop: async () => {
       services.beginToStop();
       // Unready from here on: gives load balancers time to notice before connections are closed.
       await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS);
       services.close();
-      const closed = reencrypting.then(() => database.close());
+      const closed = Promise.all([reencrypting, stopRemoval()]).then(() => database.close());
       await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };

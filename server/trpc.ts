@@ -4,6 +4,7 @@ import { ACCESS, type Access, mustHaveAccess } from './access.ts';
 import type { AccountCaller, Caller, Context, ProjectCaller } from './context.ts';
 import { type FieldErrors, toFailure } from './errors.ts';
 import { overLimit } from './limits/rateLimit.ts';
+import { type Once, runOnce, withKey } from './once.ts';
 import type { RestMeta } from './restOperation.ts';
 import { mustBeReadable, transformer } from './rpcInput.ts';
 
@@ -11,6 +12,8 @@ export type Meta = Partial<RestMeta> & {
   access?: Access;
   /** Why it has no REST path. */
   rpcOnly?: string;
+  /** For a mutation: how an idempotency key makes it happen once. */
+  once?: Once;
 };
 
 const t = initTRPC
@@ -50,15 +53,19 @@ export const superadminProcedure = procedureFor<Caller>('superadmin');
 function procedureFor<Admitted extends Caller | undefined>(access: Access) {
   const rule = ACCESS[access];
   const neededRole = 'role' in rule ? rule.role : undefined;
-  return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next }) => {
+  return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta }) => {
     // In a batch, only the calls beyond the rate limit are refused.
     if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
     mustHaveAccess(ctx.caller, access);
-    mustBeReadable(await getRawInput());
+    const input = await getRawInput();
+    mustBeReadable(input);
+    const keyed = ctx.keys && withKey(ctx, { path, type, batchIndex, input, once: meta?.once });
     const proceed = async () => {
       ctx.answerBudget?.mustNotBeSpent();
-      const caller = neededRole && { ctx: { caller: { ...ctx.caller!, neededRole } } };
-      const result = await next((caller ?? KEEP_CONTEXT) as { ctx: { caller: Admitted } });
+      const caller = neededRole === undefined ? undefined : { caller: { ...ctx.caller!, neededRole } };
+      const work = (changes?: object) =>
+        next((changes ? { ctx: changes } : KEEP_CONTEXT) as { ctx: { caller: Admitted } });
+      const result = await (keyed ? runOnce(ctx, keyed, (db) => work({ ...caller, db })) : work(caller));
       if (result.ok) ctx.answerBudget?.spend(result.data);
       return result;
     };

@@ -6,6 +6,8 @@ export const REASONS = {
   body_incomplete: 'The body is shorter or longer than announced.',
   input_unreadable: 'The input of an RPC call has annotations other than `Date` and `undefined`.',
   batch_invalid: 'The batch has too many calls, or both queries and mutations.',
+  idempotency_key_invalid: 'The header `Idempotency-Key` is invalid.',
+  idempotency_answer_not_kept: 'The first call with this key was executed; its answer is not kept.',
   malformed_request: 'The request is not valid HTTP.',
   signature_invalid: 'The signature of a payment notification is missing or invalid.',
   answer_too_large: 'The answer would have more than 8 MiB.',
@@ -49,6 +51,7 @@ export const REASONS = {
   not_registered: 'No user has this e-mail address.',
   password_wrong: "The caller's current password is wrong.",
   password_weak: 'The new password is easy to guess.',
+  idempotency_key_reused: 'The key was used for another input, or in another project.',
   cursor_invalid: 'The cursor is not from a previous page of this list.',
 
   over_rate_limit: 'The calls of this minute are used up.',
@@ -56,6 +59,7 @@ export const REASONS = {
   codes_blocked: 'Too many wrong codes were sent for this account.',
   answers_unread: 'Too many answers are waiting to be read by the caller.',
   batch_answers_too_large: 'The answers of the other calls of the batch are too large.',
+  idempotency_key_running: 'The first call with this key is still running.',
   service_busy: 'The service or its database is overloaded.',
   service_stopping: 'This node of the service is stopping.',
 

@@ -29,13 +29,15 @@ describe('a page of another origin', () => {
     expect(Object.fromEntries(asked.headers)).toMatchObject({
       'access-control-allow-origin': OURS,
       'access-control-allow-methods': methods,
-      'access-control-allow-headers': 'Authorization, Content-Type, X-Project-Id, X-Request-Id',
+      'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id',
       'x-ratelimit-limit': '1000000',
       vary: 'Origin',
     });
     expect(called.status).toBe(401);
     expect(called.headers.get('access-control-allow-origin')).toBe(OURS);
-    expect(called.headers.get('access-control-expose-headers')).toContain('X-Error-Reason, Retry-After');
+    expect(called.headers.get('access-control-expose-headers')).toContain(
+      'X-Error-Reason, Retry-After, Idempotent-Replayed',
+    );
   });
 
   it('405 for its preflight if ALLOWED_ORIGINS does not list it, or is empty', async () => {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { initTRPC } from '@trpc/server';
 import fc from 'fast-check';
 import { sql } from 'kysely';
@@ -33,7 +34,8 @@ type Outcome = { status?: number; reason?: string | null; message?: string; erro
 type Surface = (caller: TestCaller, procedure: Procedure, input: unknown) => Promise<Outcome>;
 
 const overRest: Surface = async (caller, { rest, output }, input) => {
-  const { status, body, headers } = await caller.post(rest!.path, input);
+  // As the client does over RPC.
+  const { status, body, headers } = await caller.post(rest!.path, input, { 'Idempotency-Key': randomUUID() });
   if (status >= 400)
     return { status, reason: headers.get('x-error-reason'), message: body.message, errors: body.errors };
   expect(status).toBe(rest!.status);
@@ -117,8 +119,11 @@ function comparable(value: unknown, before: Contents): unknown {
   return JSON.parse(text);
 }
 
+/** What is stored for an idempotency key: random, or with new times. */
+const OF_A_KEY = ['key', 'answer', 'held_until'];
+
 /** Fields with new random values. */
-const RANDOM = new Set(['password_hash', 'secret', 'otpauth_uri', 'qr_svg', 'totp_pending_secret']);
+const RANDOM = new Set(['password_hash', 'secret', 'otpauth_uri', 'qr_svg', 'totp_pending_secret', ...OF_A_KEY]);
 
 const UUID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
 

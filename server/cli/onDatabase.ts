@@ -72,6 +72,7 @@ async function servicesOf(database: Database, settings: Settings, secret: string
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',
     answerBudget: undefined,
+    keys: undefined,
     callsAllowed: 1,
     retryAfterSeconds: 0,
   };
@@ -82,5 +83,5 @@ function withoutSecret({ tokens }: Pick<Context, 'tokens'>): Pick<Context, 'toke
   const refuse = () => {
     throw startFailure('JWT_SECRET: must be set to that of the service for this command.');
   };
-  return { tokens: { ...tokens, sign: refuse }, secretBox: { seal: refuse, open: refuse, prefix: '' } };
+  return { tokens: { ...tokens, sign: refuse }, secretBox: { seal: refuse, open: refuse, hashes: refuse, prefix: '' } };
 }

@@ -103,6 +103,7 @@ export function contextOf(request: FastifyRequest, services: Services): Context 
     address: addressOf(request),
     queue: services.queue,
     answerBudget: undefined,
+    keys: undefined,
     isStopping: services.isStopping,
     caller: request.caller,
     callsAllowed: request.counted?.callsAllowed ?? 0,

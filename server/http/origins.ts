@@ -13,7 +13,8 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
 }
 
 const ALLOWED = 'Access-Control-Allow-Origin';
-const READABLE = 'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Error-Reason, Retry-After';
+const READABLE =
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Error-Reason, Retry-After, Idempotent-Replayed';
 
 /** Whether it is the preflight request of an allowed origin. */
 export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
@@ -25,7 +26,7 @@ export function answerPreflight(reply: FastifyReply, methods: string): FastifyRe
     .code(204)
     .headers({
       'Access-Control-Allow-Methods': methods,
-      'Access-Control-Allow-Headers': 'Authorization, Content-Type, X-Project-Id, X-Request-Id',
+      'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id',
       'Access-Control-Max-Age': 600,
     })
     .send();

@@ -6,6 +6,7 @@ import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } fr
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
+import { keysOf, sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
 import { operationOf } from './operation.ts';
@@ -41,7 +42,9 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       async (request, reply) => {
         const input = readInput(request, rest, needsBody);
         const ctx = contextOf(request, services);
+        ctx.keys = keysOf(request);
         const result = await call({ path: name, type, ctx, batchIndex: 0, getRawInput: async () => input });
+        sendReplayed(reply, ctx.keys, 1);
         const data = result === undefined ? [] : toRest(result);
         const message = rest.messageFor?.(result as never) ?? rest.message;
         return reply.code(rest.status).send({ error: false, message, data, ...rest.envelope });

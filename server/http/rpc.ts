@@ -10,6 +10,7 @@ import { transformer } from '../rpcInput.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, mustBeParsable, parseJson } from './body.ts';
 import { sendRetryAfter } from './errorHeaders.ts';
+import { keysOf, sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
@@ -45,9 +46,11 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     const inputs = inputsOf(request);
     const context = contextOf(request, services);
     context.answerBudget = names.length > 1 ? makeAnswerBudget(batchTooLarge) : undefined;
+    context.keys = keysOf(request, isBatch(request) ? { batchOf: names.length } : {});
 
     const answers = await Promise.all(names.map((name, index) => call(name, () => inputs(index), index, context)));
     for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
+    sendReplayed(reply, context.keys, names.length);
     const [first] = answers;
     const status = answers.every((answer) => answer.status === first!.status) ? first!.status : MULTI_STATUS;
     const text = isBatch(request) ? `[${answers.map((answer) => answer.text)}]` : first!.text;

@@ -71,7 +71,7 @@ const INTRODUCTION = `Task boards with master templates for many projects.
 
 Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` and send \`data.token\` as
 \`Authorization: Bearer …\` with every other call. A call acts in the project of the row that it names, else in the user's default
-project; \`X-Project-Id\` selects another.
+project; \`X-Project-Id\` selects another. With an \`Idempotency-Key\`, a call that changes something can be repeated safely.
 
 The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
 
@@ -91,7 +91,7 @@ function completeOperation(
   { paths, components: { schemas } }: OpenApiDocument,
   procedure: Procedure & { rest: RestOperation },
 ) {
-  const { name, access, rest } = procedure;
+  const { name, access, rest, isKeyed } = procedure;
   const operation = paths[rest.path]!.post;
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
@@ -113,13 +113,17 @@ function completeOperation(
     const { description, ...schema } = sent!.properties![field]!;
     return { name: field, in: 'query', required: false, description, schema };
   });
-  operation.parameters = 'role' in ACCESS[access] ? [...parameters, PROJECT_HEADER] : parameters;
+  operation.parameters = [
+    ...parameters,
+    ...('role' in ACCESS[access] ? [PROJECT_HEADER] : []),
+    ...(isKeyed ? [KEY_HEADER] : []),
+  ];
 
   schemas[`${schemaName}Response`] = envelope(responses[200]!.content!['application/json'].schema, rest);
   operation.responses = {
     [rest.status]: {
       description: rest.message,
-      headers: headerReferences(),
+      headers: headerReferences(...(isKeyed ? (['Idempotent-Replayed'] as const) : [])),
       content: jsonContent(`${schemaName}Response`, schemas),
     },
     ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, rest, schemas)])),
@@ -135,6 +139,15 @@ const PROJECT_HEADER = {
   schema: { type: 'integer', minimum: 1 },
 };
 
+const KEY_HEADER = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'A name of your choice for this call. For 24 hours, a repeat with the same key and input is not executed, and gets the first answer.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
+};
+
 const HEADERS = {
   'X-RateLimit-Limit': { description: 'The allowed requests per minute.', schema: { type: 'integer' } },
   'X-RateLimit-Remaining': { description: 'The remaining requests in this window.', schema: { type: 'integer' } },
@@ -144,9 +157,14 @@ const HEADERS = {
     schema: { type: 'string' },
   },
   'Retry-After': { description: 'The seconds until a retry.', schema: { type: 'integer' } },
+  'Idempotent-Replayed': {
+    description: '`true` for the answer of an earlier call with this `Idempotency-Key`; otherwise absent.',
+    required: false,
+    schema: { type: 'string', const: 'true' },
+  },
 };
 
-function headerReferences(...further: ('X-Error-Reason' | 'Retry-After')[]) {
+function headerReferences(...further: ('X-Error-Reason' | 'Retry-After' | 'Idempotent-Replayed')[]) {
   const names = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Request-Id', ...further];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

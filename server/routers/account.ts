@@ -68,6 +68,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ once: 'secret' })
     .input(PasswordChange)
     .output(PasswordChanged)
     .mutation(({ ctx, input }) => changePassword(ctx, input)),
@@ -81,6 +82,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ once: 'secret' })
     .input(SecondFactorStart)
     .output(SecondFactorOffer)
     .mutation(({ ctx, input }) => startSecondFactor(ctx, input)),
@@ -94,6 +96,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ once: 'secret' })
     .input(SecondFactorConfirm)
     .output(RecoveryCodes)
     .mutation(({ ctx, input }) => confirmSecondFactor(ctx, input)),
@@ -107,6 +110,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ once: 'inSteps' })
     .input(SecondFactorProof)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactor(ctx, input)),
@@ -120,6 +124,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ once: 'secret' })
     .input(SecondFactorProof)
     .output(RecoveryCodes)
     .mutation(({ ctx, input }) => renewRecoveryCodes(ctx, input)),

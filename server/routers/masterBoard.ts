@@ -70,6 +70,7 @@ export const masterBoardRouter = router({
           'Adds missing copies of the board, its groups and cards to every active project with access. What a project changed or deleted stays so; running it again changes nothing.',
       }),
     )
+    .meta({ once: 'inSteps' })
     .input(MasterBoardSync)
     .output(SyncResult)
     .mutation(({ ctx, input }) => syncMasterBoard(ctx, input)),
@@ -157,6 +158,7 @@ export const masterBoardRouter = router({
           'Adds missing copies of the board and its groups to every active project with access, and brings what changed on them to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
       }),
     )
+    .meta({ once: 'inSteps' })
     .input(MasterBoardPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterBoard(ctx, input)),

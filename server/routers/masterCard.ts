@@ -47,6 +47,7 @@ export const masterCardRouter = router({
           'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project.',
       }),
     )
+    .meta({ once: 'inSteps' })
     .input(MasterCardPush)
     .output(z.object({ projects_updated }))
     .mutation(({ ctx, input }) => pushMasterCard(ctx, input)),

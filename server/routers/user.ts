@@ -29,6 +29,7 @@ export const authRouter = router({
         envelope: { errors: [] },
       }),
     )
+    .meta({ once: 'never' })
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),

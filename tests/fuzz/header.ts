@@ -28,6 +28,10 @@ export const headerVariant: fc.Arbitrary<Header[]> = fc.oneof(
   fc
     .constantFrom('0', '-1', '1', 'abc', '9'.repeat(20), '1, 2', ' 1 ', '1e3', '0x1', '', '2147483648', '1;', '\u00b2')
     .map((value): Header[] => [['x-project-id', value]]),
+  // Few keys, so that some are sent again with another input; the last ones have places for the calls of a batch.
+  fc
+    .constantFrom('a', 'b', 'k'.repeat(255), 'k'.repeat(256), '', ' ', 'é', '\u007f', 'a,b', 'a,,b', ',', 'a, b, c, d')
+    .map((value): Header[] => [['idempotency-key', value]]),
   fc
     .constantFrom('a'.repeat(128), 'a'.repeat(129), 'a'.repeat(10_000), 'x y', 'é', '', '"><b>', '../..', '%s%n')
     .map((value): Header[] => [['x-request-id', value]]),

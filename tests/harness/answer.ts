@@ -21,7 +21,7 @@ export function undocumented({ method, path, response, text }: SentAnswer): stri
 
 type Documented = { headers: Record<string, Schema>; schema: Schema };
 
-const headerSchemas = document.components.headers as Record<string, { schema: Schema }>;
+const documentedHeaders = document.components.headers as Record<string, { schema: Schema; required?: false }>;
 
 /** The documented responses of an operation; for other paths and methods, those that the introduction describes. */
 function responsesOf(method: string, path: string): Record<number, Documented> {
@@ -41,7 +41,7 @@ function documentedIn(path: string): Record<string, Documented> {
   const { responses } = document.paths[path]!.post;
   return Object.fromEntries(
     Object.entries(responses).map(([status, { headers = {}, content }]) => {
-      const schemas = Object.keys(headers).map((name) => [name, headerSchemas[name]!.schema]);
+      const schemas = Object.keys(headers).map((name) => [name, documentedHeaders[name]!.schema]);
       return [status, { headers: Object.fromEntries(schemas), schema: content!['application/json'].schema }];
     }),
   );
@@ -50,7 +50,7 @@ function documentedIn(path: string): Record<string, Documented> {
 function headerViolations(headers: Headers, documented: Record<string, Schema>): string[] {
   const wrong = Object.entries(documented).flatMap(([name, schema]) => {
     const value = headers.get(name);
-    if (value === null) return [`The header ${name} is missing.`];
+    if (value === null) return documentedHeaders[name]?.required === false ? [] : [`The header ${name} is missing.`];
     const read = schema.type === 'integer' ? Number(value) : value;
     return violations(schema, read).map((violation) => `${name}: ${violation}`);
   });

@@ -53,7 +53,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists exactly the statuses of each operation, each with its headers', () => {
-    for (const { rest } of restProcedures) {
+    for (const { rest, isKeyed } of restProcedures) {
       const { responses } = document.paths[rest.path]!.post;
       expect(Object.keys(responses).map(Number).sort()).toEqual([rest.status, ...rest.errors].sort());
       for (const [status, { headers }] of Object.entries(responses)) {
@@ -63,9 +63,18 @@ describe('the OpenAPI document', () => {
           'X-Request-Id',
           ...(Number(status) >= 400 ? ['X-Error-Reason'] : []),
           ...(status === '429' ? ['Retry-After'] : []),
+          ...(Number(status) < 400 && isKeyed ? ['Idempotent-Replayed'] : []),
         ];
         expect(Object.keys(headers ?? {})).toEqual(names);
       }
+    }
+  });
+
+  it('has the header Idempotency-Key for each mutation except the sign-in, and for no query', () => {
+    for (const { name, type, rest } of restProcedures) {
+      const { parameters = [] } = document.paths[rest.path]!.post;
+      const isListed = parameters.some((parameter) => parameter.name === 'Idempotency-Key');
+      expect(isListed, name).toBe(type === 'mutation' && name !== 'auth.authenticate');
     }
   });
 

@@ -20,7 +20,7 @@ const ROOMS = [
   ['server/context.ts'],
   ['server/access.ts'],
   ['server/domain/'],
-  ['server/rpcInput.ts', 'server/restOperation.ts', 'server/unchecked.ts'],
+  ['server/rpcInput.ts', 'server/restOperation.ts', 'server/unchecked.ts', 'server/once.ts'],
   ['server/trpc.ts'],
   ['server/routers/'],
   ['server/procedures.ts'],

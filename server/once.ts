@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TRPCError } from '@trpc/server';
+import superjson from 'superjson';
+import type { Caller, Context } from './context.ts';
+import { type Db, transact } from './database/query.ts';
+import {
+  claimKey,
+  type EarlierCall,
+  finishKey,
+  type KeyedCall,
+  RENEW_MILLISECONDS,
+  releaseKey,
+  renewHold,
+} from './domain/idempotencyKey.ts';
+import { badRequest, invalid, tooManyRequests } from './errors.ts';
+
+/**
+ * How a mutation with an idempotency key is executed only once. By default its key, its work and its answer are one transaction.
+ * - `inSteps`: it has several transactions or outside effects. The key is claimed before the first and finished after the last.
+ * - `secret`: the same, and its answer is not stored, since it may be shown only once.
+ * - `never`: the key is ignored.
+ */
+export type Once = 'inSteps' | 'secret' | 'never';
+
+/** What tRPC's `next` returns. */
+export type Result = { ok: true; data: unknown } | { ok: false; error: TRPCError };
+
+type Call = { path: string; type: string; batchIndex: number; input: unknown; once: Once | undefined };
+type CallWithKey = Call & { key: string };
+
+/** The call with its key; undefined if it has none, or if none counts for it. Throws a 400 for an invalid one. */
+export function withKey({ keys, caller }: Context, call: Call): CallWithKey | undefined {
+  if (call.type !== 'mutation' || call.once === 'never' || caller?.id == null) return undefined;
+  const key = keys!.keyOf(call.batchIndex);
+  return key === undefined ? undefined : { ...call, key };
+}
+
+/** Runs the work of a call with a key, or returns the answer of the earlier call with it. A failure frees the key. */
+export async function runOnce<Worked extends Result>(
+  context: Context,
+  call: CallWithKey,
+  work: (db: Db) => Promise<Worked>,
+): Promise<Worked> {
+  const input = await context.keys!.parseInput(call.path, call.input);
+  // The procedure refuses it.
+  if (!input) return work(context.db);
+
+  const { id, isProjectChosen, project } = context.caller as Caller;
+  // The same input does something else in another project.
+  const hashed = JSON.stringify([isProjectChosen ? project?.id : null, input.parsed]);
+  const hashes = context.secretBox.hashes(hashed);
+  const keyed = { user_id: id!, procedure: call.path, key: call.key, hashes, holder: call.once ? randomUUID() : null };
+  return call.once ? runInSteps(context, call, keyed, work) : runInTransaction(context, call, keyed, work);
+}
+
+async function runInTransaction<Worked extends Result>(
+  context: Context,
+  call: Call,
+  keyed: KeyedCall,
+  work: (db: Db) => Promise<Worked>,
+): Promise<Worked> {
+  let failed: Worked | undefined;
+  try {
+    return await transact(context.db, async (db) => {
+      failed = undefined;
+      const earlier = await claimKey(db, keyed).catch((error) => {
+        throw error.code === LOCK_TIMEOUT ? stillRunning() : error;
+      });
+      if (earlier) return replay(context, call, keyed, earlier);
+
+      const result = await work(db);
+      if (!result.ok) {
+        failed = result;
+        // Rolls back; the cause tells whether the transaction is worth a retry.
+        throw result.error.cause ?? result.error;
+      }
+      await finishKey(db, keyed, textOf(result.data));
+      return result;
+    });
+  } catch (error) {
+    if (failed) return failed;
+    throw error;
+  }
+}
+const LOCK_TIMEOUT = '55P03';
+
+async function runInSteps<Worked extends Result>(
+  context: Context,
+  call: Call,
+  keyed: KeyedCall,
+  work: (db: Db) => Promise<Worked>,
+): Promise<Worked> {
+  const { db, log } = context;
+  const earlier = await claimOrWait(context, keyed);
+  if (earlier) return replay(context, call, keyed, earlier);
+
+  const timer = setInterval(() => renewHold(db, keyed).catch(() => undefined), RENEW_MILLISECONDS).unref();
+  try {
+    const result = await work(db);
+    const answer = result.ok && call.once !== 'secret' ? textOf(result.data) : null;
+    const ended = result.ok ? finishKey(db, keyed, answer) : releaseKey(db, keyed);
+    // The work is done, so its outcome is answered; a repeat takes over once the hold has expired.
+    await ended.catch((error) => log.warn(error, 'The end of a call with an idempotency key could not be stored.'));
+    return result;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const LONGEST_WAIT_MILLISECONDS = 5_000;
+const POLL_MILLISECONDS = 200;
+
+/** Waits while another call works on the key. It polls, so that no connection is occupied meanwhile. */
+async function claimOrWait({ db, isStopping }: Context, keyed: KeyedCall): Promise<EarlierCall | undefined> {
+  const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
+  for (;;) {
+    const earlier = await claimKey(db, keyed);
+    if (!earlier || earlier.isFinished || !isSameInput(keyed, earlier)) return earlier;
+    if (isStopping() || performance.now() > latest) throw stillRunning();
+    await pause(POLL_MILLISECONDS);
+  }
+}
+
+const isSameInput = ({ hashes }: KeyedCall, { input_hash }: EarlierCall) => hashes.includes(input_hash);
+
+function replay<Worked extends Result>(
+  { keys }: Context,
+  { path, batchIndex }: Call,
+  keyed: KeyedCall,
+  earlier: EarlierCall,
+): Worked {
+  if (!isSameInput(keyed, earlier)) throw reused(keys!.documents422(path));
+  if (earlier.answer === null) {
+    throw badRequest('This call was already executed, and its answer is not kept.', 'idempotency_answer_not_kept');
+  }
+  keys!.replayed.add(batchIndex);
+  // What `next` would return; tRPC reads only these two fields.
+  return { ok: true, data: superjson.deserialize(JSON.parse(earlier.answer)) } as Worked;
+}
+
+/** Larger answers are not stored. */
+const MOST_BYTES = 1024 * 1024;
+
+function textOf(answer: unknown): string | null {
+  const text = JSON.stringify(superjson.serialize(answer));
+  return Buffer.byteLength(text) > MOST_BYTES ? null : text;
+}
+
+const stillRunning = () =>
+  tooManyRequests('An earlier call with this Idempotency-Key is still running.', 5, 'idempotency_key_running');
+
+function reused(documents422: boolean): Error {
+  const predicate = 'was used for another input or project: send a new one';
+  return documents422
+    ? invalid({ 'Idempotency-Key': predicate }, 'idempotency_key_reused')
+    : badRequest(`Idempotency-Key ${predicate}.`, 'idempotency_key_reused');
+}

@@ -1,0 +1,613 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { TRPCError } from '@trpc/server';
+import { sql } from 'kysely';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Context } from '../server/context.ts';
+import { type Db, query, transact } from '../server/database/query.ts';
+import { claimKey, REMOVAL_LOCK, removeExpiredKeys, startRemoval } from '../server/domain/idempotencyKey.ts';
+import { type Result, runOnce } from '../server/once.ts';
+import { type Procedure, procedures } from '../server/procedures.ts';
+import type { TestCaller } from './harness/caller.ts';
+import { countStatements, databaseUrl, testService } from './harness/service.ts';
+import { allowedCaller, givenStartState, inputFor, startStates } from './harness/startStates.ts';
+import { givenBoard, givenMasterBoard, givenTrial, givenWorld, PASSWORD, testDb, type World } from './harness/world.ts';
+
+const CREATE = '/services/operations/v1/operations/cards/create';
+const DISMISS = '/services/operations/v1/operations/tour/cards/dismiss-all';
+const SYNC = '/services/operations/v1/admin/master-boards/sync';
+
+let world: World;
+beforeAll(async () => {
+  world = await givenWorld();
+});
+
+const keyed = (key: string = randomUUID()) => ({ 'Idempotency-Key': key });
+
+const replayed = ({ headers }: { headers: Headers }) => headers.get('idempotent-replayed');
+
+async function countCards(title: string): Promise<number> {
+  const [row] = await query(
+    await testDb(),
+    sql<{ count: number }>`select count(*)::int as count from cards where title = ${title}`,
+  );
+  return row!.count;
+}
+
+async function storedKey(key: string): Promise<Record<string, unknown> | undefined> {
+  const [row] = await query(
+    await testDb(),
+    sql<Record<string, unknown>>`select * from idempotency_keys where key = ${key}`,
+  );
+  return row;
+}
+
+/** Sends RPC calls, with the header as it is. */
+async function sendRpc({ token }: TestCaller, path: string, body: unknown, header?: string) {
+  const { url } = await testService();
+  const response = await fetch(`${url}/trpc/${path}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${token}`,
+      ...(header !== undefined && { 'idempotency-key': header }),
+    },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as any };
+}
+
+const card = (title: string) => ({ json: { title } });
+
+describe('a repeat with the same Idempotency-Key', () => {
+  it('gets the first answer, and changes nothing', async () => {
+    const title = randomUUID();
+    const headers = keyed();
+
+    const first = await world.asMember.post(CREATE, { title, due_date: '2030-01-31' }, headers);
+    const second = await world.asMember.post(CREATE, { title, due_date: '2030-01-31' }, headers);
+
+    expect(first.status).toBe(201);
+    expect(replayed(first)).toBeNull();
+    expect(second).toMatchObject({ status: 201, body: first.body });
+    expect(JSON.stringify(second.body)).toBe(JSON.stringify(first.body));
+    expect(replayed(second)).toBe('true');
+    expect(await countCards(title)).toBe(1);
+  });
+
+  it('gets it over the other surface, too', async () => {
+    const title = randomUUID();
+    const key = randomUUID();
+
+    const first = await world.asMember.rpc.cards.create.mutate({ title }, { idempotencyKey: key });
+    const second = await sendRpc(world.asMember, 'cards.create', card(title), key);
+    const third = await world.asMember.post(CREATE, { title }, keyed(key));
+
+    expect(new Date(second.body.result.data.json.card.created_at)).toEqual(first.card.created_at);
+    expect(third.body.data.card.id).toBe(first.card.id);
+    expect([replayed(second), replayed(third)]).toEqual(['true', 'true']);
+    expect(await countCards(title)).toBe(1);
+  });
+
+  it('is compared by what the input means: order, spaces and unknown fields do not matter', async () => {
+    const title = randomUUID();
+    const headers = keyed();
+
+    await world.asMember.post(CREATE, { title, priority: 'high' }, headers);
+    const second = await world.asMember.post(CREATE, { priority: 'high', unknown: 1, title: ` ${title} ` }, headers);
+
+    expect(replayed(second)).toBe('true');
+  });
+
+  it('is another call of another user, of another procedure, and after 24 hours', async () => {
+    const title = randomUUID();
+    const key = randomUUID();
+
+    const first = await world.asMember.post(CREATE, { title }, keyed(key));
+    const ofOwner = await world.asOwner.post(CREATE, { title }, keyed(key));
+    const deleted = await world.asMember.post(
+      CREATE.replace('create', 'delete'),
+      { id: first.body.data.card.id },
+      keyed(key),
+    );
+    expect([ofOwner, deleted].map(replayed)).toEqual([null, null]);
+    await query(
+      await testDb(),
+      sql`update idempotency_keys set created_at = now() - interval '24 hours 1 second' where key = ${key}`,
+    );
+    const later = await world.asMember.post(CREATE, { title: `${title} later` }, keyed(key));
+
+    expect(later.status).toBe(201);
+    expect(replayed(later)).toBeNull();
+    expect(replayed(await world.asMember.post(CREATE, { title: `${title} later` }, keyed(key)))).toBe('true');
+  });
+
+  it('of which 40 come at once: one effect, 40 equal answers', async () => {
+    const title = randomUUID();
+    const headers = keyed();
+
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, () => world.asMember.post(CREATE, { title }, headers)),
+    );
+
+    expect(new Set(answers.map(({ status, body }) => JSON.stringify({ status, body }))).size).toBe(1);
+    expect(answers[0]!.status).toBe(201);
+    expect(answers.filter((answer) => replayed(answer) === 'true')).toHaveLength(39);
+    expect(await countCards(title)).toBe(1);
+  });
+
+  it.skipIf(!databaseUrl)('429 with Retry-After if the first does not end in time', async () => {
+    const title = randomUUID();
+    const key = randomUUID();
+    const { id: user_id } = world.users.member;
+    const blocked = { user_id, procedure: 'cards.create', key, hashes: ['x'], holder: null };
+
+    const answer = await transact(await testDb(), async (db) => {
+      await claimKey(db, blocked);
+      return world.asMember.post(CREATE, { title }, keyed(key));
+    });
+
+    expect(answer).toMatchObject({ status: 429, body: { error: true } });
+    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_running');
+    expect(answer.headers.get('retry-after')).toBe('5');
+    expect(await countCards(title)).toBe(0);
+  });
+});
+
+describe('a call that failed', () => {
+  it.each([
+    ['422 before it reached the database', { title: '' }],
+    ['422 from the database', { title: 'x', group_id: 2_000_000_000 }],
+  ])('%s frees its key', async (_, input) => {
+    const title = randomUUID();
+    const key = randomUUID();
+
+    const failed = await world.asMember.post(CREATE, input, keyed(key));
+    expect(failed.status).toBe(422);
+    expect(await storedKey(key)).toBeUndefined();
+    const second = await world.asMember.post(CREATE, { title }, keyed(key));
+
+    expect(second.status).toBe(201);
+    expect(replayed(second)).toBeNull();
+  });
+
+  it('401 and 403 store nothing', async () => {
+    const key = randomUUID();
+
+    expect((await world.asNobody.post(CREATE, { title: 'x' }, keyed(key))).status).toBe(401);
+    expect((await world.asViewer.post(CREATE, { title: 'x' }, keyed(key))).status).toBe(403);
+
+    expect(await storedKey(key)).toBeUndefined();
+  });
+
+  it('rolls back everything that it wrote, of several statements', async () => {
+    const key = randomUUID();
+    const board = await givenBoard(world.project);
+    const reorder = '/services/operations/v1/operations/boards/reorder';
+    const boards = [
+      { id: board, position: 77 },
+      { id: 2_000_000_000, position: 1 },
+    ];
+
+    const failed = await world.asMember.post(reorder, { boards }, keyed(key));
+
+    expect(failed.status).toBe(404);
+    const [row] = await query(
+      await testDb(),
+      sql<{ position: number }>`select position from boards where id = ${board}`,
+    );
+    expect(row!.position).not.toBe(77);
+    expect(await storedKey(key)).toBeUndefined();
+  });
+});
+
+describe('work in one transaction', () => {
+  const deadlock = () => ({
+    ok: false as const,
+    error: new TRPCError({
+      code: 'INTERNAL_SERVER_ERROR',
+      cause: Object.assign(new Error('deadlock detected'), { code: '40P01' }),
+    }),
+  });
+  const run = async (results: (() => Result)[]) => {
+    const work = vi.fn(async (_db: Db) => results.shift()!());
+    const key = randomUUID();
+    const keys = { parseInput: async () => ({ parsed: null }) };
+    const secretBox = { hashes: () => ['x'] };
+    const context = { db: await testDb(), caller: world.users.member, keys, secretBox } as unknown as Context;
+    const call = { path: 'cards.create', type: 'mutation', batchIndex: 0, input: {}, once: undefined, key };
+    return { work, key, result: await runOnce(context, call, work) };
+  };
+
+  it('is tried again after a deadlock', async () => {
+    const success = () => ({ ok: true as const, data: { card: 1 } });
+
+    const { work, key, result } = await run([deadlock, success]);
+
+    expect(result).toEqual(success());
+    expect(work).toHaveBeenCalledTimes(2);
+    expect(await storedKey(key)).toMatchObject({ answer: '{"json":{"card":1}}' });
+  });
+
+  it('fails after three deadlocks, and frees its key', async () => {
+    const { work, key, result } = await run([deadlock, deadlock, deadlock]);
+
+    expect(result).toMatchObject({ ok: false, error: { cause: { code: '40P01' } } });
+    expect(work).toHaveBeenCalledTimes(3);
+    expect(await storedKey(key)).toBeUndefined();
+  });
+
+  it('stores no answer above 1 MiB', async () => {
+    const { key } = await run([() => ({ ok: true, data: 'x'.repeat(1024 * 1024) })]);
+
+    expect(await storedKey(key)).toMatchObject({ answer: null, finished_at: expect.any(Date) });
+  });
+});
+
+describe('a key that was used for something else', () => {
+  it('422 for another input, on both surfaces, and nothing changes', async () => {
+    const [title, other] = [randomUUID(), randomUUID()];
+    const key = randomUUID();
+    await world.asMember.post(CREATE, { title }, keyed(key));
+
+    const rest = await world.asMember.post(CREATE, { title: other }, keyed(key));
+    const rpc = await sendRpc(world.asMember, 'cards.create', card(other), key);
+
+    const text = 'Idempotency-Key was used for another input or project: send a new one.';
+    expect(rest).toMatchObject({ status: 422, body: { message: text, errors: { 'Idempotency-Key': [text] } } });
+    expect(rest.headers.get('x-error-reason')).toBe('idempotency_key_reused');
+    expect(rpc).toMatchObject({
+      status: 422,
+      body: { error: { json: { message: text, data: { reason: 'idempotency_key_reused' } } } },
+    });
+    expect(await countCards(other)).toBe(0);
+  });
+
+  it('422 for the same input in another project', async () => {
+    const title = randomUUID();
+    const key = randomUUID();
+    await world.asMember.post(CREATE, { title }, keyed(key));
+
+    const chosen = await world.asMember.in(world.project.id).post(CREATE, { title }, keyed(key));
+
+    expect(chosen.status).toBe(422);
+    expect(await countCards(title)).toBe(1);
+  });
+
+  it('400 where the operation documents no 422', async () => {
+    const key = randomUUID();
+    await world.asMember.post(DISMISS, undefined, keyed(key));
+
+    const answer = await world.asMember.in(world.project.id).post(DISMISS, undefined, keyed(key));
+
+    expect(answer).toMatchObject({ status: 400, body: { error: true, data: [] } });
+    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_reused');
+  });
+});
+
+describe('an invalid Idempotency-Key', () => {
+  it.each([
+    ['empty', ''],
+    ['too long', 'k'.repeat(256)],
+    ['not ASCII', 'é'],
+    ['with a tab', 'a\tb'],
+  ])('400 if it is %s', async (_, key) => {
+    const answer = await world.asMember.post(CREATE, { title: 'x' }, keyed(key));
+
+    expect(answer).toMatchObject({ status: 400, body: { error: true, data: [] } });
+    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_invalid');
+  });
+
+  it('is not looked at before the access, nor on queries, nor at sign-in', async () => {
+    const list = '/services/operations/v1/operations/boards/list';
+    const credentials = { email: world.users.member.email, password: PASSWORD };
+
+    expect((await world.asNobody.post(CREATE, { title: 'x' }, keyed(''))).status).toBe(401);
+    expect((await world.asMember.post(list, {}, keyed(''))).status).toBe(200);
+    expect((await world.asNobody.post('/v1/authenticate', credentials, keyed(''))).status).toBe(200);
+  });
+
+  it.each(['a', ' !"#$%&()*+-./:;<=>?@[]^_`{|}~ and spaces', 'k'.repeat(255), 'one, two'])('is not %j', async (key) => {
+    const title = randomUUID();
+
+    const [first, second] = [
+      await world.asMember.post(CREATE, { title }, keyed(`${key}`)),
+      await world.asMember.post(CREATE, { title }, keyed(`${key}`)),
+    ];
+
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(replayed(second)).toBe('true');
+    await query(await testDb(), sql`delete from idempotency_keys where key = ${key.trim()}`);
+  });
+});
+
+describe('a batch', () => {
+  const batch = (titles: string[], header?: string) =>
+    sendRpc(
+      world.asMember,
+      `${titles.map(() => 'cards.create').join()}?batch=1`,
+      Object.fromEntries(titles.map((title, at) => [at, card(title)])),
+      header,
+    );
+
+  it('has a key for each call, and tells which calls were repeats', async () => {
+    const titles = [randomUUID(), randomUUID(), randomUUID()];
+    const [a, c] = [randomUUID(), randomUUID()];
+
+    const first = await batch(titles, `${a},,${c}`);
+    const some = await batch(titles, `${a}, , ${c}`);
+    const all = await batch([titles[0]!, titles[2]!], `${a},${c}`);
+
+    expect([first, some, all].map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect([first, some, all].map(replayed)).toEqual([null, '0,2', 'true']);
+    expect(some.body[0]).toEqual(first.body[0]);
+    expect(await Promise.all(titles.map(countCards))).toEqual([1, 2, 1]);
+  });
+
+  it('of two calls with the same key executes one', async () => {
+    const title = randomUUID();
+    const key = randomUUID();
+
+    const answer = await batch([title, title], `${key},${key}`);
+
+    expect(answer.body[0]).toEqual(answer.body[1]);
+    expect(await countCards(title)).toBe(1);
+  });
+
+  it.each(['a', 'a,b,c'])('400 if the number of keys differs: %s for two calls', async (header) => {
+    const title = randomUUID();
+
+    const answer = await batch([title, title], header);
+
+    expect(answer.status).toBe(400);
+    expect(answer.body[0].error.json).toMatchObject({
+      message: 'Idempotency-Key must have 2 keys, one for each call of the batch.',
+      data: { reason: 'idempotency_key_invalid' },
+    });
+    expect(await countCards(title)).toBe(0);
+  });
+
+  it('of queries ignores the header', async () => {
+    const answer = await sendRpc(
+      world.asMember,
+      'boards.list,tags.list?batch=1',
+      { 0: { json: {} }, 1: { json: {} } },
+      'a',
+    );
+
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('work in several steps', () => {
+  /** A claim of another call, with another input. */
+  async function givenClaim(key: string) {
+    const { id } = world.users.superadmin;
+    await query(
+      await testDb(),
+      sql`insert into idempotency_keys (user_id, procedure, key, input_hash, holder, held_until)
+        values (${id}, 'masterBoards.sync', ${key}, 'x', gen_random_uuid(), now() + interval '30 seconds')`,
+    );
+  }
+
+  it('of 5 repeats at once is done once', async () => {
+    const { board } = await givenMasterBoard();
+    const headers = keyed();
+
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => world.asSuperadmin.post(SYNC, { board_id: board }, headers)),
+    );
+
+    expect(new Set(answers.map(({ status, body }) => JSON.stringify({ status, body }))).size).toBe(1);
+    expect(answers[0]!.status).toBe(200);
+    const runs = await query(await testDb(), sql`select id from template_runs where board_id = ${board}`);
+    expect(runs).toHaveLength(1);
+  });
+
+  it('422 at once while other work holds the key', async () => {
+    const { board } = await givenMasterBoard();
+    const key = randomUUID();
+    await givenClaim(key);
+
+    expect((await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key))).status).toBe(422);
+  });
+
+  it('frees its key after a failure', async () => {
+    const key = randomUUID();
+
+    expect((await world.asSuperadmin.post(SYNC, { board_id: 2_000_000_000 }, keyed(key))).status).toBe(404);
+
+    expect(await storedKey(key)).toBeUndefined();
+  });
+
+  it('is taken over if its process ended, and waited for until then', async () => {
+    const { board } = await givenMasterBoard();
+    const key = randomUUID();
+    const first = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
+    await query(
+      await testDb(),
+      sql`update idempotency_keys set finished_at = null, answer = null, held_until = now() + interval '1 second' where key = ${key}`,
+    );
+
+    const second = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
+
+    expect(second).toMatchObject({ status: 200, body: first.body });
+    expect(replayed(second)).toBeNull();
+    const runs = await query(await testDb(), sql`select id from template_runs where board_id = ${board}`);
+    expect(runs).toHaveLength(2);
+  });
+
+  it('429 with Retry-After while it is still running', async () => {
+    const { board } = await givenMasterBoard();
+    const key = randomUUID();
+    await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
+    await query(
+      await testDb(),
+      sql`update idempotency_keys set finished_at = null, answer = null, held_until = now() + interval '1 hour' where key = ${key}`,
+    );
+
+    const answer = await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
+
+    expect(answer.status).toBe(429);
+    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_running');
+    expect(answer.headers.get('retry-after')).toBe('5');
+  });
+
+  it('opens one checkout', async () => {
+    const { product } = await givenTrial(world.project);
+    const input = { product, plan: 'pro', period: 'month' };
+    const headers = keyed();
+
+    const upgrade = () => world.asOwner.post('/services/platforms/v1/subscriptions/upgrade-trial', input, headers);
+    const [first, second] = [await upgrade(), await upgrade()];
+
+    expect(first.status).toBe(200);
+    expect(second.body).toEqual(first.body);
+    expect(replayed(second)).toBe('true');
+  });
+});
+
+describe('an answer with a secret', () => {
+  it('400 for a repeat: it was executed, and its answer is stored nowhere', async () => {
+    const { asMember } = await givenWorld();
+    const key = randomUUID();
+    const path = '/v1/account/start-second-factor';
+
+    const first = await asMember.post(path, { password: PASSWORD }, keyed(key));
+    const second = await asMember.post(path, { password: PASSWORD }, keyed(key));
+
+    expect(first.status).toBe(200);
+    expect(second).toMatchObject({ status: 400, body: { error: true, data: [] } });
+    expect(second.headers.get('x-error-reason')).toBe('idempotency_answer_not_kept');
+    expect(await storedKey(key)).toMatchObject({ answer: null });
+  });
+
+  it('counts wrong codes that are sent with a key', async () => {
+    const { asMember, users } = await givenWorld();
+    await asMember.post('/v1/account/start-second-factor', { password: PASSWORD });
+
+    const answer = await asMember.post('/v1/account/confirm-second-factor', { code: '000000' }, keyed());
+
+    expect(answer.status).toBe(422);
+    const [user] = await query(
+      await testDb(),
+      sql<{ totp_failures: number }>`select totp_failures from users where id = ${users.member.id}`,
+    );
+    expect(user!.totp_failures).toBe(1);
+  });
+});
+
+describe('a mutation with a key', () => {
+  const REQUIRES_CODE = ['account.confirmSecondFactor', 'account.dropSecondFactor', 'account.renewRecoveryCodes'];
+  const ENDS_SESSIONS = ['account.signOut', 'account.signOutEverywhere', 'account.changePassword'];
+  const mutations = procedures.filter(
+    ({ name, isKeyed }) => isKeyed && !REQUIRES_CODE.includes(name) && startStates.get(name)!.success !== 400,
+  );
+  const secret = new Set(['account.startSecondFactor', 'account.changePassword']);
+
+  it.each(mutations.map((procedure) => [procedure.name, procedure] as const))(
+    '%s happens once',
+    async (_, procedure: Procedure) => {
+      const own = await givenWorld();
+      const caller = allowedCaller(own, procedure);
+      const input = inputFor(procedure, await givenStartState(procedure, own));
+      const headers = keyed();
+
+      const first = await caller.post(procedure.rest!.path, input, headers);
+      const second = await caller.post(procedure.rest!.path, input, headers);
+
+      expect(first).toMatchObject({ status: procedure.rest!.status });
+      if (ENDS_SESSIONS.includes(procedure.name)) return expect(second.status).toBe(401);
+      if (secret.has(procedure.name)) return expect(second.status).toBe(400);
+      expect(second).toMatchObject({ status: first.status });
+      expect(JSON.stringify(second.body)).toBe(JSON.stringify(first.body));
+      expect(replayed(second)).toBe('true');
+    },
+  );
+});
+
+describe('the cost of a key', () => {
+  it.skipIf(!databaseUrl)('is nothing without one, four statements with a new one, and less for a repeat', async () => {
+    const key = randomUUID();
+    const create = (headers?: Record<string, string>) =>
+      countStatements(() => world.asMember.post(CREATE, { title: 'Counted' }, headers));
+
+    const without = await create();
+    const first = await create(keyed(key));
+    const repeated = await create(keyed(key));
+
+    // Find the caller, and insert the card.
+    expect(without).toBe(2);
+    // Begin, claim, finish, commit.
+    expect(first).toBe(without + 4);
+    expect(repeated).toBe(without + 3);
+  });
+});
+
+describe('the hash of an input', () => {
+  it('can not be used to guess a password', async () => {
+    const key = randomUUID();
+    const input = { name: 'New', email: `${key}@example.test`, password: PASSWORD };
+
+    await world.asSuperadmin.post('/services/platforms/v1/users/create', input, keyed(key));
+
+    const stored = await query(
+      await testDb(),
+      sql<{ input_hash: string }>`select input_hash from idempotency_keys where key = ${key}`,
+    );
+    const plain = createHash('sha256')
+      .update(JSON.stringify([null, input]))
+      .digest('base64url');
+    expect(stored[0]!.input_hash).toHaveLength(43);
+    expect(stored[0]!.input_hash).not.toBe(plain);
+  });
+});
+
+describe('the removal of expired keys', () => {
+  it('ends when it is stopped', async () => {
+    const warn = vi.fn();
+    const stop = startRemoval(await testDb(), { warn } as never);
+
+    await stop();
+
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  it.skipIf(!databaseUrl)('is left to the node that already does it', async () => {
+    const db = await testDb();
+    const { id } = world.users.outsider;
+    const key = randomUUID();
+    await query(
+      db,
+      sql`insert into idempotency_keys (user_id, procedure, key, input_hash, created_at)
+        values (${id}, 'cards.create', ${key}, 'x', now() - interval '25 hours')`,
+    );
+
+    await transact(db, async (other) => {
+      await query(other, sql`select pg_advisory_xact_lock(${REMOVAL_LOCK})`);
+      await removeExpiredKeys(db);
+    });
+    expect(await storedKey(key)).toBeDefined();
+
+    await removeExpiredKeys(db);
+    expect(await storedKey(key)).toBeUndefined();
+  });
+
+  it('removes those after 24 hours, in steps, and no others', async () => {
+    const db = await testDb();
+    const { id } = world.users.viewer;
+    const insert = (age: string, count: number) =>
+      query(
+        db,
+        sql`insert into idempotency_keys (user_id, procedure, key, input_hash, created_at, finished_at)
+          select ${id}, 'cards.create', gen_random_uuid()::text, 'x', now() - ${age}::interval, now() from generate_series(1, ${count}::int)`,
+      );
+    await insert('24 hours 1 second', 1500);
+    await insert('23 hours 59 minutes', 2);
+
+    expect(await removeExpiredKeys(db)).toBe(true);
+    expect(await removeExpiredKeys(db)).toBe(false);
+
+    const left = await query(db, sql`select key from idempotency_keys where user_id = ${id}`);
+    expect(left).toHaveLength(2);
+  });
+});
