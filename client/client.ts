@@ -3,8 +3,9 @@ import { httpBatchLink } from '@trpc/client/links/httpBatchLink';
 import { splitLink } from '@trpc/client/links/splitLink';
 import superjson from 'superjson';
 import { LARGEST_BATCH } from '../shared/limits.ts';
-import type { CallOptions } from './calls.ts';
+import type { MutationOptions } from './calls.ts';
 import { errorOf, readableAnswer } from './errors.ts';
+import { keyHeader, newKey, validKey } from './idempotencyKey.ts';
 import { ending, isSignIn, retrying, signingIn, withOwnSignal } from './links.ts';
 import type { Procedures } from './procedures.ts';
 import { openSession, type SessionOptions } from './session.ts';
@@ -44,11 +45,12 @@ export function createClient(options: ClientOptions): Client {
         false: httpBatchLink({
           ...requests(options),
           maxItems: LARGEST_BATCH,
-          headers: () => {
+          headers: ({ opList }) => {
             const token = session.token();
             return {
               ...(token && { authorization: `Bearer ${token}` }),
               ...(projectId !== undefined && { 'x-project-id': String(projectId) }),
+              ...keyHeader(opList),
             };
           },
         }),
@@ -56,10 +58,12 @@ export function createClient(options: ClientOptions): Client {
     ],
   });
 
-  const client = procedureAt([], async (path, kind, input, { signal } = {}) => {
+  const client = procedureAt([], async (path, kind, input, { signal, idempotencyKey } = {}) => {
     try {
+      const isKeyed = kind === 'mutation' && !isSignIn({ path });
+      const context = isKeyed ? { idempotencyKey: validKey(idempotencyKey ?? newKey()) } : {};
       signal?.throwIfAborted();
-      return await withOwnSignal(signal, (own) => sender[kind](path, input, { signal: own }));
+      return await withOwnSignal(signal, (own) => sender[kind](path, input, { signal: own, context }));
     } catch (error) {
       signal?.throwIfAborted();
       throw errorOf(error);
@@ -87,13 +91,13 @@ function requests({ url, fetch: send }: ClientOptions) {
   };
 }
 
-type Send = (path: string, kind: 'query' | 'mutation', input: unknown, options?: CallOptions) => Promise<unknown>;
+type Send = (path: string, kind: 'query' | 'mutation', input: unknown, options?: MutationOptions) => Promise<unknown>;
 
 /** `client.cards.create.mutate(input)` sends `cards.create`: each property access adds a part to the path. */
 function procedureAt(path: string[], send: Send): unknown {
   return new Proxy(() => undefined, {
     get: (_, name) => (typeof name === 'symbol' || NO_PARTS.has(name) ? undefined : procedureAt([...path, name], send)),
-    apply: (_, __, [input, options]: [unknown, CallOptions?]) =>
+    apply: (_, __, [input, options]: [unknown, MutationOptions?]) =>
       send(path.slice(0, -1).join('.'), path.at(-1) === 'query' ? 'query' : 'mutation', input, options),
   });
 }

@@ -2,6 +2,7 @@ import type { Operation, TRPCLink } from '@trpc/client';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { observable, observableToPromise } from '@trpc/server/observable';
 import { type DeckhandError, errorOf } from './errors.ts';
+import { keyOf } from './idempotencyKey.ts';
 import type { Session } from './session.ts';
 
 /** The tRPC links that a call and its answer pass through. */
@@ -30,17 +31,18 @@ export function signingIn({ token, renew }: Session): Link {
 }
 
 /** A sign-in is never batched and has no token: calls that wait for the sign-in would deadlock. */
-export const isSignIn = ({ path }: Operation) => path === 'auth.authenticate';
+export const isSignIn = ({ path }: Pick<Operation, 'path'>) => path === 'auth.authenticate';
 
 /** Retries failed calls that are safe to repeat, with exponential backoff and never before Retry-After. */
 export function retrying(retries: number): Link {
-  return linkOf(async ({ type, signal }, send) => {
+  return linkOf(async (call, send) => {
+    const { signal } = call;
     for (let retry = 0; ; retry++) {
       try {
         return await send();
       } catch (thrown) {
         const error = thrown as DeckhandError;
-        if (retry >= retries || signal?.aborted || !isSafeToRepeat(type, error)) throw error;
+        if (retry >= retries || signal?.aborted || !isSafeToRepeat(call, error)) throw error;
         if ((error.retryAfterSeconds ?? 0) > LONGEST_WAIT_SECONDS) throw error;
 
         await pause(millisecondsBefore(retry, error), signal);
@@ -49,10 +51,14 @@ export function retrying(retries: number): Link {
   });
 }
 
-/** A call that got a 429 was not executed. After other failures that is unknown, so only queries are retried. */
-function isSafeToRepeat(type: string, { status }: DeckhandError): boolean {
+/**
+ * A call that got a 429 was not executed. After other failures that is unknown: a query may be executed twice, and a mutation
+ * with an idempotency key will not be.
+ */
+function isSafeToRepeat(call: Operation, { status }: DeckhandError): boolean {
   if (status === 429) return true;
-  return type === 'query' && (status === undefined || PASSING_STATUSES.has(status));
+  const isUnknown = status === undefined || PASSING_STATUSES.has(status);
+  return isUnknown && (call.type === 'query' || keyOf(call) !== undefined);
 }
 
 /** The statuses of a proxy while the service is down. */

@@ -4,11 +4,12 @@ import { type ClientOptions, createClient, DeckhandError } from '../../client/cl
 
 /** A client that records its requests. */
 export function givenClient(options: ClientOptions) {
-  const requests: { path: string; inputs: Record<string, { json: unknown }> }[] = [];
+  const requests: { path: string; inputs: Record<string, { json: unknown }>; key: string | null }[] = [];
   const client = createClient({
     ...options,
     fetch: (address, request) => {
-      requests.push({ path: new URL(String(address)).pathname, inputs: JSON.parse(String(request!.body)) });
+      const key = new Headers(request!.headers).get('idempotency-key');
+      requests.push({ path: new URL(String(address)).pathname, inputs: JSON.parse(String(request!.body)), key });
       return (options.fetch ?? fetch)(address, request);
     },
   });
@@ -16,6 +17,8 @@ export function givenClient(options: ClientOptions) {
     client,
     /** The procedures of each request. */
     called: () => requests.map(({ path }) => path.replace('/trpc/', '')),
+    /** The idempotency keys of each request. */
+    keys: () => requests.map(({ key }) => key),
     /** The first input of each request. */
     sent: () => requests.map(({ inputs }) => inputs[0]?.json),
   };

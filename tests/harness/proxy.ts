@@ -42,3 +42,54 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
     },
   };
 }
+
+/** A proxy that cuts connections at random: before a request reaches the server, or in the middle of its answer. */
+export async function givenCuttingProxyTo(serverUrl: string, { seed, share }: { seed: number; share: number }) {
+  const target = new URL(serverUrl);
+  const sockets = new Set<Socket>();
+  const random = randomFrom(seed);
+  const cuts = { requests: 0, answers: 0 };
+  const server = createServer((near) => {
+    const far = connect(Number(target.port), target.hostname);
+    const cut = () => [near, far].map((socket) => socket.destroy());
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', cut).on('close', () => {
+        sockets.delete(socket);
+        cut();
+      });
+    }
+    near.on('data', (bytes) => {
+      if (random() >= share / 4) return far.write(bytes);
+      cuts.requests++;
+      return cut();
+    });
+    far.on('data', (bytes) => {
+      if (random() >= share) return near.write(bytes);
+      cuts.answers++;
+      return near.write(bytes.subarray(0, Math.floor(random() * bytes.length)), cut);
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+
+  return {
+    url: `http://127.0.0.1:${port}`,
+    cuts,
+    close: () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Random numbers from 0 to 1, the same for the same seed (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

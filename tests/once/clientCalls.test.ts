@@ -25,31 +25,35 @@ describe('a call that failed', () => {
     ['503', page(503)],
     ['504', page(504)],
     ['429', refusal(429)],
-  ])('is retried after %s with growing pauses if it is a query', async (_, failure) => {
-    const { client, pauses } = givenFastRetries(failure, failure, failure, success({ boards: [] }));
+  ])('is retried after %s with growing pauses, a mutation with the same key', async (_, failure) => {
+    const query = givenFastRetries(failure, failure, failure, success({ boards: [] }));
+    expect(await LIST(query.client)).toEqual({ boards: [] });
+    expect(query.pauses()).toEqual([250, 500, 1000]);
 
-    expect(await LIST(client)).toEqual({ boards: [] });
-    expect(pauses()).toEqual([250, 500, 1000]);
-  });
-
-  it.each([
-    ['no answer', undefined, networkFailure],
-    ['502', 502, page(502)],
-    ['503', 503, page(503)],
-    ['504', 504, page(504)],
-    ['500', 500, refusal(500)],
-  ])('is not retried after %s if it is a mutation', async (_, status, failure) => {
-    const { client, called } = givenFastRetries(failure);
-
-    expect((await errorOf(CREATE(client))).status).toBe(status);
-    expect(called()).toHaveLength(1);
+    const mutation = givenFastRetries(failure, failure, failure, success({ card: { title: 'Once' } }));
+    expect(await CREATE(mutation.client)).toEqual({ card: { title: 'Once' } });
+    const keys = mutation.keys();
+    expect(keys).toHaveLength(4);
+    expect(keys[0]).toMatch(/^[\da-f]{32}$/);
+    expect(new Set(keys).size).toBe(1);
   });
 
   it.each([400, 403, 404, 422, 500])('is not retried after %i', async (status) => {
-    const { client, called } = givenFastRetries(refusal(status));
+    for (const call of [LIST, CREATE]) {
+      const { client, called } = givenFastRetries(refusal(status));
 
-    expect((await errorOf(LIST(client))).status).toBe(status);
-    expect(called()).toHaveLength(1);
+      expect((await errorOf(call(client))).status).toBe(status);
+      expect(called()).toHaveLength(1);
+    }
+  });
+
+  it('is not retried after a lost answer if it is a sign-in', async () => {
+    const { client, called, keys } = givenFastRetries(networkFailure);
+
+    await errorOf(client.auth.authenticate.mutate(USER));
+
+    expect(called()).toEqual(['auth.authenticate']);
+    expect(keys()).toEqual([null]);
   });
 
   it('is retried after a 429 even if it is a mutation, but not before Retry-After', async () => {
@@ -85,6 +89,59 @@ describe('a call that failed', () => {
     const never = givenAnswers({ retries: 0 }, networkFailure);
     await errorOf(LIST(never.client));
     expect(never.called()).toHaveLength(1);
+  });
+});
+
+describe('an idempotency key', () => {
+  it('is new for each mutation, and listed for a batch', async () => {
+    const { client, keys } = givenAnswers({}, success({}, {}), success({}));
+
+    const titles = ['First', 'Second'];
+    await Promise.all(titles.map((title) => client.cards.create.mutate({ title })));
+    await client.cards.create.mutate({ title: 'Third' });
+
+    const listed = keys().flatMap((header) => header!.split(','));
+    expect(listed).toHaveLength(3);
+    expect(new Set(listed).size).toBe(3);
+  });
+
+  it('is not sent with queries', async () => {
+    const { client, keys } = givenAnswers({}, success({ boards: [] }));
+
+    await client.boards.list.query();
+
+    expect(keys()).toEqual([null]);
+  });
+
+  it('can be chosen for a call', async () => {
+    const { client, keys } = givenAnswers({}, success({}, {}));
+
+    await Promise.all([
+      client.cards.create.mutate({ title: 'First' }, { idempotencyKey: 'order 7' }),
+      client.cards.create.mutate({ title: 'Second' }),
+    ]);
+
+    expect(keys()).toEqual([expect.stringMatching(/^order 7,[\da-f]{32}$/)]);
+  });
+
+  it.each(['', 'a,b', ' a', 'a ', 'é', 'k'.repeat(256)])(
+    'throws without a call if it is %j',
+    async (idempotencyKey) => {
+      const { client, called } = givenAnswers({});
+
+      const error = await errorOf(client.cards.create.mutate({ title: 'First' }, { idempotencyKey }));
+
+      expect(error.message).toBe('idempotencyKey must have 1 to 255 printable ASCII characters without commas.');
+      expect(called()).toEqual([]);
+    },
+  );
+
+  it.each(['k', 'k'.repeat(255)])('may be %s', async (idempotencyKey) => {
+    const { client, keys } = givenAnswers({}, success({}));
+
+    await client.cards.create.mutate({ title: 'First' }, { idempotencyKey });
+
+    expect(keys()).toEqual([idempotencyKey]);
   });
 });
 
