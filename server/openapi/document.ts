@@ -1,13 +1,13 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import packageJson from '../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
-import { REASONS } from '../../shared/reasons.ts';
 import { ACCESS } from '../access.ts';
 import { type Procedure, restProcedures } from '../procedures.ts';
 import type { ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
+import { HEADERS, headerReferences, KEY_HEADER, PROJECT_HEADER } from './headers.ts';
 import { REQUEST_EXAMPLES } from './requestExamples.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
@@ -128,45 +128,6 @@ function completeOperation(
     },
     ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, rest, schemas)])),
   };
-}
-
-const PROJECT_HEADER = {
-  name: 'X-Project-Id',
-  in: 'header',
-  required: false,
-  description:
-    "The project of the call, one of the user's projects. Without it, the project of the row that the input names, else the user's default project.",
-  schema: { type: 'integer', minimum: 1 },
-};
-
-const KEY_HEADER = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description:
-    'A name of your choice for this call. For 24 hours, a repeat with the same key and input is not executed, and gets the first answer.',
-  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
-};
-
-const HEADERS = {
-  'X-RateLimit-Limit': { description: 'The allowed requests per minute.', schema: { type: 'integer' } },
-  'X-RateLimit-Remaining': { description: 'The remaining requests in this window.', schema: { type: 'integer' } },
-  'X-Request-Id': { description: 'The id of the request in the logs.', schema: { type: 'string' } },
-  'X-Error-Reason': {
-    description: `Why it failed, for programs. New reasons may be added later. Now: ${Object.keys(REASONS).join(', ')}.`,
-    schema: { type: 'string' },
-  },
-  'Retry-After': { description: 'The seconds until a retry.', schema: { type: 'integer' } },
-  'Idempotent-Replayed': {
-    description: '`true` for the answer of an earlier call with this `Idempotency-Key`; otherwise absent.',
-    required: false,
-    schema: { type: 'string', const: 'true' },
-  },
-};
-
-function headerReferences(...further: ('X-Error-Reason' | 'Retry-After' | 'Idempotent-Replayed')[]) {
-  const names = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Request-Id', ...further];
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
 const jsonContent = (schemaName: string, schemas: Record<string, Schema>, example?: object): Content => {

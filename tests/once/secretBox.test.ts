@@ -21,6 +21,16 @@ describe('a secret box', () => {
     expect(box.seal(TEXT, 5)).not.toBe(sealed);
   });
 
+  it('hashes a text with each known secret, the current one first', () => {
+    const [old] = makeSecretBox([OLD]).hashes(TEXT);
+
+    const rotated = makeSecretBox([NEW, OLD]).hashes(TEXT);
+
+    expect(old).toMatch(/^[\w-]{43}$/);
+    expect(rotated).toEqual([makeSecretBox([NEW]).hashes(TEXT)[0], old]);
+    expect(makeSecretBox([OTHER]).hashes(TEXT)).not.toContain(old);
+  });
+
   it('opens nothing that belongs to another owner, was changed, or has another key', () => {
     const box = makeSecretBox([OLD]);
     const sealed = box.seal(TEXT, 5);
