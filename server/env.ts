@@ -70,6 +70,17 @@ const trustedProxies = z.string().transform((value, context) => {
 });
 const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).refine((address) => !address.endsWith('/0'));
 
+/** The address of a collector of traces; it never shows in errors or logs. */
+const collector = url(/^https?$/, 'http://127.0.0.1:4318');
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
 const Settings = z
   .object({
     HOST: notBlank.default('127.0.0.1'),
@@ -122,6 +133,21 @@ const Settings = z
         error: 'must be origins such as https://app.example.com, separated by commas',
       })
       .default([]),
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.optional(),
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.optional(),
+    OTEL_TRACES_EXPORTER: z.string().optional(),
+    OTEL_SDK_DISABLED: z
+      .string()
+      .transform((value) => value.toLowerCase() === 'true')
+      .default(false),
+    OTEL_TRACES_SAMPLER: z
+      .enum(SAMPLERS, { error: `must be one of ${SAMPLERS.join(', ')}` })
+      .default('parentbased_always_on'),
+    OTEL_TRACES_SAMPLER_ARG: z
+      .string()
+      .refine((value) => /^\d*\.?\d+$/.test(value) && Number(value) <= 1, { error: 'must be a number from 0 to 1' })
+      .transform(Number)
+      .default(1),
     STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
     LOG_LEVEL: z
       .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

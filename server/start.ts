@@ -30,17 +30,34 @@ export type RunningService = {
 /** Opens the database, runs migrations, and listens. */
 export async function start(settings: Settings, logger: FastifyBaseLogger): Promise<RunningService> {
   // The modules of the service load while the database opens.
-  const [database, { buildApp }] = await Promise.all([connect(settings), import('./app.ts')]);
+  const [database, { buildApp }, tracing] = await Promise.all([
+    connect(settings),
+    import('./app.ts'),
+    openTracing(settings, logger),
+  ]);
   try {
     await migrate(database, () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'));
     if (database.isEmbedded) await interruptAllRuns(database.db);
     const added = database.isEmbedded ? await addFirstUsers(database, settings, console.log) : undefined;
     const running = await serve(settings, database, logger, buildApp);
-    return { ...running, demoUser: added?.demoUser };
+    const stop = async () => {
+      await running.stop();
+      await tracing?.stop();
+    };
+    return { ...running, stop, demoUser: added?.demoUser };
   } catch (error) {
     await closeInTime(database);
     throw error;
   }
+}
+
+/** Loads OpenTelemetry if a collector is set. */
+async function openTracing(settings: Settings, logger: FastifyBaseLogger) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER } = settings;
+  const url = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/+$/, '')}/v1/traces`);
+  if (!url || OTEL_SDK_DISABLED || OTEL_TRACES_EXPORTER === 'none') return undefined;
+  const { startTracing } = await import('./traceExport.ts');
+  return startTracing(settings, url, logger);
 }
 
 async function serve(

@@ -13,7 +13,8 @@ const ROOMS = [
   ['shared/'],
   ['server/errors.ts', 'server/address.ts', 'server/host.ts', 'server/startFailure.ts', 'server/jsonText.ts'],
   ['server/env.ts'],
-  ['server/log.ts'],
+  ['server/log.ts', 'server/tracing.ts'],
+  ['server/traceExport.ts'],
   ['server/entities/', 'server/limits/', 'server/payments/'],
   ['server/security/'],
   ['server/database/'],
@@ -40,6 +41,7 @@ const PACKAGES: { name: RegExp; rooms: string[] }[] = [
     rooms: ['server/http/', 'server/app.ts', 'server/start.ts'],
   },
   { name: /^kysely$|^@mikro-orm\//, rooms: ['server/entities/', 'server/database/', 'server/domain/'] },
+  { name: /^@opentelemetry\//, rooms: ['server/traceExport.ts'] },
   { name: /^vitest$|^fast-check$/, rooms: [] },
 ];
 

@@ -1,0 +1,81 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Spans for OpenTelemetry. Without a tracer (`traceExport.ts` sets it), `trace` only runs the work. */
+
+export type Attributes = Record<string, string | number>;
+
+export type Span = {
+  traceId: string;
+  /** False if this trace is not sampled. */
+  isRecorded: boolean;
+  set: (attributes: Attributes) => void;
+  /** The type is for machines: a status or an error code, never a message, which may contain values. */
+  fail: (type: string) => void;
+  end: () => void;
+};
+
+/** The span of the caller, from the headers of a request. */
+export type RemoteSpan = { traceId: string; spanId: string; flags: number; state: string | undefined };
+
+export type SpanOptions = { kind?: 'server' | 'client'; attributes?: Attributes };
+
+export type Tracer = { start: (name: string, options: SpanOptions, parent: Span | RemoteSpan | undefined) => Span };
+
+let tracer: Tracer | undefined;
+const current = new AsyncLocalStorage<Span>();
+
+export function setTracer(next: Tracer | undefined): void {
+  tracer = next;
+}
+
+export const isTracing = () => tracer !== undefined;
+
+/** Whether the current work belongs to a recorded trace. */
+export const isTraced = () => tracer !== undefined && current.getStore()?.isRecorded === true;
+
+/** Runs work in a span below the current one. Work without a request, such as upkeep, has no span. */
+export function trace<Result>(
+  name: string,
+  work: (span?: Span) => Promise<Result>,
+  options: SpanOptions = {},
+): Promise<Result> {
+  return isTraced() ? runInSpan(tracer!.start(name, options, current.getStore()), work) : work();
+}
+
+async function runInSpan<Result>(span: Span, work: (span: Span) => Promise<Result>): Promise<Result> {
+  try {
+    return await current.run(span, work, span);
+  } catch (error) {
+    const { code, name } = error as { code?: unknown; name?: string };
+    span.fail(typeof code === 'string' ? code : (name ?? 'Error'));
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+/** Starts the span of a request, which its last hook ends; undefined without a tracer. */
+export const startSpan = (name: string, options: SpanOptions, parent: RemoteSpan | undefined): Span | undefined =>
+  tracer?.start(name, options, parent);
+
+/** Continues inside a span that was started before. */
+export const continueIn = (span: Span, next: () => void): void => current.run(span, next);
+
+/** The caller's span, by the W3C headers; undefined if `traceparent` is missing or malformed. */
+export function readTraceparent(traceparent: unknown, tracestate?: unknown): RemoteSpan | undefined {
+  if (typeof traceparent !== 'string') return undefined;
+  // Node joins repeated headers. An instrumented `fetch` adds its own, in the same trace: the last one is the nearest.
+  const spans = traceparent.split(',').map((text) => parse(text.trim()));
+  const nearest = spans.at(-1);
+  if (!nearest || spans.some((span) => span?.traceId !== nearest.traceId)) return undefined;
+  return { ...nearest, state: typeof tracestate === 'string' ? tracestate : undefined };
+}
+
+function parse(text: string): Omit<RemoteSpan, 'state'> | undefined {
+  const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
+  if (/^0+$/.test(traceId!) || /^0+$/.test(spanId!)) return undefined;
+  return { traceId: traceId!, spanId: spanId!, flags: Number.parseInt(flags!, 16) & 1 };
+}
+/** Later versions may append fields. */
+const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
