@@ -9,6 +9,7 @@ import { keyHeader, newKey, validKey } from './idempotencyKey.ts';
 import { ending, isSignIn, retrying, signingIn, withOwnSignal } from './links.ts';
 import type { Procedures } from './procedures.ts';
 import { openSession, type SessionOptions } from './session.ts';
+import { traceHeaders } from './trace.ts';
 
 export type * from './calls.ts';
 export { DeckhandError, isRefusal, type Refusal, type RefusalData } from './errors.ts';
@@ -23,6 +24,11 @@ export type ClientOptions = SessionOptions & {
   projectId?: number | undefined;
   /** The maximum number of retries of a failed call that is safe to repeat; 3 by default. */
   retries?: number | undefined;
+  /**
+   * The W3C trace context to send with each request, such as `00-…-…-01`. Without it, that of the active span if OpenTelemetry
+   * is loaded; with `() => undefined`, none.
+   */
+  traceparent?: (() => string | undefined) | undefined;
   /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined;
 };
@@ -31,7 +37,7 @@ export type Client = Procedures;
 
 /** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made at once are batched. */
 export function createClient(options: ClientOptions): Client {
-  const { projectId, retries = 3 } = options;
+  const { projectId, retries = 3, traceparent } = options;
   const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
 
   const sender = createTRPCUntypedClient({
@@ -41,13 +47,14 @@ export function createClient(options: ClientOptions): Client {
       retrying(retries),
       splitLink({
         condition: isSignIn,
-        true: httpBatchLink({ ...requests(options), maxItems: 1 }),
+        true: httpBatchLink({ ...requests(options), maxItems: 1, headers: () => traceHeaders(traceparent) }),
         false: httpBatchLink({
           ...requests(options),
           maxItems: LARGEST_BATCH,
           headers: ({ opList }) => {
             const token = session.token();
             return {
+              ...traceHeaders(traceparent),
               ...(token && { authorization: `Bearer ${token}` }),
               ...(projectId !== undefined && { 'x-project-id': String(projectId) }),
               ...keyHeader(opList),

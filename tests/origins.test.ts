@@ -29,7 +29,8 @@ describe('a page of another origin', () => {
     expect(Object.fromEntries(asked.headers)).toMatchObject({
       'access-control-allow-origin': OURS,
       'access-control-allow-methods': methods,
-      'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id',
+      'access-control-allow-headers':
+        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate',
       'x-ratelimit-limit': '1000000',
       vary: 'Origin',
     });

@@ -26,7 +26,8 @@ export function answerPreflight(reply: FastifyReply, methods: string): FastifyRe
     .code(204)
     .headers({
       'Access-Control-Allow-Methods': methods,
-      'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id',
+      'Access-Control-Allow-Headers':
+        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate',
       'Access-Control-Max-Age': 600,
     })
     .send();
