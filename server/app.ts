@@ -20,6 +20,7 @@ import { pages } from './http/pages.ts';
 import { restFacade } from './http/rest.ts';
 import { rpcSurface } from './http/rpc.ts';
 import { sendSecurityHeaders } from './http/securityHeaders.ts';
+import { traceRequests } from './http/traceRequests.ts';
 import { paymentWebhook } from './http/webhook.ts';
 import type { Services } from './services.ts';
 
@@ -69,6 +70,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   compressLargeAnswers(app);
   addDrain(app);
   rememberOrigin(app);
+  traceRequests(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id);
     // Node ignores later requests on this connection, so it is closed.

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { parseMoment, TIMESTAMPTZ } from './moment.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { NO_TIMEOUT, SHORT_TIMEOUT } from './query.ts';
+import { traceStatement } from './statementSpan.ts';
 
 /** Above the server's `statement_timeout`, so only a server that does not respond takes longer. */
 const LONGEST_ANSWER_MILLISECONDS = 32_000;
@@ -40,7 +41,9 @@ export class DeckhandClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: the many forms of pg's own `query`
   override query(...parts: any[]): any {
     const [text, values] = parts;
-    if (typeof text === 'string' && typeof parts.at(-1) !== 'function') return this.answerInTime(text, values);
+    if (typeof text === 'string' && typeof parts.at(-1) !== 'function') {
+      return traceStatement(text, () => this.answerInTime(text, values));
+    }
     return super.query(...(parts as [string]));
   }
 

@@ -3,6 +3,7 @@ import type { PGlite as KyselyClient } from 'kysely';
 import { type Column, countAffected, findError, readAnswer } from './embeddedAnswer.ts';
 import { parseMoment } from './moment.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
+import { traceStatement } from './statementSpan.ts';
 
 /** The parts of PGlite that are used. */
 type Engine = Pick<PGlite, 'execProtocolRawStream' | 'serializers' | 'parsers' | 'isInTransaction' | 'close'>;
@@ -57,7 +58,11 @@ export class EmbeddedClient implements KyselyClient {
     this.guards = guards;
   }
 
-  async query<Row>(text: string, values: readonly unknown[] = []) {
+  query<Row>(text: string, values: readonly unknown[] = []) {
+    return traceStatement(text, () => this.answer<Row>(text, values));
+  }
+
+  private async answer<Row>(text: string, values: readonly unknown[]) {
     const name = values.length > 0 ? statementNames.of(text) : undefined;
     if (name === undefined) return this.run<Row>(NO_NAME, text, values);
     try {
@@ -72,10 +77,10 @@ export class EmbeddedClient implements KyselyClient {
   }
 
   async transaction<Result>(work: (transaction: EmbeddedClient) => Promise<Result>): Promise<Result> {
-    await this.exchange([serialize.query('begin')]);
+    await this.control('begin');
     try {
       const result = await work(this);
-      await this.exchange([serialize.query('commit')]);
+      await this.control('commit');
       return result;
     } catch (error) {
       await this.rollback();
@@ -84,7 +89,11 @@ export class EmbeddedClient implements KyselyClient {
   }
 
   async rollback(): Promise<void> {
-    await this.exchange([serialize.query('rollback')]);
+    await this.control('rollback');
+  }
+
+  private control(text: 'begin' | 'commit' | 'rollback') {
+    return traceStatement(text, () => this.exchange([serialize.query(text)]));
   }
 
   async close(): Promise<void> {

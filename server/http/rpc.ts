@@ -1,6 +1,7 @@
 import { getTRPCErrorFromUnknown, getTRPCErrorShape, type TRPCError, transformTRPCResponse } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
+import type { Reason } from '../../shared/reasons.ts';
 import type { Context } from '../context.ts';
 import { badRequest, JSON_WANTED, notFound, toFailure, tooManyRequests } from '../errors.ts';
 import { makeAnswerBudget } from '../limits/answerBudget.ts';
@@ -8,6 +9,7 @@ import { findProcedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
 import type { Services } from '../services.ts';
+import { trace } from '../tracing.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, mustBeParsable, parseJson } from './body.ts';
 import { sendRetryAfter } from './errorHeaders.ts';
 import { keysOf, sendReplayed } from './idempotencyKey.ts';
@@ -48,7 +50,9 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     context.answerBudget = names.length > 1 ? makeAnswerBudget(batchTooLarge) : undefined;
     context.keys = keysOf(request, isBatch(request) ? { batchOf: names.length } : {});
 
-    const answers = await Promise.all(names.map((name, index) => call(name, () => inputs(index), index, context)));
+    const answers = await Promise.all(
+      names.map((name, index) => traceCall(name, () => call(name, () => inputs(index), index, context))),
+    );
     for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
     sendReplayed(reply, context.keys, names.length);
     const [first] = answers;
@@ -60,7 +64,17 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
 
 const MULTI_STATUS = 207;
 
-type Answer = { status: number; text: string; retryAfterSeconds?: number | undefined };
+type Answer = { status: number; text: string; reason?: Reason; retryAfterSeconds?: number | undefined };
+
+/** A span for each call of a batch; an unknown name is up to the caller, so it is not the name of the span. */
+function traceCall(path: string, work: () => Promise<Answer>): Promise<Answer> {
+  return trace(findProcedure(path) ? path : 'unknown procedure', async (span) => {
+    const answer = await work();
+    span?.set({ 'deckhand.status': answer.status, ...(answer.reason && { 'deckhand.reason': answer.reason }) });
+    if (answer.status >= 500) span?.fail(String(answer.status));
+    return answer;
+  });
+}
 
 async function call(path: string, input: () => unknown, batchIndex: number, ctx: Context): Promise<Answer> {
   try {
