@@ -146,6 +146,9 @@ export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: stri
   schema.meta({ [SENT_AS_TEXT]: holds });
 export const SENT_AS_TEXT = 'x-sent-as-text';
 
+/** Marks a field that is required unless another field has this value, for the command line and the document. */
+export const REQUIRED_UNLESS = 'x-required-unless';
+
 function limited(schema: z.ZodString, maxLength: number) {
   return atMost(schema, maxLength).refine(isStorable, { error: 'must not contain U+0000 or a lone surrogate' });
 }

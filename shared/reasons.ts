@@ -22,8 +22,9 @@ export const REASONS = {
   second_factor_enabled: 'A second factor is already enabled.',
   second_factor_missing: 'No second factor is enabled.',
   second_factor_not_started: 'No second factor was started, or another one since.',
+  key_ended: 'The API key was revoked or has expired.',
 
-  not_signed_in: 'The token is missing, expired, revoked or invalid.',
+  not_signed_in: 'The token or API key is missing, expired, revoked or invalid.',
   wrong_credentials: 'The e-mail address or the password is wrong.',
   code_required: 'The password is right, and a code of the second factor is needed.',
   code_wrong: 'The code is wrong, or was used before.',
@@ -34,6 +35,10 @@ export const REASONS = {
   other_project: 'The row belongs to a project that the caller is not a member of, or did not select.',
   other_platform: 'The theme belongs to a platform of which the caller owns no project.',
   no_account: 'The operator at the command line has no account: choose one.',
+  scope_missing: 'The API key lacks the scope of this call.',
+  key_not_allowed: 'This can not be called with an API key.',
+  other_user: 'The API keys belong to another person.',
+  no_password: 'A service has no password and no second factor.',
   not_the_author: 'Only the author or an owner may do this.',
   metrics_closed: 'The service has no `METRICS_TOKEN`.',
 

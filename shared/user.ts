@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { asSent, email, flag, id, newPassword, optionalText, secret, text, timestamp } from './fields.ts';
+import {
+  asSent,
+  email,
+  flag,
+  id,
+  newPassword,
+  optionalText,
+  REQUIRED_UNLESS,
+  secret,
+  text,
+  timestamp,
+} from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const Authenticate = z.object({
@@ -38,12 +49,16 @@ export type AuthenticatedUser = z.output<typeof AuthenticatedUser>;
 export const ROLES = ['viewer', 'member', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
+/** A service is a program: it has no password, never signs in, and calls with API keys. */
+export const USER_KINDS = ['person', 'service'] as const;
+
 /** A user as superadmins see them. */
 export const User = z
   .object({
     id,
     name: z.string().meta({ description: 'Their name.' }),
-    email: z.string().meta({ description: 'Their e-mail address.' }),
+    email: z.string().meta({ description: 'Their e-mail address; of a service, a generated handle.' }),
+    kind: z.enum(USER_KINDS).meta({ description: 'Whether it is a person, or a program that never signs in.' }),
     language: z.string().nullable().meta({ description: 'Their language.' }),
     superadmin: z.boolean().meta({ description: 'Whether they have access to every project and manage templates.' }),
     superadmin_billing: z.boolean().meta({ description: 'Whether they manage the billing of every platform.' }),
@@ -64,12 +79,29 @@ const rights = {
   default_project_id: id.nullish().meta({ description: 'The project of calls without X-Project-Id.' }),
 };
 
-export const UserCreate = z.object({
-  name: text(255).meta({ description: 'Their name.' }),
-  email,
-  password: newPassword.meta({ description: 'Their password.' }),
-  ...rights,
-});
+/** Required for persons; services have none. */
+const ofPersons = <Schema extends z.ZodType>(schema: Schema, description: string) =>
+  schema.optional().meta({ ...schema.meta(), description, [REQUIRED_UNLESS]: { kind: 'service' } });
+
+export const UserCreate = z
+  .object({
+    name: text(255).meta({ description: 'Their name.' }),
+    kind: z
+      .enum(USER_KINDS)
+      .default('person')
+      .meta({ description: 'A person, or a service, which calls with API keys.' }),
+    email: ofPersons(email, 'Their e-mail address; services get a handle instead.'),
+    password: ofPersons(newPassword, 'Their password; services have none.'),
+    ...rights,
+  })
+  .check(({ value, issues }) => {
+    for (const field of ['email', 'password'] as const) {
+      const isSent = value[field] !== undefined;
+      if (isSent !== (value.kind === 'service')) continue;
+      const message = isSent ? 'is only for persons' : 'is required';
+      issues.push({ code: 'custom', input: value[field], path: [field], message });
+    }
+  });
 export type UserCreate = z.output<typeof UserCreate>;
 
 /** Absent fields are not changed; null clears language and default project, and does not change the others. */

@@ -39,6 +39,7 @@ describe('account.whoAmI', () => {
       id: user.id,
       name: 'A user',
       email: user.email,
+      kind: 'person',
       language: null,
       superadmin: false,
       superadmin_billing: false,

@@ -57,9 +57,11 @@ function asWords({ flag, kind, choices }: Option): string {
   return `--${flag} ${choices?.join('|') ?? { number: 'N', list: 'A,B', positions: 'ID:POSITION,…', text: 'TEXT' }[kind]}`;
 }
 
-function explain({ description, kind, isRequired }: Option): string {
+function explain({ description, kind, isRequired, exceptWith }: Option): string {
   if (kind !== 'secret') return description;
-  return `${description} ${isRequired ? 'Always prompted for' : 'Prompted for if given'}; hidden while typing.`;
+  const [[flag, value] = []] = Object.entries(exceptWith ?? {});
+  const always = flag ? `Prompted for, except with --${flag} ${value}` : 'Always prompted for';
+  return `${description} ${isRequired ? always : 'Prompted for if given'}; hidden while typing.`;
 }
 
 const WIDEST_LINE = 120;

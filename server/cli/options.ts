@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { REQUIRED_UNLESS } from '../../shared/fields.ts';
 import { invalid } from '../errors.ts';
 import type { Schema } from '../openapi/example.ts';
 import { askSecret, type Terminal } from './terminal.ts';
@@ -10,6 +11,8 @@ export type Option = {
   flag: string;
   kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'secret';
   isRequired: boolean;
+  /** The other option with which it is not required. */
+  exceptWith?: Record<string, unknown> | undefined;
   description: string;
   choices?: string[] | undefined;
   /** For secrets: whether it is a new one. */
@@ -57,7 +60,8 @@ export function optionsOf(input: z.ZodType | undefined): Option[] {
       field,
       flag: kebab(field).replaceAll('_', '-'),
       kind: kindOf(schema),
-      isRequired: required.includes(field),
+      isRequired: required.includes(field) || REQUIRED_UNLESS in property,
+      exceptWith: property[REQUIRED_UNLESS] as Option['exceptWith'],
       description: String(property.description ?? ''),
       choices: schema.enum?.map(String),
       isNew: Number(schema.minLength) > 1,
@@ -94,12 +98,15 @@ export async function parseOptions({ input, common }: Words, words: string[], te
   const chosen = chosenOf(given);
 
   const fields: Record<string, unknown> = {};
-  const missing = options.find(({ flag, kind, isRequired }) => isRequired && kind !== 'secret' && !(flag in given));
+  const isNeeded = ({ isRequired, exceptWith }: Option) =>
+    isRequired && !(exceptWith && Object.entries(exceptWith).every(([flag, value]) => given[flag] === value));
+  const missing = options.find((option) => isNeeded(option) && option.kind !== 'secret' && !(option.flag in given));
   if (missing) throw invalid({ [`--${missing.flag}`]: 'is missing' });
-  for (const { field, flag, kind, isRequired, isNew = false } of options) {
+  for (const option of options) {
+    const { field, flag, kind, isNew = false } = option;
     const value = given[flag];
     if (kind === 'secret') {
-      if (isRequired || value === true) fields[field] = await askSecret(terminal, field, isNew);
+      if (isNeeded(option) || value === true) fields[field] = await askSecret(terminal, field, isNew);
     } else if (value !== undefined) fields[field] = typedValue(kind, flag, value);
   }
   return { input: input && fields, chosen };

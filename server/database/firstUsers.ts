@@ -36,7 +36,7 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
   const users = await findDemoUsers(db, DEMO_USERS);
   // Demo users share one hash, so it is verified once instead of six times.
   for (const [hash, others] of Map.groupBy(users, ({ password_hash }) => password_hash)) {
-    if (!(await isPassword(DEMO_USER.password, hash, 'start'))) continue;
+    if (!(await isPassword(DEMO_USER.password, hash ?? undefined, 'start'))) continue;
     const emails = others.map(({ email }) => email).join(', ');
     throw startFailure(
       `HOST: on ${host} anybody could sign in as ${emails}, since the demo password is public. Give them other passwords or deactivate them (npm run deckhand -- users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,

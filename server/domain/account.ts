@@ -8,7 +8,7 @@ import type {
 import type { AccountContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, transact } from '../database/query.ts';
-import { badRequest, invalid, unauthorized } from '../errors.ts';
+import { badRequest, forbidden, invalid, unauthorized } from '../errors.ts';
 import { hashPassword } from '../security/passwords.ts';
 import {
   describeSecret,
@@ -161,10 +161,12 @@ async function proveIdentity(context: AccountContext, password: string) {
     .select(['id', 'name', 'email', 'password_hash', 'totp_secret'])
     .where('id', '=', context.caller.id)
     .executeTakeFirstOrThrow();
-  if (!(await checkPassword(context, user.email, password, user.password_hash))) {
+  const { password_hash } = user;
+  if (password_hash === null) throw forbidden('A service has no password and no second factor.', 'no_password');
+  if (!(await checkPassword(context, user.email, password, password_hash))) {
     throw invalid({ password: 'is wrong' }, 'password_wrong');
   }
-  return user;
+  return { ...user, password_hash };
 }
 
 async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof): Promise<void> {

@@ -16,7 +16,7 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
       select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(column)))}
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );
-  const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash);
+  const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash ?? undefined);
   if (!user || !isRight) throw unauthorized(WRONG_CREDENTIALS, 'wrong_credentials');
 
   const secondFactorAt = user.totp_secret === null ? null : await passSecondFactor(context, user, sent);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../shared/user.ts';
 import type { ProvisioningContext } from '../context.ts';
@@ -17,22 +18,28 @@ export const USER_COLUMNS = User.keyof().options.map((field) =>
 
 const unknownUser = () => notFound('There is no such user.');
 
+const OF_PERSONS = 'is only for persons';
+
 const REFUSALS = {
   users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
+  users_sign_in_check: () => invalid({ password: OF_PERSONS }),
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
 };
 
 export async function createUser({ db, address }: ProvisioningContext, { password, ...fields }: UserCreate) {
-  mustBeGoodPassword('password', password, fields);
-  const { name, email, language, default_project_id } = fields;
-  const password_hash = await hashPassword(password, address);
+  const { name, kind, email = makeHandle(), language, default_project_id } = fields;
+  if (password !== undefined) mustBeGoodPassword('password', password, { name, email });
+  const password_hash = password === undefined ? null : await hashPassword(password, address);
   const inserted = db
     .insertInto('users')
-    .values({ name, email, password_hash, language, default_project_id, ...rightsOf(fields) })
+    .values({ name, kind, email, password_hash, language, default_project_id, ...rightsOf(fields) })
     .returning(USER_COLUMNS)
     .executeTakeFirstOrThrow();
   return { user: await mapConstraintErrors(inserted, REFUSALS) };
 }
+
+/** The place of an e-mail address for services: unique, and no mail can arrive there. */
+const makeHandle = () => `service-${randomBytes(6).toString('hex')}@service.invalid`;
 
 /** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
 export async function updateUser({ db, address }: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
@@ -59,6 +66,7 @@ export async function updateUser({ db, address }: ProvisioningContext, { id, pas
       .executeTakeFirst();
     const user = await mapConstraintErrors(updated, REFUSALS);
     if (!user) throw unknownUser();
+    if (user.kind === 'service' && email != null) throw invalid({ email: OF_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
     if (password_hash !== undefined || is_active === false) await endSessions(db, id);
     return { user };

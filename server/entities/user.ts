@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { ROLES } from '../../shared/user.ts';
+import { ROLES, USER_KINDS } from '../../shared/user.ts';
 import { created, identity, moment, refersTo } from './columns.ts';
 import { Project } from './platform.ts';
 
@@ -9,8 +9,11 @@ export const User = defineEntity({
   properties: {
     id: identity(),
     name: p.text(),
+    /** Of a service: a generated handle. */
     email: p.text(),
-    password_hash: p.text(),
+    kind: p.enum([...USER_KINDS]).default('person'),
+    /** Services have none. */
+    password_hash: p.text().nullable(),
     language: p.text().nullable(),
     superadmin: p.boolean().default(false),
     superadmin_billing: p.boolean().default(false),
@@ -28,6 +31,12 @@ export const User = defineEntity({
     totp_blocked_until: moment().nullable(),
     ...created(),
   },
+  checks: [
+    {
+      name: 'users_sign_in_check',
+      expression: `case kind when 'service' then password_hash is null and totp_secret is null and totp_pending_secret is null else password_hash is not null end`,
+    },
+  ],
   uniques: [
     { name: 'users_email_unique', expression: 'create unique index "users_email_unique" on "users" (lower("email"))' },
   ],

@@ -42,7 +42,7 @@ export const userRouter = router({
         status: 201,
         message: 'User created.',
         summary: 'Create a user',
-        description: 'Creates a user with a password.',
+        description: 'Creates a person with a password, or a service, which calls with API keys.',
         namesRow: false,
       }),
     )

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import type { Schema } from '../../server/openapi/example.ts';
 import type { Procedure } from '../../server/procedures.ts';
+import { REQUIRED_UNLESS } from '../../shared/fields.ts';
 
 /** Random values for a schema: valid and invalid ones. */
 
@@ -20,7 +21,7 @@ export function validValue(schema: Schema): fc.Arbitrary<unknown> {
     case 'object':
       return validObject(schema);
     case 'array':
-      return fc.array(validValue(schema.items!), { maxLength: 4 });
+      return fc.array(validValue(schema.items!), { minLength: Number(schema.minItems ?? 0), maxLength: 4 });
     case 'string':
       return validText(schema);
     case 'integer':
@@ -36,7 +37,8 @@ export function validValue(schema: Schema): fc.Arbitrary<unknown> {
 
 function validObject({ properties = {}, required = [] }: Schema): fc.Arbitrary<Record<string, unknown>> {
   const fields = Object.fromEntries(Object.entries(properties).map(([field, schema]) => [field, validValue(schema)]));
-  return fc.record(fields, { requiredKeys: required, noNullPrototype: true });
+  const requiredOften = Object.keys(properties).filter((field) => REQUIRED_UNLESS in properties[field]!);
+  return fc.record(fields, { requiredKeys: [...required, ...requiredOften], noNullPrototype: true });
 }
 
 /** Text of the allowed length, counted in code points, without zero bytes, which can't be stored. */

@@ -1,0 +1,41 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { created, identity, moment, refersTo } from './columns.ts';
+import { Project } from './platform.ts';
+import { User } from './user.ts';
+
+/** A key of a user for programs. Only hashes of its secrets are stored. */
+export const ApiKey = defineEntity({
+  name: 'ApiKey',
+  tableName: 'api_keys',
+  properties: {
+    id: identity(),
+    user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
+    project_id: () => refersTo(Project, 'project_id').nullable().deleteRule('cascade'),
+    name: p.text(),
+    scopes: p.array(),
+    secret_hash: p.text(),
+    /** The secret before the last rotation, which is valid for a while. */
+    previous_hash: p.text().nullable(),
+    previous_expires_at: moment().nullable(),
+    expires_at: moment().nullable(),
+    /** To the minute. */
+    last_used_at: moment().nullable(),
+    revoked_at: moment().nullable(),
+    ...created(),
+  },
+  checks: [
+    {
+      name: 'api_keys_previous_check',
+      expression: '(previous_hash is null) = (previous_expires_at is null)',
+    },
+  ],
+  uniques: [
+    { properties: ['secret_hash'] },
+    {
+      name: 'api_keys_previous_hash_unique',
+      expression:
+        'create unique index "api_keys_previous_hash_unique" on "api_keys" ("previous_hash") where previous_hash is not null',
+    },
+  ],
+  indexes: [{ properties: ['user_id', 'id'] }, { properties: ['project_id'], where: 'project_id is not null' }],
+});
