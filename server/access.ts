@@ -1,6 +1,8 @@
+import type { TRPCProcedureType } from '@trpc/server';
 import { ROLES, type Role } from '../shared/user.ts';
-import type { ActingProject, Caller, ProjectCaller } from './context.ts';
+import type { ActingProject, Caller, CallerKey, ProjectCaller } from './context.ts';
 import { forbidden, unauthorized } from './errors.ts';
+import { scopesFor } from './scopes.ts';
 
 type Rule = {
   /** Who may call, in the words of the client's types. */
@@ -47,22 +49,35 @@ export function highestNeeded(levels: Access[]): Role | undefined {
   return ROLES.findLast((role) => needed.has(role));
 }
 
-/** Throws a 401 or 403 unless the caller may call what requires this access. */
-export function mustHaveAccess(caller: Caller | undefined, access: Access): void {
-  const refusal = refusalTo(caller, access);
+/** What the access to a procedure depends on. */
+type Called = { name: string; type: TRPCProcedureType; access: Access };
+
+/** Throws a 401 or 403 unless the caller may call this procedure. */
+export function mustHaveAccess(caller: Caller | undefined, called: Called): void {
+  const refusal = refusalTo(caller, called);
   if (refusal) throw refusal;
 }
 
-/** Why the caller may not call what requires this access; undefined if they may. */
-export function refusalTo(caller: Caller | undefined, access: Access): Error | undefined {
-  const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[access];
+/** Why the caller may not call this procedure; undefined if they may. */
+export function refusalTo(caller: Caller | undefined, called: Called): Error | undefined {
+  const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[called.access];
   if (!needsSignIn) return undefined;
   if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
+  const beyondKey = caller.key && refusalForKey(caller.key, called);
+  if (beyondKey) return beyondKey;
   if (needsAccount && caller.id === null) return withoutAccount();
   if (role && caller.isProjectChosen && !caller.project) return withoutProject();
   if (right && caller[right]) return undefined;
   if (!role) return right ? forbidden('Only a superadmin may do this.', 'not_a_superadmin') : undefined;
   return caller.highestRole === null ? withoutProject() : refusalForRole(role, caller.highestRole);
+}
+
+function refusalForKey({ scopes, projectId, isElsewhere }: CallerKey, called: Called): Error | undefined {
+  const needed = scopesFor(called);
+  if (!needed) return forbidden("An API key can't be used for this: sign in.", 'key_not_allowed');
+  const missing = needed.filter((scope) => !scopes.includes(scope));
+  if (missing.length > 0) return forbidden(`This requires the scope ${missing.join(' and ')}.`, 'scope_missing');
+  return isElsewhere ? forbidden(`This key acts only in project ${projectId}.`, 'no_project_access') : undefined;
 }
 
 /** The project of a call that names no row. Throws a 403 unless the caller has the role there. */

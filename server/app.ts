@@ -83,7 +83,12 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // Without the query string, which may contain a password by mistake.
     const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
     const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
-    const outcome = { status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime), user: request.caller?.id };
+    const outcome = {
+      status: reply.statusCode,
+      milliseconds: Math.round(reply.elapsedTime),
+      user: request.caller?.id,
+      key: request.caller?.key?.id,
+    };
     request.log.info({ ...called, ...outcome }, 'answered');
   });
   app.setErrorHandler((error, request, reply) => {

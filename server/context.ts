@@ -69,6 +69,20 @@ export type Caller = {
   isProjectChosen: boolean;
   /** The role in that project or, if it is too low for the call, the highest in any project. */
   highestRole: Role | null;
+  /** Set for a call with an API key instead of a token. */
+  key?: CallerKey;
+};
+
+/** The key of a call: it narrows the rights of its user. */
+export type CallerKey = {
+  id: number;
+  scopes: readonly string[];
+  /** The only project that it acts in; null for all of its user. */
+  projectId: number | null;
+  /** Whether X-Project-Id selects another project. */
+  isElsewhere: boolean;
+  /** Whether its use in this minute is not stored yet. */
+  isUseDue: boolean;
 };
 
 /** Without a role, the caller may only handle billing there. */

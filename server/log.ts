@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { type BaseLogger, pino } from 'pino';
+import { KEY_PREFIX } from '../shared/key.ts';
 import type { Settings } from './env.ts';
 
 /** The part of the logger that other code uses. */
@@ -7,11 +8,16 @@ export type Log = Pick<BaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
 /** JSON lines, or readable lines in a terminal. */
 export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>) {
-  const options = { level: LOG_LEVEL, base: undefined };
+  const options = { level: LOG_LEVEL, base: undefined, hooks: { streamWrite: hideKeys } };
   if (!process.stdout.isTTY) return pino(options, makeOutput());
   const { default: pretty } = await import('pino-pretty');
   return pino(options, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss', singleLine: true }));
 }
+
+/** API keys are never logged on purpose, but may be in a header or an error. */
+export const hideKeys = (line: string) =>
+  line.includes(KEY_PREFIX) ? line.replace(KEY_SECRETS, `${KEY_PREFIX}…`) : line;
+const KEY_SECRETS = new RegExp(`${KEY_PREFIX}\\w+`, 'g');
 
 const MOST_WAITING_BYTES = 1024 * 1024;
 const RETRY_MILLISECONDS = 100;

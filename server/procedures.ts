@@ -41,8 +41,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/trpc.ts.`);
     if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
 
-    const rule = ACCESS[access];
-    const facts = { needsSignIn: rule.needsSignIn, isRestricted: 'role' in rule || 'right' in rule, hasInput: !!input };
+    const facts = { needsSignIn: ACCESS[access].needsSignIn, hasInput: !!input };
     return {
       name,
       type: _def.type,

@@ -96,11 +96,12 @@ function metaOf(
 /** The errors of an operation that is not specified: those that its access and its input can cause. */
 export function withErrors(
   { namesRow, errors, ...rest }: RestMeta['rest'],
-  { needsSignIn, isRestricted, hasInput }: Record<'needsSignIn' | 'isRestricted' | 'hasInput', boolean>,
+  { needsSignIn, hasInput }: Record<'needsSignIn' | 'hasInput', boolean>,
 ): RestOperation {
   const isPossible: Partial<Record<ErrorStatus, boolean>> = {
     401: needsSignIn,
-    403: isRestricted,
+    // Also for what every user may call: an API key may lack the scope.
+    403: needsSignIn,
     404: namesRow,
     422: hasInput,
   };

@@ -1,20 +1,23 @@
 import type { Role } from '../shared/user.ts';
 import type { AccountCaller } from './context.ts';
 import type { Database } from './database/connect.ts';
-import { findCaller } from './domain/caller.ts';
+import { type Credential, findCaller } from './domain/caller.ts';
+import { recordUse } from './domain/key.ts';
 import type { Settings } from './env.ts';
 import { tooManyRequests } from './errors.ts';
 import { isLoopback } from './host.ts';
 import { type AttemptLimit, makeAttemptLimit } from './limits/attemptLimit.ts';
 import { openCounters } from './limits/counters.ts';
 import { type FairQueue, makeFairQueue } from './limits/fairQueue.ts';
+import { type KeyHolders, makeKeyHolders } from './limits/keyHolders.ts';
+import { type KeyUse, makeKeyUse } from './limits/keyUse.ts';
 import { makeRateLimit, type RateLimit } from './limits/rateLimit.ts';
 import { makeUnsentAnswers, type UnsentAnswers } from './limits/unsentAnswers.ts';
 import type { Log } from './log.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import { testCheckout } from './payments/testCheckout.ts';
 import { makeSecretBox, type SecretBox } from './security/secretBox.ts';
-import { type Claims, makeTokens, type Tokens } from './security/tokens.ts';
+import { makeTokens, type Tokens } from './security/tokens.ts';
 
 /** The services that all requests of a node share. */
 export type Services = {
@@ -24,10 +27,12 @@ export type Services = {
   attemptLimit: AttemptLimit;
   /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
   findCaller: (
-    claims: Claims,
+    credential: Credential,
     chosenProjectId: number | undefined,
     neededRole: Role | undefined,
   ) => Promise<AccountCaller | undefined>;
+  keyHolders: KeyHolders;
+  keyUse: KeyUse;
   queue: FairQueue;
   unsentAnswers: UnsentAnswers;
   secretBox: SecretBox;
@@ -62,8 +67,10 @@ export async function openServices(
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
-    findCaller: (claims, ...call) =>
-      callerQueue.run(`session:${claims.sessionId}`, () => findCaller(database.db, claims, ...call)),
+    findCaller: (credential, ...call) =>
+      callerQueue.run(queueKey(credential), () => findCaller(database.db, credential, ...call)),
+    keyHolders: makeKeyHolders(),
+    keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue: makeQueue(settings),
     unsentAnswers: makeUnsentAnswers(),
     payments: await choosePayments(settings),
@@ -79,6 +86,8 @@ export async function openServices(
     close: counters.close,
   };
 }
+
+const queueKey = (sent: Credential) => ('keyHash' in sent ? `key:${sent.keyHash}` : `session:${sent.sessionId}`);
 
 /** Leaves two connections for finding callers, signing in and health checks. */
 const makeQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(Math.max(2, DATABASE_POOL_SIZE - 2));

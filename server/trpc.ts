@@ -56,7 +56,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
   return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta }) => {
     // In a batch, only the calls beyond the rate limit are refused.
     if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
-    mustHaveAccess(ctx.caller, access);
+    mustHaveAccess(ctx.caller, { name: path, type, access });
     const input = await getRawInput();
     mustBeReadable(input);
     const keyed = ctx.keys && withKey(ctx, { path, type, batchIndex, input, once: meta?.once });

@@ -123,7 +123,16 @@ function comparable(value: unknown, before: Contents): unknown {
 const OF_A_KEY = ['key', 'answer', 'held_until'];
 
 /** Fields with new random values. */
-const RANDOM = new Set(['password_hash', 'secret', 'otpauth_uri', 'qr_svg', 'totp_pending_secret', ...OF_A_KEY]);
+const RANDOM = new Set([
+  'password_hash',
+  'secret',
+  'secret_hash',
+  'previous_hash',
+  'otpauth_uri',
+  'qr_svg',
+  'totp_pending_secret',
+  ...OF_A_KEY,
+]);
 
 const UUID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
 

@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { findCaller } from '../server/domain/caller.ts';
 import { type Procedure, restProcedures } from '../server/procedures.ts';
 import type { RestOperation } from '../server/restOperation.ts';
-import type { Answer } from './harness/caller.ts';
+import { type Answer, makeCaller } from './harness/caller.ts';
 import { document } from './harness/document.ts';
-import { databaseUrl, givenService, testDatabase } from './harness/service.ts';
+import { databaseUrl, givenService, testDatabase, testService } from './harness/service.ts';
 import {
   allowedCaller,
   type Given,
@@ -13,7 +13,7 @@ import {
   startStates,
   type Whose,
 } from './harness/startStates.ts';
-import { givenWorld, type World } from './harness/world.ts';
+import { givenKey, givenWorld, type World } from './harness/world.ts';
 
 /** Every documented status of every operation can be reached, with the specified body. */
 
@@ -39,8 +39,13 @@ const ERRORS: Record<string, Call> = {
   400: (operation, world) => send(operation, world, '{'),
   401: ({ rest }, world) => world.asNobody.post(rest.path),
   'auth.authenticate 401': (operation, world) => sendFor(operation, world, 'own', { password: 'wrong' }),
-  403: ({ rest }, world) => world.asOwner.in(world.otherProject.id).post(rest.path),
+  403: async ({ access, rest }, { asOwner, users, otherProject }) =>
+    access === 'signedIn'
+      ? makeCaller((await testService()).url, (await givenKey(users.owner, { scopes: [] })).secret).post(rest.path)
+      : asOwner.in(otherProject.id).post(rest.path),
   404: (operation, world) => sendFor(operation, world, 'unknown'),
+  'keys.create 404': (operation, world) => sendFor(operation, world, 'own', { user_id: 2_147_483_647 }),
+  'keys.list 404': (operation, world) => sendFor(operation, world, 'own', { user_id: 2_147_483_647 }),
   'subscriptions.upgradeTrial 404': (operation, world) => sendFor(operation, world, 'foreign'),
   422: (operation, world) => send(operation, world, withObjects(inputFor(operation, {}))),
   429: (operation) => send(operation, limitedWorld, inputFor(operation, {})),

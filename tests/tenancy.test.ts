@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import type { DeckhandError } from '../client/client.ts';
 import { ACCESS } from '../server/access.ts';
 import { query } from '../server/database/query.ts';
 import { type Procedure, procedures } from '../server/procedures.ts';
+import { scopesFor } from '../server/scopes.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
@@ -18,14 +20,17 @@ import {
   type Whose,
 } from './harness/startStates.ts';
 import {
+  ALL_SCOPES,
   givenBoard,
   givenCard,
   givenGroup,
+  givenKey,
   givenMember,
   givenProject,
   givenToken,
   givenUser,
   givenWorld,
+  type KeyState,
   type TestUser,
   testDb,
   type World,
@@ -39,6 +44,7 @@ function expectedStatus(name: string, caller: CallerName, whose: Whose): number 
   if (!hasAccess(caller, access)) return 403;
   if (!on) return success;
   if (whose === 'unknown' || whose === 'deleted') return missing;
+  if (on.owner === 'superadmins') return caller === 'Superadmin' ? success : 403;
   if (on.owner === 'nobody' || (caller === 'Superadmin' && !on.foreign)) return success;
   return (whose === 'foreign') === (caller === 'Outsider') ? success : (on.foreign ?? 403);
 }
@@ -46,11 +52,14 @@ function expectedStatus(name: string, caller: CallerName, whose: Whose): number 
 const overRest = async (caller: TestCaller, { rest }: Procedure, input: Given) =>
   (await caller.post(rest!.path, input)).status;
 
-async function overRpc(caller: TestCaller, { name, type }: Procedure, input: Given): Promise<number> {
+const overRpc = async (caller: TestCaller, procedure: Procedure, input: Given): Promise<number> =>
+  (await errorOverRpc(caller, procedure, input))?.status ?? 200;
+
+async function errorOverRpc(caller: TestCaller, { name, type }: Procedure, input: Given) {
   const [noun, verb] = name.split('.') as [string, string];
   return (caller.rpc as any)[noun][verb][type === 'query' ? 'query' : 'mutate'](input).then(
-    () => 200,
-    (error: any) => error.data.httpStatus,
+    () => undefined,
+    (error: DeckhandError) => ({ status: error.status!, reason: error.reason }),
   );
 }
 
@@ -106,6 +115,47 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
 const onRowsOfProjects = procedures.filter(({ name }) => {
   const { on } = startStates.get(name)!;
   return on?.owner === 'project' && !on.foreign;
+});
+
+const forCallers = procedures.filter(({ access }) => access !== 'anyone');
+
+describe.each(forCallers.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
+  it('with a key: needs its scopes and its project, and that the key is neither expired nor revoked', async () => {
+    const world = await givenWorld();
+    const { url } = await testService();
+    const { project, otherProject, users } = world;
+    const scopes = scopesFor(procedure);
+    const ofBoth = await givenUser({ project, role: 'owner' });
+    await givenMember(ofBoth, otherProject, 'owner');
+    const call = async (key: KeyState, user = users.superadmin, author = users.member, chosen?: number) => {
+      const caller = makeCaller(url, (await givenKey(user, key)).secret, chosen);
+      const given = await givenStartState(procedure, { ...world, users: { ...users, member: author } });
+      const error = await errorOverRpc(caller, procedure, inputFor(procedure, given));
+      return error ? `${error.status} ${error.reason}` : 'done';
+    };
+    const past = new Date('2020-01-01');
+    const ofOtherProject = { project_id: otherProject.id };
+
+    const outcomes = {
+      expired: await call({ expires_at: past }),
+      revoked: await call({ revoked_at: past }),
+      withoutScope: await call({ scopes: ALL_SCOPES.filter((scope) => scope !== scopes?.[0]) }),
+      withScopes: await call({ scopes: scopes ?? ALL_SCOPES }),
+      ofOtherProject: await call(ofOtherProject, users.superadmin, users.member, project.id),
+    };
+
+    const refused = scopes ? undefined : '403 key_not_allowed';
+    expect(outcomes).toEqual({
+      expired: '401 not_signed_in',
+      revoked: '401 not_signed_in',
+      withoutScope: refused ?? '403 scope_missing',
+      withScopes: refused ?? 'done',
+      ofOtherProject: refused ?? '403 no_project_access',
+    });
+    if (onRowsOfProjects.includes(procedure))
+      expect(await call(ofOtherProject, ofBoth, ofBoth)).toBe('403 other_project');
+    if (procedure.access === 'superadmin') expect(await call(ofOtherProject)).toBe('403 not_a_superadmin');
+  });
 });
 
 describe.each(onRowsOfProjects.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {

@@ -1,27 +1,36 @@
 import { type RawBuilder, sql } from 'kysely';
 import { ROLES, type Role } from '../../shared/user.ts';
 import { rolesFrom } from '../access.ts';
-import type { AccountCaller, Caller } from '../context.ts';
+import type { AccountCaller, Caller, CallerKey } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { type Db, query, withShortTimeout } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import type { Claims } from '../security/tokens.ts';
+import { isUseDue } from './key.ts';
+
+/** What a request sent: a token, or the hash of an API key. */
+export type Credential = Claims | { keyHash: string };
 
 /**
- * Finds the user of a token and their project, the selected one or the default, in one round trip by keys. The highest role in
- * any project is looked up only where that in the default project is too low. Undefined if the session was revoked or the user
- * deactivated.
+ * Finds the user of a token or key and their project, the selected one or the default, in one round trip by keys. The highest role in
+ * any project is looked up only where that in the default project is too low. Undefined if the session or key was revoked or has
+ * expired, or the user was deactivated.
  */
 export async function findCaller(
   db: Db,
-  { userId, sessionId }: Claims,
+  credential: Credential,
   chosenProjectId: number | undefined,
   /** The role that the called procedures need; undefined if they need none. */
   neededRole?: Role,
 ): Promise<AccountCaller | undefined> {
   const enough = rolesFrom(neededRole ?? 'viewer');
-  const [found] = await selectCaller(db, { userId, sessionId, chosenProjectId: chosenProjectId ?? null, enough });
-  return found && toCaller(found, sessionId, chosenProjectId);
+  const call = { chosenProjectId: chosenProjectId ?? null, enough };
+  if ('keyHash' in credential) {
+    const [found] = await selectCallerByKey(db, { ...credential, ...call });
+    return found && toCaller(found, NO_SESSION, chosenProjectId, toKey(found, chosenProjectId));
+  }
+  const [found] = await selectCaller(db, { ...credential, ...call });
+  return found && toCaller(found, credential.sessionId, chosenProjectId);
 }
 
 /** Finds the user with this e-mail address, for commands that act as them, without a session. */
@@ -63,15 +72,31 @@ export async function findOperator(db: Db, chosenProjectId: number | undefined):
 /** An id that no session has. */
 const NO_SESSION = '00000000-0000-0000-0000-000000000000';
 
-function toCaller(found: FoundCaller, sessionId: string, chosenProjectId: number | undefined): AccountCaller {
-  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
-  const role = superadmin ? 'owner' : found.role;
+function toCaller(
+  found: FoundCaller,
+  sessionId: string,
+  chosenProjectId: number | undefined,
+  key?: CallerKey,
+): AccountCaller {
+  const { id, superadmin_billing, project_id, platform_id } = found;
+  const role = found.superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
   const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
-  const isProjectChosen = chosenProjectId !== undefined;
-  const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
-  return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole };
+  const isOfOneProject = key !== undefined && key.projectId !== null;
+  const isProjectChosen = isOfOneProject || chosenProjectId !== undefined;
+  // A key of one project has the role owner there, and no right in other projects.
+  const superadmin = found.superadmin && !isOfOneProject;
+  const highestRole = found.superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
+  return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole, ...(key && { key }) };
 }
+
+const toKey = (
+  { key_id: id, scopes, key_project_id: projectId, is_use_due: isUseDue }: FoundKey,
+  chosenProjectId: number | undefined,
+): CallerKey => {
+  const isElsewhere = projectId !== null && chosenProjectId !== undefined && chosenProjectId !== projectId;
+  return { id, scopes, projectId, isElsewhere, isUseDue };
+};
 
 /**
  * The project of a user `u` for calls that name neither a row nor a project: the default one while it is active and theirs,
@@ -97,13 +122,20 @@ type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'
   highest_role: Row<'members'>['role'] | null;
 };
 
+type FoundKey = Pick<Row<'api_keys'>, 'scopes'> & {
+  key_id: Row<'api_keys'>['id'];
+  key_project_id: Row<'api_keys'>['project_id'];
+  is_use_due: boolean;
+};
+
 /** Selects users `u` with the selected project, or their default one. */
 const callerOf = (
   users: RawBuilder<unknown>,
   chosenProjectId: RawBuilder<number | null>,
   enough: RawBuilder<Role[]>,
+  more = sql``,
 ) => sql<FoundCaller>`
-    select u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
+    select ${more}u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
       case when ${chosenProjectId}::int is not null or u.superadmin or m.role = any(${enough}::text[])
         then m.role else ${HIGHEST_ROLE} end as highest_role
     from ${users}
@@ -115,4 +147,19 @@ const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough:
     ${callerOf(sql`sessions s join users u on u.id = s.user_id and u.is_active`, value('chosenProjectId'), value('enough'))}
     where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
       and s.revoked_at is null and s.expires_at > now()`),
+);
+
+const selectCallerByKey = prepared<
+  { keyHash: string; chosenProjectId: number | null; enough: Role[] },
+  FoundCaller & FoundKey
+>((value) =>
+  withShortTimeout(sql`
+    ${callerOf(
+      sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
+      sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
+      value('enough'),
+      sql`k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
+    )}
+    where (k.secret_hash = ${value('keyHash')} or (k.previous_hash = ${value('keyHash')} and k.previous_expires_at > now()))
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`),
 );

@@ -18,7 +18,8 @@ export async function listOwnProjects({ db, caller }: AccountContext, page: Page
     .select(['p.id', 'p.platform_id', 'p.name', 'pl.name as platform_name', 'm.role'])
     .select(sql<boolean>`coalesce(p.id = ${DEFAULT_PROJECT}, false)`.as('is_default'))
     .where('m.user_id', '=', caller.id)
-    .where('p.is_active', 'is', true);
+    .where('p.is_active', 'is', true)
+    .$if(caller.key?.projectId != null, (all) => all.where('p.id', '=', caller.key!.projectId));
   return readPage('projects', projects, page, ['p.id']);
 }
 

@@ -66,7 +66,7 @@ export async function setTrial({ db }: ProvisioningContext, { platform_id, produ
 
 /** The subscriptions that the caller may bill: those of their platforms, or all. */
 export async function listSubscriptions({ db, caller }: ProjectContext, { platform_id, ...page }: SubscriptionList) {
-  const mayBillAll = caller.superadmin || caller.superadmin_billing;
+  const mayBillAll = (caller.superadmin || caller.superadmin_billing) && caller.key?.projectId == null;
   const found = subscriptions(db, mayBillAll ? undefined : caller)
     .$if(!mayBillAll, (all) => all.where(ownsPlatform('s.platform_id', caller)))
     .$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));

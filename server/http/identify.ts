@@ -3,9 +3,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import { highestNeeded } from '../access.ts';
 import type { AccountCaller, Context } from '../context.ts';
+import type { Credential } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
 import { type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
 import { findProcedure } from '../procedures.ts';
+import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
 import type { Services } from '../services.ts';
 import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
@@ -25,7 +27,7 @@ declare module 'fastify' {
  */
 export function identifyCallers(
   scope: FastifyInstance,
-  { findCaller, tokens, rateLimit, unsentAnswers }: Services,
+  { findCaller, tokens, rateLimit, unsentAnswers, keyHolders, keyUse }: Services,
   /** The procedures that a request calls, as named there; each counts. */
   namesOf: (request: FastifyRequest) => string[],
 ): void {
@@ -38,16 +40,17 @@ export function identifyCallers(
     reply.header('Cache-Control', 'no-store');
     const names = namesOf(request);
     const calls = names.length;
-    const claims = readToken(request, tokens);
-    if (!claims) return admitCounted(await rateLimit.count(addressKey(request), calls));
+    const credential = readCredential(request, tokens);
+    if (!credential) return admitCounted(await rateLimit.count(addressKey(request), calls));
 
-    const user = userKey(claims.userId);
-    const exhausted = rateLimit.exhausted(user);
+    // Anybody can make up a key with a valid checksum: until it is found, its calls count for the address.
+    const userId = 'keyHash' in credential ? keyHolders.find(credential.keyHash) : credential.userId;
+    const exhausted = rateLimit.exhausted(userId === undefined ? addressKey(request) : userKey(userId));
     if (exhausted) return admitCounted(exhausted);
 
     try {
       const levels = names.flatMap((name) => findProcedure(name)?.access ?? []);
-      const find = () => findCaller(claims, chosenProject(request), highestNeeded(levels));
+      const find = () => findCaller(credential, chosenProject(request), highestNeeded(levels));
       request.caller = await find();
       // The embedded database answers before Node has parsed a body that came with the headers.
       if (!request.raw.complete) await setImmediate();
@@ -56,6 +59,7 @@ export function identifyCallers(
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;
     }
+    if ('keyHash' in credential) keyHolders.remember(credential.keyHash, request.caller?.id);
     admitCounted(await rateLimit.count(callerKey(request), calls));
 
     function admitCounted(counted: Counted) {
@@ -72,6 +76,12 @@ export function identifyCallers(
   // A body may take 30 seconds: callers who were signed out or lost their role meanwhile are refused.
   scope.addHook('preHandler', async (request) => {
     if (request.findCallerAgain) request.caller = await request.findCallerAgain();
+  });
+
+  scope.addHook('onResponse', (request, _reply, done) => {
+    done();
+    const key = request.caller?.key;
+    if (key?.isUseDue) keyUse.note(key.id);
   });
 
   scope.addHook('onSend', (request, reply, payload, done) => {
@@ -111,9 +121,12 @@ export function contextOf(request: FastifyRequest, services: Services): Context 
   };
 }
 
-function readToken(request: FastifyRequest, tokens: Tokens) {
+function readCredential(request: FastifyRequest, tokens: Tokens): Credential | undefined {
   const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-  return token === undefined ? undefined : tokens.read(token);
+  if (token === undefined) return undefined;
+  if (!isKeySecret(token)) return tokens.read(token);
+  const keyHash = readKeySecret(token);
+  return keyHash === undefined ? undefined : { keyHash };
 }
 
 /** An invalid id selects no project. */

@@ -37,7 +37,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       {
         config: { surface: 'rest', operation: name, rest },
         // Before the body is read: 401 and 403 come before body errors.
-        onRequest: (request, _reply, done) => done(refusalTo(request.caller, access)),
+        onRequest: (request, _reply, done) => done(refusalTo(request.caller, { name, type, access })),
       },
       async (request, reply) => {
         const input = readInput(request, rest, needsBody);

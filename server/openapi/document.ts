@@ -9,6 +9,7 @@ import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
 import { HEADERS, headerReferences, KEY_HEADER, PROJECT_HEADER } from './headers.ts';
 import { REQUEST_EXAMPLES } from './requestExamples.ts';
+import { SECURITY_SCHEMES, securityOf } from './security.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
 export type Operation = {
@@ -41,13 +42,7 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     version: packageJson.version,
     description: INTRODUCTION,
     baseUrl: `${publicUrl}/api`,
-    securitySchemes: {
-      Authorization: {
-        type: 'http',
-        scheme: 'bearer',
-        description: '`data.token` of the answer of `/v1/authenticate`, without `Bearer` in front.',
-      },
-    },
+    securitySchemes: SECURITY_SCHEMES,
   }) as unknown as OpenApiDocument;
 
   document.info.license = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
@@ -70,8 +65,9 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
 const INTRODUCTION = `Task boards with master templates for many projects.
 
 Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` and send \`data.token\` as
-\`Authorization: Bearer …\` with every other call. A call acts in the project of the row that it names, else in the user's default
-project; \`X-Project-Id\` selects another. With an \`Idempotency-Key\`, a call that changes something can be repeated safely.
+\`Authorization: Bearer …\` with every other call; programs send an API key instead (\`keys/create\`). A call acts in the project of the
+row that it names, else in the user's default project; \`X-Project-Id\` selects another. With an \`Idempotency-Key\`, a call that
+changes something can be repeated safely.
 
 The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
 
@@ -96,7 +92,7 @@ function completeOperation(
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
   operation.operationId = operationId;
-  if (!ACCESS[access].needsSignIn) operation.security = [];
+  operation.security = securityOf(procedure);
   if (!rest.isSpecified) {
     operation['x-beyond-specification'] = true;
     operation.description += ` ${ACCESS[access].callers}`;

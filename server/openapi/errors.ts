@@ -5,8 +5,8 @@ import type { Schema } from './example.ts';
 
 export const MEANINGS: Record<ErrorStatus, string> = {
   400: 'The body is invalid, or a rule forbids the step.',
-  401: 'The token or the credentials are missing or wrong.',
-  403: 'The role is not sufficient, or the row belongs to another project.',
+  401: 'The token, the API key or the credentials are missing or wrong.',
+  403: 'The role or the scope is not sufficient, or the row belongs to another project.',
   404: 'The row does not exist or was deleted.',
   422: 'A field is invalid.',
   429: 'Too many requests: retry after the seconds in `Retry-After`.',

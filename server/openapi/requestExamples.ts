@@ -74,6 +74,10 @@ export const REQUEST_EXAMPLES: Record<string, object> = {
   'members.list': { project_id: 1, limit: 20 },
   'plans.set': { product: 'websites', plan: 'pro', period: 'month', price_cents: 1900 },
   'plans.list': { product: 'websites', limit: 20 },
+  'keys.create': { name: 'Nightly import', scopes: ['boards:read', 'cards:write'], project_id: 1 },
+  'keys.list': { limit: 20 },
+  'keys.rotate': { id: 1, previous_valid_hours: 24 },
+  'keys.revoke': { id: 1 },
 };
 
 /** The first of these rows gets position 1. */

@@ -1,9 +1,11 @@
+import { scopesIn } from '../scopes.ts';
 import { router } from '../trpc.ts';
 import { accountRouter } from './account.ts';
 import { boardRouter } from './board.ts';
 import { cardRouter, tourRouter } from './card.ts';
 import { commentRouter } from './comment.ts';
 import { groupRouter } from './group.ts';
+import { keyRouterFor } from './key.ts';
 import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
 import { masterCardRouter } from './masterCard.ts';
 import { masterGroupRouter } from './masterGroup.ts';
@@ -15,8 +17,7 @@ import { tagRouter } from './tag.ts';
 import { themeRouter } from './theme.ts';
 import { authRouter, userRouter } from './user.ts';
 
-/** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
-export const appRouter = router({
+const routers = {
   auth: authRouter,
   account: accountRouter,
   boards: boardRouter,
@@ -36,6 +37,9 @@ export const appRouter = router({
   users: userRouter,
   members: memberRouter,
   plans: planRouter,
-});
+};
+
+/** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
+export const appRouter = router({ ...routers, keys: keyRouterFor(scopesIn(routers)) });
 
 export type AppRouter = typeof appRouter;

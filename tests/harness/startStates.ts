@@ -8,9 +8,11 @@ import {
   givenCard,
   givenComment,
   givenGroup,
+  givenKey,
   givenMasterBoard,
   givenProduct,
   givenProject,
+  givenServiceAccount,
   givenTag,
   givenTheme,
   givenThemeVersion,
@@ -34,8 +36,8 @@ type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
 /** A row that an input refers to. */
 type Target = {
   make: (place: Place, state: object) => Promise<number | string>;
-  /** Its owner. With `nobody`, every caller with access may use it; otherwise superadmins may. */
-  owner: 'project' | 'platform' | 'nobody';
+  /** Its owner. With `nobody`, every caller with access may use it; otherwise superadmins may, too. */
+  owner: 'project' | 'platform' | 'superadmins' | 'nobody';
   isDeletable: boolean;
   /** The status for callers of another project, superadmins too, if it is not 403. */
   foreign?: 404;
@@ -97,6 +99,12 @@ const version = inPlatform(({ project }) => givenThemeVersion(project));
 const pendingVersion = inPlatform(({ project }) =>
   givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' }),
 );
+
+const serviceKey: Target = {
+  make: async () => (await givenKey(await givenServiceAccount())).id,
+  owner: 'superadmins',
+  isDeletable: false,
+};
 
 const author = (place: Place) => place.author.id;
 const projectOfCall = ({ project }: Place) => project.id;
@@ -227,7 +235,7 @@ const rows: Record<string, Row> = {
   'projects.list': { access: 'superadmin' },
   'users.create': {
     access: 'superadmin',
-    input: { email: newEmail, password, default_project_id: projectOfCall },
+    input: { kind: 'person', email: newEmail, password, default_project_id: projectOfCall },
     success: 201,
   },
   'users.update': {
@@ -241,6 +249,14 @@ const rows: Record<string, Row> = {
   'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.list': { access: 'viewer', input: { project_id: namedProject } },
+  'keys.create': {
+    access: 'signedIn',
+    input: { project_id: null, user_id: null, expires_at: '2099-01-01' },
+    success: 201,
+  },
+  'keys.list': { access: 'signedIn', input: { user_id: null } },
+  'keys.rotate': { access: 'signedIn', input: { id: serviceKey } },
+  'keys.revoke': { access: 'signedIn', input: { id: serviceKey } },
 };
 
 const isTarget = (part: unknown): part is Target => typeof part === 'object' && part !== null && 'make' in part;

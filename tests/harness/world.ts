@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { type Db, insertRows, query } from '../../server/database/query.ts';
 import type { NewRow, TableName } from '../../server/database/tables.ts';
+import { procedures } from '../../server/procedures.ts';
+import { scopesFor } from '../../server/scopes.ts';
+import { hashKeySecret, makeKeySecret } from '../../server/security/apiKeys.ts';
 import type { Role } from '../../shared/user.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
 import { type TestService, testDatabase, testService, tokens } from './service.ts';
@@ -89,6 +92,24 @@ export async function givenUser({ project, role = 'member', ...state }: UserStat
   if (project) await givenMember(user, project, role);
   return user;
 }
+
+/** A user that calls with keys alone. */
+export const givenServiceAccount = (state: UserState = {}) =>
+  givenUser({ kind: 'service', password_hash: null, ...state });
+
+export type KeyState = Partial<NewRow<'api_keys'>>;
+
+/** A key with its secret; it has every scope, unless the state says otherwise. */
+export async function givenKey(
+  { id: user_id }: TestUser,
+  state: KeyState = {},
+): Promise<{ id: number; secret: string }> {
+  const secret = makeKeySecret();
+  const row = { user_id, name: 'A key', scopes: ALL_SCOPES, secret_hash: hashKeySecret(secret), ...state };
+  return { id: await insert('api_keys', row), secret };
+}
+
+export const ALL_SCOPES = [...new Set(procedures.flatMap((procedure) => scopesFor(procedure) ?? []))];
 
 export async function givenMember(user: TestUser, project: TestProject, role: Role): Promise<void> {
   await insert('members', { project_id: project.id, user_id: user.id, role });

@@ -52,8 +52,15 @@ describe('npm run deckhand', () => {
 
     expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
     expect(printed).toMatch(/--\[no-\]superadmin +Let them/);
-    expect(printed).toMatch(/--password +Their password\. Always prompted for/);
-    expect(printed).toMatch(/^Create a user\.\n\nCreates a user with a password\. For superadmins\.\n\nUsage: /);
+    expect(printed).toMatch(
+      /--password +Their password; services have none\. Prompted for, except with --kind\s+service/,
+    );
+    expect((await answerTo(['account', 'change-password', '--help'], noSettings)).printed).toMatch(
+      /Always prompted for/,
+    );
+    expect(printed).toMatch(
+      /^Create a user\.\n\nCreates a person with a password, or a service, which calls with API keys\. For\s+superadmins\.\n\nUsage: /,
+    );
     expect((await answerTo(['master-boards', 'push', '--help'], noSettings)).printed).toContain('no cards are added');
     expect((await answerTo(['members', 'set', '--help'], noSettings)).printed).toContain('--role viewer|member|owner');
   });
@@ -233,6 +240,20 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
     expect((await onDemo(...comment, '--as', 'Member@demo.test')).printed).toContain('"user_id": 3');
     expect((await onDemo('account', 'who-am-i', '--as', 'nobody@demo.test')).complaint).toBe(
       'No active user has the e-mail address nobody@demo.test.',
+    );
+  });
+
+  it('creates a service without a prompt, and a key for it', async () => {
+    const onDemo = await givenDemo();
+
+    const { printed } = await onDemo('users', 'create', '--name', 'Import', '--kind', 'service', '--json');
+    const { user } = JSON.parse(printed!);
+    const key = ['keys', 'create', '--user-id', `${user.id}`, '--name', 'x', '--scopes', 'cards:read,tags:write'];
+
+    expect(user).toMatchObject({ kind: 'service' });
+    expect((await onDemo(...key)).complaint).toBe('This needs an account. Choose one with --as EMAIL.');
+    expect((await onDemo(...key, '--as', 'admin@demo.test')).printed).toMatch(
+      /scopes +cards:read, tags:write\n(.*\n)*secret +dkh_\w{36}$/,
     );
   });
 

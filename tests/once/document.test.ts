@@ -88,14 +88,27 @@ describe('the OpenAPI document', () => {
     expect(schemaOf('422')).toBe('#/components/schemas/ValidationError');
   });
 
-  it('requires a token for every operation except signing in', () => {
-    for (const { path, security } of operations)
-      expect(security, path).toEqual(path === '/v1/authenticate' ? [] : [{ Authorization: [] }]);
+  it('requires a token or a key with scopes for every operation except signing in', () => {
+    const securityOf = (path: string) => document.paths[path]!.post.security;
+
+    for (const { path, security } of operations) {
+      const [token, key, ...others] = security ?? [];
+      expect(token, path).toEqual(path === '/v1/authenticate' ? undefined : { Authorization: [] });
+      const isWithoutKeys = /^\/v1\/|\/keys\//.test(path);
+      expect(Object.keys(key ?? {}), path).toEqual(isWithoutKeys ? [] : ['ApiKey']);
+      expect(others, path).toEqual([]);
+    }
+    expect(securityOf('/services/operations/v1/operations/cards/create')).toContainEqual({ ApiKey: ['cards:write'] });
+    expect(securityOf('/services/operations/v1/operations/boards/list')).toContainEqual({ ApiKey: ['boards:read'] });
+    expect(securityOf('/services/operations/v1/admin/master-cards/push')).toContainEqual({
+      ApiKey: ['templates:write', 'admin'],
+    });
   });
 
   it('says which value the dialog of the API page asks for', () => {
     expect(document.components.securitySchemes).toEqual({
       Authorization: { type: 'http', scheme: 'bearer', description: expect.stringContaining('`data.token`') },
+      ApiKey: { type: 'http', scheme: 'bearer', bearerFormat: 'dkh_…', description: expect.stringContaining('secret') },
     });
   });
 

@@ -18,7 +18,7 @@ const ROOMS = [
   ['server/entities/', 'server/limits/', 'server/payments/'],
   ['server/security/'],
   ['server/database/'],
-  ['server/context.ts'],
+  ['server/context.ts', 'server/scopes.ts'],
   ['server/access.ts'],
   ['server/domain/'],
   ['server/rpcInput.ts', 'server/restOperation.ts', 'server/unchecked.ts', 'server/once.ts'],

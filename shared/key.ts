@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { id, optionalMoment, text, timestamp } from './fields.ts';
+import { Page, pageOf } from './paging.ts';
+
+/** Secrets of API keys start with this, so that scanners and logs can find them. */
+export const KEY_PREFIX = 'dkh_';
+
+const scopesMeaning = 'What it may call.';
+
+/** A key as its user sees it; the secret is shown only once, when it is made. */
+export const ApiKey = z
+  .object({
+    id,
+    user_id: id.meta({ description: 'The user that it acts as.' }),
+    project_id: id.nullable().meta({ description: 'The only project that it acts in; null for all of the user.' }),
+    name: z.string().meta({ description: 'Its name.', example: 'Nightly import' }),
+    scopes: z.array(z.string()).meta({ description: scopesMeaning, example: ['cards:read', 'cards:write'] }),
+    expires_at: timestamp.nullable().meta({ description: 'When it expires; null for never.' }),
+    last_used_at: timestamp.nullable().meta({ description: 'When it was last used, to the minute; null for never.' }),
+    previous_expires_at: timestamp
+      .nullable()
+      .meta({ description: 'Until when the secret before the last rotation is valid, too.' }),
+    revoked_at: timestamp.nullable().meta({ description: 'When it was revoked; null if it was not.' }),
+    created_at: timestamp.meta({ description: 'When it was created.' }),
+    updated_at: timestamp.meta({ description: 'When it was last rotated or revoked.' }),
+  })
+  .meta({ id: 'ApiKey', description: 'An API key, without its secret.' });
+
+export const NewApiKey = z.object({
+  key: ApiKey,
+  secret: z.string().meta({
+    description: 'The secret, shown only this once. Send it as `Authorization: Bearer …`.',
+    example: `${KEY_PREFIX}…`,
+  }),
+});
+
+const user_id = id
+  .nullish()
+  .meta({ description: 'A service, for superadmins; the caller if not sent.', example: null });
+
+/** The scopes come from the procedures. */
+export const KeyCreate = (scopes: string[]) =>
+  z.object({
+    name: text(255).meta({ description: 'Its name.', example: 'Nightly import' }),
+    scopes: z
+      .array(z.enum(scopes))
+      .min(1)
+      .max(scopes.length)
+      .meta({ description: `${scopesMeaning} Each operation names the scopes that it needs.`, example: [scopes[0]] }),
+    project_id: id.nullish().meta({ description: 'The only project that it may act in.', example: null }),
+    expires_at: optionalMoment.meta({ description: 'When it expires; never if not sent.', example: null }),
+    user_id,
+  });
+export type KeyCreate = z.output<ReturnType<typeof KeyCreate>>;
+
+export const KeyList = Page.extend({ user_id });
+export type KeyList = z.output<typeof KeyList>;
+export const KeyPage = pageOf('keys', ApiKey);
+
+export const KeyChoice = z.object({ id: id.meta({ description: 'The key.' }) });
+export type KeyChoice = z.output<typeof KeyChoice>;
+
+const LONGEST_OVERLAP_HOURS = 7 * 24;
+
+export const KeyRotate = KeyChoice.extend({
+  previous_valid_hours: z
+    .int()
+    .min(0)
+    .max(LONGEST_OVERLAP_HOURS)
+    .meta({ description: 'How long the previous secret stays valid; 0 for not at all.', example: 24 }),
+});
+export type KeyRotate = z.output<typeof KeyRotate>;
