@@ -17,6 +17,7 @@ export const keyRouterFor = (scopes: string[]) =>
             'Creates a key that acts as the caller or, for superadmins, as a service. Its secret is shown only this once.',
         }),
       )
+      .meta({ once: 'secret' })
       .input(KeyCreate(scopes))
       .output(NewApiKey)
       .mutation(({ ctx, input }) => createKey(ctx, input)),
@@ -43,6 +44,7 @@ export const keyRouterFor = (scopes: string[]) =>
             'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not.',
         }),
       )
+      .meta({ once: 'secret' })
       .input(KeyRotate)
       .output(NewApiKey)
       .mutation(({ ctx, input }) => rotateKey(ctx, input)),
