@@ -502,7 +502,7 @@ describe('a mutation with a key', () => {
   const mutations = procedures.filter(
     ({ name, isKeyed }) => isKeyed && !REQUIRES_CODE.includes(name) && startStates.get(name)!.success !== 400,
   );
-  const secret = new Set(['account.startSecondFactor', 'account.changePassword']);
+  const secret = new Set(['account.startSecondFactor', 'account.changePassword', 'keys.create', 'keys.rotate']);
 
   it.each(mutations.map((procedure) => [procedure.name, procedure] as const))(
     '%s happens once',
