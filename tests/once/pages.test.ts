@@ -79,9 +79,9 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await page.locator('.opblock-tag').first().waitFor();
     expect(await page.locator('.opblock-tag').count()).toBe(document.tags.length);
     await page.locator('.auth-wrapper .authorize').click();
-    await page.locator('.auth-container input').fill(asMember.token!);
-    await page.locator('.auth-container .authorize').click();
-    await page.locator('.auth-container .btn-done').click();
+    await page.locator('.auth-container input').first().fill(asMember.token!);
+    await page.locator('.auth-container .authorize').first().click();
+    await page.locator('.auth-container .btn-done').first().click();
     await page.locator('#operations-tag-Operations').click();
     const operation = page.locator('.opblock', { hasText: '/operations/tags/create' });
     await operation.locator('.opblock-summary-control').click();
