@@ -56,6 +56,8 @@ export const isVisible = (table: ProjectTable) =>
 /** The project of a row that the call names, and so acts in, with the caller's role there. */
 export type NamedProject = { id: number; role: Role };
 
+const NAMED_PROJECT = sql.ref<number>('t.project_id').as('named_project_id');
+
 /** Finds a row, and returns these columns and its project. */
 export async function findRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[] = []>(
   { db, caller }: ProjectContext,
@@ -63,13 +65,11 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
   id: number,
   columns?: Columns,
 ): Promise<{ row: Selected<Table, Columns>; project: NamedProject }> {
+  const role = roleIn('t.project_id', bound(permitOf(caller)));
   const [found] = await query(
     db,
     sql<Selected<Table, Columns> & { named_project_id: number; caller_role: Role }>`
-      select ${sql.join(
-        (columns ?? []).map((column) => sql`${selectionOf([column])}, `),
-        sql``,
-      )}t.project_id as named_project_id, ${roleIn('t.project_id', bound(permitOf(caller)))} as caller_role
+      select ${selectionOf([...(columns ?? []), NAMED_PROJECT, role.as('caller_role')])}
       from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)}`,
   );
   mustBeFound(caller, table, found);
