@@ -1,15 +1,31 @@
 /** A procedure that only reads: `client.boards.list.query()`. */
-export type Query<Input, Output> = { query: Call<Input, Output, CallOptions> };
+export type Query<Input, Output> = {
+  /** Calls the procedure. */
+  query: Call<Input, Output, CallOptions>;
+} & Each<Input, Output>;
 
 /** A procedure that changes something: `client.cards.create.mutate({ title: 'First card' })`. */
-export type Mutation<Input, Output> = { mutate: Call<Input, Output, MutationOptions> };
+export type Mutation<Input, Output> = {
+  /** Calls the procedure. */
+  mutate: Call<Input, Output, MutationOptions>;
+};
 
-export type CallOptions = {
-  /** Cancels the call and its retries; a request that was already sent may have been executed. */
+/** What holds for the calls of a client, unless a call says otherwise. */
+export type CallDefaults = {
+  /** The project to act in; without it, that of the named row, else the user's default project. */
+  projectId?: number | undefined;
+  /** The longest time that a call may take, with its retries and the sign-in that it may need; no limit by default. */
+  timeoutMilliseconds?: number | undefined;
+};
+
+export type CallOptions = CallDefaults & {
+  /** Cancels the call and its retries. */
   signal?: AbortSignal | undefined;
 };
 
-export type MutationOptions = CallOptions & {
+export type MutationOptions = CallDefaults & {
+  /** Cancels the call and its retries; a request that was already sent may have been executed. */
+  signal?: AbortSignal | undefined;
   /**
    * Calls with the same key are executed once within 24 hours; the others get the answer of the first. 1 to 255 printable ASCII
    * characters without commas. Without it, the client makes a new one for each call, and uses it for the retries.
@@ -18,6 +34,24 @@ export type MutationOptions = CallOptions & {
 };
 
 /** The input is optional here if the procedure's input is. */
-export type Call<Input, Output, Options = CallOptions> = (
-  ...parts: undefined extends Input ? [input?: Input, options?: Options] : [input: Input, options?: Options]
-) => Promise<Output>;
+export type Call<Input, Output, Options = CallOptions> = (...parts: Parts<Input, Options>) => Promise<Output>;
+
+type Parts<Input, Options> = undefined extends Input
+  ? [input?: Input, options?: Options]
+  : [input: Input, options?: Options];
+
+/** Lists with pages can be read row by row. */
+type Each<Input, Output> = Output extends { next_cursor: string | null }
+  ? {
+      /**
+       * All rows, from the page of `cursor` on; the next page is read when its first row is needed:
+       * `for await (const card of client.cards.list.each({ status: 'open' }))`.
+       */
+      each: (...parts: Parts<Input | Unfiltered<Input>, CallOptions>) => AsyncGenerator<RowOf<Output>, void, undefined>;
+    }
+  : unknown;
+
+/** The input may be left out if all of its fields may. */
+type Unfiltered<Input> = Record<string, never> extends Input ? undefined : never;
+
+type RowOf<Page> = { [Name in keyof Page]: Page[Name] extends Array<infer Row> ? Row : never }[keyof Page];

@@ -1,8 +1,9 @@
 import type { Operation } from '@trpc/client';
+import { contextOf } from './callContext.ts';
 import { DeckhandError } from './errors.ts';
 
-/** A new key for a call. `crypto.randomUUID` is missing in browsers on pages without HTTPS. */
-export function newKey(): string {
+/** A new name for a call or a request. `crypto.randomUUID` is missing in browsers on pages without HTTPS. */
+export function newName(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
@@ -12,10 +13,10 @@ export function keyHeader(calls: readonly Operation[]): Record<string, string> {
   return calls.some(keyOf) ? { 'idempotency-key': calls.map(keyOf).join() } : {};
 }
 
-export const keyOf = ({ context }: Operation) => context.idempotencyKey as string | undefined;
+export const keyOf = (call: Operation) => contextOf(call).idempotencyKey;
 
 /** Throws for a key that the service would not accept: it would refuse the other calls of the batch, too. */
 export function validKey(key: string): string {
   if (/^[\x21-\x2b\x2d-\x7e]([\x20-\x2b\x2d-\x7e]{0,253}[\x21-\x2b\x2d-\x7e])?$/.test(key)) return key;
-  throw new DeckhandError('idempotencyKey must have 1 to 255 printable ASCII characters without commas.', {});
+  throw new DeckhandError('idempotencyKey must have 1 to 255 printable ASCII characters without commas.');
 }

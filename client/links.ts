@@ -1,7 +1,9 @@
 import type { Operation, TRPCLink } from '@trpc/client';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { observable, observableToPromise } from '@trpc/server/observable';
-import { type DeckhandError, errorOf } from './errors.ts';
+import { contextOf } from './callContext.ts';
+import type { CallOptions } from './calls.ts';
+import { DeckhandError, errorOf, type FailedCall, timeOutOf } from './errors.ts';
 import { keyOf } from './idempotencyKey.ts';
 import type { Session } from './session.ts';
 
@@ -18,13 +20,13 @@ export function signingIn({ token, renew }: Session): Link {
   return linkOf(async (call, send) => {
     if (!renew || isSignIn(call)) return send();
 
-    if (!token()) await renew();
-    const used = token();
+    if (!(await token())) await renew();
+    const used = await token();
     try {
       return await send();
     } catch (error) {
       if ((error as DeckhandError).status !== 401) throw error;
-      if (token() === used) await renew();
+      if ((await token()) === used) await renew();
       return send();
     }
   });
@@ -32,6 +34,23 @@ export function signingIn({ token, renew }: Session): Link {
 
 /** A sign-in is never batched and has no token: calls that wait for the sign-in would deadlock. */
 export const isSignIn = ({ path }: Pick<Operation, 'path'>) => path === 'auth.authenticate';
+
+/** Sends the calls of each project as batches of their own, since a request names at most one project. */
+export function batchingByProject(batchOf: (projectId: number | undefined) => Link): Link {
+  return (runtime) => {
+    const batches = new Map<number | undefined, ReturnType<Link>>();
+    return (call) => {
+      const { projectId } = contextOf(call.op);
+      const batch = batches.get(projectId) ?? batchOf(projectId)(runtime);
+      if (!batches.has(projectId)) {
+        batches.set(projectId, batch);
+        // A batch is sent in the next turn of the event loop. Kept no longer: a program may act in thousands of projects.
+        setTimeout(() => batches.delete(projectId));
+      }
+      return batch(call);
+    };
+  };
+}
 
 /** Retries failed calls that are safe to repeat, with exponential backoff and never before Retry-After. */
 export function retrying(retries: number): Link {
@@ -86,7 +105,7 @@ function linkOf<Result>(handle: (call: Operation, send: () => Promise<Result>) =
           op.signal?.throwIfAborted();
           return observableToPromise(next(op)).then(
             (result) => result as Result,
-            (thrown) => Promise.reject(errorOf(thrown)),
+            (thrown) => Promise.reject(errorOf(thrown, contextOf(op))),
           );
         };
         handle(op, send).then(
@@ -101,20 +120,36 @@ function linkOf<Result>(handle: (call: Operation, send: () => Promise<Result>) =
 
 type Signal = Operation['signal'];
 
-/** Runs a call with its own signal, so that no listeners stay on the caller's signal, which may be used for many calls. */
+/**
+ * Runs a call with a signal of its own, which its time-out aborts, too. So no listeners stay on the caller's signal, which may be
+ * used for many calls.
+ */
 export async function withOwnSignal<Result>(
-  signal: AbortSignal | undefined,
+  { signal, timeoutMilliseconds }: CallOptions,
+  call: FailedCall,
   send: (own: AbortSignal | undefined) => Promise<Result>,
 ): Promise<Result> {
-  if (!signal) return send(signal);
+  if (!signal && timeoutMilliseconds === undefined) return send(undefined);
   const controller = new AbortController();
-  const end = () => controller.abort(signal.reason);
-  signal.addEventListener('abort', end, { once: true });
+  const end = () => controller.abort(signal?.reason);
+  const timer =
+    timeoutMilliseconds !== undefined &&
+    setTimeout(() => controller.abort(timeOutOf(timeoutMilliseconds, call)), validTimeOut(timeoutMilliseconds));
+  signal?.addEventListener('abort', end, { once: true });
   try {
     return await send(controller.signal);
   } finally {
-    signal.removeEventListener('abort', end);
+    if (timer) clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
   }
+}
+
+/** The longest time that a timer accepts, 24 days: after a longer one it would fire at once. */
+const LONGEST_TIMEOUT = 2 ** 31 - 1;
+
+function validTimeOut(milliseconds: number): number {
+  if (milliseconds > 0 && milliseconds <= LONGEST_TIMEOUT) return milliseconds;
+  throw new DeckhandError(`timeoutMilliseconds must be from 1 to ${LONGEST_TIMEOUT}.`);
 }
 
 async function pause(milliseconds: number, signal: Signal): Promise<void> {

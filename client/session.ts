@@ -2,8 +2,8 @@ import { errorOfOwn, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
 export type SessionOptions = {
-  /** The Bearer token that `auth.authenticate` returned; a function is called before each request. */
-  token?: string | (() => string | undefined) | undefined;
+  /** The Bearer token that `auth.authenticate` returned, or an API key; a function is called before each request, and awaited. */
+  token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
   /** Lets the client sign in by itself: before its first call, and again when its token has expired. */
   signIn?: SignIn | undefined;
   /** Called after each sign-in by `signIn`, and awaited. Store its token and pass it as `token` to skip the second factor later. */
@@ -25,14 +25,14 @@ export type SignedIn = Awaited<ReturnType<Authenticate>>;
 type Authenticate = Procedures['auth']['authenticate']['mutate'];
 
 export type Session = {
-  token: () => string | undefined;
+  token: () => Promise<string | undefined>;
   /** Signs in again; concurrent calls share one sign-in. Undefined without `signIn`. */
   renew: (() => Promise<void>) | undefined;
 };
 
 export function openSession({ token, signIn, onSignIn }: SessionOptions, authenticate: Authenticate): Session {
   let renewed: string | undefined;
-  const current = () => renewed ?? (typeof token === 'function' ? given(token) : token);
+  const current = async () => renewed ?? (typeof token === 'function' ? askedFor('token', token) : token);
   if (!signIn) return { token: current, renew: undefined };
 
   const { email, password, code, is_recovery = false } = signIn;
@@ -51,7 +51,7 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
 
   /** Sends the earlier token, so that a remembered device needs no code. */
   async function signInWith(code: string | undefined) {
-    const earlier = current();
+    const earlier = await current();
     const user = await authenticate({
       email,
       password,
@@ -71,14 +71,6 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
       return underWay;
     },
   };
-}
-
-function given(token: () => string | undefined): string | undefined {
-  try {
-    return token();
-  } catch (error) {
-    throw errorOfOwn('token', error);
-  }
 }
 
 async function askedFor<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {

@@ -110,7 +110,45 @@ describe('a client without a sign-in', () => {
   });
 });
 
+describe('a client of several projects', () => {
+  it('acts in that of `as`, or of the call', async () => {
+    const { client, user } = await givenSigningIn();
+    const [first, second] = [await givenProject(), await givenProject()];
+    for (const project of [first, second]) await givenMember(user, project, 'member');
+
+    const [one, two] = await Promise.all([
+      client.as({ projectId: first.id }).tags.create.mutate({ name: 'One' }),
+      client.tags.create.mutate({ name: 'Two' }, { projectId: second.id }),
+    ]);
+
+    expect([one.tag.project_id, two.tag.project_id]).toEqual([first.id, second.id]);
+    const { id: projectId } = await givenProject();
+    expect(await errorOf(client.as({ projectId }).boards.list.query())).toMatchObject({
+      status: 403,
+    });
+  });
+
+  it('reads all rows of a list, page by page', async () => {
+    const { client, called } = await givenSigningIn();
+    for (const name of ['A', 'B', 'C']) await client.tags.create.mutate({ name });
+
+    const names: string[] = [];
+    for await (const { name } of client.tags.list.each({ limit: 2 })) names.push(name);
+
+    expect(names).toEqual(['A', 'B', 'C']);
+    expect(called().filter((name) => name === 'tags.list')).toHaveLength(2);
+  });
+});
+
 describe('an error', () => {
+  it('has the id of the request, which the answer has too', async () => {
+    const { client, header } = await givenSigningIn({ signIn: undefined });
+
+    const { requestId } = await errorOf(client.boards.list.query());
+
+    expect(header('x-request-id')).toEqual([requestId]);
+  });
+
   it('has the status, the reason, the message and the fields of a 422', async () => {
     const { client } = await givenSigningIn();
 

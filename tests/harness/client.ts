@@ -4,12 +4,12 @@ import { type ClientOptions, createClient, DeckhandError } from '../../client/cl
 
 /** A client that records its requests. */
 export function givenClient(options: ClientOptions) {
-  const requests: { path: string; inputs: Record<string, { json: unknown }>; key: string | null }[] = [];
+  const requests: { path: string; inputs: Record<string, { json: unknown }>; headers: Headers }[] = [];
   const client = createClient({
     ...options,
     fetch: (address, request) => {
-      const key = new Headers(request!.headers).get('idempotency-key');
-      requests.push({ path: new URL(String(address)).pathname, inputs: JSON.parse(String(request!.body)), key });
+      const headers = new Headers(request!.headers);
+      requests.push({ path: new URL(String(address)).pathname, inputs: JSON.parse(String(request!.body)), headers });
       return (options.fetch ?? fetch)(address, request);
     },
   });
@@ -18,7 +18,9 @@ export function givenClient(options: ClientOptions) {
     /** The procedures of each request. */
     called: () => requests.map(({ path }) => path.replace('/trpc/', '')),
     /** The idempotency keys of each request. */
-    keys: () => requests.map(({ key }) => key),
+    keys: () => requests.map(({ headers }) => headers.get('idempotency-key')),
+    /** A header of each request. */
+    header: (name: string) => requests.map(({ headers }) => headers.get(name)),
     /** The first input of each request. */
     sent: () => requests.map(({ inputs }) => inputs[0]?.json),
   };
@@ -50,6 +52,13 @@ export const page =
     new Response('<h1>A page</h1>', { status, headers: { 'content-type': 'text/html', ...headers } });
 
 export const networkFailure: GivenAnswer = () => Promise.reject(new TypeError('fetch failed'));
+
+/** A connection that failed with this code of Node. */
+export const broken =
+  (code: string): GivenAnswer =>
+  async () => {
+    throw new TypeError('fetch failed', { cause: Object.assign(new Error('wrong version\nnumber:\n'), { code }) });
+  };
 
 /** The error of a call. */
 export async function errorOf(call: Promise<unknown>): Promise<DeckhandError> {

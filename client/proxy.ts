@@ -1,0 +1,65 @@
+import type { CallDefaults, MutationOptions } from './calls.ts';
+import type { Procedures } from './procedures.ts';
+
+export type Client = Procedures & {
+  /** The same client with other defaults: `client.as({ projectId: 7 })`. They share the sign-in. */
+  as: (defaults: CallDefaults) => Client;
+};
+
+/** Sends a call. `caller` has the stack of the line that made it. */
+export type Send = (call: {
+  path: string;
+  kind: 'query' | 'mutation';
+  input: unknown;
+  options: MutationOptions;
+  caller: Error;
+}) => Promise<unknown>;
+
+/** A client whose calls have these defaults. */
+export function withDefaults(defaults: CallDefaults, send: Send): Client {
+  const as = (changed: CallDefaults) => withDefaults(merged(defaults, changed), send);
+  const sendMerged: Send = (call) => send({ ...call, options: { ...call.options, ...merged(defaults, call.options) } });
+  return procedureAt([], sendMerged, { as }) as Client;
+}
+
+/** A field that is undefined does not replace a default. */
+function merged(defaults: CallDefaults, changed: CallDefaults): CallDefaults {
+  return {
+    projectId: changed.projectId ?? defaults.projectId,
+    timeoutMilliseconds: changed.timeoutMilliseconds ?? defaults.timeoutMilliseconds,
+  };
+}
+
+/** `client.cards.create.mutate(input)` sends `cards.create`: each property access adds a part to the path. */
+function procedureAt(path: string[], send: Send, members: Record<string, unknown> = {}): unknown {
+  const call = (input: unknown, options: MutationOptions = {}): unknown => {
+    const [procedure, method] = [path.slice(0, -1).join('.'), path.at(-1)];
+    const caller = new Error('The line that made the call.');
+    (Error as V8Error).captureStackTrace?.(caller, call);
+    const parts = { path: procedure, options, caller };
+    if (method === 'each') return eachRow((page) => send({ ...parts, kind: 'query', input: page }), input as object);
+    return send({ ...parts, kind: method === 'query' ? 'query' : 'mutation', input });
+  };
+  return new Proxy(call, {
+    get: (_, name) => {
+      if (typeof name === 'symbol' || NO_PARTS.has(name)) return undefined;
+      return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
+    },
+  });
+}
+
+/** Leaves the lines of this file out of the stack, where the engine can. */
+type V8Error = { captureStackTrace?: (error: Error, above: unknown) => void };
+
+/** Properties that JavaScript reads when a value is awaited or printed as JSON; they are not procedures. */
+const NO_PARTS = new Set(['then', 'toJSON']);
+
+type Page = { next_cursor?: string | null };
+
+async function* eachRow(list: (input: object) => Promise<unknown>, input: object = {}) {
+  let page: Page = {};
+  do {
+    page = (await list(page.next_cursor ? { ...input, cursor: page.next_cursor } : input)) as Page;
+    yield* Object.values<unknown>(page).find(Array.isArray) ?? [];
+  } while (page.next_cursor);
+}
