@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isWildcard } from './host.ts';
+import { nearestName } from './nearestName.ts';
 import { startFailure } from './startFailure.ts';
 
 /** All settings of the service, parsed once from the environment. */
@@ -21,8 +22,27 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   const result = Settings.safeParse(given);
   if (result.success) return result.data;
 
-  const [issue] = result.error.issues;
-  throw startFailure(`${String(issue!.path[0])}: ${issue!.message}.`);
+  const byName = Map.groupBy(result.error.issues, ({ path }) => String(path[0]));
+  const lines = [...byName].map(([name, [first]]) => `${name}: ${first!.message}.`);
+  throw startFailure([...lines, ...misspeltSettings(environment)].join('\n'));
+}
+
+/** A hint for each variable that is probably meant as a setting: `DATABSE_URL`, or `DECKHAND_PORT`. */
+export function misspeltSettings(environment: NodeJS.ProcessEnv): string[] {
+  return Object.keys(environment).flatMap((name) => {
+    const meant = SETTINGS.includes(name) ? undefined : meantBy(name);
+    return meant ? `${name} is not a setting. Did you mean ${meant}?` : [];
+  });
+}
+
+function meantBy(name: string): string | undefined {
+  const bare = name.replace(/^DECKHAND_/, '');
+  if (SETTINGS.includes(bare)) return bare;
+  // Short names are like many others that have nothing to do with this service.
+  return nearestName(
+    bare,
+    SETTINGS.filter((setting) => setting.length > 6),
+  );
 }
 
 /** A URL setting; the message describes the expected format, and never shows the value, which may be a secret. */
@@ -81,97 +101,107 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-const Settings = z
-  .object({
-    HOST: notBlank.default('127.0.0.1'),
-    PORT: wholeNumber(0, 65_535).default(3000),
-    DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
-      .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
-      .refine(isEncoded, { error: 'must have special characters percent-encoded, as in %25 for %' })
-      .optional(),
-    DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
-    PREPARED_STATEMENTS: z
-      .enum(['on', 'off'], { error: 'must be on or off' })
-      .default('on')
-      .transform((value) => value === 'on'),
-    DATA_DIR: notBlank.default('./data'),
-    DEMO_DATA: z
-      .enum(['on', 'off'], { error: 'must be on or off' })
-      .transform((value) => value === 'on')
-      .optional(),
-    JWT_SECRET: signingSecret.optional(),
-    JWT_PREVIOUS_SECRETS: z
-      .string()
-      .transform((value) => value.split(',').map((secret) => secret.trim()))
-      .pipe(z.array(signingSecret))
-      .default([]),
-    TOKEN_LIFETIME_HOURS: wholeNumber(1, 720).default(12),
-    RATE_LIMIT_PER_MINUTE: wholeNumber(1, 100_000_000).default(600),
-    REDIS_URL: url(/^rediss?$/, 'redis://host:6379').optional(),
-    STRIPE_SECRET_KEY: z
-      .string()
-      .regex(/^[sr]k_/, { error: 'must start with sk_ or rk_' })
-      .optional(),
-    STRIPE_WEBHOOK_SECRET: z.string().startsWith('whsec_', { error: 'must start with whsec_' }).optional(),
-    TEST_CHECKOUT: z
-      .enum(['on', 'off'], { error: 'must be on or off' })
-      .transform((value) => value === 'on')
-      .optional(),
-    PUBLIC_URL: url(/^https?$/, 'https://api.example.com')
-      .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
-      .transform((value) => value.replace(/\/+$/, ''))
-      .optional(),
-    METRICS_TOKEN: z
-      .string()
-      .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
-      .optional(),
-    TRUST_PROXY: trustedProxies.default(false),
-    ALLOWED_ORIGINS: z
-      .string()
-      .transform((value) => value.split(',').map((origin) => origin.trim()))
-      .refine((origins) => origins.every(isOrigin), {
-        error: 'must be origins such as https://app.example.com, separated by commas',
-      })
-      .default([]),
-    OTEL_EXPORTER_OTLP_ENDPOINT: collector.optional(),
-    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.optional(),
-    OTEL_TRACES_EXPORTER: z.string().optional(),
-    OTEL_SDK_DISABLED: z
-      .string()
-      .transform((value) => value.toLowerCase() === 'true')
-      .default(false),
-    OTEL_TRACES_SAMPLER: z
-      .enum(SAMPLERS, { error: `must be one of ${SAMPLERS.join(', ')}` })
-      .default('parentbased_always_on'),
-    OTEL_TRACES_SAMPLER_ARG: z
-      .string()
-      .refine((value) => /^\d*\.?\d+$/.test(value) && Number(value) <= 1, { error: 'must be a number from 0 to 1' })
-      .transform(Number)
-      .default(1),
-    STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
-    LOG_LEVEL: z
-      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-        error: 'must be one of fatal, error, warn, info, debug, trace, silent',
-      })
-      .default('info'),
-  })
-  .refine((settings) => settings.DATABASE_URL === undefined || settings.JWT_SECRET !== undefined, {
-    path: ['JWT_SECRET'],
-    error: 'must be set, to the same value on every node, if DATABASE_URL is set',
-  })
+const Fields = z.object({
+  HOST: notBlank.default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
+    .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
+    .refine(isEncoded, { error: 'must have special characters percent-encoded, as in %25 for %' })
+    .optional(),
+  DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
+  PREPARED_STATEMENTS: z
+    .enum(['on', 'off'], { error: 'must be on or off' })
+    .default('on')
+    .transform((value) => value === 'on'),
+  DATA_DIR: notBlank.default('./data'),
+  DEMO_DATA: z
+    .enum(['on', 'off'], { error: 'must be on or off' })
+    .transform((value) => value === 'on')
+    .optional(),
+  JWT_SECRET: signingSecret.optional(),
+  JWT_PREVIOUS_SECRETS: z
+    .string()
+    .transform((value) => value.split(',').map((secret) => secret.trim()))
+    .pipe(z.array(signingSecret))
+    .default([]),
+  TOKEN_LIFETIME_HOURS: wholeNumber(1, 720).default(12),
+  RATE_LIMIT_PER_MINUTE: wholeNumber(1, 100_000_000).default(600),
+  REDIS_URL: url(/^rediss?$/, 'redis://host:6379').optional(),
+  STRIPE_SECRET_KEY: z
+    .string()
+    .regex(/^[sr]k_/, { error: 'must start with sk_ or rk_' })
+    .optional(),
+  STRIPE_WEBHOOK_SECRET: z.string().startsWith('whsec_', { error: 'must start with whsec_' }).optional(),
+  TEST_CHECKOUT: z
+    .enum(['on', 'off'], { error: 'must be on or off' })
+    .transform((value) => value === 'on')
+    .optional(),
+  PUBLIC_URL: url(/^https?$/, 'https://api.example.com')
+    .refine(isPlainAddress, { error: 'must have no user, no ? and no #' })
+    .transform((value) => value.replace(/\/+$/, ''))
+    .optional(),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,}$/, { error: 'must be at least 16 characters, without spaces' })
+    .optional(),
+  TRUST_PROXY: trustedProxies.default(false),
+  ALLOWED_ORIGINS: z
+    .string()
+    .transform((value) => value.split(',').map((origin) => origin.trim()))
+    .refine((origins) => origins.every(isOrigin), {
+      error: 'must be origins such as https://app.example.com, separated by commas',
+    })
+    .default([]),
+  OTEL_EXPORTER_OTLP_ENDPOINT: collector.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.optional(),
+  OTEL_TRACES_EXPORTER: z.string().optional(),
+  OTEL_SDK_DISABLED: z
+    .string()
+    .transform((value) => value.toLowerCase() === 'true')
+    .default(false),
+  OTEL_TRACES_SAMPLER: z
+    .enum(SAMPLERS, { error: `must be one of ${SAMPLERS.join(', ')}` })
+    .default('parentbased_always_on'),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .refine((value) => /^\d*\.?\d+$/.test(value) && Number(value) <= 1, { error: 'must be a number from 0 to 1' })
+    .transform(Number)
+    .default(1),
+  STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
+      error: 'must be one of fatal, error, warn, info, debug, trace, silent',
+    })
+    .default('info'),
+});
+
+const SETTINGS: readonly string[] = Object.keys(Fields.shape);
+
+/** A rule over several settings; checked even if others are wrong, so that all errors are shown at once. */
+const when = () => true;
+
+const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined || settings.JWT_SECRET !== undefined, {
+  when,
+  path: ['JWT_SECRET'],
+  error: 'must be set, to the same value on every node, if DATABASE_URL is set',
+})
   .refine((settings) => (settings.STRIPE_SECRET_KEY === undefined) === (settings.STRIPE_WEBHOOK_SECRET === undefined), {
+    when,
     path: ['STRIPE_WEBHOOK_SECRET'],
     error: 'must be set together with STRIPE_SECRET_KEY',
   })
   .refine((settings) => !settings.TEST_CHECKOUT || settings.STRIPE_SECRET_KEY === undefined, {
+    when,
     path: ['TEST_CHECKOUT'],
     error: 'must not be on together with STRIPE_SECRET_KEY: nobody would have to pay',
   })
   .refine(({ HOST, PUBLIC_URL, STRIPE_SECRET_KEY }) => PUBLIC_URL || !STRIPE_SECRET_KEY || !isWildcard(HOST), {
+    when,
     path: ['PUBLIC_URL'],
     error: 'must be set when HOST is a wildcard: the payment provider sends people back to it',
   })
   .refine(({ DATABASE_URL, DEMO_DATA }) => !(DATABASE_URL && DEMO_DATA), {
+    when,
     path: ['DEMO_DATA'],
     error: 'is only for the embedded database; use npm run deckhand -- demo to fill that of DATABASE_URL',
   });

@@ -1,4 +1,5 @@
-import { environment, readSettings } from './env.ts';
+import { environment, misspeltSettings, readSettings } from './env.ts';
+import type { Announce } from './log.ts';
 import type { RunningService } from './start.ts';
 import { isStartFailure } from './startFailure.ts';
 
@@ -6,24 +7,28 @@ import { isStartFailure } from './startFailure.ts';
 const LONGEST_START_MILLISECONDS = 10_000;
 
 let service: RunningService | undefined;
+let announce: Announce | undefined;
 let stoppingSince: number | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
 // Ignore errors of the output, for example if its reader has ended.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
-  const settings = readSettings(environment());
+  const given = environment();
+  const settings = readSettings(given);
   // Loaded after the settings were checked, so that errors in them show at once.
-  const [{ start }, { makeLogger }] = await Promise.all([import('./start.ts'), import('./log.ts')]);
+  const [{ start }, { makeAnnounce, makeLogger }] = await Promise.all([import('./start.ts'), import('./log.ts')]);
   const log = await makeLogger(settings);
+  announce = makeAnnounce(log);
+  for (const hint of misspeltSettings(given)) log.warn(hint);
   process.on('unhandledRejection', (reason) => log.error(reason, 'A rejected promise was not handled.'));
   process.on('uncaughtException', (error) => {
     log.fatal(error, 'An error outside any request: this process stops.');
     process.exitCode = 1;
     stop();
   });
-  service = await start(settings, log);
-  if (stoppingSince === undefined) greet(service);
+  service = await start(settings, log, announce);
+  if (stoppingSince === undefined) announce(greetingOf(service));
   else await endService();
 } catch (error) {
   console.error(isStartFailure(error) ? `Deckhand did not start. ${error.message}` : error);
@@ -37,7 +42,7 @@ function stop() {
     return;
   }
   stoppingSince = performance.now();
-  console.log('\nStopping…');
+  announce?.({ text: '\nStopping…', message: 'Stopping.' });
   if (service) void endService();
   else setTimeout(() => process.exit(), LONGEST_START_MILLISECONDS).unref();
 }
@@ -52,18 +57,21 @@ async function endService() {
   }
 }
 
-function greet({ url, demoUser }: RunningService) {
-  console.log(`
+function greetingOf({ url, demoUser }: RunningService) {
+  const addresses = `
 Deckhand listens on ${url}
   API page  ${url}/docs
   REST      ${url}/api
-  RPC       ${url}/trpc`);
-  if (demoUser) {
-    console.log(`
+  RPC       ${url}/trpc`;
+  const demo = `
 Sign in to the demo data:
-  curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser.email}", "password": "${demoUser.password}"}'
+  curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser?.email}", "password": "${demoUser?.password}"}'
 
 The data is stored in an embedded PostgreSQL, for evaluation and small teams: it survives a crash of the process,
-but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`);
-  }
+but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreSQL server. Ctrl-C stops.`;
+  return {
+    text: demoUser ? `${addresses}\n${demo}` : addresses,
+    message: `Deckhand listens on ${url}`,
+    fields: { url },
+  };
 }

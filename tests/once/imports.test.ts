@@ -11,7 +11,14 @@ const ROOT = join(import.meta.dirname, '../..');
  */
 const ROOMS = [
   ['shared/'],
-  ['server/errors.ts', 'server/address.ts', 'server/host.ts', 'server/startFailure.ts', 'server/jsonText.ts'],
+  [
+    'server/errors.ts',
+    'server/address.ts',
+    'server/host.ts',
+    'server/startFailure.ts',
+    'server/jsonText.ts',
+    'server/nearestName.ts',
+  ],
   ['server/env.ts'],
   ['server/log.ts', 'server/tracing.ts'],
   ['server/traceExport.ts'],

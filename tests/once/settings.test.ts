@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readSettings } from '../../server/env.ts';
+import { misspeltSettings, readSettings } from '../../server/env.ts';
 import { isStartFailure } from '../../server/startFailure.ts';
 
 const DATABASE_URL = 'postgresql://deckhand:hunter2@127.0.0.1:5432/deckhand';
@@ -145,11 +145,65 @@ describe('settings', () => {
     ['STOP_PAUSE_SECONDS', '301'],
     ['LOG_LEVEL', 'loud'],
     ['LOG_LEVEL', 'INFO'],
-  ])('fail with one line that begins with the name and shows no secret: %s=%s', (name, value) => {
-    const line = refusalOf({ [name]: value });
+  ])('fail with a line that begins with the name and shows no secret: %s=%s', (name, value) => {
+    const lines = refusalOf({ [name]: value });
 
-    expect(line).toMatch(new RegExp(`^${name}: .+\\.$`));
-    expect(line).not.toMatch(/hunter2|\n/);
+    expect(lines.match(new RegExp(`^${name}: .+\\.$`, 'gm'))).toHaveLength(1);
+    expect(lines).not.toContain('hunter2');
+  });
+
+  it('fail with a line for each that is wrong, also for rules between them', () => {
+    const lines = refusalOf({ PORT: 'abc', LOG_LEVEL: 'loud', DATABASE_URL, STRIPE_SECRET_KEY: 'hunter2' }).split('\n');
+
+    expect(lines).toEqual([
+      expect.stringMatching(/^PORT: must be a whole number/),
+      expect.stringMatching(/^STRIPE_SECRET_KEY: must start with/),
+      expect.stringMatching(/^LOG_LEVEL: must be one of/),
+      expect.stringMatching(/^JWT_SECRET: must be set/),
+      expect.stringMatching(/^STRIPE_WEBHOOK_SECRET: must be set together/),
+    ]);
+  });
+});
+
+describe('a misspelt setting', () => {
+  it.each([
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['database_url', 'DATABASE_URL'],
+    ['JWT_SECRETS', 'JWT_SECRET'],
+    ['DECKHAND_PORT', 'PORT'],
+    ['DECKHAND_LOGLEVEL', 'LOG_LEVEL'],
+  ])('is hinted at: %s', (name, meant) => {
+    expect(misspeltSettings({ [name]: 'hunter2' })).toEqual([`${name} is not a setting. Did you mean ${meant}?`]);
+  });
+
+  it('is hinted at where settings are wrong, since it may be why', () => {
+    expect(refusalOf({ DATABASE_URL, JWT_SECRETS: SECRET })).toMatch(/^JWT_SECRET: .*\nJWT_SECRETS is not a setting/);
+  });
+
+  it.each([
+    ...[
+      'HOME',
+      'PATH',
+      'HOSTS',
+      'HOSTNAME',
+      'PORTS',
+      'POST',
+      'PGHOST',
+      'PGDATABASE',
+      'LANG',
+      'NODE_ENV',
+      'DECKHAND_URL',
+    ],
+    ...[
+      'DECKHAND_KEY',
+      'OTEL_LOGS_EXPORTER',
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'OTEL_SERVICE_NAME',
+      ...Object.keys(EVERY_SETTING),
+    ],
+  ])('is not found in %s', (name) => {
+    expect(misspeltSettings({ [name]: 'on' })).toEqual([]);
   });
 });
 
