@@ -89,7 +89,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       user: request.caller?.id,
       key: request.caller?.key?.id,
     };
-    request.log.info({ ...called, ...outcome }, 'answered');
+    request.log[config.isProbe && reply.statusCode < 400 ? 'debug' : 'info']({ ...called, ...outcome }, 'answered');
   });
   app.setErrorHandler((error, request, reply) => {
     const failure = toFailure(asBadRequest(error));

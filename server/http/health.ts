@@ -7,7 +7,8 @@ export async function health(
   scope: FastifyInstance,
   { database, isStopping }: { database: Database; isStopping: () => boolean },
 ) {
-  scope.get('/health/live', () => ({ status: 'live' }));
+  const config = { isProbe: true };
+  scope.get('/health/live', { config }, () => ({ status: 'live' }));
 
   /** Concurrent health checks share one query. */
   let asking: Promise<unknown> | undefined;
@@ -18,7 +19,7 @@ export async function health(
     return asking;
   };
 
-  scope.get('/health/ready', async (request, reply) => {
+  scope.get('/health/ready', { config }, async (request, reply) => {
     if (isStopping()) return reply.code(503).send({ status: 'stopping' });
     try {
       await askDatabase();

@@ -23,7 +23,7 @@ export async function metrics(scope: FastifyInstance, { token, isOpen }: Metrics
     if (surface) durations.observe(labels, reply.elapsedTime / 1000);
     done();
   });
-  scope.get('/metrics', async ({ headers: { authorization = '' } }, reply) => {
+  scope.get('/metrics', { config: { isProbe: true } }, async ({ headers: { authorization = '' } }, reply) => {
     if (!isOpen && token === undefined)
       throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.', 'metrics_closed');
     if (!isOpen && !isSame(authorization.replace(/^Bearer +/i, ''), token!)) {

@@ -7,6 +7,8 @@ declare module 'fastify' {
     surface?: 'rest' | 'rpc';
     operation?: string;
     rest?: RestOperation;
+    /** A probe or scrape that comes every few seconds: its line in the log is at `debug`. */
+    isProbe?: boolean;
   }
 }
 
