@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { type BaseLogger, pino } from 'pino';
+import { type BaseLogger, type Logger, pino } from 'pino';
 import { KEY_PREFIX } from '../shared/key.ts';
 import type { Settings } from './env.ts';
 
@@ -12,6 +12,18 @@ export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>) {
   if (!process.stdout.isTTY) return pino(options, makeOutput());
   const { default: pretty } = await import('pino-pretty');
   return pino(options, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss', singleLine: true }));
+}
+
+/** Something that is said whatever LOG_LEVEL is, for people and as a line of the log. */
+export type Announcement = { text: string; message: string; fields?: Record<string, unknown> };
+
+export type Announce = (announcement: Announcement) => void;
+
+/** Text on a terminal, otherwise a line of the log, which is then JSON from the first line to the last. */
+export function makeAnnounce(log: Logger): Announce {
+  if (process.stdout.isTTY) return ({ text }) => console.log(text);
+  const always = log.child({}, { level: 'info' });
+  return ({ message, fields = {} }) => always.info(fields, message);
 }
 
 /** API keys are never logged on purpose, but may be in a header or an error. */

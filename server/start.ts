@@ -9,6 +9,7 @@ import { reencryptSecondFactors } from './domain/reencrypt.ts';
 import { interruptAllRuns } from './domain/templateRun.ts';
 import type { Settings } from './env.ts';
 import { isWildcard, ownAddress } from './host.ts';
+import type { Announce } from './log.ts';
 import { PAYMENTS_NOT_SET_UP } from './payments/provider.ts';
 import { readOrCreateSecret, readStoredSecret } from './security/storedSecret.ts';
 import { openServices } from './services.ts';
@@ -28,7 +29,11 @@ export type RunningService = {
 };
 
 /** Opens the database, runs migrations, and listens. */
-export async function start(settings: Settings, logger: FastifyBaseLogger): Promise<RunningService> {
+export async function start(
+  settings: Settings,
+  logger: FastifyBaseLogger,
+  announce: Announce,
+): Promise<RunningService> {
   // The modules of the service load while the database opens.
   const [database, { buildApp }, tracing] = await Promise.all([
     connect(settings),
@@ -38,7 +43,7 @@ export async function start(settings: Settings, logger: FastifyBaseLogger): Prom
   try {
     await migrate(database, () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'));
     if (database.isEmbedded) await interruptAllRuns(database.db);
-    const added = database.isEmbedded ? await addFirstUsers(database, settings, console.log) : undefined;
+    const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
     const running = await serve(settings, database, logger, buildApp);
     const stop = async () => {
       await running.stop();

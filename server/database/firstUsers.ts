@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isLoopback } from '../host.ts';
+import type { Announce, Announcement } from '../log.ts';
 import { hashPassword, isPassword } from '../security/passwords.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
@@ -13,12 +14,12 @@ const FIRST_ADMIN = 'admin@deckhand.local';
 
 /**
  * Adds the first users to an empty embedded database: the demo users, whose password is public, on loopback or with
- * DEMO_DATA=on; otherwise a superadmin with a random password that is printed once.
+ * DEMO_DATA=on; otherwise a superadmin with a random password that is shown once.
  */
 export async function addFirstUsers(
   database: Database,
   { HOST, DEMO_DATA = isLoopback(HOST) }: Settings,
-  print: (text: string) => void,
+  announce: Announce,
 ): Promise<{ demoUser: typeof DEMO_USER | undefined }> {
   if (DEMO_DATA) {
     await fillWithDemoData(database);
@@ -27,7 +28,7 @@ export async function addFirstUsers(
   }
 
   await refuseDemoPasswords(database, HOST);
-  await addFirstAdmin(database, print);
+  await addFirstAdmin(database, announce);
   return { demoUser: undefined };
 }
 
@@ -53,8 +54,8 @@ const findDemoUsers = (db: Db, emails: readonly string[]) =>
     .orderBy('id')
     .execute();
 
-/** Prints the password before the commit: an interrupted start leaves no user whose password was never shown. */
-async function addFirstAdmin({ db }: Database, print: (text: string) => void): Promise<void> {
+/** Shows the password before the commit: an interrupted start leaves no user whose password was never shown. */
+async function addFirstAdmin({ db }: Database, announce: Announce): Promise<void> {
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');
   await db.transaction().execute(async (db) => {
@@ -63,12 +64,16 @@ async function addFirstAdmin({ db }: Database, print: (text: string) => void): P
       sql<Pick<Row<'users'>, 'id'>>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
         select 'Admin', ${FIRST_ADMIN}, ${password_hash}, true, true where not exists (select from users) returning id`,
     );
-    if (added) print(greetingOf(added.id, password));
+    if (added) announce(greetingOf(added.id, password));
   });
 }
 
-const greetingOf = (id: number, password: string) => `
+const greetingOf = (id: number, password: string): Announcement => ({
+  text: `
 The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.
   e-mail    ${FIRST_ADMIN}
   password  ${password}
-If it is lost, stop the service and set another: npm run deckhand -- users update --id ${id} --password`;
+If it is lost, stop the service and set another: npm run deckhand -- users update --id ${id} --password`,
+  message: 'The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.',
+  fields: { email: FIRST_ADMIN, password },
+});

@@ -31,6 +31,9 @@ export const startService = (settings: Record<string, string>, program: 'node' |
     program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/main.ts'], settings),
   );
 
+/** For `startService`: lets the service take its output for a terminal. */
+export const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
+
 /** Starts another program of the repository that prints its address. */
 export const startProgram = (command: [string, ...string[]], settings: Record<string, string>) =>
   untilListening(launch(command, settings));
@@ -38,7 +41,7 @@ export const startProgram = (command: [string, ...string[]], settings: Record<st
 async function untilListening({ child, output, ended }: ReturnType<typeof launch>): Promise<StartedService> {
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout!.on('data', () => {
-      const address = / listens on (\S+)$/m.exec(output.stdout)?.[1];
+      const address = / listens on (http:[^\s"]+)/.exec(output.stdout)?.[1];
       if (address) resolve(address);
     });
     ended.then((end) => reject(new Error(`It ended before it listened: ${JSON.stringify(end)}`)));

@@ -65,7 +65,7 @@ describe.concurrent('an interrupted start', () => {
 
     const service = await startService({ DATA_DIR, DEMO_DATA: 'off' });
 
-    const [, email, password] = /e-mail +(\S+)\n +password +(\S+)/.exec(service.printed())!;
+    const [, email, password] = /"email":"(.+?)","password":"(.+?)"/.exec(service.printed())!;
     const answer = await makeCaller(service.url).post('/v1/authenticate', { email, password });
     expect(answer).toMatchObject({ status: 200, body: { data: { superadmin: true, superadmin_billing: true } } });
     expect(await readdir(join(DATA_DIR, 'database.unfinished'))).toEqual(['PG_VERSION']);

@@ -22,7 +22,7 @@ const users = () => rows(sql<UserRow>`select * from users order by id`);
 
 const start = async (settings: Record<string, string>) => {
   const printed: string[] = [];
-  const { demoUser } = await addFirstUsers(database, readSettings(settings), (text) => printed.push(text));
+  const { demoUser } = await addFirstUsers(database, readSettings(settings), ({ text }) => printed.push(text));
   return { demoUser, printed };
 };
 

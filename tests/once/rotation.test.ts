@@ -16,7 +16,7 @@ describe('rotating JWT_SECRET', () => {
   it('re-encrypts second factors at the start, so the old secret no longer reads them', async () => {
     const DATA_DIR = await givenMigratedDirectory();
     const serve = (settings: NodeJS.ProcessEnv) =>
-      start(readSettings({ DATA_DIR, PORT: '0', ...settings }), pino({ level: 'silent' }));
+      start(readSettings({ DATA_DIR, PORT: '0', ...settings }), pino({ level: 'silent' }), () => undefined);
     const signIn = (url: string, code: string) =>
       makeCaller(url).post('/v1/authenticate', { email: 'otp@demo.test', password: 'demo-password', code });
 

@@ -38,7 +38,7 @@ export async function makeCalls(): Promise<Recording> {
 const startInMemory = async (more: Record<string, string>) => {
   const DATA_DIR = `${IN_MEMORY}${await migratedArchive()}`;
   const settings = { DATA_DIR, JWT_SECRET: 'a secret for tests that nobody else uses', PORT: '0', ...more };
-  return start(readSettings(settings), pino({ level: 'silent' }));
+  return start(readSettings(settings), pino({ level: 'silent' }), () => undefined);
 };
 
 function send(url: string, { by, method, path, headers, body }: Call, tokens: Partial<Record<Who, string>>) {
