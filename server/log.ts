@@ -7,9 +7,9 @@ import type { Settings } from './env.ts';
 export type Log = Pick<BaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
 /** JSON lines, or readable lines in a terminal. */
-export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>) {
+export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>, write?: Write) {
   const options = { level: LOG_LEVEL, base: undefined, hooks: { streamWrite: hideKeys } };
-  if (!process.stdout.isTTY) return pino(options, makeOutput());
+  if (!process.stdout.isTTY) return pino(options, makeOutput(write));
   const { default: pretty } = await import('pino-pretty');
   return pino(options, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss', singleLine: true }));
 }
@@ -31,6 +31,9 @@ export const hideKeys = (line: string) =>
   line.includes(KEY_PREFIX) ? line.replace(KEY_SECRETS, `${KEY_PREFIX}…`) : line;
 const KEY_SECRETS = new RegExp(`${KEY_PREFIX}\\w+`, 'g');
 
+/** Returns how many bytes were written. */
+type Write = (text: Buffer) => number;
+
 const MOST_WAITING_BYTES = 1024 * 1024;
 const RETRY_MILLISECONDS = 100;
 
@@ -38,7 +41,7 @@ const RETRY_MILLISECONDS = 100;
  * Standard output, which may be on a full disk or have no reader. Lines that can't be written are buffered up to a limit, so
  * that requests continue: pino's own destination would retry forever and block the thread.
  */
-export function makeOutput(write: (text: Buffer) => number = (text) => writeSync(process.stdout.fd, text)) {
+export function makeOutput(write: Write = (text) => writeSync(process.stdout.fd, text)) {
   const waiting: Buffer[] = [];
   let waitingBytes = 0;
   let lost = 0;

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
-import { addFirstUsers } from './database/firstUsers.ts';
+import { addFirstUsers, type FirstAdmin } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
 import { startRemoval } from './domain/idempotencyKey.ts';
 import { reencryptSecondFactors } from './domain/reencrypt.ts';
@@ -23,8 +23,11 @@ type BuildApp = typeof import('./app.ts').buildApp;
 
 export type RunningService = {
   url: string;
+  database: Database;
   /** A demo user to sign in with, if there is demo data. */
   demoUser: { email: string; password: string } | undefined;
+  /** The first superadmin, if this start added them. */
+  firstAdmin: FirstAdmin | undefined;
   stop: () => Promise<void>;
 };
 
@@ -49,7 +52,7 @@ export async function start(
       await running.stop();
       await tracing?.stop();
     };
-    return { ...running, stop, demoUser: added?.demoUser };
+    return { ...running, database, stop, demoUser: added?.demoUser, firstAdmin: added?.firstAdmin };
   } catch (error) {
     await closeInTime(database);
     throw error;
@@ -70,7 +73,7 @@ async function serve(
   database: Database,
   logger: FastifyBaseLogger,
   buildApp: BuildApp,
-): Promise<Omit<RunningService, 'demoUser'>> {
+): Promise<Pick<RunningService, 'url' | 'stop'>> {
   const secret = settings.JWT_SECRET ?? (await readOrCreateSecret(settings.DATA_DIR));
   const kept = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
   const services = await openServices(settings, database, secret, logger, kept);

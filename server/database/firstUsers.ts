@@ -12,6 +12,9 @@ import type { Row } from './tables.ts';
 
 const FIRST_ADMIN = 'admin@deckhand.local';
 
+/** The first superadmin; only a hash of the password is kept. */
+export type FirstAdmin = { id: number; email: string; password: string };
+
 /**
  * Adds the first users to an empty embedded database: the demo users, whose password is public, on loopback or with
  * DEMO_DATA=on; otherwise a superadmin with a random password that is shown once.
@@ -20,7 +23,7 @@ export async function addFirstUsers(
   database: Database,
   { HOST, DEMO_DATA = isLoopback(HOST) }: Settings,
   announce: Announce,
-): Promise<{ demoUser: typeof DEMO_USER | undefined }> {
+): Promise<{ demoUser: typeof DEMO_USER | undefined; firstAdmin?: FirstAdmin | undefined }> {
   if (DEMO_DATA) {
     await fillWithDemoData(database);
     const [found] = await findDemoUsers(database.db, [DEMO_USER.email]);
@@ -28,8 +31,7 @@ export async function addFirstUsers(
   }
 
   await refuseDemoPasswords(database, HOST);
-  await addFirstAdmin(database, announce);
-  return { demoUser: undefined };
+  return { demoUser: undefined, firstAdmin: await addFirstAdmin(database, announce) };
 }
 
 /** A database that was used on loopback before may still have the demo users. */
@@ -55,16 +57,18 @@ const findDemoUsers = (db: Db, emails: readonly string[]) =>
     .execute();
 
 /** Shows the password before the commit: an interrupted start leaves no user whose password was never shown. */
-async function addFirstAdmin({ db }: Database, announce: Announce): Promise<void> {
+async function addFirstAdmin({ db }: Database, announce: Announce): Promise<FirstAdmin | undefined> {
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');
-  await db.transaction().execute(async (db) => {
+  return db.transaction().execute(async (db) => {
     const [added] = await query(
       db,
       sql<Pick<Row<'users'>, 'id'>>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
         select 'Admin', ${FIRST_ADMIN}, ${password_hash}, true, true where not exists (select from users) returning id`,
     );
-    if (added) announce(greetingOf(added.id, password));
+    if (!added) return undefined;
+    announce(greetingOf(added.id, password));
+    return { id: added.id, email: FIRST_ADMIN, password };
   });
 }
 
