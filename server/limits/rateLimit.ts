@@ -29,7 +29,7 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
   const exhaustedUntil = new Map<string, number>();
 
   const exhausted = (key: string): Counted | undefined => {
-    const milliseconds = (exhaustedUntil.get(key) ?? 0) - performance.now();
+    const milliseconds = (exhaustedUntil.get(key) ?? 0) - Date.now();
     if (milliseconds <= 0) return undefined;
     return { limit, remaining: 0, callsAllowed: 0, retryAfterSeconds: Math.ceil(milliseconds / 1000) };
   };
@@ -40,7 +40,7 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
       const known = exhausted(key);
       if (known) return known;
       const { consumedPoints, msBeforeNext }: RateLimiterRes = await counter.penalty(key, calls);
-      if (consumedPoints >= limit) remember(key, performance.now() + msBeforeNext);
+      if (consumedPoints >= limit) remember(key, Date.now() + msBeforeNext);
       const before = consumedPoints - calls;
       return {
         limit,
@@ -54,7 +54,7 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
   function remember(key: string, until: number) {
     exhaustedUntil.set(key, until);
     for (const [other, end] of exhaustedUntil) {
-      if (end > performance.now()) break;
+      if (end > Date.now()) break;
       exhaustedUntil.delete(other);
     }
   }
