@@ -37,12 +37,14 @@ const embeddedOptions = async ({ DATA_DIR }: DatabaseSettings): Promise<Partial<
     });
   }
 
-  // Optimizing the WebAssembly code during the start costs more than it saves: delay it.
-  setFlagsFromString('--wasm-tiering-budget=1000000000');
+  optimizeLater();
   const dataDir = embeddedDirectory(DATA_DIR);
   const loadDataDir = existsSync(dataDir) ? undefined : await emptyCluster();
   return embeddedDriver({ dataDir, loadDataDir }, { beforeWrite: () => refuseWriteOnFullDisk(dataDir) });
 };
+
+/** Optimizing the WebAssembly code of the database during the start costs more than it saves: delays it. */
+export const optimizeLater = () => setFlagsFromString('--wasm-tiering-budget=1000000000');
 
 export const embeddedDirectory = (dataDirectory: string) => join(resolve(dataDirectory), 'database');
 

@@ -37,7 +37,7 @@ const ROOMS = [
   ['server/http/'],
   ['server/app.ts'],
   ['server/start.ts', 'client/'],
-  ['server/run.ts', 'server/cli/'],
+  ['server/run.ts', 'server/cli/', 'server/testing/', 'server/package/'],
   ['server/main.ts'],
 ];
 

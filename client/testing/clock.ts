@@ -1,0 +1,53 @@
+/** The clock of a Deckhand: what the service and its database take for the current time. Timers keep the real one. */
+export type Clock = {
+  /** Stops the clock at a moment: `clock.set('2026-01-31T09:30:00Z')`. */
+  set: (moment: string | Date) => void;
+  /** Moves the clock, backward with negative numbers; it stands still from then on. */
+  advance: (by: Duration) => void;
+  /** Back to the real time. */
+  reset: () => void;
+  now: () => Date;
+};
+
+export type Duration = Partial<Record<keyof typeof MILLISECONDS, number>>;
+
+const MILLISECONDS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000, seconds: 1000, milliseconds: 1 };
+
+/** Memory that both threads see, so that a change counts for the next call without waiting. */
+export type ClockMemory = BigInt64Array;
+
+/** A number of milliseconds that no date has. */
+const REAL_TIME = -(2n ** 63n);
+
+export function makeClock(): { clock: Clock; memory: ClockMemory } {
+  const memory = new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)).fill(REAL_TIME);
+  const now = () => readClock(memory) ?? Date.now();
+  const set = (moment: string | Date) => {
+    const milliseconds = new Date(moment).getTime();
+    if (Number.isNaN(milliseconds)) throw new RangeError(`The clock can't be set to ${moment}: that is no date.`);
+    Atomics.store(memory, 0, BigInt(milliseconds));
+  };
+
+  return {
+    memory,
+    clock: {
+      set,
+      advance: (by) => set(new Date(now() + millisecondsOf(by))),
+      reset: () => void Atomics.store(memory, 0, REAL_TIME),
+      now: () => new Date(now()),
+    },
+  };
+}
+
+/** The time that the clock was set to; undefined for the real time. */
+export function readClock(memory: ClockMemory): number | undefined {
+  const milliseconds = Atomics.load(memory, 0);
+  return milliseconds === REAL_TIME ? undefined : Number(milliseconds);
+}
+
+function millisecondsOf(by: Duration): number {
+  return Object.entries(by).reduce((sum, [unit, count]) => {
+    if (!(unit in MILLISECONDS)) throw new RangeError(`advance knows ${Object.keys(MILLISECONDS)}, not ${unit}.`);
+    return sum + MILLISECONDS[unit as keyof Duration] * count;
+  }, 0);
+}

@@ -1,0 +1,45 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { type Clock, makeClock } from './clock.ts';
+import { makeStates, type States } from './states.ts';
+import { startThread } from './thread.ts';
+
+export type StartOptions = {
+  /** Prints the log of the service from this level on; nothing by default. */
+  logLevel?: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | undefined;
+  /** Settings of the service, as in its README: `{ TOKEN_LIFETIME_HOURS: '1' }`. Address and database are fixed. */
+  settings?: Record<string, string> | undefined;
+};
+
+/** A running Deckhand: the whole service, with a database in memory. */
+export type Deckhand = States & {
+  /** Where it listens, as in `http://127.0.0.1:41234`. */
+  url: string;
+  clock: Clock;
+  /** Removes everything, for the next test; the clock shows the real time again. */
+  empty: () => Promise<void>;
+  /** Ends it; everything in it is lost. */
+  stop: () => Promise<void>;
+  [Symbol.asyncDispose]: () => Promise<void>;
+};
+
+/** Starts a Deckhand on a free port of this machine. It takes the package `deckhand`. */
+export async function startDeckhand({ logLevel, settings = {} }: StartOptions = {}): Promise<Deckhand> {
+  const { clock, memory } = makeClock();
+  const thread = await startThread({
+    clock: memory,
+    settings: { ...settings, ...(logLevel && { LOG_LEVEL: logLevel }) },
+  });
+  const { url, admin } = thread.started;
+
+  return {
+    url,
+    clock,
+    ...makeStates(url, admin),
+    empty: async () => {
+      clock.reset();
+      await thread.empty();
+    },
+    stop: thread.stop,
+    [Symbol.asyncDispose]: thread.stop,
+  };
+}

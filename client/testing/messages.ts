@@ -1,0 +1,14 @@
+import type { ClockMemory } from './clock.ts';
+
+/** What the thread of a Deckhand and the thread that started it send each other. */
+
+/** Given to the thread. */
+export type Start = { clock: ClockMemory; settings: Record<string, string> };
+
+/** Sent by the thread when the service listens. */
+export type Started = { url: string; admin: { email: string; password: string } };
+
+/** The only request: removes all rows. The answer comes on this port. */
+export type Request = { reply: { postMessage: (answer: Reply) => void } };
+
+export type Reply = { failure: string | undefined };

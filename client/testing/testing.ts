@@ -1,0 +1,20 @@
+/** For the tests of projects that use the client: the package has it as `deckhand-client/testing`. */
+export type { BoardState, TemplateState } from './boards.ts';
+export type { Clock, Duration } from './clock.ts';
+export { type Deckhand, type StartOptions, startDeckhand } from './deckhand.ts';
+export { type FakeAnswers, type FakeCall, type FakeClient, fakeClient } from './fake.ts';
+export { type RefusalState, refusalOf } from './refusal.ts';
+export type {
+  FullBoard,
+  MemberState,
+  Person,
+  PersonState,
+  Plan,
+  Project,
+  ProjectChoice,
+  ProjectState,
+  Service,
+  ServiceState,
+  States,
+  Trial,
+} from './states.ts';

@@ -1,0 +1,79 @@
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import type { Reply, Request, Start, Started } from './messages.ts';
+
+/** A Deckhand in its own thread, so that this one keeps its clock, its globals and its event loop. */
+export type Thread = {
+  started: Started;
+  /** Removes all rows. */
+  empty: () => Promise<void>;
+  stop: () => Promise<void>;
+};
+
+export async function startThread(start: Start): Promise<Thread> {
+  mustBeRecentNode();
+  // Without the environment and the options of this process, such as loaders.
+  const worker = new Worker(findService(), { workerData: start, env: {}, execArgv: [] });
+  let isRunning = true;
+  worker.once('exit', () => {
+    isRunning = false;
+  });
+  const started = await untilListening(worker);
+  // From here on, it keeps no finished process alive.
+  worker.unref();
+
+  return {
+    started,
+    empty: async () => {
+      if (!isRunning) throw new Error(STOPPED);
+      await askToEmpty(worker);
+    },
+    stop: async () => {
+      await worker.terminate();
+    },
+  };
+}
+
+const STOPPED = 'This Deckhand was stopped.';
+
+function mustBeRecentNode(): void {
+  const { node } = process.versions;
+  if (Number.parseInt(node, 10) < 22) throw new Error(`startDeckhand needs Node 22.18 or later; this is ${node}.`);
+}
+
+function findService(): URL {
+  try {
+    return pathToFileURL(createRequire(import.meta.url).resolve('deckhand/testing'));
+  } catch (cause) {
+    throw new Error(
+      'startDeckhand needs the package deckhand, in the version of deckhand-client. Build it with `npm run pack:server` in the repository of Deckhand, and install it with `npm install --save-dev ./deckhand-<version>.tgz`.',
+      { cause },
+    );
+  }
+}
+
+function untilListening(worker: Worker): Promise<Started> {
+  return new Promise((resolve, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', () => reject(new Error('Deckhand ended before it listened.')));
+    worker.once('message', (started: Started) => {
+      // A later error has no listener, so that it fails the test run.
+      worker.off('error', reject);
+      resolve(started);
+    });
+  });
+}
+
+function askToEmpty(worker: Worker): Promise<void> {
+  const { port1: mine, port2: reply } = new MessageChannel();
+  return new Promise((resolve, reject) => {
+    mine.once('message', ({ failure }: Reply) => {
+      if (failure === undefined) resolve();
+      else reject(new Error(failure));
+      mine.close();
+    });
+    mine.once('close', () => reject(new Error(STOPPED)));
+    worker.postMessage({ reply } satisfies Request, [reply]);
+  });
+}

@@ -1,0 +1,10 @@
+/** The input and the output of a procedure. */
+export type InputOf<Procedure> = NonNullable<PartsOf<Procedure>['input']>;
+export type OutputOf<Procedure> = PartsOf<Procedure>['output'];
+
+/** The input is undefined where it may be left out. */
+export type PartsOf<Procedure> = Procedure extends { query: infer Call } | { mutate: infer Call }
+  ? Call extends (...parts: infer Parts) => Promise<infer Output>
+    ? { input: Parts[0 & keyof Parts]; output: Output }
+    : never
+  : never;

@@ -1,0 +1,225 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { createClient, isRefusal } from '../../client/client.ts';
+import { type Deckhand, type Project, refusalOf, startDeckhand } from '../../client/testing/testing.ts';
+import { errorOf } from '../harness/client.ts';
+
+let deckhand: Deckhand;
+let other: Deckhand;
+let project: Project;
+
+beforeAll(async () => {
+  [deckhand, other] = await Promise.all([startDeckhand(), startDeckhand()]);
+  project = await deckhand.givenProject();
+}, 120_000);
+afterEach(() => deckhand.clock.reset());
+afterAll(() => Promise.all([deckhand.stop(), other.stop()]));
+
+describe('start states', () => {
+  it('have unique defaults, and take what is given', async () => {
+    const [first, second] = [await deckhand.givenProject(), await deckhand.givenProject({ tools: ['seo'] })];
+    const named = await deckhand.givenProject({ name: 'Harbour', platform_id: first.platform_id });
+
+    expect(second).toMatchObject({ tools: ['seo'], is_active: true });
+    expect(new Set([first.name, second.name, first.platform_id, second.platform_id]).size).toBe(4);
+    expect(named).toMatchObject({ name: 'Harbour', platform_id: first.platform_id });
+  });
+
+  it('sign members in, who act in the project with their role', async () => {
+    const [viewer, owner] = [
+      await deckhand.givenMember(project, { role: 'viewer', name: 'Ada' }),
+      await deckhand.givenOwner(project),
+    ];
+
+    expect((await viewer.client.account.whoAmI.query()).account).toMatchObject({
+      id: viewer.id,
+      name: 'Ada',
+      email: viewer.email,
+    });
+    expect(await errorOf(viewer.client.boards.create.mutate({ title: 'A board' }))).toMatchObject({
+      status: 403,
+      reason: 'role_missing',
+    });
+    expect((await owner.client.members.list.query({})).members).toContainEqual(
+      expect.objectContaining({ project_id: project.id, email: owner.email, role: 'owner' }),
+    );
+  });
+
+  it('make many members at once', async () => {
+    const members = await Promise.all(Array.from({ length: 20 }, () => deckhand.givenMember(project)));
+
+    expect(new Set(members.map(({ email }) => email)).size).toBe(20);
+  });
+
+  it('make superadmins, who have access to every project', async () => {
+    const { client } = await deckhand.givenSuperadmin();
+
+    const { board } = await client.as({ projectId: project.id }).boards.create.mutate({ title: 'A board' });
+
+    expect(board.project_id).toBe(project.id);
+  });
+
+  it('make services, whose key has the scopes and acts in the project alone', async () => {
+    const { client, secret } = await deckhand.givenService(project, { scopes: ['cards:read'] });
+    const elsewhere = await deckhand.givenProject();
+
+    expect(secret).toMatch(/^dkh_/);
+    expect(await client.cards.list.query({ status: 'none' })).toMatchObject({ cards: [] });
+    expect(await errorOf(client.cards.create.mutate({ title: 'A card' }))).toMatchObject({ reason: 'scope_missing' });
+    expect(await errorOf(client.as({ projectId: elsewhere.id }).cards.list.query({}))).toMatchObject({ status: 403 });
+  });
+
+  it('make boards with groups and cards in the given order', async () => {
+    const board = await deckhand.givenBoard(project, {
+      title: 'Launch',
+      groups: [
+        { title: 'To do', color: 'blue', cards: ['First', { title: 'Second', priority: 'high' }] },
+        { title: 'Done' },
+      ],
+    });
+
+    expect(board).toMatchObject({
+      title: 'Launch',
+      project_id: project.id,
+      groups: [
+        { title: 'To do', color: 'blue', cards: [{ title: 'First' }, { title: 'Second', priority: 'high' }] },
+        { title: 'Done', cards: [] },
+      ],
+    });
+  });
+
+  it('make templates, which a sync copies to projects with the tool', async () => {
+    const template = await deckhand.givenTemplate({ groups: [{ title: 'Start', cards: ['Look around'] }] });
+    const { id } = await deckhand.givenProject({ tools: [template.tool_key!] });
+    const { client } = await deckhand.givenSuperadmin();
+
+    await client.masterBoards.sync.mutate({ board_id: template.id });
+
+    const { boards } = await client.as({ projectId: id }).boards.list.query();
+    expect(boards).toEqual([expect.objectContaining({ title: template.title, cards_count: 1 })]);
+  });
+
+  it('make trials, which the test checkout can upgrade', async () => {
+    const { platform_id } = project;
+    const { plan, period, product } = await deckhand.givenPlan();
+    await deckhand.givenTrial({ platform_id }, { days: 7 });
+    const { client } = await deckhand.givenOwner(project);
+
+    const { checkout_url } = await client.subscriptions.upgradeTrial.mutate({ plan, period, product });
+
+    expect(checkout_url.startsWith(deckhand.url)).toBe(true);
+  });
+});
+
+describe('the clock', () => {
+  it('is that of the service and of its database, and of no other', async () => {
+    const [here, there] = [await deckhand.givenOwner(project), await other.givenOwner(await other.givenProject())];
+    deckhand.clock.set('2026-01-31T09:30:00Z');
+
+    const { card } = await here.client.cards.create.mutate({ title: 'Now', due_date: '2026-01-31T09:30:01Z' });
+    const { card: real } = await there.client.cards.create.mutate({ title: 'Now' });
+    deckhand.clock.advance({ seconds: 2 });
+
+    expect(card).toMatchObject({ created_at: new Date('2026-01-31T09:30:00Z'), is_overdue: false });
+    expect((await here.client.cards.get.query({ id: card.id })).card.is_overdue).toBe(true);
+    expect(Math.abs(real.created_at.getTime() - Date.now())).toBeLessThan(60_000);
+    expect(deckhand.clock.now()).toEqual(new Date('2026-01-31T09:30:02Z'));
+  });
+
+  it('ends tokens, and a client with signIn signs in again', async () => {
+    const { client, email, password } = await deckhand.givenMember(project);
+    const { token } = await client.auth.authenticate.mutate({ email, password });
+    const withToken = createClient({ url: deckhand.url, token });
+    await withToken.account.whoAmI.query();
+
+    deckhand.clock.advance({ hours: 13 });
+
+    expect(await errorOf(withToken.account.whoAmI.query())).toMatchObject({ status: 401 });
+    expect(await client.account.whoAmI.query()).toMatchObject({ account: { email } });
+  });
+
+  it('ends API keys and the lifetime of idempotency keys', async () => {
+    const expires_at = new Date(Date.now() + 36 * 3_600_000);
+    const scopes = ['cards:read', 'cards:write'] as const;
+    const { client } = await deckhand.givenService(project, { scopes: [...scopes], expires_at });
+    const create = () => client.cards.create.mutate({ title: 'Once' }, { idempotencyKey: 'once' });
+    const [first, repeated] = [await create(), await create()];
+
+    deckhand.clock.advance({ hours: 25 });
+    const later = await create();
+    deckhand.clock.advance({ hours: 12 });
+
+    expect(repeated.card.id).toBe(first.card.id);
+    expect(later.card.id).not.toBe(first.card.id);
+    expect(await errorOf(create())).toMatchObject({ status: 401, reason: 'not_signed_in' });
+  });
+
+  it('refuses what is no date, and unknown units', () => {
+    expect(() => deckhand.clock.set('tomorrow')).toThrow("The clock can't be set to tomorrow: that is no date.");
+    expect(() => deckhand.clock.advance({ fortnights: 1 } as object)).toThrow('not fortnights');
+    expect(Math.abs(deckhand.clock.now().getTime() - Date.now())).toBeLessThan(1000);
+  });
+});
+
+describe('a Deckhand', () => {
+  it('is empty after empty(), and serves the next test', async () => {
+    const before = await other.givenMember(await other.givenProject());
+    other.clock.set('2030-01-01T00:00:00Z');
+
+    await other.empty();
+
+    const { client } = await other.givenSuperadmin();
+    const { users } = await client.users.list.query({});
+    expect(await client.projects.list.query({})).toMatchObject({ projects: [] });
+    expect(users).toHaveLength(2);
+    expect(users.map(({ id }) => id)).not.toContain(before.id);
+    expect(await errorOf(before.client.account.whoAmI.query())).toMatchObject({ reason: 'wrong_credentials' });
+    expect(Math.abs(other.clock.now().getTime() - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('refuses with the errors that refusalOf makes', async () => {
+    const { client } = await deckhand.givenMember(project);
+    const refusals = [
+      await errorOf(client.cards.get.query({ id: 2_000_000_000 })),
+      await errorOf(client.platforms.create.mutate({ name: 'A platform' })),
+      await errorOf(client.cards.create.mutate({ title: '' })),
+      await errorOf(createClient({ url: deckhand.url }).account.whoAmI.query()),
+    ].filter(isRefusal);
+
+    const made = refusals.map(({ status, reason, message, fields }) =>
+      refusalOf({ status: status as 403, reason: reason!, message, ...(status === 422 && { fields }) }),
+    );
+
+    expect(made.map(({ status, reason, message, fields }) => ({ status, reason, message, fields }))).toEqual(
+      refusals.map(({ status, reason, message, fields }) => ({ status, reason, message, fields })),
+    );
+    expect(made.map(({ data }) => data)).toEqual(refusals.map(({ data }) => ({ ...data, path: undefined })));
+    expect(refusals.map(({ status }) => status)).toEqual([404, 403, 422, 401]);
+  });
+
+  it('takes settings, whose limits follow the clock', async () => {
+    await using limited = await startDeckhand({ settings: { RATE_LIMIT_PER_MINUTE: '3' } });
+    const client = createClient({ url: limited.url, retries: 0 });
+    const call = () => errorOf(client.account.whoAmI.query());
+    const statuses = [await call(), await call(), await call(), await call()].map(({ status }) => status);
+
+    limited.clock.advance({ minutes: 1 });
+
+    expect(statuses).toEqual([401, 401, 401, 429]);
+    expect((await call()).status).toBe(401);
+  });
+
+  it('does not start with a wrong setting', async () => {
+    await expect(startDeckhand({ settings: { TOKEN_LIFETIME_HOURS: 'many' } })).rejects.toThrow('TOKEN_LIFETIME_HOURS');
+  });
+
+  it('can be stopped twice, and refuses to be emptied then', async () => {
+    const stopped = await startDeckhand();
+    const emptying = stopped.empty();
+
+    await Promise.all([stopped.stop(), emptying.catch(() => undefined)]);
+    await stopped.stop();
+
+    await expect(stopped.empty()).rejects.toThrow('This Deckhand was stopped.');
+    await expect(fetch(stopped.url)).rejects.toThrow('fetch failed');
+  });
+});
