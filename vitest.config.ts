@@ -28,7 +28,17 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
 });
 
 /** The slow suites that start processes run first, these before the others: both workers end at about the same time. */
-const LONGEST = ['faults', 'documentation', 'disturbedStart', 'start', 'pages', 'clientPackage', 'dataDirectory'];
+const LONGEST = [
+  'faults',
+  'documentation',
+  'testKitPackage',
+  'disturbedStart',
+  'start',
+  'pages',
+  'clientPackage',
+  'dataDirectory',
+  'testKit',
+];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {

@@ -1,45 +1,28 @@
-import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { existsSync } from 'node:fs';
+import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { build, type Rolldown } from 'vite';
 import { printProcedures } from './declarations.ts';
+import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
-const DIST = join(ROOT, 'dist');
+/** The client as bundled JavaScript with types of its own, and beside it what tests of its users need. */
+await packFromCommandLine('client', async ({ stage, contents }) => {
+  await copySources(stage);
+  const emit = { declaration: true, rewriteRelativeImportExtensions: true, rootDir: '.', outDir: 'emitted' };
+  const emitted = join(stage, 'emitted/client');
 
-const destination = resolve(process.argv[2] ?? DIST);
-try {
-  const tarball = await packClient();
-  console.log(`The client is packed. In the project that uses it:
+  // Without the types of Node, which browsers lack.
+  await compile(stage, { ...emit, emitDeclarationOnly: true, types: [] }, { files: ['client/client.ts'] });
+  await copyWithImports(emitted, contents, 'client', '.d.ts');
+  await writeJavaScript(join(stage, 'client'), contents);
 
-  npm install ${relative(process.cwd(), tarball).replace(/^(?!\.)/, './')}
+  await compile(stage, emit, { files: ['client/testing/testing.ts'] });
+  for (const kind of ['.d.ts', '.js'] as const) await copyWithImports(emitted, contents, 'testing/testing', kind);
 
-See its README.md for the next steps.`);
-} catch (error) {
-  console.error(`The client was not packed: ${(error as Error).message}`);
-  process.exitCode = 1;
-}
-
-/** Builds the package: bundled JavaScript, and types without references to other files. */
-async function packClient(): Promise<string> {
-  await mkdir(DIST, { recursive: true });
-  await mkdir(destination, { recursive: true });
-  const stage = await mkdtemp(join(DIST, 'client-'));
-  try {
-    const [sources, contents] = [join(stage, 'client'), join(stage, 'contents')];
-    await copySources(stage);
-    await writeDeclarations(stage, contents);
-    await writeJavaScript(sources, contents);
-    await copyFile(join(ROOT, 'docs/client.md'), join(contents, 'README.md'));
-    await writeFile(join(contents, 'package.json'), JSON.stringify(await describePackage(), null, 2));
-
-    const packed = await run('npm', ['pack', '--json', '--pack-destination', destination], contents);
-    return join(destination, JSON.parse(packed)[0].filename);
-  } finally {
-    await rm(stage, { recursive: true });
-  }
-}
+  await copyFile(join(ROOT, 'docs/client.md'), join(contents, 'README.md'));
+  await copyFile(join(ROOT, 'docs/testing.md'), join(contents, 'testing.md'));
+  await writeManifest(contents, await describePackage());
+});
 
 /** To a directory without the server, so that a remaining import of it does not compile. */
 async function copySources(stage: string): Promise<void> {
@@ -47,32 +30,23 @@ async function copySources(stage: string): Promise<void> {
   const files = ['shared/limits.ts', ...names.filter((name) => name.endsWith('.ts')).map((name) => `client/${name}`)];
   for (const folder of ['client', 'shared']) await mkdir(join(stage, folder));
   for (const file of files) await copyFile(join(ROOT, file), join(stage, file));
+  await cp(join(ROOT, 'client/testing'), join(stage, 'client/testing'), { recursive: true });
   await copyFile(join(ROOT, 'shared/reasons.ts'), join(stage, 'client/reasons.ts'));
   await writeFile(join(stage, 'client/procedures.ts'), printProcedures());
 }
 
-async function writeDeclarations(stage: string, contents: string): Promise<void> {
-  const compilerOptions = {
-    noEmit: false,
-    declaration: true,
-    emitDeclarationOnly: true,
-    types: [],
-    rootDir: '.',
-    outDir: 'declarations',
-  };
-  const settings = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: ['client'] };
-  await writeFile(join(stage, 'tsconfig.json'), JSON.stringify(settings));
-  await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', stage], stage);
+/** Copies a compiled file and what it imports, except for what the package has already, such as the bundled client. */
+async function copyWithImports(emitted: string, contents: string, name: string, kind: '.d.ts' | '.js'): Promise<void> {
+  const to = join(contents, name + kind);
+  if (existsSync(to)) return;
 
-  await mkdir(contents);
-  const wanted = new Set(['client']);
-  for (const name of wanted) {
-    const text = await readFile(join(stage, 'declarations/client', `${name}.d.ts`), 'utf8');
-    for (const [, imported] of text.matchAll(/ from '(.+)'/g)) {
-      if (!imported!.startsWith('./')) throw new Error(`The types in client/${name}.ts must not import ${imported}.`);
-      wanted.add(imported!.slice('./'.length, -'.ts'.length));
-    }
-    await writeFile(join(contents, `${name}.d.ts`), text.replace(/( from '.+)\.ts'/g, "$1.js'"));
+  const text = await readFile(join(emitted, name + kind), 'utf8');
+  await mkdir(dirname(to), { recursive: true });
+  await writeFile(to, text.replace(/( from '\..+)\.ts'/g, "$1.js'"));
+  for (const [, imported] of text.matchAll(/ from '(.+)'/g)) {
+    if (kind === '.js' && imported!.startsWith('node:')) continue;
+    if (!imported!.startsWith('.')) throw new Error(`client/${name}.ts must not import ${imported}.`);
+    await copyWithImports(emitted, contents, join(dirname(name), imported!.replace(/\.[jt]s$/, '')), kind);
   }
 }
 
@@ -104,7 +78,7 @@ async function writeJavaScript(sources: string, contents: string): Promise<void>
 }
 
 async function describePackage(): Promise<object> {
-  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const { version } = await readManifest();
   return {
     name: 'deckhand-client',
     version,
@@ -112,16 +86,13 @@ async function describePackage(): Promise<object> {
     type: 'module',
     sideEffects: false,
     engines: { node: '>=20' },
-    exports: { '.': { types: './client.d.ts', default: './client.js' } },
+    exports: {
+      '.': { types: './client.d.ts', default: './client.js' },
+      './testing': { types: './testing/testing.d.ts', default: './testing/testing.js' },
+    },
     types: './client.d.ts',
+    // Only for `deckhand-client/testing`.
+    peerDependencies: { deckhand: version },
+    peerDependenciesMeta: { deckhand: { optional: true } },
   };
-}
-
-async function run(command: string, parts: string[], cwd: string): Promise<string> {
-  try {
-    return (await promisify(execFile)(command, parts, { cwd })).stdout;
-  } catch (error) {
-    const { stdout, stderr, message } = error as Error & { stdout?: string; stderr?: string };
-    throw new Error([message.split('\n')[0], stdout, stderr].filter(Boolean).join('\n'));
-  }
 }

@@ -1,16 +1,14 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
-import { migrate } from '../../server/database/migrate.ts';
-import { embeddedDirectory } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
+import { makeMigrated } from '../../server/package/migrated.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
 
 /** The service and its command line as separate processes. */
@@ -87,20 +85,15 @@ async function migratedDirectory(): Promise<string> {
     () => true,
     () => false,
   );
-  if (isFirst) await makeMigrated(migrated);
+  if (isFirst) await prepareMigrated(migrated);
   while (!existsSync(migrated)) await setTimeout(50);
   return migrated;
 }
 
-async function makeMigrated(migrated: string): Promise<void> {
-  const DATA_DIR = `${migrated}.new`;
-  const database = await connect(readSettings({ DATA_DIR }));
-  await migrate(database);
-  await database.close();
-  // PGlite expects names that begin with a slash.
-  const names = ['--absolute-names', '--transform', 's,^\\./,/,'];
-  await run('tar', ['-C', embeddedDirectory(DATA_DIR), '--format=ustar', ...names, '-cf', `${migrated}.tar`, '.']);
-  await rename(DATA_DIR, migrated);
+async function prepareMigrated(migrated: string): Promise<void> {
+  const directory = `${migrated}.new`;
+  await makeMigrated(directory, `${migrated}.tar`);
+  await rename(directory, migrated);
 }
 
 /** Reads from the database of these settings; an embedded one must not be in use. */
@@ -121,7 +114,6 @@ export async function removeProcesses(): Promise<void> {
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-const run = promisify(execFile);
 /** The directory of the test run, which removes it; a standalone program creates its own. */
 const { TEST_WORKPLACE } = process.env;
 const workplace = TEST_WORKPLACE ?? mkdtempSync(join(tmpdir(), 'deckhand-'));

@@ -23,6 +23,7 @@ const RUN_ELSEWHERE: Record<string, string> = {
   'npm ci && npm start': 'the service below is started as `npm start` does',
   'npm ci && npm test': 'this is the test',
   'npm install ./deckhand-client-0.1.0.tgz': 'the test of the package installs it',
+  'npm install --save-dev ./deckhand-client-0.1.0.tgz ./deckhand-0.1.0.tgz': 'the test of the test kit unpacks them',
   'npx openapi-typescript@7 http://127.0.0.1:3000/openapi.json -o deckhand.ts': 'the test of third parties runs it',
 };
 

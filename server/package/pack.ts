@@ -1,0 +1,57 @@
+import { chmod, copyFile, cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from '../../client/package/tarball.ts';
+import { makeMigrated } from './migrated.ts';
+
+/** The entries of the package; it has what they import, and no more. */
+const SERVICE = 'server/main';
+const COMMAND_LINE = 'server/cli/main';
+
+/** The service as JavaScript, since Node does not run TypeScript in `node_modules`. */
+await packFromCommandLine('service', async ({ stage, contents }) => {
+  const { exports, ...manifest } = await readManifest();
+  const testing: string = exports['./testing'];
+
+  await compile(
+    stage,
+    { rewriteRelativeImportExtensions: true, noCheck: true, rootDir: ROOT, outDir: contents },
+    {
+      files: [SERVICE, COMMAND_LINE].map((entry) => join(ROOT, `${entry}.ts`)).concat(join(ROOT, testing)),
+      // Found by listing their directory.
+      include: [join(ROOT, 'server/database/migrations')],
+    },
+  );
+  await copyOtherFiles(contents);
+  await makeExecutable(join(contents, `${COMMAND_LINE}.js`));
+  await addMigrated(stage, join(contents, 'server/testing/migrated.tar.gz'));
+  await copyFile(join(ROOT, 'docs/testing.md'), join(contents, 'README.md'));
+
+  const { name, version, description, type, dependencies } = manifest;
+  await writeManifest(contents, {
+    ...{ name, version, description, type, dependencies },
+    // The repository brings its own Node.
+    engines: { node: '>=22.18' },
+    bin: { deckhand: `${COMMAND_LINE}.js` },
+    exports: { './testing': testing.replace(/\.ts$/, '.js'), './package.json': './package.json' },
+  });
+});
+
+/** Pages and lists that the service reads. */
+async function copyOtherFiles(contents: string): Promise<void> {
+  const options = { recursive: true, filter: (path: string) => !path.endsWith('.ts') };
+  await cp(join(ROOT, 'server'), join(contents, 'server'), options);
+}
+
+async function addMigrated(stage: string, archive: string): Promise<void> {
+  // Opening the database lets only this user read new files; others may install the package.
+  const mask = process.umask(0o022);
+  await makeMigrated(join(stage, 'data'), archive);
+  process.umask(mask);
+}
+
+async function makeExecutable(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8');
+  const interpreter = '#!/usr/bin/env node\n';
+  if (!text.startsWith('#!')) await writeFile(path, interpreter + text);
+  await chmod(path, 0o755);
+}

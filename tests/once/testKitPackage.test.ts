@@ -1,0 +1,181 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { givenDirectory, removeProcesses, runToEnd, startProgram, statusOf } from '../harness/process.ts';
+
+/** Another project, with the packed client and the packed service, and no file of this repository. */
+
+const ROOT = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+let tarballs: string;
+let project: string;
+let examples: string[];
+
+beforeAll(async () => {
+  tarballs = await givenDirectory();
+  await Promise.all([pack('client/package/pack.ts'), pack('server/package/pack.ts')]);
+  project = await givenProject('deckhand-client', 'deckhand');
+  const guide = await readFile(join(project, 'node_modules/deckhand-client/testing.md'), 'utf8');
+  examples = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
+}, 120_000);
+afterAll(removeProcesses);
+
+describe('the packed test kit', () => {
+  it('compiles in strict mode, declarations too, without the types of Node', async () => {
+    const [, clock] = examples;
+    await writeFile(join(project, 'clock.ts'), clock!);
+
+    expect(await compile({ skipLibCheck: false, types: [] }, 'clock.ts')).toBe('');
+  });
+
+  it('has an example that compiles and passes, and that fails when Deckhand answers something else', async () => {
+    const [example] = examples;
+    const broken = example!.replace("'Late: Write the post'", "'Late: Some day'");
+    await writeFile(join(project, 'reminders.test.ts'), example!);
+    await writeFile(join(project, 'broken.test.ts'), broken);
+    expect(broken).not.toBe(example);
+
+    // The declarations of Vitest need those of Vite, which is not installed here.
+    expect(await compile({ skipLibCheck: true, types: [] }, 'reminders.test.ts')).toBe('');
+    const { code, stdout, stderr } = await runProgram(
+      'node_modules/vitest/vitest.mjs',
+      'run',
+      '--reporter=json',
+      '--outputFile=report.json',
+    );
+
+    const { numTotalTests, testResults } = JSON.parse(await readFile(join(project, 'report.json'), 'utf8'));
+    const failed = testResults.flatMap(({ name, assertionResults }: any) =>
+      assertionResults
+        .filter(({ status }: any) => status !== 'passed')
+        .map(({ title, failureMessages }: any) => ({ file: relative(project, name), title, failureMessages })),
+    );
+    expect(failed).toEqual([
+      {
+        file: 'broken.test.ts',
+        title: 'names the cards that are due',
+        failureMessages: [expect.stringContaining("expected 'Late: Write the post' to be 'Late: Some day'")],
+      },
+    ]);
+    expect(numTotalTests).toBe(8);
+    expect(code).toBe(1);
+    expect(stderr).toBe('');
+    expect(stdout).not.toContain('"level"');
+  }, 120_000);
+
+  it('ends with its process, logs if asked to, and writes nothing to disk', async () => {
+    const empty = await givenDirectory();
+    await writeFile(join(project, 'left.mjs'), LEFT_RUNNING);
+
+    const { code, stdout, stderr } = await runProgram('left.mjs', empty);
+
+    const lines = stdout.trim().split('\n');
+    const logged = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(lines).toContain('done');
+    expect(new Set(logged.map(({ operation }) => operation))).toContain('platforms.create');
+    expect(logged.every(({ time }) => time < Date.parse('2027-01-01T00:00:00Z'))).toBe(true);
+    expect(await readdir(empty)).toEqual([]);
+  });
+
+  it('says what to install if the service is missing, and needs it for nothing else', async () => {
+    const alone = await givenProject('deckhand-client');
+    await writeFile(
+      join(alone, 'start.mjs'),
+      `import { fakeClient, startDeckhand } from 'deckhand-client/testing';
+       console.log(await fakeClient({ boards: { list: () => ({ boards: [] }) } }).boards.list.query());
+       console.log((await startDeckhand().catch((error) => error)).message);`,
+    );
+
+    const { stdout } = await run(process.execPath, ['start.mjs'], { cwd: alone });
+
+    expect(stdout).toContain('{ boards: [] }');
+    expect(stdout).toContain('npm install --save-dev ./deckhand-<version>.tgz');
+  });
+});
+
+describe('the packed service', () => {
+  it('has only JavaScript, and names each package that it imports', async () => {
+    const files = await readdir(join(project, 'node_modules/deckhand'), { recursive: true });
+
+    expect(files.filter((name) => name.endsWith('.ts'))).toEqual([]);
+    expect(files.filter((name) => /package\/|createMigration/.test(name))).toEqual([]);
+  });
+
+  it('starts with its pages and demo data, and has its command line', async () => {
+    const service = join(project, 'node_modules/deckhand');
+    const { bin } = JSON.parse(await readFile(join(service, 'package.json'), 'utf8'));
+    const DATA_DIR = await givenDirectory();
+    const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/main.js'))], { DATA_DIR });
+
+    const statuses = await Promise.all(
+      ['/', '/docs', '/pages/start.js', '/openapi.json'].map((path) => statusOf(url, path)),
+    );
+    const { code } = await stop();
+    const { stdout } = await runToEnd([relative(ROOT, join(service, bin.deckhand)), 'migrate'], { DATA_DIR });
+
+    expect(statuses).toEqual([200, 200, 200, 200]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('The tables are up to date.');
+  });
+});
+
+const LEFT_RUNNING = `import { startDeckhand } from 'deckhand-client/testing';
+process.chdir(process.argv[2]);
+const deckhand = await startDeckhand({ logLevel: 'info' });
+for (const moment of ['2020-02-29T12:00:00Z', '2026-01-31T09:30:00Z']) {
+  deckhand.clock.set(moment);
+  await deckhand.givenBoard(await deckhand.givenProject(), { groups: [{ title: 'To do', cards: ['First'] }] });
+}
+console.log('done');
+`;
+
+async function pack(program: string): Promise<void> {
+  const { code, stdout, stderr } = await runToEnd([program, tarballs]);
+  if (code !== 0) throw new Error(`${program} failed:\n${stdout}${stderr}`);
+}
+
+/** Unpacked instead of installed, since there may be no network; with links to the dependencies that they name. */
+async function givenProject(...packages: string[]): Promise<string> {
+  const directory = await givenDirectory();
+  await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
+  const names = new Set(['vitest']);
+  for (const name of packages) {
+    const to = join(directory, 'node_modules', name);
+    await mkdir(to, { recursive: true });
+    const tarball = (await readdir(tarballs)).find((file) => new RegExp(`^${name}-\\d`).test(file))!;
+    await run('tar', ['-xzf', join(tarballs, tarball), '-C', to, '--strip-components=1']);
+    const { dependencies = {} } = JSON.parse(await readFile(join(to, 'package.json'), 'utf8'));
+    for (const dependency of Object.keys(dependencies)) names.add(dependency);
+  }
+  for (const name of names) {
+    const link = join(directory, 'node_modules', name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(join(ROOT, 'node_modules', name), link);
+  }
+  return directory;
+}
+
+const runProgram = (...words: string[]) =>
+  run(process.execPath, words, { cwd: project }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+  );
+
+/** What the compiler prints. */
+async function compile(options: object, file: string): Promise<string> {
+  const compilerOptions = {
+    target: 'es2022',
+    module: 'nodenext',
+    noEmit: true,
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    ...options,
+  };
+  await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }));
+  const { stdout } = await runProgram(join(ROOT, 'node_modules/typescript/bin/tsc'), '--pretty', 'false');
+  return stdout;
+}
