@@ -40,7 +40,7 @@ export type SecondFactorConfirm = z.output<typeof SecondFactorConfirm>;
 export const SecondFactorProof = z.object({
   password,
   code: secret.meta({ description: 'The code of the second factor, or a recovery code.' }),
-  is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code.' }),
+  is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code; false if not sent.' }),
 });
 export type SecondFactorProof = z.output<typeof SecondFactorProof>;
 

@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { Card } from './card.ts';
-import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
+import {
+  changesOf,
+  flag,
+  IS_ACTIVE,
+  id,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 import { Group } from './group.ts';
 
 export const Board = z
@@ -35,11 +46,13 @@ export const BoardList = z.object({
 });
 export type BoardList = z.output<typeof BoardList>;
 
+const FullGroup = Group.extend({
+  cards: z.array(Card).meta({ description: 'Its cards in order.' }),
+}).meta({ id: 'FullGroup', description: 'A group with its cards.' });
+
 /** A board with its groups in order, and their cards in order. */
 export const FullBoard = Board.extend({
-  groups: z
-    .array(Group.extend({ cards: z.array(Card).meta({ description: 'Its cards in order.' }) }))
-    .meta({ description: 'Its groups in order.' }),
+  groups: z.array(FullGroup).meta({ description: 'Its groups in order.' }),
 }).meta({ id: 'FullBoard', description: 'A board with its groups, and their cards.' });
 
 export const BoardGet = z.object({ id: id.meta({ description: 'The board.', example: 2 }) });
@@ -53,17 +66,16 @@ const content = {
 export const BoardCreate = z.object({
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...content,
-  position: content.position.meta({ description: 'Its position; last if not sent.' }),
+  position: content.position.meta({ description: 'Its position, lowest first; last if not sent.' }),
 });
 export type BoardCreate = z.output<typeof BoardCreate>;
 
-/** Absent fields are not changed; null clears description and tool_key, and does not change the others. */
-export const BoardUpdate = z.object({
-  id,
+const changes = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...content,
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
-});
+};
+export const BoardUpdate = z.object({ id, ...changesOf(changes, ['description', 'tool_key']) });
 export type BoardUpdate = z.output<typeof BoardUpdate>;
 
 export const BoardDelete = z.object({ id });

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import {
+  changesOf,
   flag,
   HTML,
   IS_ACTIVE,
   id,
+  MOMENT_TEXT,
   optionalChoice,
   optionalMoment,
   optionalText,
@@ -32,7 +34,9 @@ export const Card = z
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
     is_overdue: z.boolean().meta({ description: 'Whether its due date has passed and it is not closed.' }),
-    unique_identifier: z.string().meta({ description: 'A stable identifier; generated if not sent.' }),
+    unique_identifier: z
+      .string()
+      .meta({ description: 'A stable identifier; copies have the one of their master card.' }),
     evaluation_check: z.string().nullable().meta({ description: 'The check that decides whether it is done.' }),
     tour_key: z.string().nullable().meta({ description: 'The key of its tour, if it is a tour card.' }),
     short_description: z
@@ -64,11 +68,11 @@ export const CardCreate = z.object({
   description: optionalText().meta({ description: `Its description; ${HTML}.` }),
   group_id: id
     .nullish()
-    .meta({ description: 'Its group, where it becomes the last card; without it, in no group.', example: 7 }),
+    .meta({ description: 'Its group, where it becomes the last card; if not sent, it is in no group.', example: 7 }),
   status: optionalText(50).meta({ description: 'The status of the work; `open` if not sent.', example: 'open' }),
   owner_id: id.nullish().meta({ description: 'The responsible member of the project.', example: 3 }),
   tag_id: id.nullish().meta({ description: 'A tag of the project.', example: 1 }),
-  due_date: optionalMoment.meta({ description: 'When it is due: a date-time with offset, or a date (midnight UTC).' }),
+  due_date: optionalMoment.meta({ description: `When it is due: ${MOMENT_TEXT}.` }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'Its priority; `normal` if not sent.' }),
 });
 export type CardCreate = z.output<typeof CardCreate>;
@@ -76,15 +80,19 @@ export type CardCreate = z.output<typeof CardCreate>;
 export const CardGet = z.object({ id });
 export const CardDelete = z.object({ id: id.meta({ description: 'The card.', example: 23 }) });
 
-/** Absent fields are not changed; null clears description, owner, tag and due date, and does not change the others. */
-export const CardUpdate = CardCreate.omit({ title: true, group_id: true }).extend({
-  id,
+const content = CardCreate.omit({ title: true, group_id: true }).shape;
+const changes = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
-  status: CardCreate.shape.status.meta({ description: 'The status of the work.', example: 'open' }),
-  priority: CardCreate.shape.priority.meta({ description: 'Its priority.' }),
+  ...content,
+  status: content.status.meta({ description: 'The status of the work.' }),
+  priority: content.priority.meta({ description: 'Its priority.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
   sort_order: position.nullish().meta({ description: 'Its position in the project, lowest first.' }),
+};
+export const CardUpdate = z.object({
+  id,
+  ...changesOf(changes, ['description', 'owner_id', 'tag_id', 'due_date', 'short_description']),
 });
 export type CardUpdate = z.output<typeof CardUpdate>;
 
@@ -101,7 +109,9 @@ export type CardMove = z.output<typeof CardMove>;
 
 export const CardSnooze = z.object({
   id,
-  until: optionalMoment.meta({ description: 'Snooze until this time; null ends snoozing.' }),
+  until: optionalMoment.meta({
+    description: `Snooze until this time: ${MOMENT_TEXT}. Ends snoozing if not sent or null.`,
+  }),
 });
 export type CardSnooze = z.output<typeof CardSnooze>;
 

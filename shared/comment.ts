@@ -32,7 +32,9 @@ export const CommentThread = Comment.extend({
 export const CommentCreate = z.object({
   card_id: id.meta({ description: 'The card to comment on.', example: 16 }),
   comment: text().meta({ description: `The text; ${PLAIN_TEXT}.`, example: 'A first draft is ready.' }),
-  parent_comment_id: id.nullish().meta({ description: 'The comment of the same card to reply to.', example: null }),
+  parent_comment_id: id
+    .nullish()
+    .meta({ description: 'The comment of the same card to reply to; a new thread if not sent.', example: null }),
 });
 export type CommentCreate = z.output<typeof CommentCreate>;
 

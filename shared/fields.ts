@@ -9,8 +9,23 @@ export const position = z
   .int32()
   .meta({ description: 'Its position, lowest first; ties are ordered by id.', example: 1 });
 
-/** True or false; null or absent does not change it. */
 export const flag = z.boolean().nullish();
+
+/** How the descriptions of fields of updates end: an absent field is never changed. */
+const CLEARED_BY_NULL = 'Not changed if not sent; null clears it.';
+export const KEPT_BY_NULL = 'Not changed if not sent or null.';
+
+/** The optional fields of an update: null clears some of them, and does not change the others. */
+export function changesOf<Fields extends Record<string, z.ZodType>>(
+  fields: Fields,
+  clearedByNull: readonly (keyof Fields)[],
+): Fields {
+  const described = Object.entries(fields).map(([name, field]) => {
+    const note = clearedByNull.includes(name) ? CLEARED_BY_NULL : KEPT_BY_NULL;
+    return [name, field.meta({ description: `${field.description} ${note}` })];
+  });
+  return Object.fromEntries(described) as Fields;
+}
 
 /** What `is_active: false` means for boards, groups and cards. */
 export const IS_ACTIVE =
@@ -115,6 +130,9 @@ function fromDatabase(moment: string): Date {
 }
 
 const LONGEST_MOMENT = 64;
+
+/** What callers can send as a timestamp; over RPC also a `Date`. */
+export const MOMENT_TEXT = 'a date-time with an offset, or a date (midnight UTC)';
 
 const NO_MOMENT = { error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z' };
 const momentText = (format: string) => ({ type: 'string', format, maxLength: LONGEST_MOMENT });

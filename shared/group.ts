@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
+import {
+  changesOf,
+  flag,
+  IS_ACTIVE,
+  id,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 
 export const Group = z
   .object({
@@ -40,21 +51,25 @@ export const GroupCreate = z.object({
   board_id: id.meta({ description: 'Its board.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
   ...look,
+  position: look.position.meta({ description: 'Its position, lowest first; last if not sent.' }),
+  is_collapsed: look.is_collapsed.meta({ description: 'Whether it is shown collapsed; false if not sent.' }),
 });
 export type GroupCreate = z.output<typeof GroupCreate>;
 
-/** Absent fields are not changed; null clears description, type, color and icon, and does not change the others. */
-export const GroupUpdate = z.object({
-  id: id.meta({ description: 'The group.', example: 7 }),
+const changes = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
   ...look,
+};
+export const GroupUpdate = z.object({
+  id: id.meta({ description: 'The group.', example: 7 }),
+  ...changesOf(changes, ['description', 'type', 'color', 'icon']),
 });
 export type GroupUpdate = z.output<typeof GroupUpdate>;
 
 /** What GroupUpdate, whose fields are documented, does not take. */
 export const GroupConfigure = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
-  is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
+  ...changesOf({ is_active: flag.meta({ description: `${IS_ACTIVE}.` }) }, []),
 });
 export type GroupConfigure = z.output<typeof GroupConfigure>;
 

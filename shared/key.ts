@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, optionalMoment, text, timestamp } from './fields.ts';
+import { id, MOMENT_TEXT, optionalMoment, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 /** Secrets of API keys start with this, so that scanners and logs can find them. */
@@ -29,7 +29,7 @@ export const ApiKey = z
 export const NewApiKey = z.object({
   key: ApiKey,
   secret: z.string().meta({
-    description: 'The secret, shown only this once. Send it as `Authorization: Bearer …`.',
+    description: 'The secret, shown only this once: calls with the key send it as their Bearer token.',
     example: `${KEY_PREFIX}…`,
   }),
 });
@@ -47,8 +47,13 @@ export const KeyCreate = (scopes: string[]) =>
       .min(1)
       .max(scopes.length)
       .meta({ description: `${scopesMeaning} Each operation names the scopes that it needs.`, example: [scopes[0]] }),
-    project_id: id.nullish().meta({ description: 'The only project that it may act in.', example: null }),
-    expires_at: optionalMoment.meta({ description: 'When it expires; never if not sent.', example: null }),
+    project_id: id
+      .nullish()
+      .meta({ description: 'The only project that it may act in; all of the user if not sent.', example: null }),
+    expires_at: optionalMoment.meta({
+      description: `When it expires: ${MOMENT_TEXT}; never if not sent.`,
+      example: null,
+    }),
     user_id,
   });
 export type KeyCreate = z.output<ReturnType<typeof KeyCreate>>;

@@ -1,7 +1,18 @@
 import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
-import { flag, HTML, IS_ACTIVE, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text } from './fields.ts';
+import {
+  changesOf,
+  flag,
+  HTML,
+  IS_ACTIVE,
+  id,
+  optionalChoice,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  text,
+} from './fields.ts';
 import { Group, look } from './group.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
@@ -14,12 +25,12 @@ export const MasterBoard = Board.extend({
 }).meta({ id: 'MasterBoard', description: 'A master board with its counts.' });
 
 const tool_key = optionalText(100).meta({
-  description: 'Only projects with this tool get a copy; without it, all projects.',
+  description: 'Only projects with this tool get a copy; a board without a tool goes to all projects.',
 });
 export const MasterBoardCreate = BoardCreate.extend({ tool_key });
 export type MasterBoardCreate = z.output<typeof MasterBoardCreate>;
 
-export const MasterBoardUpdate = BoardUpdate.extend({ tool_key });
+export const MasterBoardUpdate = BoardUpdate.extend(changesOf({ tool_key }, ['tool_key']));
 export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
 
 export const MasterBoardReorder = BoardReorder;
@@ -51,25 +62,24 @@ export const MasterGroupCreate = z.object({
 });
 export type MasterGroupCreate = z.output<typeof MasterGroupCreate>;
 
-/** Absent fields are not changed; null clears the description, and does not change the title. */
-export const MasterGroupUpdate = z.object({
-  id,
+const groupChanges = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
-});
+};
+export const MasterGroupUpdate = z.object({ id, ...changesOf(groupChanges, ['description']) });
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
 
-/**
- * What MasterGroupUpdate, whose fields are documented, does not take. Absent fields are not changed; null clears type, color
- * and icon, and does not change the others.
- */
-export const MasterGroupConfigure = z.object({
-  id: id.meta({ description: 'The master group.' }),
+const groupSettings = {
   type: look.type,
   color: look.color,
   icon: look.icon,
   is_collapsed: flag.meta({ description: 'Whether new copies are shown collapsed.' }),
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
+};
+/** What MasterGroupUpdate, whose fields are documented, does not take. */
+export const MasterGroupConfigure = z.object({
+  id: id.meta({ description: 'The master group.' }),
+  ...changesOf(groupSettings, ['type', 'color', 'icon']),
 });
 export type MasterGroupConfigure = z.output<typeof MasterGroupConfigure>;
 
@@ -117,15 +127,17 @@ export const MasterCardCreate = z.object({
   status: cardContent.status.meta({ description: 'The initial status of copies; `open` if not sent.' }),
   is_active: cardContent.is_active.meta({ description: `${IS_ACTIVE}; true if not sent.`, example: true }),
   priority: cardContent.priority.meta({ description: 'The initial priority of copies; `normal` if not sent.' }),
-  push_to_projects: flag.meta({ description: 'Whether to push it to all projects with access.' }),
+  push_to_projects: flag.meta({ description: 'Whether to push it to all projects with access; false if not sent.' }),
 });
 export type MasterCardCreate = z.output<typeof MasterCardCreate>;
 
-/** Absent fields are not changed; null clears nullable texts, and does not change the others. */
-export const MasterCardUpdate = z.object({
-  id,
+const cardChanges = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...cardContent,
+};
+export const MasterCardUpdate = z.object({
+  id,
+  ...changesOf(cardChanges, ['description', 'evaluation_check', 'tour_key', 'short_description']),
 });
 export type MasterCardUpdate = z.output<typeof MasterCardUpdate>;
 
@@ -142,7 +154,10 @@ export type MasterCardPush = z.output<typeof MasterCardPush>;
 
 export const MasterCardDelete = z.object({
   id,
-  delete_from_projects: z.boolean().optional().meta({ description: 'Whether to delete the copies in projects, too.' }),
+  delete_from_projects: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Whether to delete the copies in projects, too; false if not sent.' }),
 });
 export type MasterCardDelete = z.output<typeof MasterCardDelete>;
 

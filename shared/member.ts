@@ -14,7 +14,7 @@ export const Member = z
   })
   .meta({ id: 'Member', description: 'A member of a project.' });
 
-const project_id = id.nullish().meta({ description: 'The project; that of the call if not sent.' });
+const project_id = id.nullish().meta({ description: 'The project; the one that the call acts in if not sent.' });
 const role = z.enum(ROLES).meta({ description: 'Their role.' });
 
 export const MemberAdd = z.object({ project_id, email, role });

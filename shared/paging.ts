@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { asSent } from './fields.ts';
 
+/** How many rows a page has unless the caller chooses, and at most. */
+export const DEFAULT_PAGE = 50;
+export const LARGEST_PAGE = 200;
+
 /** The input of every list: the cursor and the page size. */
 export const Page = z.object({
   cursor: asSent(100)
@@ -9,9 +13,11 @@ export const Page = z.object({
   limit: z
     .int()
     .min(1)
-    .max(200)
-    .default(50)
-    .meta({ description: 'The maximum number of rows; fewer if they are long.' }),
+    .max(LARGEST_PAGE)
+    .default(DEFAULT_PAGE)
+    .meta({
+      description: `The maximum number of rows, 1 to ${LARGEST_PAGE}; ${DEFAULT_PAGE} if not sent. A page has fewer if they are long.`,
+    }),
 });
 export type Page = z.output<typeof Page>;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, id, optionalText, text, timestamp } from './fields.ts';
+import { changesOf, flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { ROLES } from './user.ts';
 
@@ -10,12 +10,16 @@ const ownership = {
 };
 
 /** A project as one of its members sees it. */
-const OwnProject = z.object({
-  ...ownership,
-  platform_name: z.string().meta({ description: 'The name of the platform.' }),
-  role: z.enum(ROLES).meta({ description: "The caller's role." }),
-  is_default: z.boolean().meta({ description: 'Whether it is the project of calls without X-Project-Id.' }),
-});
+const OwnProject = z
+  .object({
+    ...ownership,
+    platform_name: z.string().meta({ description: 'The name of the platform.' }),
+    role: z.enum(ROLES).meta({ description: "The caller's role." }),
+    is_default: z
+      .boolean()
+      .meta({ description: 'Whether it is the project of calls that name no project and no row.' }),
+  })
+  .meta({ id: 'OwnProject', description: 'A project of the caller.' });
 
 export const OwnProjectList = Page;
 export const OwnProjectPage = pageOf('projects', OwnProject);
@@ -40,13 +44,12 @@ export const ProjectCreate = z.object({
 });
 export type ProjectCreate = z.output<typeof ProjectCreate>;
 
-/** Absent and null fields are not changed; `tools` replaces the previous ones. */
-export const ProjectUpdate = z.object({
-  id,
+const changes = {
   name: optionalText(255).meta({ description: 'Its name.' }),
   is_active: flag.meta({ description: 'Whether calls can use it and it gets templates.' }),
   tools: tools.nullish().meta({ description: 'Its enabled tools, which replace the previous ones.' }),
-});
+};
+export const ProjectUpdate = z.object({ id, ...changesOf(changes, []) });
 export type ProjectUpdate = z.output<typeof ProjectUpdate>;
 
 export const ProjectList = Page.extend({

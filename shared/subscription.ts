@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, id, optionalText, text, timestamp } from './fields.ts';
+import { changesOf, flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;
@@ -27,12 +27,7 @@ function hasHundredths(currency: string): boolean {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits === 2;
 }
 
-/** Adds a plan to the catalogue, or changes it. */
-export const PlanSet = z.object({
-  product,
-  plan,
-  period,
-  price_cents: z.int32().min(0).meta({ description: 'The price for a period, in cents; 0 is free.' }),
+const terms = {
   currency: z
     .string()
     .trim()
@@ -41,8 +36,17 @@ export const PlanSet = z.object({
     .refine(hasHundredths, { error: 'must be a currency with cents' })
     .meta({ maxLength: 3 })
     .nullish()
-    .meta({ description: 'The currency; if not sent, it is not changed, or EUR for a new plan.', example: 'EUR' }),
-  is_active: flag.meta({ description: 'Whether it can be selected.' }),
+    .meta({ description: 'The currency; EUR for a new plan.', example: 'EUR' }),
+  is_active: flag.meta({ description: 'Whether it can be selected; true for a new plan.' }),
+};
+
+/** Adds a plan to the catalogue, or changes it. */
+export const PlanSet = z.object({
+  product: product.meta({ description: 'The product.' }),
+  plan: plan.meta({ description: 'The name of the plan, a new or a known one.' }),
+  period,
+  price_cents: z.int32().min(0).meta({ description: 'The price for a period, in cents; 0 is free.' }),
+  ...changesOf(terms, []),
 });
 export type PlanSet = z.output<typeof PlanSet>;
 
@@ -58,7 +62,7 @@ export const Subscription = z
     id,
     platform_id: id.meta({ description: 'The platform.' }),
     project_id: id.nullable().meta({
-      description: 'A project of the platform to send as X-Project-Id when billing it; null if there is none.',
+      description: 'A project of the platform to act in when paying for it; null if there is none.',
     }),
     product: z.string().meta({ description: 'The product.' }),
     status: z.enum(SUBSCRIPTION_STATUSES).meta({
@@ -72,11 +76,18 @@ export const Subscription = z
   })
   .meta({ id: 'Subscription', description: "A platform's subscription to a product." });
 
+const TRIAL_DAYS = 14;
+
 /** Starts a trial, or moves its end. */
 export const TrialSet = z.object({
   platform_id: id.meta({ description: 'The platform.' }),
   product,
-  days: z.int().min(0).max(3650).default(14).meta({ description: 'The days until its end; 14 if not sent.' }),
+  days: z
+    .int()
+    .min(0)
+    .max(3650)
+    .default(TRIAL_DAYS)
+    .meta({ description: `The days from now until its end; ${TRIAL_DAYS} if not sent.` }),
 });
 export type TrialSet = z.output<typeof TrialSet>;
 

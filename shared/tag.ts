@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { flag, id, optionalText, position, text, timestamp } from './fields.ts';
+import { changesOf, flag, id, optionalText, position, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const Tag = z
@@ -26,18 +26,17 @@ const look = {
 export const TagCreate = z.object({
   name: text(255).meta({ description: 'Its name; equal names are allowed.', example: 'Content' }),
   ...look,
-  position: position.nullish().meta({ description: 'Its position; last if not sent.', example: null }),
+  position: position.nullish().meta({ description: 'Its position, lowest first; last if not sent.', example: null }),
 });
 export type TagCreate = z.output<typeof TagCreate>;
 
-/** Absent fields are not changed; null clears color and icon, and does not change the others. */
-export const TagUpdate = z.object({
-  id,
+const changes = {
   name: optionalText(255).meta({ description: 'Its name.' }),
   ...look,
-  position: position.nullish().meta({ description: 'Its position.' }),
+  position: position.nullish().meta({ description: 'Its position, lowest first.' }),
   is_active: flag.meta({ description: 'Whether it is active.' }),
-});
+};
+export const TagUpdate = z.object({ id, ...changesOf(changes, ['color', 'icon']) });
 export type TagUpdate = z.output<typeof TagUpdate>;
 
 export const TagDelete = z.object({ id });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
+import { changesOf, id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;
@@ -57,10 +57,12 @@ export const DeprecatedVersion = z.object({
   theme_status: themeStatus,
 });
 
-export const VersionDeprecate = VersionChoice.extend({
+const notice = {
   reason: optionalText(1000).meta({ description: 'Why it should no longer be used.' }),
   replacement_version_id: id.nullish().meta({ description: 'A published version of the same theme to use instead.' }),
-});
+};
+/** A version that is already deprecated gets another notice. */
+export const VersionDeprecate = VersionChoice.extend(changesOf(notice, ['reason', 'replacement_version_id']));
 export type VersionDeprecate = z.output<typeof VersionDeprecate>;
 
 export const VersionList = Page.extend({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   asSent,
+  changesOf,
   email,
   flag,
   id,
@@ -23,7 +24,7 @@ export const Authenticate = z.object({
   code: asSent(100)
     .nullish()
     .meta({ description: 'The code of the second factor, or a recovery code.', example: null }),
-  is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code.' }),
+  is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code; false if not sent.' }),
 });
 export type Authenticate = z.output<typeof Authenticate>;
 
@@ -64,7 +65,7 @@ export const User = z
     superadmin_billing: z.boolean().meta({ description: 'Whether they manage the billing of every platform.' }),
     enable_ai: z.boolean().meta({ description: 'Whether AI features are enabled for them.' }),
     is_active: z.boolean().meta({ description: 'Whether they may sign in.' }),
-    default_project_id: id.nullable().meta({ description: 'The project of calls without X-Project-Id.' }),
+    default_project_id: id.nullable().meta({ description: 'The project of calls that name no project and no row.' }),
     has_second_factor: z.boolean().meta({ description: 'Whether signing in requires a code.' }),
     created_at: timestamp.meta({ description: 'When they were created.' }),
     updated_at: timestamp.meta({ description: 'When they were last changed.' }),
@@ -72,11 +73,11 @@ export const User = z
   .meta({ id: 'User', description: 'A user.' });
 
 const rights = {
-  superadmin: flag.meta({ description: 'Let them access every project and manage templates.' }),
-  superadmin_billing: flag.meta({ description: 'Let them manage the billing of every platform.' }),
-  enable_ai: flag.meta({ description: 'Enable AI features for them.' }),
+  superadmin: flag.meta({ description: 'Whether they have access to every project and manage templates.' }),
+  superadmin_billing: flag.meta({ description: 'Whether they manage the billing of every platform.' }),
+  enable_ai: flag.meta({ description: 'Whether AI features are enabled for them.' }),
   language: optionalText(20).meta({ description: 'Their language.', example: 'en' }),
-  default_project_id: id.nullish().meta({ description: 'The project of calls without X-Project-Id.' }),
+  default_project_id: id.nullish().meta({ description: 'The project of calls that name no project and no row.' }),
 };
 
 /** Required for persons; services have none. */
@@ -104,9 +105,7 @@ export const UserCreate = z
   });
 export type UserCreate = z.output<typeof UserCreate>;
 
-/** Absent fields are not changed; null clears language and default project, and does not change the others. */
-export const UserUpdate = z.object({
-  id,
+const changes = {
   name: optionalText(255).meta({ description: 'Their name.' }),
   email: optionalText(320)
     .pipe(email.nullish())
@@ -114,7 +113,8 @@ export const UserUpdate = z.object({
   password: newPassword.nullish().meta({ description: 'A new password; it signs them out everywhere.', example: null }),
   is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
   ...rights,
-});
+};
+export const UserUpdate = z.object({ id, ...changesOf(changes, ['language', 'default_project_id']) });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
 export const UserChoice = z.object({ id: id.meta({ description: 'The user.' }) });

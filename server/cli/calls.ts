@@ -1,3 +1,4 @@
+import { LARGEST_PAGE } from '../../shared/paging.ts';
 import { isLoopback } from '../host.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Call, Where } from './command.ts';
@@ -47,6 +48,5 @@ export async function callAll(call: Call, procedure: string, input: unknown): Pr
     cursor = page.next_cursor;
   }
 }
-const LARGEST_PAGE = 200;
 
 type Page = { next_cursor: string | null; [rows: string]: unknown };

@@ -1,3 +1,4 @@
+import { KEPT_BY_NULL } from '../../shared/fields.ts';
 import type { Command } from './command.ts';
 import { COMMON, type Option, optionsOf } from './options.ts';
 
@@ -58,10 +59,18 @@ function asWords({ flag, kind, choices }: Option): string {
 }
 
 function explain({ description, kind, isRequired, exceptWith }: Option): string {
-  if (kind !== 'secret') return description;
+  if (kind !== 'secret') return inWordsOfOptions(description);
   const [[flag, value] = []] = Object.entries(exceptWith ?? {});
   const always = flag ? `Prompted for, except with --${flag} ${value}` : 'Always prompted for';
-  return `${description} ${isRequired ? always : 'Prompted for if given'}; hidden while typing.`;
+  return `${inWordsOfOptions(description)} ${isRequired ? always : 'Prompted for if given'}; hidden while typing.`;
+}
+
+/** Options are given, not sent, and an empty value is null. */
+function inWordsOfOptions(description: string): string {
+  return description
+    .replace(KEPT_BY_NULL, 'Not changed if not given.')
+    .replaceAll('if not sent', 'if not given')
+    .replaceAll(/\bnull\b/g, "''");
 }
 
 const WIDEST_LINE = 120;

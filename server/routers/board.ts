@@ -68,7 +68,7 @@ export const boardRouter = router({
       rest('/services/operations/v1/operations/boards/update', {
         message: 'Board updated.',
         summary: 'Update a board',
-        description: 'Changes the sent fields: null clears description and tool_key, and does not change the others.',
+        description: 'Changes the sent fields.',
       }),
     )
     .input(BoardUpdate)

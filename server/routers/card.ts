@@ -78,8 +78,7 @@ export const cardRouter = router({
       rest('/services/operations/v1/operations/cards/update', {
         message: 'Card updated.',
         summary: 'Update a card',
-        description:
-          'Changes the sent fields: null clears description, owner, tag and due date, and does not change the others. Use cards/move for the group and the position in it.',
+        description: 'Changes the sent fields. `cards.move` changes the group and the position in it.',
       }),
     )
     .input(CardUpdate)

@@ -24,8 +24,7 @@ export const groupRouter = router({
       specified('/services/operations/v1/operations/groups/update', {
         message: 'Group updated.',
         summary: 'Update a group',
-        description:
-          'Changes the sent fields: null clears description, type, color and icon, and does not change the others.',
+        description: 'Changes the sent fields.',
         bodies: { 403: 'full' },
       }),
     )

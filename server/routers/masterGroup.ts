@@ -45,7 +45,7 @@ export const masterGroupRouter = router({
       specified('/services/operations/v1/admin/master-groups/update', {
         message: 'Master group updated.',
         summary: 'Update a master group',
-        description: 'Changes the sent fields: null clears the description, and does not change the title.',
+        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
       }),
     )
     .input(MasterGroupUpdate)
@@ -94,8 +94,7 @@ export const masterGroupRouter = router({
       rest('/services/operations/v1/admin/master-groups/configure', {
         message: 'Master group configured.',
         summary: 'Configure a master group',
-        description:
-          'Changes the sent fields: null clears type, color and icon, and does not change the others. A push brings them to the copies.',
+        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
       }),
     )
     .input(MasterGroupConfigure)

@@ -39,7 +39,7 @@ export const tagRouter = router({
       rest('/services/operations/v1/operations/tags/update', {
         message: 'Tag updated.',
         summary: 'Update a tag',
-        description: 'Changes the sent fields: null clears color and icon, and does not change the others.',
+        description: 'Changes the sent fields.',
       }),
     )
     .input(TagUpdate)

@@ -47,11 +47,31 @@ describe('npm run deckhand', () => {
     }
   });
 
+  it('COMMAND --help speaks of options and empty values, not of sent fields and null', async () => {
+    const { printed } = await answerTo(['users', 'update', '--help'], noSettings);
+
+    expect(printed).toMatch(/--name TEXT +Their name\. Not changed if not given\.\n/);
+    expect(printed).toMatch(/--language TEXT +Their language\. Not changed if not given; '' clears it\.\n/);
+    for (const [name, { input }] of COMMANDS) {
+      if (!input) continue;
+      const options = (await answerTo([...name.split(' '), '--help'], noSettings)).printed!.split('Usage:')[1];
+      expect(options, name).not.toMatch(/not\s+sent|\bnull\b|X-Project-Id/);
+    }
+  });
+
+  it('COMMAND --help names the default and the maximum of a page', async () => {
+    const { printed } = await answerTo(['tags', 'list', '--help'], noSettings);
+
+    expect(printed!.replaceAll(/\s+/g, ' ')).toContain(
+      '--limit N The maximum number of rows, 1 to 200; 50 if not given.',
+    );
+  });
+
   it('COMMAND --help lists its options', async () => {
     const { printed } = await answerTo(['users', 'create', '--help'], noSettings);
 
     expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
-    expect(printed).toMatch(/--\[no-\]superadmin +Let them/);
+    expect(printed).toMatch(/--\[no-\]superadmin +Whether they/);
     expect(printed).toMatch(
       /--password +Their password; services have none\. Prompted for, except with --kind\s+service/,
     );

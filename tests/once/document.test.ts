@@ -152,16 +152,21 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes no default for a field that an update does not change unless it is sent', () => {
+  it('says for each optional field of an update that it is not changed unless it is sent, and names no default', () => {
     const updates = operations.filter(({ path }) => /\/(update|configure)$/.test(path));
     const wrong = updates.flatMap(({ path, requestBody }) => {
       const { $ref } = requestBody!.content['application/json'].schema;
-      const fields = Object.entries(document.components.schemas[$ref!.split('/').at(-1)!]!.properties!);
-      return fields
-        .filter(([, { description }]) => /if not sent/.test(description!))
+      const { properties, required = [] } = document.components.schemas[$ref!.split('/').at(-1)!]!;
+      return Object.entries(properties!)
+        .filter(([name]) => !required.includes(name))
+        .filter(
+          ([, { description }]) =>
+            !/^((?!if not sent).)* Not changed if not sent(; null clears it| or null)\.$/.test(description!),
+        )
         .map(([name]) => `${path} ${name}`);
     });
 
+    expect(updates.length).toBeGreaterThan(8);
     expect(wrong).toEqual([]);
   });
 
