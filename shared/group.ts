@@ -39,10 +39,10 @@ export const Group = z
   .meta({ id: 'Group', description: 'A group of a board.' });
 
 export const look = {
-  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
-  type: optionalText(50).meta({ description: 'Its type.' }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.`, example: 'What comes next.' }),
+  type: optionalText(50).meta({ description: 'Its type.', example: 'list' }),
   color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
-  icon: optionalText(100).meta({ description: 'The name of its icon.' }),
+  icon: optionalText(100).meta({ description: 'The name of its icon.', example: 'flag' }),
   position: position.nullish().meta({ description: 'Its position, lowest first.' }),
   is_collapsed: flag.meta({ description: 'Whether it is shown collapsed.' }),
 };

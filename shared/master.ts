@@ -58,13 +58,13 @@ export type MasterGroupList = z.output<typeof MasterGroupList>;
 export const MasterGroupCreate = z.object({
   board_id: id.meta({ description: 'Its master board.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
-  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.`, example: 'The first steps.' }),
 });
 export type MasterGroupCreate = z.output<typeof MasterGroupCreate>;
 
 const groupChanges = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
-  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
+  description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.`, example: 'The first steps.' }),
 };
 export const MasterGroupUpdate = z.object({ id, ...changesOf(groupChanges, ['description']) });
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
@@ -108,9 +108,15 @@ const cardContent = {
   unique_identifier: optionalText(100).meta({
     description: 'A stable identifier, unique among master cards. Copies have the same one.',
   }),
-  evaluation_check: optionalText(100).meta({ description: 'The check that decides whether it is done.' }),
-  tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.' }),
-  short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),
+  evaluation_check: optionalText(100).meta({
+    description: 'The check that decides whether it is done.',
+    example: null,
+  }),
+  tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.', example: null }),
+  short_description: optionalText().meta({
+    description: `A short description; ${PLAIN_TEXT}.`,
+    example: 'Your first visit.',
+  }),
   status: optionalChoice(MASTER_STATUSES).meta({ description: 'The initial status of copies.' }),
   is_active: flag.meta({ description: `${IS_ACTIVE}.`, example: true }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'The initial priority of copies.' }),

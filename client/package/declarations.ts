@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { ACCESS } from '../../server/access.ts';
 import { type Procedure, procedures } from '../../server/procedures.ts';
+import { comment, commentOnCall, commentOnField } from './comments.ts';
+import type { Schema } from './schema.ts';
 
 /**
  * Prints the types of `client/procedures.ts` with the descriptions of the fields, so that users of the package need neither the
@@ -9,38 +10,22 @@ import { type Procedure, procedures } from '../../server/procedures.ts';
 export function printProcedures(): string {
   const inputs = schemaOf('input', ({ input }) => input ?? z.undefined());
   const outputs = schemaOf('output', ({ output }) => output);
+  const models = outputs.$defs ?? {};
 
-  const models = Object.entries(outputs.$defs ?? {}).map(([name, model]) => `export type ${name} = ${print(model)};`);
+  const printed = Object.entries(models).map(
+    ([name, model]) => `${comment(model.description ?? '')}export type ${name} = ${print(model, models)};`,
+  );
   const parts = procedures.flatMap(({ name }) => [
-    `export type ${typeName(name, 'Input')} = ${printInput(inputs, name)};`,
-    `export type ${typeName(name, 'Output')} = ${print(outputs.properties![name]!)};`,
+    printPart(name, 'Input', printInput(inputs, name)),
+    printPart(name, 'Output', print(outputs.properties![name]!, models)),
   ]);
   return [
     "import type { Mutation, Query } from './calls.ts';",
-    `/** Every procedure of the service. */\nexport type Procedures = ${printRouter(procedures)};`,
-    ...models,
+    `${comment('Every procedure of the service.')}export type Procedures = ${printRouter(procedures, outputs)};`,
+    ...printed,
     ...parts,
   ].join('\n\n');
 }
-
-type Schema = {
-  $defs?: Record<string, Schema>;
-  $ref?: string;
-  /** The TypeScript type of a value that JSON Schema can't describe. */
-  printedAs?: string;
-  description?: string;
-  type?: string | string[];
-  const?: unknown;
-  enum?: unknown[];
-  anyOf?: Schema[];
-  oneOf?: Schema[];
-  allOf?: Schema[];
-  items?: Schema;
-  prefixItems?: Schema[];
-  properties?: Record<string, Schema>;
-  required?: string[];
-  additionalProperties?: Schema | boolean;
-};
 
 /** One schema for all procedures, so that they share their models. */
 function schemaOf(io: 'input' | 'output', part: (procedure: Procedure) => z.ZodType): Schema {
@@ -69,21 +54,33 @@ const WITHOUT_NAMES = Object.assign(z.registry<z.GlobalMeta>(), {
 
 const BEYOND_JSON: Record<string, string> = { date: 'Date', void: 'void', undefined: 'void', bigint: 'bigint' };
 
-function printRouter(members: Procedure[], depth = 0): string {
+function printRouter(members: Procedure[], outputs: Schema, depth = 0): string {
   const byName = Map.groupBy(members, ({ name }) => name.split('.')[depth]!);
   return block(
-    [...byName].map(([name, [first, ...others]]) => {
-      const isRouter = others.length > 0 || first!.name.split('.').length > depth + 1;
-      if (isRouter) return `${name}: ${printRouter([first!, ...others], depth + 1)};`;
+    [...byName].map(([name, inside]) => {
+      const [first] = inside as [Procedure];
+      const verbs = inside
+        .map((procedure) => procedure.name.split('.')[depth + 1])
+        .filter((verb) => verb !== undefined);
+      if (verbs.length > 0) return `${commentOnNoun(name, verbs)}${name}: ${printRouter(inside, outputs, depth + 1)};`;
 
-      const kind = first!.type === 'query' ? 'Query' : 'Mutation';
-      const parts = ['Input', 'Output'].map((part) => typeName(first!.name, part)).join(', ');
-      return `${comment(describe(first!))}${name}: ${kind}<${parts}>;`;
+      const kind = first.type === 'query' ? 'Query' : 'Mutation';
+      const parts = ['Input', 'Output'].map((part) => typeName(first.name, part)).join(', ');
+      return `${commentOnCall(first, outputs.properties![first.name]!)}${name}: ${kind}<${parts}>;`;
     }),
   );
 }
 
-const describe = ({ summary, access }: Procedure) => `${summary}. ${ACCESS[access].callers}`;
+/** `masterBoards` is about master boards. */
+function commentOnNoun(name: string, verbs: string[]): string {
+  const noun = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return comment(`The procedures of ${noun}: ${verbs.join(', ')}.`);
+}
+
+function printPart(name: string, part: 'Input' | 'Output', type: string): string {
+  const does = part === 'Input' ? 'takes' : 'answers';
+  return `${comment(`What \`${name}\` ${does}${type === 'void' ? ': nothing' : ''}.`)}export type ${typeName(name, part)} = ${type};`;
+}
 
 /** `CardsCreateInput` */
 function typeName(name: string, part: string): string {
@@ -91,41 +88,44 @@ function typeName(name: string, part: string): string {
 }
 
 function printInput({ properties, required }: Schema, name: string): string {
-  const printed = print(properties![name]!);
+  const printed = print(properties![name]!, {});
   return printed === 'void' || required?.includes(name) ? printed : `${printed} | undefined`;
 }
 
-function print(schema: Schema): string {
+type Models = Record<string, Schema>;
+
+function print(schema: Schema, models: Models): string {
   const { $ref, printedAs, anyOf, oneOf, allOf, type } = schema;
+  const printOne = (part: Schema) => print(part, models);
   if ($ref) return $ref.replace('#/$defs/', '');
   if (printedAs) return printedAs;
   if (schema.enum) return union(schema.enum.map((choice) => JSON.stringify(choice)));
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (anyOf ?? oneOf) return union((anyOf ?? oneOf)!.map(print));
-  if (allOf) return allOf.map((part) => `(${print(part)})`).join(' & ');
-  if (Array.isArray(type)) return union(type.map((one) => print({ ...schema, type: one })));
-  if (type === 'array') return printArray(schema);
-  if (type === 'object') return printObject(schema);
+  if (anyOf ?? oneOf) return union((anyOf ?? oneOf)!.map(printOne));
+  if (allOf) return allOf.map((part) => `(${printOne(part)})`).join(' & ');
+  if (Array.isArray(type)) return union(type.map((one) => printOne({ ...schema, type: one })));
+  if (type === 'array') return printArray(schema, models);
+  if (type === 'object') return printObject(schema, models);
   return type === undefined ? 'unknown' : type.replace('integer', 'number');
 }
 
-function printArray({ items, prefixItems }: Schema): string {
-  return prefixItems ? `[${prefixItems.map(print).join(', ')}]` : `Array<${items ? print(items) : 'unknown'}>`;
+function printArray({ items, prefixItems }: Schema, models: Models): string {
+  if (prefixItems) return `[${prefixItems.map((part) => print(part, models)).join(', ')}]`;
+  return `Array<${items ? print(items, models) : 'unknown'}>`;
 }
 
-function printObject({ properties = {}, required = [], additionalProperties }: Schema): string {
+function printObject({ properties = {}, required = [], additionalProperties }: Schema, models: Models): string {
   const fields = Object.entries(properties).map(([name, field]) => {
     const isRequired = required.includes(name);
-    const type = isRequired ? print(field) : union([print(field), 'undefined']);
-    return `${comment(field.description)}${/^\w+$/.test(name) ? name : JSON.stringify(name)}${isRequired ? '' : '?'}: ${type};`;
+    const type = isRequired ? print(field, models) : union([print(field, models), 'undefined']);
+    const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
+    return `${commentOnField(field, models)}${key}${isRequired ? '' : '?'}: ${type};`;
   });
-  if (typeof additionalProperties === 'object') fields.push(`[name: string]: ${print(additionalProperties)};`);
+  if (typeof additionalProperties === 'object') fields.push(`[name: string]: ${print(additionalProperties, models)};`);
   return block(fields);
 }
 
 const union = (types: string[]) => [...new Set(types)].join(' | ');
-
-const comment = (text: string | undefined) => (text ? `/** ${text.replaceAll('*/', '*\\/')} */\n` : '');
 
 const block = (lines: string[]) =>
   lines.length === 0 ? 'Record<string, never>' : `{\n${lines.join('\n').replace(/^/gm, '  ')}\n}`;
