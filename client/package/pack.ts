@@ -5,6 +5,9 @@ import { build, type Rolldown } from 'vite';
 import { printProcedures } from './declarations.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
+/** Only for the type of the router, whose users have it: `@trpc/client` needs it, too. */
+const PEER = '@trpc/server';
+
 /** The client as bundled JavaScript with types of its own, and beside it what tests of its users need. */
 await packFromCommandLine('client', async ({ stage, contents }) => {
   await copySources(stage);
@@ -12,8 +15,8 @@ await packFromCommandLine('client', async ({ stage, contents }) => {
   const emitted = join(stage, 'emitted/client');
 
   // Without the types of Node, which browsers lack.
-  await compile(stage, { ...emit, emitDeclarationOnly: true, types: [] }, { files: ['client/client.ts'] });
-  await copyWithImports(emitted, contents, 'client', '.d.ts');
+  await compile(stage, { ...emit, emitDeclarationOnly: true, types: [] }, { files: ['client/client.ts', 'client/router.ts'] });
+  for (const name of ['client', 'router']) await copyWithImports(emitted, contents, name, '.d.ts');
   await writeJavaScript(join(stage, 'client'), contents);
 
   await compile(stage, emit, { files: ['client/testing/testing.ts'] });
@@ -44,7 +47,8 @@ async function copyWithImports(emitted: string, contents: string, name: string, 
   await mkdir(dirname(to), { recursive: true });
   await writeFile(to, text.replace(/( from '\..+)\.ts'/g, "$1.js'"));
   for (const [, imported] of text.matchAll(/ from '(.+)'/g)) {
-    if (kind === '.js' && imported!.startsWith('node:')) continue;
+    const isAllowed = kind === '.js' ? imported!.startsWith('node:') : name === 'router' && imported === PEER;
+    if (isAllowed) continue;
     if (!imported!.startsWith('.')) throw new Error(`client/${name}.ts must not import ${imported}.`);
     await copyWithImports(emitted, contents, join(dirname(name), imported!.replace(/\.[jt]s$/, '')), kind);
   }
@@ -78,7 +82,7 @@ async function writeJavaScript(sources: string, contents: string): Promise<void>
 }
 
 async function describePackage(): Promise<object> {
-  const { version } = await readManifest();
+  const { version, dependencies } = await readManifest();
   return {
     name: 'deckhand-client',
     version,
@@ -88,11 +92,12 @@ async function describePackage(): Promise<object> {
     engines: { node: '>=20' },
     exports: {
       '.': { types: './client.d.ts', default: './client.js' },
+      './router': { types: './router.d.ts' },
       './testing': { types: './testing/testing.d.ts', default: './testing/testing.js' },
     },
     types: './client.d.ts',
-    // Only for `deckhand-client/testing`.
-    peerDependencies: { deckhand: version },
-    peerDependenciesMeta: { deckhand: { optional: true } },
+    // The second one is only for `deckhand-client/testing`.
+    peerDependencies: { [PEER]: `^${dependencies[PEER]}`, deckhand: version },
+    peerDependenciesMeta: { [PEER]: { optional: true }, deckhand: { optional: true } },
   };
 }
