@@ -18,11 +18,13 @@ export type CallDefaults = {
   timeoutMilliseconds?: number | undefined;
 };
 
+/** The options of a query. */
 export type CallOptions = CallDefaults & {
   /** Cancels the call and its retries. */
   signal?: AbortSignal | undefined;
 };
 
+/** The options of a mutation. */
 export type MutationOptions = CallDefaults & {
   /** Cancels the call and its retries; a request that was already sent may have been executed. */
   signal?: AbortSignal | undefined;

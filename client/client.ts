@@ -19,6 +19,7 @@ export type { Client } from './proxy.ts';
 export type { Reason } from './reasons.ts';
 export type { SessionOptions, SignedIn, SignIn } from './session.ts';
 
+/** Where the service is, who calls, and what holds for all calls. */
 export type ClientOptions = SessionOptions &
   CallDefaults & {
     /** Where the service listens, as in `http://127.0.0.1:3000`. */

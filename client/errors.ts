@@ -2,6 +2,7 @@ import type { Reason } from './reasons.ts';
 
 /** The error of a failed call, unless its signal aborted it. The message tells people what to do. */
 export class DeckhandError extends Error {
+  /** Always `DeckhandError`. */
   override readonly name = 'DeckhandError';
   /** The HTTP status; undefined if no answer came. */
   readonly status: number | undefined;
@@ -46,7 +47,11 @@ export type RefusalData = {
   retryAfterSeconds?: number | undefined;
 };
 
-export type Refusal = DeckhandError & { status: number };
+/** An error that the service answered with. */
+export type Refusal = DeckhandError & {
+  /** The HTTP status. */
+  status: number;
+};
 
 /** Whether the service answered with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
 export function isRefusal(error: unknown): error is Refusal {

@@ -1,6 +1,7 @@
 import type { CallDefaults, MutationOptions } from './calls.ts';
 import type { Procedures } from './procedures.ts';
 
+/** Every procedure, as `client.cards.create.mutate(…)`. */
 export type Client = Procedures & {
   /** The same client with other defaults: `client.as({ projectId: 7 })`. They share the sign-in. */
   as: (defaults: CallDefaults) => Client;

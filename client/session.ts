@@ -1,6 +1,7 @@
 import { errorOfOwn, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
+/** Who calls: a token, or how to sign in. */
 export type SessionOptions = {
   /** The Bearer token that `auth.authenticate` returned, or an API key; a function is called before each request, and awaited. */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
@@ -10,8 +11,11 @@ export type SessionOptions = {
   onSignIn?: ((user: SignedIn) => void | Promise<void>) | undefined;
 };
 
+/** The account that the client signs in with. */
 export type SignIn = {
+  /** The e-mail address of the account. */
   email: string;
+  /** The password of the account. */
   password: string;
   /** The second factor. A string is used for one sign-in; a function is called whenever the service asks for a code. */
   code?: string | (() => string | undefined | Promise<string | undefined>) | undefined;

@@ -72,4 +72,5 @@ export const REASONS = {
   disk_full: 'The disk of the service is full: nothing can be saved, reads still work.',
 } as const;
 
+/** Why the service refused a call. */
 export type Reason = keyof typeof REASONS;
