@@ -3,7 +3,7 @@ import { MutationObserver } from '@tanstack/react-query';
 import { createTRPCClient, httpLink } from '@trpc/client';
 import superjson from 'superjson';
 import { expect, it } from 'vitest';
-import type { AppRouter } from '../server/routers/app.ts';
+import type { AppRouter } from '../client/router.ts';
 import { testService } from './harness/service.ts';
 import { connect, explain } from './harness/stockClient.ts';
 import { givenBoard, givenWorld } from './harness/world.ts';
@@ -67,5 +67,7 @@ it('the page about the client shows the program of this test', () => {
   const program = readFileSync(new URL('harness/stockClient.ts', import.meta.url), 'utf8');
   const page = readFileSync(new URL('../docs/client.md', import.meta.url), 'utf8');
 
-  expect(page).toContain(`\`\`\`typescript\n${program.replace('../../server', '../deckhand/server')}\`\`\``);
+  expect(page).toContain(
+    `\`\`\`typescript\n${program.replace('../../client/router.ts', 'deckhand-client/router')}\`\`\``,
+  );
 });

@@ -2,7 +2,7 @@ import { QueryClient } from '@tanstack/react-query';
 import { createTRPCClient, httpBatchLink, isTRPCClientError } from '@trpc/client';
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import superjson from 'superjson';
-import type { AppRouter } from '../../server/routers/app.ts';
+import type { AppRouter } from '../../client/router.ts';
 
 export function connect(url: string, token: string) {
   const link = httpBatchLink({
