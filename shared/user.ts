@@ -34,7 +34,7 @@ export const AuthenticatedUser = z
     warn_message: z.string().meta({ description: 'A warning to show to the user, or "".', example: '' }),
     token: z.string().meta({ description: 'The Bearer token for later calls.', example: 'eyJhbGciOiJIUzI1NiJ9…' }),
     language: z.string().nullable().meta({ description: "The user's language.", example: 'en' }),
-    id,
+    id: id.meta({ description: "The user's id." }),
     name: z.string().meta({ description: "The user's name.", example: 'Member' }),
     email: z.string().meta({ description: "The user's e-mail address.", example: 'member@demo.test' }),
     superadmin: z
@@ -56,7 +56,7 @@ export const USER_KINDS = ['person', 'service'] as const;
 /** A user as superadmins see them. */
 export const User = z
   .object({
-    id,
+    id: id.meta({ description: 'Their id.' }),
     name: z.string().meta({ description: 'Their name.' }),
     email: z.string().meta({ description: 'Their e-mail address; of a service, a generated handle.' }),
     kind: z.enum(USER_KINDS).meta({ description: 'Whether it is a person, or a program that never signs in.' }),
@@ -114,7 +114,10 @@ const changes = {
   is_active: flag.meta({ description: 'Whether they may sign in; false signs them out everywhere.' }),
   ...rights,
 };
-export const UserUpdate = z.object({ id, ...changesOf(changes, ['language', 'default_project_id']) });
+export const UserUpdate = z.object({
+  id: id.meta({ description: 'The user.' }),
+  ...changesOf(changes, ['language', 'default_project_id']),
+});
 export type UserUpdate = z.output<typeof UserUpdate>;
 
 export const UserChoice = z.object({ id: id.meta({ description: 'The user.' }) });

@@ -37,3 +37,24 @@ function membersOf(node: ts.Node): (ts.TypeElement | ts.ClassElement)[] {
 
 const isNamedMember = (node: ts.Node): node is ts.TypeElement | ts.ClassElement =>
   (ts.isTypeElement(node) || ts.isClassElement(node)) && node.name !== undefined;
+
+/** The doc comment that an editor shows for an expression of a program, such as `client.cards.create`. */
+export function commentAt(file: string, expression: string): string {
+  const program = ts.createProgram([file], {
+    module: ts.ModuleKind.NodeNext,
+    strict: true,
+    skipLibCheck: true,
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    types: [],
+  });
+  const checker = program.getTypeChecker();
+  let found: ts.Symbol | undefined;
+  program.getSourceFile(file)!.forEachChild(function visit(node) {
+    if (ts.isPropertyAccessExpression(node) && node.getText() === expression) {
+      found = checker.getSymbolAtLocation(node.name);
+    }
+    node.forEachChild(visit);
+  });
+  return ts.displayPartsToString(found?.getDocumentationComment(checker));
+}

@@ -33,6 +33,13 @@ describe('the packed client', () => {
     expect(contents.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([]);
   });
 
+  it('has a README that starts with what it is, and has no links to files that are not in the package', async () => {
+    const guide = await readFile(join(project, 'node_modules/deckhand-client/README.md'), 'utf8');
+
+    expect(guide).toMatch(/^# .+\n\n`deckhand-client` calls every procedure of a Deckhand service/);
+    expect(guide.match(/\]\((?!https?:|#)[^)]*\)/g) ?? []).toEqual([]);
+  });
+
   it.each(['nodenext', 'bundler'])('compiles in strict mode, declarations too (%s)', async (moduleResolution) => {
     const examples = await givenExamples();
 

@@ -3,6 +3,7 @@ import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commentAt } from '../harness/docComments.ts';
 import { comparisonOf, compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
 import { removeProcesses } from '../harness/process.ts';
 import { givenService } from '../harness/service.ts';
@@ -31,6 +32,14 @@ const settings = { compilerOptions: { ...compilerOptions, skipLibCheck: true, al
 describe("the packed client's type of the router", () => {
   it("types tRPC's own client and TanStack Query", async () => {
     expect(await compile(project, settings, 'stock.ts')).toEqual([]);
+  });
+
+  it('shows the comments of procedures and fields where they are used', () => {
+    const file = join(project, 'stock.ts');
+
+    expect(commentAt(file, 'client.boards.list')).toContain('An API key needs the scope `boards:read`.');
+    expect(commentAt(file, 'trpc.cards.list')).toContain('An API key needs the scope `cards:read`.');
+    expect(commentAt(file, 'got.card.due_date')).toBe('When it is due.');
   });
 
   it('lets them call a running service', async () => {

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { procedures } from '../../server/procedures.ts';
-import { undocumented } from '../harness/docComments.ts';
+import { commentAt, undocumented } from '../harness/docComments.ts';
 import { compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
 import { removeProcesses } from '../harness/process.ts';
 
@@ -21,6 +21,24 @@ describe('the types of the packed client', () => {
     const entries = ['client', 'router'].map((name) => join(project, `node_modules/deckhand-client/${name}.d.ts`));
 
     expect(undocumented(entries)).toEqual([]);
+  });
+
+  it('show the comments where a procedure is called', async () => {
+    const file = join(project, 'call.ts');
+    await writeFile(
+      file,
+      `import { createClient } from 'deckhand-client';
+const client = createClient({ url: '' });
+export const created = await client.as({ projectId: 2 }).cards.create.mutate({ title: 'Typed' });
+export const due = created.card.due_date;
+for await (const tag of client.tags.list.each()) console.log(tag.color);
+`,
+    );
+
+    expect(commentAt(file, 'client.as({ projectId: 2 }).cards.create')).toContain('Requires the role member.');
+    expect(commentAt(file, 'created.card.due_date')).toBe('When it is due.');
+    expect(commentAt(file, 'client.tags.list')).toMatch(/^List tags\.\n\nThe tags of the project in order/);
+    expect(commentAt(file, 'tag.color')).toBe('Its color.');
   });
 
   it('say what a method does, who may call it, and what an API key needs', async () => {
