@@ -1,17 +1,7 @@
 import { z } from 'zod';
 import { Card } from './card.ts';
-import {
-  changesOf,
-  flag,
-  IS_ACTIVE,
-  id,
-  optionalText,
-  PLAIN_TEXT,
-  placements,
-  position,
-  text,
-  timestamp,
-} from './fields.ts';
+import { changesOf } from './changes.ts';
+import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
 import { Group } from './group.ts';
 
 export const Board = z

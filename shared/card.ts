@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { changesOf } from './changes.ts';
 import {
-  changesOf,
   flag,
   HTML,
   IS_ACTIVE,

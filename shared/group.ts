@@ -1,16 +1,6 @@
 import { z } from 'zod';
-import {
-  changesOf,
-  flag,
-  IS_ACTIVE,
-  id,
-  optionalText,
-  PLAIN_TEXT,
-  placements,
-  position,
-  text,
-  timestamp,
-} from './fields.ts';
+import { changesOf } from './changes.ts';
+import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
 
 export const Group = z
   .object({

@@ -1,18 +1,8 @@
 import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
-import {
-  changesOf,
-  flag,
-  HTML,
-  IS_ACTIVE,
-  id,
-  optionalChoice,
-  optionalText,
-  PLAIN_TEXT,
-  placements,
-  text,
-} from './fields.ts';
+import { changesOf } from './changes.ts';
+import { flag, HTML, IS_ACTIVE, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text } from './fields.ts';
 import { Group, look } from './group.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */

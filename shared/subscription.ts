@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { changesOf, flag, id, optionalText, text, timestamp } from './fields.ts';
+import { changesOf } from './changes.ts';
+import { flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { changesOf, flag, id, optionalText, position, text, timestamp } from './fields.ts';
+import { changesOf } from './changes.ts';
+import { flag, id, optionalText, position, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const Tag = z

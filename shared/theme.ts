@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { changesOf, id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
+import { changesOf } from './changes.ts';
+import { id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;

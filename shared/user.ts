@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { changesOf } from './changes.ts';
 import {
   asSent,
-  changesOf,
   email,
   flag,
   id,

@@ -54,13 +54,17 @@ function keysFor(procedure: Procedure): string[] {
 }
 
 /** The request of the OpenAPI document, as a call of the client. */
-function exampleOf(procedure: Procedure, { $ref, properties = {} }: Schema): string {
-  const { name, type } = procedure;
-  const answered = $ref ? [] : Object.keys(properties);
-  const isNamed = answered.length > 0 && answered.length <= MOST_NAMED;
-  const result = isNamed ? `const { ${answered.join(', ')} } = ` : $ref || answered.length > 0 ? 'const answer = ' : '';
-  const call = (input: string) => `${result}await client.${name}.${type === 'query' ? 'query' : 'mutate'}(${input});`;
+function exampleOf(procedure: Procedure, output: Schema): string {
+  const method = `client.${procedure.name}.${procedure.type === 'query' ? 'query' : 'mutate'}`;
+  const call = (input: string) => `${receiverOf(output)}await ${method}(${input});`;
   return ['@example', '```ts', withInput(call, requestOf(procedure)), '```'].join('\n');
+}
+
+/** Names the fields of an answer with few of them. */
+function receiverOf({ $ref, properties = {} }: Schema): string {
+  const fields = Object.keys(properties);
+  if (fields.length === 0 && !$ref) return '';
+  return $ref || fields.length > MOST_NAMED ? 'const answer = ' : `const { ${fields.join(', ')} } = `;
 }
 const MOST_NAMED = 3;
 

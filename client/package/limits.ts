@@ -1,29 +1,30 @@
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { Schema } from './schema.ts';
 
-/** The limits and the default of a field as sentences, without those that its description already names. */
-export function limitsInWords(field: Schema, description = ''): string[] {
+/** The limits and the default of a field as a sentence, without those that its description already names. */
+export function limitsInWords(field: Schema, description: string): string[] {
   const { items, ...limited } = withoutNull(field);
-  const range = limitsOf(limited);
   const ofElements = items && limitsOf(items);
-  const byDefault = field.default === undefined ? undefined : `${shown(field.default)} by default`;
-
-  const facts = [range?.words, ofElements && `each ${ofElements.words}`, byDefault];
-  const isNew = [range?.upper, ofElements?.upper, field.default].map((value) => !isNamed(description, value));
-  const sentence = facts.filter((fact, index) => fact && isNew[index]).join(', ');
+  const facts = [
+    limitsOf(limited),
+    ofElements && { ...ofElements, words: `each ${ofElements.words}` },
+    field.default === undefined ? undefined : { words: `${shown(field.default)} by default`, value: field.default },
+  ];
+  const sentence = facts.flatMap((fact) => (fact && !isNamed(description, fact.value) ? [fact.words] : [])).join(', ');
   return sentence === '' ? [] : [`${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`];
 }
 
-type Limits = { words: string; upper: number };
+/** A fact in words, and the value that a description may already name. */
+type Fact = { words: string; value: unknown };
 
 /** The range of integers in the database is no limit to mention: ids and positions have it. */
-function limitsOf(schema: Schema): Limits | undefined {
+function limitsOf(schema: Schema): Fact | undefined {
   const { minimum = -Infinity, maximum = Infinity, minLength = 0, maxLength, minItems = 0, maxItems } = schema;
-  if (maxLength !== undefined) return { words: `${rangeOf(minLength, maxLength)} characters`, upper: maxLength };
-  if (maxItems !== undefined) return { words: `${rangeOf(minItems, maxItems)} elements`, upper: maxItems };
+  if (maxLength !== undefined) return { words: `${rangeOf(minLength, maxLength)} characters`, value: maxLength };
+  if (maxItems !== undefined) return { words: `${rangeOf(minItems, maxItems)} elements`, value: maxItems };
   if (maximum >= LARGEST_INTEGER) return undefined;
   const words = minimum === -Infinity ? `at most ${inDigits(maximum)}` : `${inDigits(minimum)} to ${inDigits(maximum)}`;
-  return { words, upper: maximum };
+  return { words, value: maximum };
 }
 
 const rangeOf = (least: number, most: number) =>

@@ -1,4 +1,4 @@
-import { KEPT_BY_NULL } from '../../shared/fields.ts';
+import { KEPT_BY_NULL } from '../../shared/changes.ts';
 import type { Command } from './command.ts';
 import { COMMON, type Option, optionsOf } from './options.ts';
 
