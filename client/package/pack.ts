@@ -15,7 +15,11 @@ await packFromCommandLine('client', async ({ stage, contents }) => {
   const emitted = join(stage, 'emitted/client');
 
   // Without the types of Node, which browsers lack.
-  await compile(stage, { ...emit, emitDeclarationOnly: true, types: [] }, { files: ['client/client.ts', 'client/router.ts'] });
+  await compile(
+    stage,
+    { ...emit, emitDeclarationOnly: true, types: [] },
+    { files: ['client/client.ts', 'client/router.ts'] },
+  );
   for (const name of ['client', 'router']) await copyWithImports(emitted, contents, name, '.d.ts');
   await writeJavaScript(join(stage, 'client'), contents);
 

@@ -34,10 +34,12 @@ describe('the packed client', () => {
   });
 
   it('has a README that starts with what it is, and has no links to files that are not in the package', async () => {
-    const guide = await readFile(join(project, 'node_modules/deckhand-client/README.md'), 'utf8');
+    const contents = join(project, 'node_modules/deckhand-client');
+    const guide = await readFile(join(contents, 'README.md'), 'utf8');
 
     expect(guide).toMatch(/^# .+\n\n`deckhand-client` calls every procedure of a Deckhand service/);
-    expect(guide.match(/\]\((?!https?:|#)[^)]*\)/g) ?? []).toEqual([]);
+    const files = [...guide.matchAll(/\]\((?!https?:|#)([^)#]*)/g)].map(([, file]) => file);
+    expect(await readdir(contents)).toEqual(expect.arrayContaining(files));
   });
 
   it.each(['nodenext', 'bundler'])('compiles in strict mode, declarations too (%s)', async (moduleResolution) => {

@@ -45,6 +45,9 @@ describe('the packed test kit', () => {
       'run',
       '--reporter=json',
       '--outputFile=report.json',
+      // On a busy machine the usual five seconds are not enough.
+      '--testTimeout=60000',
+      '--hookTimeout=60000',
     );
 
     const { numTotalTests, testResults } = JSON.parse(await readFile(join(project, 'report.json'), 'utf8'));
@@ -77,7 +80,7 @@ describe('the packed test kit', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(lines).toContain('done');
     expect(new Set(logged.map(({ operation }) => operation))).toContain('platforms.create');
-    expect(logged.every(({ time }) => time < Date.parse('2027-01-01T00:00:00Z'))).toBe(true);
+    expect(logged.map(({ time }) => time)).toContain(Date.parse('2020-02-29T12:00:00Z'));
     expect(await readdir(empty)).toEqual([]);
   });
 
