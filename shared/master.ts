@@ -100,9 +100,9 @@ const cardContent = {
   }),
   evaluation_check: optionalText(100).meta({
     description: 'The check that decides whether it is done.',
-    example: null,
+    example: 'site_published',
   }),
-  tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.', example: null }),
+  tour_key: optionalText(100).meta({ description: 'The key of its tour, if it is a tour card.', example: 'welcome' }),
   short_description: optionalText().meta({
     description: `A short description; ${PLAIN_TEXT}.`,
     example: 'Your first visit.',
