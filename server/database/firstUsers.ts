@@ -3,11 +3,12 @@ import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isLoopback } from '../host.ts';
 import type { Announce, Announcement } from '../log.ts';
-import { hashPassword, isPassword } from '../security/passwords.ts';
+import { hashPassword } from '../security/passwords.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
-import { type Db, query } from './query.ts';
+import { findDemoUsers, hasDemoPassword } from './demoUsers.ts';
+import { query } from './query.ts';
 import type { Row } from './tables.ts';
 
 const FIRST_ADMIN = 'admin@deckhand.local';
@@ -39,22 +40,13 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
   const users = await findDemoUsers(db, DEMO_USERS);
   // Demo users share one hash, so it is verified once instead of six times.
   for (const [hash, others] of Map.groupBy(users, ({ password_hash }) => password_hash)) {
-    if (!(await isPassword(DEMO_USER.password, hash ?? undefined, 'start'))) continue;
+    if (!(await hasDemoPassword(hash ?? undefined))) continue;
     const emails = others.map(({ email }) => email).join(', ');
     throw startFailure(
       `HOST: on ${host} anybody could sign in as ${emails}, since the demo password is public. Give them other passwords or deactivate them (npm run deckhand -- users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
     );
   }
 }
-
-const findDemoUsers = (db: Db, emails: readonly string[]) =>
-  db
-    .selectFrom('users')
-    .select(['email', 'password_hash'])
-    .where('is_active', 'is', true)
-    .where(sql<boolean>`lower(email) = any(${emails})`)
-    .orderBy('id')
-    .execute();
 
 /** Shows the password before the commit: an interrupted start leaves no user whose password was never shown. */
 async function addFirstAdmin({ db }: Database, announce: Announce): Promise<FirstAdmin | undefined> {

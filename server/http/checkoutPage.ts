@@ -5,6 +5,7 @@ import { settleCheckout } from '../domain/settlement.ts';
 import { toFailure } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
+import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
 import { limitAddresses } from './limitRequests.ts';
 import { logFailure } from './logFailure.ts';
 
@@ -78,8 +79,6 @@ ${actions}`,
   );
 }
 
-const HTML = 'text/html; charset=utf-8';
-
 type State = { title: string; text: string; actions?: string };
 
 const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> = {
@@ -117,27 +116,10 @@ function priceOf({ price_cents, currency }: Pick<CheckoutView, 'price_cents' | '
   return escapeHtml(new Intl.NumberFormat('en', { style: 'currency', currency }).format(price_cents / 100));
 }
 
-const layout = (title: string, content: string) => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title} · Deckhand</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/pages/pages.css">
-</head>
-<body>
-<main class="narrow">
-<h1>${title}</h1>
-${content}
-</main>
-</body>
-</html>`;
+const layout = (title: string, content: string) =>
+  htmlPage(title, `<main class="narrow">\n<h1>${title}</h1>\n${content}\n</main>`);
 
 const UNKNOWN = layout(
   'No such checkout',
   '<p class="lead">The address is incomplete, or belongs to another service.</p>',
 );
-
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

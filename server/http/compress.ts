@@ -1,5 +1,5 @@
 import { constants, gzip } from 'node:zlib';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 
 /** Compressing smaller answers costs more than it saves. */
 const SMALLEST_COMPRESSED_BYTES = 32 * 1024;
@@ -11,7 +11,7 @@ const OPTIONS = { level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 };
 export function compressLargeAnswers(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (typeof payload !== 'string' || payload.length < SMALLEST_COMPRESSED_BYTES) return done(null, payload);
-    reply.header('Vary', [reply.getHeader('Vary'), 'Accept-Encoding'].filter(Boolean).join(', '));
+    varyByEncoding(reply);
     if (!acceptsGzip(request.headers['accept-encoding'])) return done(null, payload);
 
     gzip(payload, OPTIONS, (error, compressed) => {
@@ -22,8 +22,13 @@ export function compressLargeAnswers(app: FastifyInstance): void {
   });
 }
 
+/** For caches: the answer depends on `Accept-Encoding`, besides what it depends on already. */
+export function varyByEncoding(reply: FastifyReply): void {
+  reply.header('Vary', [reply.getHeader('Vary'), 'Accept-Encoding'].filter(Boolean).join(', '));
+}
+
 /** According to RFC 9110: `gzip;q=0` refuses it, `*` means all encodings that are not listed. */
-function acceptsGzip(header: string | string[] | undefined): boolean {
+export function acceptsGzip(header: string | string[] | undefined): boolean {
   const weights = new Map(
     String(header ?? '')
       .toLowerCase()

@@ -1,44 +1,56 @@
-import { createHash } from 'node:crypto';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import fastifyStatic from '@fastify/static';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { makeDemoUsers } from '../database/demoUsers.ts';
 import type { Services } from '../services.ts';
+import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedContent.ts';
+import { HTML } from './htmlPage.ts';
 import { limitAddresses } from './limitRequests.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
-const SWAGGER_UI = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
 
-/** The start page and the API page, without files from other hosts. */
-export async function pages(scope: FastifyInstance, { publicUrl, rateLimit }: Services): Promise<void> {
+const TYPES: Record<string, string> = {
+  '.html': HTML,
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Pages with an address of their own; all other files are below `/pages/`. */
+const ADDRESSES: Record<string, string[]> = {
+  'start.html': ['/'],
+  'api.html': ['/docs', '/docs/'],
+  'favicon.svg': ['/pages/favicon.svg', '/favicon.ico'],
+};
+
+/** The start page, the API page, the guides and the OpenAPI document, without files from other hosts. */
+export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
-  // Only fixed files: paths from callers never reach the file system.
-  await scope.register(fastifyStatic, { root: PAGES, serve: false });
-  scope.get('/', (_request, reply) => reply.sendFile('start.html'));
-  scope.get('/docs', (_request, reply) => reply.sendFile('docs.html'));
-  for (const file of ['pages.css', 'start.js', 'docs.js']) {
-    scope.get(`/pages/${file}`, (_request, reply) => reply.sendFile(file));
-  }
-  for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
-    scope.get(`/docs/${file}`, (_request, reply) => reply.sendFile(file, SWAGGER_UI));
+  const serve = (address: string, make: () => Promise<FixedContent>) =>
+    scope.get(address, async (request, reply) => sendFixed(request, reply, await make()));
+
+  // One route for each file: paths from callers never reach the file system.
+  for (const file of filesIn(PAGES)) {
+    const make = contentOf(PAGES, file);
+    for (const address of ADDRESSES[file] ?? [`/pages/${file}`]) serve(address, make);
   }
 
-  let document: ReturnType<typeof writeDocument> | undefined;
-  scope.get('/openapi.json', async (request, reply) => {
-    // Built at the first request, not during the start; retried after a failure.
-    document ??= writeDocument(publicUrl).catch((error) => {
-      document = undefined;
-      throw error;
-    });
-    const { text, etag } = await document;
-    reply.headers({ ETag: etag, 'Cache-Control': 'no-cache' });
-    if (request.headers['if-none-match'] === etag) return reply.code(304).send();
-    return reply.type('application/json; charset=utf-8').send(text);
+  const writeDocument = async () => {
+    const { openApiDocument } = await import('../openapi/document.ts');
+    return fixedContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(publicUrl)));
+  };
+  serve('/openapi.json', madeOnce(writeDocument));
+
+  const demoUsers = makeDemoUsers(database);
+  scope.get('/pages/demo-users.json', async (_request, reply) => {
+    reply.header('Cache-Control', 'no-store');
+    return demoUsers();
   });
 }
 
-async function writeDocument(publicUrl: string | undefined): Promise<{ text: Buffer; etag: string }> {
-  const { openApiDocument } = await import('../openapi/document.ts');
-  const text = Buffer.from(JSON.stringify(openApiDocument(publicUrl)));
-  return { text, etag: `"${createHash('sha256').update(text).digest('base64url')}"` };
-}
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => extname(file) in TYPES);
+
+const contentOf = (folder: string, file: string) =>
+  madeOnce(async () => fixedContent(TYPES[extname(file)]!, await readFile(join(folder, file), 'utf8')));

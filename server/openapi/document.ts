@@ -22,6 +22,8 @@ export type Operation = {
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, { description: string; headers?: object; content?: Content }>;
   'x-beyond-specification'?: true;
+  /** The same call in the typed client: `client.` and this. */
+  'x-client-call': string;
 };
 export type OpenApiDocument = {
   openapi: string;
@@ -87,12 +89,13 @@ function completeOperation(
   { paths, components: { schemas } }: OpenApiDocument,
   procedure: Procedure & { rest: RestOperation },
 ) {
-  const { name, access, rest, isKeyed } = procedure;
+  const { name, type, access, rest, isKeyed } = procedure;
   const operation = paths[rest.path]!.post;
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
   operation.operationId = operationId;
   operation.security = securityOf(procedure);
+  operation['x-client-call'] = `${name}.${type === 'query' ? 'query' : 'mutate'}`;
   if (!rest.isSpecified) {
     operation['x-beyond-specification'] = true;
     operation.description += ` ${ACCESS[access].callers}`;

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, beforeAll } from 'vitest';
 
 /** The browser for tests of pages: `TEST_BROWSER`, or one of this machine. */
 const executablePath = [
@@ -17,3 +18,37 @@ export const openBrowser = (): Promise<Browser> =>
     executablePath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   });
+
+/** `problems` are errors, and requests to other hosts. */
+export type OpenPage = { page: Page; problems: string[] };
+
+export const PHONE = { width: 390, height: 800 };
+
+/** One page for all tests of a suite, since opening a window takes seconds; each test begins with an empty one. */
+export function pageForSuite(): (url: string) => Promise<OpenPage> {
+  let browser: Browser;
+  let page: Page;
+  beforeAll(async () => {
+    browser = await openBrowser();
+    page = await browser.newPage({ viewport: PHONE });
+  });
+  afterAll(() => browser.close());
+
+  return async (url) => {
+    await page.removeAllListeners().goto('about:blank');
+    await page.setViewportSize(PHONE);
+    const problems: string[] = [];
+    page.on('pageerror', (error) => problems.push(error.message));
+    page.on('console', (message) => {
+      if (message.type() === 'error') problems.push(message.text());
+    });
+    page.on('request', (request) => {
+      const address = request.url();
+      if (!address.startsWith(url) && !address.startsWith('data:')) problems.push(`asked for ${address}`);
+    });
+    return { page, problems };
+  };
+}
+
+export const isWiderThanScreen = (page: Page) =>
+  page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth');

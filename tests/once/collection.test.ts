@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect } from '../../server/database/connect.ts';
-import { fillWithDemoData } from '../../server/database/demo.ts';
-import { readSettings } from '../../server/env.ts';
 import type { Collection } from '../../server/openapi/collection.ts';
 import { REQUEST_EXAMPLES } from '../../server/openapi/requestExamples.ts';
 import { restProcedures } from '../../server/procedures.ts';
+import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';
-import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
-import { givenService } from '../harness/service.ts';
+import { givenDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
 
 type Request = Collection['item'][number]['item'][number]['request'];
 
@@ -71,9 +68,7 @@ describe('the collection', () => {
 
   it('has examples that work unchanged on the demo data', async () => {
     const { item: folders, auth } = collection;
-    const database = await connect(readSettings({ DATA_DIR: await givenMigratedDirectory() }));
-    await fillWithDemoData(database);
-    const { url, app } = await givenService({}, { database });
+    const { url, close } = await givenDemoService();
     const { token } = await signIn(url, 'admin@demo.test');
 
     const requests = folders
@@ -84,8 +79,7 @@ describe('the collection', () => {
       const { status, message } = await send(request, auth, { baseUrl: `${url}/api`, token });
       expect([200, 201], `${request.url.raw} ${status} ${message}`).toContain(status);
     }
-    await app.close();
-    await database.close();
+    await close();
   });
 
   it('has an example of its own for each operation beyond the specification', () => {

@@ -1,39 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasBrowser, openBrowser } from '../harness/browser.ts';
-import { document } from '../harness/document.ts';
+import { describe, expect, it } from 'vitest';
+import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenService, testService } from '../harness/service.ts';
 import { givenTrial, givenWorld, stored } from '../harness/world.ts';
 
 const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
 
 describe.skipIf(!hasBrowser)('in a browser', () => {
-  let browser: Browser;
-  let page: Page;
-  beforeAll(async () => {
-    browser = await openBrowser();
-    page = await browser.newPage({ viewport: { width: 390, height: 800 } });
-  });
-  afterAll(() => browser.close());
-
-  /** Records errors and requests to other hosts. One page for all tests: opening a window takes seconds. */
-  const givenPage = async (): Promise<{ page: Page; problems: string[] }> => {
-    const { url } = await testService();
-    await page.removeAllListeners().goto('about:blank');
-    const problems: string[] = [];
-    page.on('pageerror', (error) => problems.push(error.message));
-    page.on('console', (message) => {
-      if (message.type() === 'error') problems.push(message.text());
-    });
-    page.on('request', (request) => {
-      const address = request.url();
-      if (!address.startsWith(url) && !address.startsWith('data:')) problems.push(`asked for ${address}`);
-    });
-    return { page, problems };
-  };
+  const openPage = pageForSuite();
+  const givenPage = async () => openPage((await testService()).url);
 
   const givenCheckout = async () => {
     const { project, asOwner } = await givenWorld();
@@ -70,30 +47,6 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     expect(problems).toEqual([]);
   });
 
-  it('the API page lists every heading, and can call an operation with a pasted token', async () => {
-    const { asMember } = await givenWorld();
-    const { url } = await testService();
-    const { page, problems } = await givenPage();
-
-    await page.goto(`${url}/docs`);
-    await page.locator('.opblock-tag').first().waitFor();
-    expect(await page.locator('.opblock-tag').count()).toBe(document.tags.length);
-    await page.locator('.auth-wrapper .authorize').click();
-    await page.locator('.auth-container input').first().fill(asMember.token!);
-    await page.locator('.auth-container .authorize').first().click();
-    await page.locator('.auth-container .btn-done').first().click();
-    await page.locator('#operations-tag-Operations').click();
-    const operation = page.locator('.opblock', { hasText: '/operations/tags/create' });
-    await operation.locator('.opblock-summary-control').click();
-    await operation.locator('.execute').click();
-    const answer = operation.locator('.live-responses-table .response');
-    await answer.waitFor();
-
-    expect(await answer.locator('.response-col_status').innerText()).toContain('201');
-    expect(await answer.innerText()).toContain('Tag created.');
-    expect(problems).toEqual([]);
-  });
-
   it('a page of another origin can call the service only if ALLOWED_ORIGINS has it', async () => {
     const elsewhere = createServer((_, response) => response.end('<h1>Elsewhere</h1>')).listen(0, '127.0.0.1');
     await once(elsewhere, 'listening');
@@ -124,7 +77,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
 
     for (const address of [`${url}/`, (await givenCheckout()).url]) {
       await page.goto(address);
-      expect(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth')).toBe(true);
+      expect(await isWiderThanScreen(page)).toBe(false);
     }
   });
 });

@@ -1,0 +1,36 @@
+import { addMenu } from '../menu.js';
+import { loadDocument, operationsOf } from './apiDocument.js';
+import { byId, element } from './dom.js';
+import { introduction, operationView } from './operation.js';
+import { addSidebar } from './sidebar.js';
+import { addSession } from './signInDialog.js';
+
+addMenu();
+addSession();
+try {
+  await showDocument();
+} catch (error) {
+  byId('content').replaceChildren(element('p', { class: 'failure' }, /** @type {Error} */ (error).message));
+}
+
+/** Shows the operation that the address names after `#/`, else the introduction. */
+async function showDocument() {
+  const api = await loadDocument();
+  const operations = operationsOf(api);
+  const markCurrent = addSidebar(api);
+  const show = () => {
+    const operation = operations.find(({ operationId }) => location.hash === `#/${operationId}`);
+    byId('content').replaceChildren(operation ? operationView(operation, api) : introduction(api));
+    document.title = `${operation?.summary ?? 'API'} · Deckhand`;
+    markCurrent(location.hash);
+  };
+
+  addEventListener('hashchange', () => {
+    // The skip link only moves the focus.
+    if (location.hash === '#content') return;
+    show();
+    scrollTo(0, 0);
+    byId('content').focus({ preventScroll: true });
+  });
+  show();
+}

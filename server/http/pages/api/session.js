@@ -1,0 +1,78 @@
+/**
+ * The sign-in that all calls of the page use. It ends with the browser tab.
+ * @typedef {{ token: string, name: string, isSignedIn: boolean }} Session
+ */
+
+const KEY = 'deckhand.session';
+
+/** @type {Map<Element, () => void>} */
+const listeners = new Map();
+
+/** @returns {Session | undefined} */
+export function currentSession() {
+  const kept = sessionStorage.getItem(KEY);
+  return kept === null ? undefined : JSON.parse(kept);
+}
+
+/** @param {Session | undefined} session */
+export function keepSession(session) {
+  if (session) sessionStorage.setItem(KEY, JSON.stringify(session));
+  else sessionStorage.removeItem(KEY);
+  for (const [place, show] of listeners) {
+    if (place.isConnected) show();
+    else listeners.delete(place);
+  }
+}
+
+/**
+ * Shows the session now, and again when it changes, as long as the place is on the page.
+ * @param {Element} place
+ * @param {() => void} show
+ */
+export function followSession(place, show) {
+  listeners.set(place, show);
+  show();
+}
+
+/**
+ * Signs in; throws an error with the reason if it is refused.
+ * @param {{ email: string, password: string, code?: string, is_recovery?: boolean }} credentials
+ */
+export async function signIn(credentials) {
+  const { response, answer } = await call('/v1/authenticate', credentials);
+  if (!response.ok) {
+    const reason = response.headers.get('x-error-reason');
+    throw Object.assign(new Error(answer?.message ?? `The answer is ${response.status}.`), { reason });
+  }
+  keepSession({ token: answer.data.token, name: answer.data.email, isSignedIn: true });
+}
+
+/** Ends the session at the service, too; a pasted token or key is only forgotten. */
+export async function signOut() {
+  const session = currentSession();
+  keepSession(undefined);
+  if (session?.isSignedIn) await call('/v1/account/sign-out', undefined, session.token).catch(() => undefined);
+}
+
+/**
+ * @param {string} path
+ * @param {object} [body]
+ * @param {string} [token]
+ */
+async function call(path, body, token) {
+  const response = await fetch(`/api${path}`, {
+    method: 'POST',
+    headers: {
+      ...(body && { 'Content-Type': 'application/json' }),
+      ...(token && { Authorization: `Bearer ${token}` }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return { response, answer: await response.json().catch(() => undefined) };
+}
+
+/** @returns {Promise<{ name: string, email: string, password: string }[]>} */
+export async function loadDemoUsers() {
+  const response = await fetch('/pages/demo-users.json');
+  return response.ok ? response.json() : [];
+}

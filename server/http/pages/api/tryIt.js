@@ -1,0 +1,170 @@
+import { copyButton } from '../copy.js';
+import { needsSignIn } from './apiDocument.js';
+import { element, field } from './dom.js';
+import { codeBlock } from './highlight.js';
+import { addressOf } from './samples.js';
+import { samplesOf } from './sampleTabs.js';
+import { currentSession, followSession } from './session.js';
+import { openSignIn } from './signInDialog.js';
+
+/** @import { ApiRequest } from './samples.js' */
+/** @import { Described } from './apiDocument.js' */
+
+/**
+ * The form that sends a request, with its answer, and the same request as code.
+ * @param {Described} operation
+ */
+export function tryIt(operation) {
+  const parameters = (operation.parameters ?? []).map((parameter) => ({
+    ...parameter,
+    ...field(parameter.name, { autocomplete: 'off' }, parameter.description),
+  }));
+  const example = operation.requestBody?.content['application/json'].example;
+  const body = example === undefined ? undefined : bodyField(JSON.stringify(example, null, 2));
+  const answer = element('div', { role: 'status', class: 'answer' });
+  const samples = samplesOf();
+
+  /** Throws if the body is not JSON. */
+  const request = () => requestOf(operation, parameters, body?.input.value);
+  const showSamples = () => samples.show(request);
+  const send = async () => {
+    answer.replaceChildren(element('p', { class: 'hint' }, 'Sending…'));
+    answer.replaceChildren(...(await answerTo(request)));
+  };
+  const form = element(
+    'form',
+    {
+      oninput: showSamples,
+      onsubmit: (event) => {
+        event.preventDefault();
+        send();
+      },
+      onkeydown: (event) => {
+        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+      },
+    },
+    body?.label,
+    parameters.length > 0 ? optionalFields(parameters.map(({ label }) => label)) : undefined,
+    element('p', { class: 'send' }, element('button', { class: 'button' }, 'Send'), signInHint(operation)),
+  );
+  showSamples();
+  return element(
+    'div',
+    { class: 'try' },
+    element('h2', {}, 'Try it'),
+    form,
+    answer,
+    element('h2', {}, 'Code'),
+    samples.place,
+  );
+}
+
+/** @param {string} text */
+function bodyField(text) {
+  const rows = String(Math.min(20, text.split('\n').length + 1));
+  const input = element('textarea', { class: 'input code', rows, spellcheck: 'false' });
+  input.value = text;
+  return {
+    input,
+    label: element('label', { class: 'field' }, element('span', { class: 'label' }, 'Body (JSON)'), input),
+  };
+}
+
+/** @param {HTMLElement[]} labels */
+const optionalFields = (labels) => element('details', {}, element('summary', {}, 'Optional parameters'), ...labels);
+
+/** @param {Described} operation */
+function signInHint(operation) {
+  const place = element('span', { class: 'hint' });
+  if (!needsSignIn(operation)) return place;
+  followSession(place, () => {
+    const session = currentSession();
+    const button = element('button', { type: 'button', class: 'link', onclick: openSignIn }, 'Sign in first');
+    place.replaceChildren(session ? `as ${session.name}` : button);
+  });
+  return place;
+}
+
+/**
+ * @param {Described} operation
+ * @param {{ name: string, in: string, input: HTMLInputElement }[]} parameters
+ * @param {string | undefined} body
+ * @returns {ApiRequest}
+ */
+function requestOf(operation, parameters, body) {
+  /** @param {string} place */
+  const sent = (place) =>
+    Object.fromEntries(
+      parameters
+        .filter((parameter) => parameter.in === place && parameter.input.value !== '')
+        .map(({ name, input }) => [name, input.value]),
+    );
+  return {
+    origin: location.origin,
+    path: operation.path,
+    query: sent('query'),
+    headers: sent('header'),
+    body: body === undefined || body.trim() === '' ? undefined : JSON.parse(body),
+    clientCall: operation['x-client-call'],
+    needsSignIn: needsSignIn(operation),
+  };
+}
+
+/** @param {() => ApiRequest} request */
+async function answerTo(request) {
+  const start = performance.now();
+  try {
+    const { response, text } = await send(request());
+    return shownAnswer(response, text, Math.round(performance.now() - start));
+  } catch (error) {
+    const isBody = error instanceof SyntaxError;
+    const message = /** @type {Error} */ (error).message;
+    return [element('p', { class: 'failure' }, isBody ? `The body is not JSON: ${message}` : `No answer: ${message}`)];
+  }
+}
+
+/** @param {ApiRequest} request */
+async function send(request) {
+  const { headers, body } = request;
+  const token = currentSession()?.token;
+  const response = await fetch(addressOf(request), {
+    method: 'POST',
+    headers: {
+      ...headers,
+      ...(body && { 'Content-Type': 'application/json' }),
+      ...(token && request.needsSignIn && { Authorization: `Bearer ${token}` }),
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return { response, text: await response.text() };
+}
+
+/**
+ * @param {Response} response
+ * @param {string} text
+ * @param {number} milliseconds
+ */
+function shownAnswer(response, text, milliseconds) {
+  const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
+  const shown = readable(text);
+  const status = element('strong', { class: response.ok ? 'good' : 'bad' }, String(response.status));
+  return [
+    element('p', {}, status, ` in ${milliseconds} ms`),
+    element(
+      'div',
+      { class: 'sample' },
+      copyButton(() => shown),
+      codeBlock(shown),
+    ),
+    element('details', {}, element('summary', {}, 'Headers'), element('pre', { tabindex: '0' }, headers)),
+  ];
+}
+
+/** @param {string} text */
+function readable(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
