@@ -430,6 +430,9 @@ describe('outside of REST and RPC', () => {
       '/openapi.json': /"openapi":"3\.1/,
       '/': /Deckhand/,
       '/docs': /\/pages\/api\/main\.js/,
+      '/docs/guides': /<h1 id="deckhand">/,
+      '/docs/guides/rest': /<h2 id="repeat-a-call-safely">/,
+      '/docs/guides/architecture.svg': /<svg/,
       '/pages/api/main.js': /loadDocument/,
       '/pages/pages.css': /prefers-color-scheme/,
     };

@@ -57,10 +57,10 @@ describe('GET /metrics', () => {
   });
 });
 
-const STATIC = ['/', '/docs', '/pages/pages.css', '/pages/api/main.js', '/openapi.json'];
+const STATIC = ['/', '/docs', '/docs/guides', '/pages/pages.css', '/pages/api/main.js', '/openapi.json'];
 
 describe('static paths', () => {
-  it.each([...STATIC, '/pages/start.js', '/docs/', '/favicon.ico', '/pages/demo-users.json'])(
+  it.each([...STATIC, '/pages/start.js', '/docs/', '/docs/guides/rest', '/favicon.ico', '/pages/demo-users.json'])(
     '200 for %s',
     async (path) => {
       expect((await get((await testService()).url, path)).status).toBe(200);
@@ -68,7 +68,7 @@ describe('static paths', () => {
   );
 
   it.each(
-    ['/pages', '/docs/guide'].flatMap((folder) => [
+    ['/pages', '/docs/guides'].flatMap((folder) => [
       `${folder}//etc/passwd`,
       `${folder}///etc/passwd`,
       `${folder}/%2Fetc/passwd`,

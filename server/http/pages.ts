@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { makeDemoUsers } from '../database/demoUsers.ts';
 import type { Services } from '../services.ts';
 import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedContent.ts';
+import { guidePages } from './guides.ts';
 import { HTML } from './htmlPage.ts';
 import { limitAddresses } from './limitRequests.ts';
 
@@ -35,6 +36,7 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
     const make = contentOf(PAGES, file);
     for (const address of ADDRESSES[file] ?? [`/pages/${file}`]) serve(address, make);
   }
+  for (const { address, make } of guidePages()) serve(address, make);
 
   const writeDocument = async () => {
     const { openApiDocument } = await import('../openapi/document.ts');

@@ -1,0 +1,83 @@
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type FixedContent, fixedContent, madeOnce } from './fixedContent.ts';
+import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
+import { type Rendered, renderMarkdown } from './markdown.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const INDEX = 'README.md';
+const HOME = '/docs/guides';
+const EXAMPLE_ORIGIN = 'http://127.0.0.1:3000';
+
+type Guide = Rendered & { file: string; address: string };
+
+/** The README and the files of `docs/` as pages, with their pictures. None if these files are not installed. */
+export function guidePages(): { address: string; make: () => Promise<FixedContent> }[] {
+  const files = guideFiles();
+  let rendered: Promise<Guide[]> | undefined;
+  const all = () => (rendered ??= Promise.all(files.filter(isMarkdown).map(render)).then(inReadingOrder));
+
+  return files.map((file) => ({
+    address: addressOf(file),
+    make: madeOnce(async () => {
+      if (!isMarkdown(file)) return fixedContent('image/svg+xml', await read(file));
+      const guides = await all();
+      return fixedContent(HTML, pageOf(guides.find((guide) => guide.file === file)!, guides));
+    }),
+  }));
+}
+
+function guideFiles(): string[] {
+  const found = readdirSync(ROOT).filter((name) => name === INDEX);
+  const isInstalled = readdirSync(ROOT).includes('docs');
+  const inDocs = isInstalled ? readdirSync(join(ROOT, 'docs')).filter((name) => /\.(md|svg)$/.test(name)) : [];
+  return [...found, ...inDocs.map((name) => `docs/${name}`)];
+}
+
+const isMarkdown = (file: string) => file.endsWith('.md');
+const read = (file: string) => readFile(join(ROOT, file), 'utf8');
+const addressOf = (file: string) => (file === INDEX ? HOME : `${HOME}/${basename(file, '.md')}`);
+
+async function render(file: string): Promise<Guide> {
+  return { ...renderMarkdown(await read(file), linkTo), file, address: addressOf(file) };
+}
+
+/** Links between the files, and to the service of the examples, lead to pages of this service; all others stay. */
+function linkTo(href: string): string {
+  if (href.startsWith(EXAMPLE_ORIGIN)) return href.slice(EXAMPLE_ORIGIN.length);
+  const [path = '', anchor] = href.split('#', 2);
+  if (path === '' || /^[a-z]+:/.test(path)) return href;
+  const address = path.endsWith('openapi.json') ? '/openapi.json' : addressOf(basename(path));
+  return anchor === undefined ? address : `${address}#${anchor}`;
+}
+
+/** The order in which the README links them. */
+function inReadingOrder(guides: Guide[]): Guide[] {
+  const index = guides.find(({ file }) => file === INDEX)?.html ?? '';
+  const placeOf = ({ address, file }: Guide) => (file === INDEX ? -1 : index.lastIndexOf(`href="${address}"`));
+  return guides.toSorted((one, other) => placeOf(one) - placeOf(other));
+}
+
+function pageOf(guide: Guide, guides: Guide[]): string {
+  const body = `<a class="skip" href="#content">Skip to the content</a>
+<header class="bar">
+<button type="button" class="button quiet menu" aria-expanded="false" aria-controls="sidebar">Menu</button>
+<a class="brand" href="/">Deckhand</a>
+<nav aria-label="Pages"><a href="/docs">API</a><a href="${HOME}" aria-current="true">Guides</a></nav>
+</header>
+<div class="columns">
+<aside id="sidebar" class="sidebar"><nav aria-label="Guides"><ul>
+${guides.map((other) => entryOf(other, other === guide)).join('\n')}
+</ul></nav></aside>
+<main id="content" class="guide" tabindex="-1">
+${guide.html}</main>
+</div>`;
+  return htmlPage(guide.title, body, { styles: ['docs.css'], scripts: ['guides.js'] });
+}
+
+function entryOf({ title, address, headings }: Guide, isCurrent: boolean): string {
+  if (!isCurrent) return `<li><a href="${address}">${escapeHtml(title)}</a></li>`;
+  const sections = headings.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`);
+  return `<li><a href="${address}" aria-current="page">${escapeHtml(title)}</a><ul>${sections.join('')}</ul></li>`;
+}

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { renderMarkdown } from '../../server/http/markdown.ts';
+import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
+import { testService } from '../harness/service.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+const addresses = ['/docs/guides', ...names.map((name) => `/docs/guides/${name.replace('.md', '')}`)];
+
+let url: string;
+beforeAll(async () => {
+  ({ url } = await testService());
+});
+
+const read = async (address: string) => (await fetch(url + address)).text();
+const found = (html: string, pattern: RegExp) => [...html.matchAll(pattern)].map(([, value]) => value!);
+
+describe('the guides', () => {
+  it.each(addresses)('%s has links to pages and anchors that exist', async (address) => {
+    const html = await read(address);
+    const links = found(html, /(?:href|src)="([^"]+)"/g).filter((link) => !/^https?:/.test(link));
+
+    expect(links.length).toBeGreaterThan(addresses.length);
+    for (const link of new Set(links)) {
+      const { pathname, hash } = new URL(link, url + address);
+      const target = await fetch(url + pathname);
+      expect(target.status, link).toBe(200);
+      if (hash) expect(await target.text(), link).toContain(`id="${decodeURIComponent(hash.slice(1))}"`);
+    }
+  });
+
+  it('are all in the sidebar, the README first, each with its title', async () => {
+    const html = await read('/docs/guides/changelog');
+    const [sidebar] = found(html, /<aside(.*?)<\/aside>/gs);
+
+    const linked = found(sidebar!, /href="(\/[^"]+)"/g);
+    expect(linked[0]).toBe('/docs/guides');
+    expect(linked.toSorted()).toEqual(addresses.toSorted());
+    expect(sidebar).toContain('<a href="/docs/guides/changelog" aria-current="page">Changelog</a>');
+  });
+
+  it('link nothing of the repository but each other, their pictures and pages of the service', async () => {
+    for (const address of addresses) {
+      const links = found(await read(address), /(?:href|src)="([^"]+)"/g);
+      const others = links.filter((link) => !/^(https:\/\/|#|\/$|\/docs|\/pages\/|\/openapi\.json)/.test(link));
+      expect(others, address).toEqual([]);
+    }
+  });
+
+  it('can be cached', async () => {
+    const first = await fetch(`${url}/docs/guides/rest`);
+    const again = await fetch(`${url}/docs/guides/rest`, { headers: { 'if-none-match': first.headers.get('etag')! } });
+
+    expect(first.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(again.status).toBe(304);
+  });
+
+  it('are part of the container', () => {
+    const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+
+    expect(dockerfile).toMatch(/^COPY docs docs$/m);
+    expect(dockerfile).toMatch(/^COPY README\.md /m);
+  });
+});
+
+describe('Markdown', () => {
+  const render = (source: string) => renderMarkdown(source, (href) => `to:${href}`);
+
+  it('gets the anchors of GitHub', () => {
+    const { headings, title } = render(
+      "# A `b`\n\n## What's new, in *0.1*?\n\n## Twice\n\n## Twice\n\n### Über – uns\n",
+    );
+
+    expect(title).toBe('A b');
+    expect(headings.map(({ id }) => id)).toEqual(['whats-new-in-01', 'twice', 'twice-1']);
+    expect(render('### Über – uns\n').html).toBe('<h3 id="über--uns">Über – uns</h3>\n');
+  });
+
+  it('shows raw HTML as text, in blocks, lines and links', () => {
+    const { html } = render('<script>x</script>\n\nA <b onclick="x">b</b> [c](<"><img>)\n');
+
+    expect(html).not.toMatch(/<(script|b|img)/);
+    expect(html).toContain('href="to:&#34;');
+  });
+
+  it('has wide tables that scroll by themselves', () => {
+    expect(render('| a |\n| - |\n| b |\n').html).toMatch(/^<div class="wide".*<table>/s);
+  });
+});
+
+describe.skipIf(!hasBrowser)('the guides in a browser', () => {
+  const openPage = pageForSuite();
+
+  it('fit a phone, and code can be copied', async () => {
+    const { page, problems } = await openPage(url);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url });
+
+    for (const address of addresses) {
+      await page.goto(url + address);
+      expect(await isWiderThanScreen(page), address).toBe(false);
+    }
+    await page.goto(`${url}/docs/guides/client`);
+    await page.getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('npm run pack:client\n');
+    expect(problems).toEqual([]);
+  });
+});
