@@ -60,8 +60,10 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
 /** Every procedure of the service. */
 export const procedures = proceduresOf(appRouter);
 
+export type RestProcedure = Procedure & { rest: RestOperation };
+
 export const restProcedures = procedures.filter(
-  (procedure): procedure is Procedure & { rest: RestOperation } => procedure.rest !== undefined,
+  (procedure): procedure is RestProcedure => procedure.rest !== undefined,
 );
 
 const byName = new Map(procedures.map((procedure) => [procedure.name, procedure]));

@@ -1,4 +1,5 @@
 import type { OpenApiMeta } from 'trpc-to-openapi';
+import type { Failure } from './errors.ts';
 
 /** The REST metadata of a procedure: everything about its path beyond input and output. */
 export type RestOperation = {
@@ -33,6 +34,19 @@ export const ERROR_BODIES: RestOperation['bodies'] = {
   429: 'bare',
   500: 'full',
 };
+
+export function errorBody(kind: ErrorBody, { message, errors }: Pick<Failure, 'message' | 'errors'>): object {
+  switch (kind) {
+    case 'full':
+      return { error: true, message, data: [] };
+    case 'bare':
+      return { error: true, message };
+    case 'message':
+      return { message };
+    case 'fields':
+      return { message, errors };
+  }
+}
 
 const ALL_ERRORS: readonly ErrorStatus[] = [400, 401, 403, 404, 422, 429, 500];
 

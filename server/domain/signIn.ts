@@ -17,11 +17,11 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );
   const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash ?? undefined);
-  if (!user || !isRight) throw unauthorized(WRONG_CREDENTIALS, 'wrong_credentials');
+  if (!user || !isRight) throw wrongCredentials();
 
   const secondFactorAt = user.totp_secret === null ? null : await passSecondFactor(context, user, sent);
   const session = await openSession(context, user, secondFactorAt);
-  if (!session) throw unauthorized(WRONG_CREDENTIALS, 'wrong_credentials');
+  if (!session) throw wrongCredentials();
 
   const { password_hash, totp_secret, ...profile } = user;
   const needsCodes = totp_secret !== null && session.codes_left <= FEW_CODES;
@@ -33,7 +33,7 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
   };
 }
 
-const WRONG_CREDENTIALS = 'The e-mail address or the password is wrong.';
+export const wrongCredentials = () => unauthorized('The e-mail address or the password is wrong.', 'wrong_credentials');
 const FEW_CODES = 2;
 const REMEMBERED_DAYS = 30;
 

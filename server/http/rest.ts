@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refusalTo } from '../access.ts';
 import { badRequest, type Failure, JSON_WANTED, toFailure } from '../errors.ts';
 import { restProcedures } from '../procedures.ts';
-import { ERROR_BODIES, type ErrorBody, type ErrorStatus, type RestOperation } from '../restOperation.ts';
+import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../restOperation.ts';
 import type { Services } from '../services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
@@ -71,17 +71,4 @@ function sendFailure(reply: FastifyReply, failure: Failure, rest?: RestOperation
   const kind = (rest?.bodies ?? ERROR_BODIES)[failure.status as ErrorStatus] ?? 'full';
   sendErrorHeaders(reply, failure);
   return reply.code(failure.status).send(errorBody(kind, failure));
-}
-
-function errorBody(kind: ErrorBody, { message, errors }: Failure): object {
-  switch (kind) {
-    case 'full':
-      return { error: true, message, data: [] };
-    case 'bare':
-      return { error: true, message };
-    case 'message':
-      return { message };
-    case 'fields':
-      return { message, errors };
-  }
 }

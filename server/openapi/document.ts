@@ -2,9 +2,10 @@ import { generateOpenApiDocument } from 'trpc-to-openapi';
 import packageJson from '../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
 import { ACCESS } from '../access.ts';
-import { type Procedure, restProcedures } from '../procedures.ts';
+import { type RestProcedure, restProcedures } from '../procedures.ts';
 import type { ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
+import { errorExample } from './errorExamples.ts';
 import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
 import { HEADERS, headerReferences, KEY_HEADER, PROJECT_HEADER } from './headers.ts';
@@ -47,7 +48,7 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     securitySchemes: SECURITY_SCHEMES,
   }) as unknown as OpenApiDocument;
 
-  document.info.license = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
+  document.info.license = { name: 'Proprietary' };
   const [specified, others] = [true, false].map((isSpecified) => [
     ...new Set(restProcedures.filter(({ rest }) => rest.isSpecified === isSpecified).map(({ rest }) => rest.tag)),
   ]) as [string[], string[]];
@@ -74,7 +75,7 @@ changes something can be repeated safely.
 The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
 
 Unknown fields in requests are ignored, and new fields may be added to answers later. An unknown path is a 404, another method
-than POST a 405, both with the schema \`Error\`.`;
+than POST a 405, both with the schema \`Refusal\`.`;
 
 /** The areas of the specified operations. */
 const AREAS: Record<string, string> = {
@@ -85,10 +86,7 @@ const AREAS: Record<string, string> = {
   Websites: 'Themes and their versions.',
 };
 
-function completeOperation(
-  { paths, components: { schemas } }: OpenApiDocument,
-  procedure: Procedure & { rest: RestOperation },
-) {
+function completeOperation({ paths, components: { schemas } }: OpenApiDocument, procedure: RestProcedure) {
   const { name, type, access, rest, isKeyed } = procedure;
   const operation = paths[rest.path]!.post;
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
@@ -125,7 +123,7 @@ function completeOperation(
       headers: headerReferences(...(isKeyed ? (['Idempotent-Replayed'] as const) : [])),
       content: jsonContent(`${schemaName}Response`, schemas),
     },
-    ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, rest, schemas)])),
+    ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, procedure, schemas)])),
   };
 }
 
@@ -145,13 +143,13 @@ function envelope(data: Schema, rest: RestOperation): Schema {
   });
 }
 
-function errorResponse(status: ErrorStatus, rest: RestOperation, schemas: Record<string, Schema>) {
-  const { name, schema } = ERROR_SCHEMAS[rest.bodies[status]];
+function errorResponse(status: ErrorStatus, procedure: RestProcedure, schemas: Record<string, Schema>) {
+  const { name, schema } = ERROR_SCHEMAS[procedure.rest.bodies[status]];
   schemas[name] = schema;
   return {
     description: MEANINGS[status],
     headers: headerReferences('X-Error-Reason', ...(status === 429 ? (['Retry-After'] as const) : [])),
-    content: jsonContent(name, schemas),
+    content: jsonContent(name, schemas, errorExample(status, procedure)),
   };
 }
 

@@ -29,11 +29,7 @@ export const EMPTY_LIST = {
 };
 
 const ERROR = { type: 'boolean', const: true, description: 'Whether it failed.' };
-const MESSAGE = {
-  type: 'string',
-  description: 'What went wrong, for people.',
-  example: 'What went wrong, in a sentence.',
-};
+const MESSAGE = { type: 'string', description: 'What went wrong, for people.' };
 const FIELD_ERRORS = {
   type: 'object',
   description: 'The reasons for each invalid field; nested field names have dots: `groups.0.id`.',
@@ -43,22 +39,18 @@ const FIELD_ERRORS = {
 
 export const ERROR_SCHEMAS: Record<ErrorBody, { name: string; schema: Schema }> = {
   full: {
-    name: 'Error',
+    name: 'Refusal',
     schema: objectOf('An error.', { error: ERROR, message: MESSAGE, data: EMPTY_LIST }),
   },
   bare: {
-    name: 'ErrorWithoutData',
+    name: 'RefusalWithoutData',
     schema: objectOf('An error.', { error: ERROR, message: MESSAGE }),
   },
-  message: { name: 'ErrorMessage', schema: objectOf('An error without data.', { message: MESSAGE }) },
+  message: { name: 'RefusalMessage', schema: objectOf('An error without data.', { message: MESSAGE }) },
   fields: {
     name: 'ValidationError',
     schema: objectOf('A validation error.', {
-      message: {
-        ...MESSAGE,
-        description: 'The first reason, and the number of others.',
-        example: 'title is required.',
-      },
+      message: { ...MESSAGE, description: 'The first reason, and the number of others.' },
       errors: FIELD_ERRORS,
     }),
   },

@@ -36,7 +36,8 @@ describe('the OpenAPI document', () => {
 
   it('passes the recommended rules of Redocly without errors or warnings', async () => {
     const source = JSON.stringify(document);
-    const config = await createConfig({ extends: ['recommended'] });
+    // The licence is not a public one, so there is no address or identifier of it.
+    const config = await createConfig({ extends: ['recommended'], rules: { 'info-license-strict': 'off' } });
 
     const problems = await lintFromString({ source, absoluteRef: '/openapi.json', config });
 
@@ -83,8 +84,8 @@ describe('the OpenAPI document', () => {
     const schemaOf = (status: string) => responses[status]!.content!['application/json'].schema.$ref;
 
     expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '422', '429', '500']);
-    expect(schemaOf('400')).toBe('#/components/schemas/Error');
-    expect(schemaOf('401')).toBe('#/components/schemas/ErrorWithoutData');
+    expect(schemaOf('400')).toBe('#/components/schemas/Refusal');
+    expect(schemaOf('401')).toBe('#/components/schemas/RefusalWithoutData');
     expect(schemaOf('422')).toBe('#/components/schemas/ValidationError');
   });
 
@@ -168,6 +169,18 @@ describe('the OpenAPI document', () => {
 
     expect(updates.length).toBeGreaterThan(8);
     expect(wrong).toEqual([]);
+  });
+
+  it('names no schema like a type of JavaScript, which generated code would hide', () => {
+    const names = Object.keys(document.components.schemas);
+
+    expect(names.filter((name) => name in globalThis)).toEqual([]);
+  });
+
+  it('names each call of the typed client', () => {
+    const calls = restProcedures.map(({ name, type }) => `${name}.${type === 'query' ? 'query' : 'mutate'}`);
+
+    expect(operations.map((operation) => operation['x-client-call']).sort()).toEqual(calls.sort());
   });
 
   it('contains no internal names of its generators', () => {
