@@ -1,11 +1,19 @@
+import type { Access } from '../access.ts';
+import { DEMO_USER } from '../database/demo.ts';
+import { restProcedures } from '../procedures.ts';
 import type { OpenApiDocument, Operation } from './document.ts';
 
 /**
  * The document as a Postman collection (format 2.1), which Bruno, Insomnia and Hoppscotch can import too: a folder per area, an
- * example body per request. After "Sign in", the other requests use the token.
+ * example body per request. Each folder begins with the sign-in of a demo user who may call its requests.
  */
 export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection {
   const operations = Object.entries(paths).map(([path, { post }]) => ({ path, ...post }));
+  const signIn = operations.find(({ operationId }) => operationId === 'authAuthenticate')!;
+  const folderOf = (requests: Described[]) => [
+    ...(requests.includes(signIn) ? [] : [signInItem(signIn, callerOf(requests))]),
+    ...requests.map(toItem),
+  ];
   return {
     info: {
       name: `${info.title} ${info.version}`,
@@ -20,7 +28,7 @@ export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection
     item: tags.map(({ name, description }) => ({
       name,
       description,
-      item: operations.filter((operation) => operation.tags.includes(name)).map(toItem),
+      item: folderOf(operations.filter((operation) => operation.tags.includes(name))),
     })),
   };
 }
@@ -46,9 +54,31 @@ type Item = {
   event?: object[];
 };
 
+type Described = Operation & { path: string };
+
 type Field = { key: string; value: string; description?: string; disabled?: boolean };
 
-function toItem({ path, ...operation }: Operation & { path: string }): Item {
+/** The demo user with the lowest rights that are enough for all of these. */
+function callerOf(requests: Described[]): string {
+  const paths = new Set(requests.map(({ path }) => path));
+  const levels = new Set(restProcedures.filter(({ rest }) => paths.has(rest.path)).map(({ access }) => access));
+  return CALLERS.find(({ level }) => levels.has(level))?.email ?? DEMO_USER.email;
+}
+
+/** From the highest to the lowest rights; members may do the rest. */
+const CALLERS: { level: Access; email: string }[] = [
+  { level: 'superadmin', email: 'admin@demo.test' },
+  { level: 'billing', email: 'owner@demo.test' },
+  { level: 'ownerOrSuperadmin', email: 'owner@demo.test' },
+];
+
+function signInItem(signIn: Described, email: string): Item {
+  const item = toItem(signIn);
+  const raw = JSON.stringify({ email, password: DEMO_USER.password }, null, 2);
+  return { ...item, name: `Sign in as ${email}`, request: { ...item.request, body: { ...item.request.body!, raw } } };
+}
+
+function toItem({ path, ...operation }: Described): Item {
   const example = operation.requestBody?.content['application/json'].example;
   const isPublic = operation.security?.length === 0;
   return {

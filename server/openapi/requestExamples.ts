@@ -21,7 +21,7 @@ export const REQUEST_EXAMPLES: Record<string, object> = {
   'comments.list': { card_id: 16, limit: 20 },
   'comments.listReplies': { id: 1, limit: 20 },
   'comments.markRead': { id: 1 },
-  'comments.delete': { id: 2 },
+  'comments.delete': { id: 1 },
   'tags.list': { limit: 20 },
   'tags.update': { id: 1, name: 'Texts', color: '#0b6e99' },
   'tags.delete': { id: 2 },

@@ -6,7 +6,7 @@ import { REQUEST_EXAMPLES } from '../../server/openapi/requestExamples.ts';
 import { restProcedures } from '../../server/procedures.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';
-import { givenDirectory, removeProcesses, runToEnd, signIn } from '../harness/process.ts';
+import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 
 type Request = Collection['item'][number]['item'][number]['request'];
 
@@ -36,7 +36,7 @@ async function send({ method, auth, header, url, body }: Request, collectionAuth
     },
     body: body?.raw,
   });
-  return { status: response.status, ...((await response.json()) as { message: string }) };
+  return { status: response.status, ...((await response.json()) as { message: string; data: { token: string } }) };
 }
 
 /** Examples that need a state other than that of the demo data after the others. */
@@ -66,16 +66,35 @@ describe('the collection', () => {
     }
   });
 
+  it('signs in per folder, with a user who may call what is in it', () => {
+    const users = Object.fromEntries(collection.item.map(({ name, item: [first] }) => [name, first!.name]));
+
+    expect(users).toMatchObject({
+      Authentication: 'Sign in',
+      Operations: 'Sign in as member@demo.test',
+      'Master templates': 'Sign in as admin@demo.test',
+      Platform: 'Sign in as owner@demo.test',
+      Boards: 'Sign in as member@demo.test',
+      Users: 'Sign in as admin@demo.test',
+    });
+  });
+
   it('has examples that work unchanged on the demo data', async () => {
     const { item: folders, auth } = collection;
     const { url, close } = await givenDemoService();
-    const { token } = await signIn(url, 'admin@demo.test');
 
-    const requests = folders
-      .flatMap(({ item }) => item.map(({ request }) => request))
-      .filter(({ url }) => !Object.keys(NOT_IN_THIS_ORDER).some((path) => url.raw.endsWith(path)));
-    const sorted = [...requests.filter((one) => !isDeleting(one)), ...requests.filter(isDeleting).reverse()];
-    for (const request of sorted) {
+    const requests = folders.flatMap(({ item: [signIn, ...others] }) =>
+      others
+        .filter(({ request }) => !Object.keys(NOT_IN_THIS_ORDER).some((path) => request.url.raw.endsWith(path)))
+        .map(({ request }) => ({ signIn: signIn!.request, request })),
+    );
+    const isDeletion = ({ request }: (typeof requests)[number]) => isDeleting(request);
+    const sorted = [...requests.filter((one) => !isDeletion(one)), ...requests.filter(isDeletion).reverse()];
+    let user: Request | undefined;
+    let token = '';
+    for (const { signIn, request } of sorted) {
+      if (user !== signIn) ({ token } = (await send(signIn, auth, { baseUrl: `${url}/api` })).data);
+      user = signIn;
       const { status, message } = await send(request, auth, { baseUrl: `${url}/api`, token });
       expect([200, 201], `${request.url.raw} ${status} ${message}`).toContain(status);
     }
