@@ -6,8 +6,10 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import { hasBrowser, openBrowser } from '../harness/browser.ts';
+import { document } from '../harness/document.ts';
 import { comparisonOf, compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
 import { removeProcesses } from '../harness/process.ts';
+import { requestOf, writeSample } from '../harness/samples.ts';
 import { givenService } from '../harness/service.ts';
 import { givenProject, givenUser, PASSWORD } from '../harness/world.ts';
 
@@ -47,6 +49,17 @@ describe('the packed client', () => {
 
     expect(examples.length).toBeGreaterThan(2);
     expect(await compile(project, strictly(moduleResolution), 'right.ts', ...examples)).toEqual([]);
+  });
+
+  it('compiles with the samples of the API page, for every operation', async () => {
+    const paths = Object.keys(document.paths);
+    const files = ['process.d.ts', ...paths.map((_, index) => `sample${index}.ts`)];
+    const samples = paths.map((path) => writeSample('TypeScript', requestOf(path, 'https://example.test')));
+    const environment = 'declare const process: { env: Record<string, string | undefined> };';
+    for (const [index, code] of [environment, ...samples].entries())
+      await writeFile(join(project, files[index]!), code);
+
+    expect(await compile(project, strictly('nodenext'), ...files)).toEqual([]);
   });
 
   it('has types that reject unknown fields, values, procedures and reasons', async () => {

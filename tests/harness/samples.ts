@@ -1,0 +1,12 @@
+import { type ApiRequest, SAMPLES } from '../../server/http/pages/api/samples.js';
+import { document } from './document.ts';
+
+/** The request that the API page shows first for an operation. */
+export function requestOf(path: string, origin: string, more: Partial<ApiRequest> = {}): ApiRequest {
+  const { requestBody, security = [], 'x-client-call': clientCall } = document.paths[path]!.post;
+  const body = requestBody?.content['application/json'].example as ApiRequest['body'];
+  return { origin, path, query: {}, headers: {}, body, clientCall, needsSignIn: security.length > 0, ...more };
+}
+
+export const writeSample = (name: string, request: ApiRequest) =>
+  SAMPLES.find((sample) => sample.name === name)!.write(request);
