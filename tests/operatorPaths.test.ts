@@ -100,6 +100,16 @@ describe('static paths', () => {
   });
 });
 
+describe('the pages', () => {
+  it.each(['/', '/docs', '/docs/guides'])('allow only scripts, styles and fonts of the service on %s', async (path) => {
+    const policy = (await fetch((await testService()).url + path)).headers.get('content-security-policy')!;
+
+    expect(policy).not.toMatch(/unsafe|https?:|\*/);
+    for (const kind of ['default', 'script', 'style', 'font'])
+      expect(policy.split(';')).toContain(`${kind}-src 'self'`);
+  });
+});
+
 describe('GET /openapi.json', () => {
   it('304 if the ETag matches', async () => {
     const { url } = await testService();
