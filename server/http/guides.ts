@@ -6,7 +6,6 @@ import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
 import { type Rendered, renderMarkdown } from './markdown.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const INDEX = 'README.md';
 const HOME = '/docs/guides';
 const EXAMPLE_ORIGIN = 'http://127.0.0.1:3000';
 
@@ -28,16 +27,18 @@ export function guidePages(): { address: string; make: () => Promise<FixedConten
   }));
 }
 
+/** In the package of the service, the README of the project is in `docs`, too. */
 function guideFiles(): string[] {
-  const found = readdirSync(ROOT).filter((name) => name === INDEX);
-  const isInstalled = readdirSync(ROOT).includes('docs');
-  const inDocs = isInstalled ? readdirSync(join(ROOT, 'docs')).filter((name) => /\.(md|svg)$/.test(name)) : [];
-  return [...found, ...inDocs.map((name) => `docs/${name}`)];
+  const inRoot = readdirSync(ROOT);
+  const inDocs = inRoot.includes('docs') ? readdirSync(join(ROOT, 'docs')) : [];
+  const index = inDocs.some(isIndex) ? [] : inRoot.filter(isIndex);
+  return [...index, ...inDocs.filter((name) => /\.(md|svg)$/.test(name)).map((name) => `docs/${name}`)];
 }
 
+const isIndex = (file: string) => basename(file) === 'README.md';
 const isMarkdown = (file: string) => file.endsWith('.md');
 const read = (file: string) => readFile(join(ROOT, file), 'utf8');
-const addressOf = (file: string) => (file === INDEX ? HOME : `${HOME}/${basename(file, '.md')}`);
+const addressOf = (file: string) => (isIndex(file) ? HOME : `${HOME}/${basename(file, '.md')}`);
 
 async function render(file: string): Promise<Guide> {
   return { ...renderMarkdown(await read(file), linkTo), file, address: addressOf(file) };
@@ -54,8 +55,8 @@ function linkTo(href: string): string {
 
 /** The order in which the README links them. */
 function inReadingOrder(guides: Guide[]): Guide[] {
-  const index = guides.find(({ file }) => file === INDEX)?.html ?? '';
-  const placeOf = ({ address, file }: Guide) => (file === INDEX ? -1 : index.lastIndexOf(`href="${address}"`));
+  const index = guides.find(({ file }) => isIndex(file))?.html ?? '';
+  const placeOf = ({ address, file }: Guide) => (isIndex(file) ? -1 : index.lastIndexOf(`href="${address}"`));
   return guides.toSorted((one, other) => placeOf(one) - placeOf(other));
 }
 
@@ -73,7 +74,7 @@ ${guides.map((other) => entryOf(other, other === guide)).join('\n')}
 <main id="content" class="guide" tabindex="-1">
 ${guide.html}</main>
 </div>`;
-  return htmlPage(guide.title, body, { styles: ['docs.css'], scripts: ['guides.js'] });
+  return htmlPage(isIndex(guide.file) ? 'Guides' : guide.title, body, { styles: ['docs.css'], scripts: ['guides.js'] });
 }
 
 function entryOf({ title, address, headings }: Guide, isCurrent: boolean): string {

@@ -36,10 +36,12 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
   });
 });
 
-/** Pages and lists that the service reads. */
+/** Pages, guides and lists that the service reads. */
 async function copyOtherFiles(contents: string): Promise<void> {
   const options = { recursive: true, filter: (path: string) => !path.endsWith('.ts') };
   await cp(join(ROOT, 'server'), join(contents, 'server'), options);
+  await cp(join(ROOT, 'docs'), join(contents, 'docs'), { recursive: true });
+  await copyFile(join(ROOT, 'README.md'), join(contents, 'docs/README.md'));
 }
 
 async function addMigrated(stage: string, archive: string): Promise<void> {

@@ -114,13 +114,14 @@ describe('the packed service', () => {
     const DATA_DIR = await givenDirectory();
     const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/main.js'))], { DATA_DIR });
 
-    const statuses = await Promise.all(
-      ['/', '/docs', '/pages/start.js', '/openapi.json'].map((path) => statusOf(url, path)),
-    );
+    const paths = ['/', '/docs', '/pages/start.js', '/pages/api/main.js', '/docs/guides/rest', '/openapi.json'];
+    const statuses = await Promise.all(paths.map((path) => statusOf(url, path)));
+    const index = await (await fetch(`${url}/docs/guides`)).text();
     const { code } = await stop();
     const { stdout } = await runToEnd([relative(ROOT, join(service, bin.deckhand)), 'migrate'], { DATA_DIR });
 
-    expect(statuses).toEqual([200, 200, 200, 200]);
+    expect(statuses).toEqual(paths.map(() => 200));
+    expect(index).toContain('<h1 id="deckhand">');
     expect(code).toBe(0);
     expect(stdout).toContain('The tables are up to date.');
   });
