@@ -65,7 +65,10 @@ export const CreatedCard = Card.extend({
 
 export const CardCreate = z.object({
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
-  description: optionalText().meta({ description: `Its description; ${HTML}.`, example: 'Two paragraphs and a picture.' }),
+  description: optionalText().meta({
+    description: `Its description; ${HTML}.`,
+    example: 'Two paragraphs and a picture.',
+  }),
   group_id: id
     .nullish()
     .meta({ description: 'Its group, where it becomes the last card; if not sent, it is in no group.', example: 7 }),

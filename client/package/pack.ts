@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { build, type Rolldown } from 'vite';
+import { bundleClient } from './bundle.ts';
 import { printProcedures } from './declarations.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
@@ -58,31 +58,10 @@ async function copyWithImports(emitted: string, contents: string, name: string, 
   }
 }
 
-/** Bundles the dependencies, and adds their licences. */
 async function writeJavaScript(sources: string, contents: string): Promise<void> {
-  const built = (await build({
-    root: ROOT,
-    configFile: false,
-    logLevel: 'warn',
-    publicDir: false,
-    build: {
-      target: 'es2022',
-      minify: false,
-      outDir: contents,
-      emptyOutDir: false,
-      lib: { entry: join(sources, 'client.ts'), formats: ['es'], fileName: () => 'client.js' },
-    },
-  })) as Rolldown.RolldownOutput[];
-
-  const modules = built.flatMap(({ output }) =>
-    output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : [])),
-  );
-  const packages = new Set(modules.flatMap((path) => path.match(/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []));
-  const licences = [...packages].map(async (folder) => {
-    const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-    return `${name} ${version}\n\n${await readFile(join(folder, 'LICENSE'), 'utf8')}`;
-  });
-  await writeFile(join(contents, 'LICENSES.txt'), (await Promise.all(licences)).join('\n\n'));
+  const { code, licences } = await bundleClient(join(sources, 'client.ts'));
+  await writeFile(join(contents, 'client.js'), code);
+  await writeFile(join(contents, 'LICENSES.txt'), licences);
 }
 
 async function describePackage(): Promise<object> {

@@ -48,8 +48,11 @@ export async function openSignIn() {
 
 /** @typedef {(attempt: () => Promise<void>) => Promise<void>} Attempt */
 
-/** @param {Attempt} attempt */
-function demoButtons(attempt) {
+/**
+ * Buttons that sign in as a user of the demo data; none where there is no demo data.
+ * @param {Attempt} attempt
+ */
+export function demoButtons(attempt) {
   const place = element('div', {});
   loadDemoUsers().then((users) => {
     if (users.length === 0) return;
@@ -60,7 +63,7 @@ function demoButtons(attempt) {
         name,
       ),
     );
-    const text = element('p', { class: 'hint' }, 'As a user of the demo data:');
+    const text = element('p', { class: 'hint' }, 'Try it as a user of the demo data:');
     place.append(text, element('div', { class: 'choices' }, ...buttons));
   });
   return place;

@@ -1,0 +1,29 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { build, type Rolldown } from 'vite';
+import { ROOT } from './tarball.ts';
+
+/** The client and its dependencies as one module for browsers and Node, and the licences of the dependencies. */
+export async function bundleClient(entry: string): Promise<{ code: string; licences: string }> {
+  const built = (await build({
+    root: ROOT,
+    configFile: false,
+    logLevel: 'warn',
+    publicDir: false,
+    build: {
+      target: 'es2022',
+      minify: false,
+      write: false,
+      lib: { entry, formats: ['es'], fileName: () => 'client.js' },
+    },
+  })) as Rolldown.RolldownOutput[];
+
+  const chunks = built.flatMap(({ output }) => output.filter((part) => part.type === 'chunk'));
+  const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
+  const packages = new Set(modules.flatMap((path) => path.match(/.*\/node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []));
+  const licences = [...packages].map(async (folder) => {
+    const { name, version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    return `${name} ${version}\n\n${await readFile(join(folder, 'LICENSE'), 'utf8')}`;
+  });
+  return { code: chunks.map(({ code }) => code).join('\n'), licences: (await Promise.all(licences)).join('\n\n') };
+}
