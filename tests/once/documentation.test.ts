@@ -39,7 +39,17 @@ const commandsOf = (page: string) =>
     .filter(({ language, code }) => language === 'sh' && !(code.trim() in RUN_ELSEWHERE))
     .map(({ code }) => code);
 
-const PARTS = ['client', 'server', 'shared', 'tests', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+const PARTS = [
+  'client',
+  'server',
+  'shared',
+  'tests',
+  'docs',
+  'README.md',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+];
 
 const server = await findTestServer();
 let service: StartedService;
