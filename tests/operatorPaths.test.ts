@@ -60,7 +60,7 @@ describe('GET /metrics', () => {
 const STATIC = ['/', '/docs', '/docs/guides', '/pages/pages.css', '/pages/api/main.js', '/openapi.json'];
 
 describe('static paths', () => {
-  it.each([...STATIC, '/pages/start.js', '/docs/', '/docs/guides/rest', '/favicon.ico', '/pages/demo-users.json'])(
+  it.each([...STATIC, '/pages/board/main.js', '/docs/', '/docs/guides/rest', '/favicon.ico', '/pages/demo-users.json'])(
     '200 for %s',
     async (path) => {
       expect((await get((await testService()).url, path)).status).toBe(200);

@@ -36,10 +36,11 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
   });
 });
 
-/** Pages, guides and lists that the service reads. */
+/** Pages, guides and lists that the service reads; what else is in `server/cli` is for a checkout. */
 async function copyOtherFiles(contents: string): Promise<void> {
-  const options = { recursive: true, filter: (path: string) => !path.endsWith('.ts') };
-  await cp(join(ROOT, 'server'), join(contents, 'server'), options);
+  const ofCheckout = join(ROOT, 'server/cli');
+  const filter = (path: string) => !path.endsWith('.ts') && path !== ofCheckout;
+  await cp(join(ROOT, 'server'), join(contents, 'server'), { recursive: true, filter });
   await cp(join(ROOT, 'docs'), join(contents, 'docs'), { recursive: true });
   await copyFile(join(ROOT, 'README.md'), join(contents, 'docs/README.md'));
 }
