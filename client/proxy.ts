@@ -43,6 +43,7 @@ function procedureAt(path: string[], send: Send, members: Record<string, unknown
   };
   return new Proxy(call, {
     get: (_, name) => {
+      if (name === Symbol.toPrimitive) return () => ['client', ...path].join('.');
       if (typeof name === 'symbol' || NO_PARTS.has(name)) return undefined;
       return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
     },
@@ -52,8 +53,8 @@ function procedureAt(path: string[], send: Send, members: Record<string, unknown
 /** Leaves the lines of this file out of the stack, where the engine can. */
 type V8Error = { captureStackTrace?: (error: Error, above: unknown) => void };
 
-/** Properties that JavaScript reads when a value is awaited or printed as JSON; they are not procedures. */
-const NO_PARTS = new Set(['then', 'toJSON']);
+/** Properties that JavaScript reads when a value is awaited or printed; they are not procedures. */
+const NO_PARTS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
 
 type Page = { next_cursor?: string | null };
 

@@ -1,4 +1,6 @@
 import { getEventListeners } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { format } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import {
@@ -259,10 +261,14 @@ describe('an answer', () => {
 });
 
 describe('a client', () => {
-  it('can be printed as JSON without calling anything', () => {
-    const { client, called } = givenAnswers({}, networkFailure);
+  it('can be printed without calling anything', async () => {
+    const { client, called } = givenAnswers({}, networkFailure, networkFailure);
 
     expect(JSON.stringify({ client })).toBe('{}');
+    expect(`${client} ${client.cards.list}`).toBe('client client.cards.list');
+    expect(format('%s', client.cards)).toBe('client.cards');
+    // Calls are sent in the next turn of the event loop.
+    await pause(1);
     expect(called()).toEqual([]);
   });
 });
