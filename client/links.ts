@@ -72,11 +72,11 @@ export function retrying(retries: number): Link {
 
 /**
  * A call that got a 429 was not executed. After other failures that is unknown: a query may be executed twice, and a mutation
- * with an idempotency key will not be.
+ * with an idempotency key will not be. An error before the request, as of a `token` function, is left to the caller.
  */
-function isSafeToRepeat(call: Operation, { status }: DeckhandError): boolean {
+function isSafeToRepeat(call: Operation, { status, requestId }: DeckhandError): boolean {
   if (status === 429) return true;
-  const isUnknown = status === undefined || PASSING_STATUSES.has(status);
+  const isUnknown = status === undefined ? requestId !== undefined : PASSING_STATUSES.has(status);
   return isUnknown && (call.type === 'query' || keyOf(call) !== undefined);
 }
 
