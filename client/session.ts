@@ -1,4 +1,4 @@
-import { errorOfOwn, isRefusal } from './errors.ts';
+import { DeckhandError, errorOfOwn, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
 /** Who calls: a token, or how to sign in. */
@@ -36,7 +36,8 @@ export type Session = {
 
 export function openSession({ token, signIn, onSignIn }: SessionOptions, authenticate: Authenticate): Session {
   let renewed: string | undefined;
-  const current = async () => renewed ?? (typeof token === 'function' ? askedFor('token', token) : token);
+  const current = async () =>
+    sendable(renewed ?? (await (typeof token === 'function' ? askedFor('token', token) : token)));
   if (!signIn) return { token: current, renew: undefined };
 
   const { email, password, code, is_recovery = false } = signIn;
@@ -75,6 +76,12 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
       return underWay;
     },
   };
+}
+
+/** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
+function sendable(token: string | undefined): string | undefined {
+  if (token === undefined || /^[\x20-\x7e]*\s*$/.test(token)) return token;
+  throw new DeckhandError('token must have only printable ASCII characters.');
 }
 
 async function askedFor<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {

@@ -1,3 +1,4 @@
+import { format } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DeckhandError } from '../../client/client.ts';
 import { broken, errorOf, givenAnswers, page, refusal, success } from '../harness/client.ts';
@@ -146,12 +147,36 @@ describe('a token function', () => {
     expect(header('authorization')).toEqual([null, 'Bearer a token']);
   });
 
-  it('that throws later is reported', async () => {
-    const token = async () => Promise.reject(new Error('The vault is locked.'));
-    const { client } = givenAnswers({ token, retries: 0 });
+  it('that throws later is reported, and not called again', async () => {
+    const token = vi.fn(async () => Promise.reject(new Error('The vault is locked.')));
+    const { client } = givenAnswers({ token });
 
     expect((await errorOf(client.boards.list.query())).message).toBe('token threw an error: The vault is locked.');
+    expect(token).toHaveBeenCalledOnce();
   });
+});
+
+describe('a token', () => {
+  it('may end with the newline of a file', async () => {
+    const { client, header } = givenAnswers({ token: 'from-a-file\n' }, success({}));
+
+    await client.boards.list.query();
+
+    expect(header('authorization')).toEqual(['Bearer from-a-file']);
+  });
+
+  it.each(['secret\nsecret', '\nsecret', 'secret…'])(
+    'that no header can have is refused, and not shown: %j',
+    async (token) => {
+      const { client, called } = givenAnswers({ token });
+
+      const error = await errorOf(client.boards.list.query());
+
+      expect(error.message).toBe('token must have only printable ASCII characters.');
+      expect(format(error)).not.toContain(token);
+      expect(called()).toEqual([]);
+    },
+  );
 });
 
 describe('each', () => {
