@@ -203,5 +203,5 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
   .refine(({ DATABASE_URL, DEMO_DATA }) => !(DATABASE_URL && DEMO_DATA), {
     when,
     path: ['DEMO_DATA'],
-    error: 'is only for the embedded database; use npm run deckhand -- demo to fill that of DATABASE_URL',
+    error: 'is only for the embedded database; use npx deckhand demo to fill that of DATABASE_URL',
   });

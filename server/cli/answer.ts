@@ -45,7 +45,7 @@ const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed });
 
 const misused = (message: string, name: string): CommandAnswer => ({
   exitCode: 2,
-  complaint: `${message}\nSee npm run deckhand -- ${name ? `${name} ` : ''}--help`,
+  complaint: `${message}\nSee npx deckhand ${name ? `${name} ` : ''}--help`,
 });
 
 function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
@@ -96,5 +96,5 @@ const inOptions = (message: string, reason: Reason | undefined) =>
 function faultOf(error: unknown): unknown {
   const { cause = error } = error as { cause?: unknown };
   const isWithoutTables = (cause as { code?: string }).code === '42P01';
-  return isWithoutTables ? 'The tables do not exist yet: create them with npm run deckhand -- migrate.' : cause;
+  return isWithoutTables ? 'The tables do not exist yet: create them with npx deckhand migrate.' : cause;
 }

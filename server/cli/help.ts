@@ -16,23 +16,23 @@ export function overallHelp(commands: Commands): string {
     noun,
     names.map((name) => name.split(' ')[1]).join(', '),
   ]);
-  return `Usage: npm run deckhand -- COMMAND [OPTIONS]
+  return `Usage: npx deckhand COMMAND [OPTIONS]
 
 ${inColumns([...alone.map(([name, { does }]): [string, string] => [name, does]), ['', ''], ...verbs])}
 
-For example, boards list: npm run deckhand -- boards --help describes the commands of boards,
-npm run deckhand -- boards list --help the options of one. An empty value clears a field: --description ''.
+For example, boards list: npx deckhand boards --help describes the commands of boards,
+npx deckhand boards list --help the options of one. An empty value clears a field: --description ''.
 
 ${PLACES}
 Exit codes: 0 success, 1 refused or failed, 2 wrong usage.`;
 }
 
 export function nounHelp(commands: Commands): string {
-  return `Usage: npm run deckhand -- COMMAND [OPTIONS]
+  return `Usage: npx deckhand COMMAND [OPTIONS]
 
 ${inColumns([...commands].map(([name, { does }]) => [name, does]))}
 
-npm run deckhand -- COMMAND --help shows the options of a command.`;
+npx deckhand COMMAND --help shows the options of a command.`;
 }
 
 const PLACES = `Commands act on the database of the settings (DATABASE_URL, or the embedded one in DATA_DIR) as its operator, with
@@ -47,7 +47,7 @@ export function commandHelp(name: string, { does, explains, input, common }: Com
     COMMON[name].explains,
   ]);
   const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, WIDEST_LINE, 0)}`;
-  return `${about}\n\nUsage: ${['npm run deckhand --', name, ...needed, '[OPTIONS]'].join(' ')}
+  return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, '[OPTIONS]'].join(' ')}
 
 ${inColumns([...lines, ...others])}`;
 }

@@ -26,12 +26,12 @@ export async function login({ input, chosen, environment, terminal }: Given): Pr
   const { token: _, ...profile } = user;
   const expires_at = expiryOf(user.token);
   const warning =
-    user.warn_message && `\n${user.warn_message} Run: npm run deckhand -- account renew-recovery-codes --url ${url}`;
+    user.warn_message && `\n${user.warn_message} Run: npx deckhand account renew-recovery-codes --url ${url}`;
   return {
     result: { user: profile, url, expires_at },
     told: `Signed in to ${url} as ${user.name} (${user.email}) until ${expires_at}.${warning}
 Commands with --url ${url} act as you now, and so do all while DECKHAND_URL is set to it. Your projects:
-npm run deckhand -- projects list-own --url ${url}`,
+npx deckhand projects list-own --url ${url}`,
   };
 }
 

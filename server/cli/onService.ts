@@ -26,7 +26,7 @@ export async function callsOnService(url: string, { chosen, environment }: Where
 /** Ends all sessions, and opens a new one. */
 const CHANGES_TOKEN = 'account.changePassword';
 
-const signInFirst = (url: string, email: string) => `Run: npm run deckhand -- login --url ${url} --email ${email}`;
+const signInFirst = (url: string, email: string) => `Run: npx deckhand login --url ${url} --email ${email}`;
 
 type Untyped = Record<string, Record<string, Record<'query' | 'mutate', (input: unknown) => Promise<unknown>>>>;
 

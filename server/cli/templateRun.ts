@@ -92,5 +92,5 @@ function summaryOf(run: Run): string {
   const counts = Object.entries(run).filter(([name]) => /^(boards|groups|cards)_(added|updated)$/.test(name));
   const changes = counts.map(([name, count]) => `${count} ${name.replace('_', ' ')}`).join(', ');
   return `${run.projects_changed} of ${run.projects_with_access} projects changed, ${run.projects_skipped} without access; ${changes}.
-Report: npm run deckhand -- template-runs report --id ${run.id}`;
+Report: npx deckhand template-runs report --id ${run.id}`;
 }

@@ -43,7 +43,7 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
     if (!(await hasDemoPassword(hash ?? undefined))) continue;
     const emails = others.map(({ email }) => email).join(', ');
     throw startFailure(
-      `HOST: on ${host} anybody could sign in as ${emails}, since the demo password is public. Give them other passwords or deactivate them (npm run deckhand -- users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
+      `HOST: on ${host} anybody could sign in as ${emails}, since the demo password is public. Give them other passwords or deactivate them (npx deckhand users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
     );
   }
 }
@@ -69,7 +69,7 @@ const greetingOf = (id: number, password: string): Announcement => ({
 The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.
   e-mail    ${FIRST_ADMIN}
   password  ${password}
-If it is lost, stop the service and set another: npm run deckhand -- users update --id ${id} --password`,
+If it is lost, stop the service and set another: npx deckhand users update --id ${id} --password`,
   message: 'The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.',
   fields: { email: FIRST_ADMIN, password },
 });

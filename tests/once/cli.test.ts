@@ -18,7 +18,7 @@ const noSettings = () => {
 
 afterAll(removeProcesses);
 
-describe('npm run deckhand', () => {
+describe('npx deckhand', () => {
   it('--help lists every procedure by its noun, and NOUN --help what its commands do', async () => {
     const { exitCode, printed } = await answerTo(['--help'], noSettings);
 
@@ -70,7 +70,7 @@ describe('npm run deckhand', () => {
   it('COMMAND --help lists its options', async () => {
     const { printed } = await answerTo(['users', 'create', '--help'], noSettings);
 
-    expect(printed).toContain('Usage: npm run deckhand -- users create --name TEXT --email TEXT [OPTIONS]');
+    expect(printed).toContain('Usage: npx deckhand users create --name TEXT --email TEXT [OPTIONS]');
     expect(printed).toMatch(/--\[no-\]superadmin +Whether they/);
     expect(printed).toMatch(
       /--password +Their password; services have none\. Prompted for, except with --kind\s+service/,
@@ -103,7 +103,7 @@ describe('npm run deckhand', () => {
 
     expect(exitCode).toBe(2);
     expect(complaint).toContain(message);
-    expect(complaint).toMatch(/\nSee npm run deckhand -- (\w+ \w+ |demo |users )?--help$/);
+    expect(complaint).toMatch(/\nSee npx deckhand (\w+ \w+ |demo |users )?--help$/);
   });
 
   it('1 for a setting with a wrong value, in one line', async () => {
@@ -197,7 +197,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
 
     expect(await command('users', 'list')).toEqual({
       exitCode: 1,
-      complaint: 'The tables do not exist yet: create them with npm run deckhand -- migrate.',
+      complaint: 'The tables do not exist yet: create them with npx deckhand migrate.',
     });
     expect((await command('migrate')).printed).toMatch(/^Applied: /);
     const created = await create('first@example.test', 'a good password\n');

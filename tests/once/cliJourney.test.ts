@@ -95,7 +95,7 @@ describe('a team that has only the command line', () => {
     await admin.sees(['master-boards', 'update', '--id', String(template.board.id), '--title', 'Welcome aboard']);
     await admin.sees(['master-boards', 'push', ...onTemplate], ['y']);
     expect(await owner.sees(['boards', 'get', '--id', copy])).toMatch(/^\d+ {2}Welcome aboard\n/);
-    const report = /^Report: npm run deckhand -- (.*)$/m.exec(pushed)![1]!;
+    const report = /^Report: npx deckhand (.*)$/m.exec(pushed)![1]!;
     expect(await admin.sees(report.split(' '))).toMatch(/\n1 +Their site +updated /);
   });
 });

@@ -64,7 +64,7 @@ describe('login', () => {
 
     expect(exitCode).toBe(0);
     expect(printed).toMatch(/^Signed in to http:\S+\d as Member \(member@demo\.test\) until \d{4}-\S+Z\.\n/);
-    expect(printed).toContain(`npm run deckhand -- projects list-own --url ${service.url}`);
+    expect(printed).toContain(`npx deckhand projects list-own --url ${service.url}`);
     expect(shown).toEqual(['password: ']);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(join(file, '..'))).mode & 0o777).toBe(0o700);
@@ -149,7 +149,7 @@ describe('a command with --url', () => {
 
     expect(await onService('boards', 'list')).toEqual({
       exitCode: 1,
-      complaint: `You are not signed in to ${service.url}. Run: npm run deckhand -- login --url ${service.url} --email EMAIL`,
+      complaint: `You are not signed in to ${service.url}. Run: npx deckhand login --url ${service.url} --email EMAIL`,
     });
   });
 
@@ -162,7 +162,7 @@ describe('a command with --url', () => {
 
     expect(exitCode).toBe(1);
     expect(JSON.parse(String(complaint)).error).toEqual({
-      message: `Your login to ${service.url} has expired or was ended. Run: npm run deckhand -- login --url ${service.url} --email viewer@demo.test`,
+      message: `Your login to ${service.url} has expired or was ended. Run: npx deckhand login --url ${service.url} --email viewer@demo.test`,
       status: 401,
       reason: 'not_signed_in',
     });

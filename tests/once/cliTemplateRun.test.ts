@@ -22,7 +22,7 @@ const OTHER_RUNS = [
   { ...RUN, id: 9, card_id: 5 },
 ];
 const SUMMARY = `3 of 4 projects changed, 1 without access; 6 cards added, 0 cards updated.
-Report: npm run deckhand -- template-runs report --id 8`;
+Report: npx deckhand template-runs report --id 8`;
 
 /** A service whose sync ends after the third poll; each poll finds one more project done. */
 function givenSync(progress: (polls: number) => object = () => ({})) {

@@ -41,7 +41,7 @@ beforeAll(async () => {
 
 afterAll(removeProcesses);
 
-describe.concurrent('npm run deckhand', () => {
+describe.concurrent('npx deckhand', () => {
   const done = { code: 0, signal: null, stderr: '' };
 
   it('migrate creates the tables in a new directory, and demo fills it', () => {

@@ -116,6 +116,7 @@ async function runInShell(script: string, typed = ''): Promise<{ code: number | 
       XDG_CONFIG_HOME: join(copy, 'config'),
       TEST_WORKPLACE: undefined,
       npm_config_update_notifier: 'false',
+      npm_config_cache: join(copy, 'npm'),
     },
   });
   let printed = '';
@@ -168,7 +169,7 @@ describe('the documentation', () => {
     const named = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name!);
 
     const scripts = named(/npm run ([\w:-]+)/g).filter((name) => !(name in packageJson.scripts));
-    const commands = named(/npm run deckhand -- ([a-z][a-z-]*(?: [a-z][a-z-]*)?)/g).filter((name) => !isCommand(name));
+    const commands = named(/npx deckhand ([a-z][a-z-]*(?: [a-z][a-z-]*)?)/g).filter((name) => !isCommand(name));
     const links = named(/\]\((?!https?:)([^)#]+)\)/g).filter((path) => !exists(join(ROOT, page, '..', path)));
 
     expect({ scripts, commands, links }).toEqual({ scripts: [], commands: [], links: [] });

@@ -232,7 +232,7 @@ describe('DEMO_DATA', () => {
   it('can not be on with DATABASE_URL, where only a command adds demo data', () => {
     const line = refusalOf({ DATABASE_URL, JWT_SECRET: SECRET, DEMO_DATA: 'on' });
 
-    expect(line).toMatch(/^DEMO_DATA: .*npm run deckhand -- demo.*\.$/);
+    expect(line).toMatch(/^DEMO_DATA: .*npx deckhand demo.*\.$/);
   });
 });
 
