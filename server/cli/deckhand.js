@@ -1,17 +1,27 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The command line, in JavaScript: an older Node than the project's own can't run TypeScript, but starts one that can. */
 
 const [major, minor] = process.versions.node.split('.').map(Number);
-if (major > 22 || (major === 22 && minor >= 18)) await import('./main.ts');
+if (major > 22 || (major === 22 && minor >= 18)) await run();
 else runWithOwnNode();
 
+/** Before any TypeScript is loaded, since that would load the compiler. Without a writable cache it is only slower. */
+async function run() {
+  const { NODE_COMPILE_CACHE, XDG_CACHE_HOME } = process.env;
+  // Not in /tmp, where another user could have put code.
+  module.enableCompileCache(NODE_COMPILE_CACHE || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'deckhand'));
+  await import('./main.ts');
+}
+
 function runWithOwnNode() {
-  const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
-  const words = [path('main.ts'), ...process.argv.slice(2)];
-  const child = spawn(path('../../node_modules/.bin/node'), words, { stdio: 'inherit' });
+  const node = fileURLToPath(new URL('../../node_modules/.bin/node', import.meta.url));
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' });
   child.on('error', () => {
     console.error(`Deckhand needs Node 22.18 or later; this is ${process.version}. Run npm ci, which brings Node 24.`);
     process.exitCode = 1;

@@ -1,8 +1,5 @@
-import { enableCompileCache } from 'node:module';
-
-enableCompileCache();
-const { answerTo } = await import('./answer.ts');
-const { environment } = await import('../env.ts');
+import { environment } from '../env.ts';
+import { answerTo } from './answer.ts';
 
 const { exitCode, printed, complaint } = await answerTo(process.argv.slice(2), environment);
 if (printed !== undefined) console.log(printed);

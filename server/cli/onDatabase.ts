@@ -7,6 +7,7 @@ import { findCallerByEmail, findOperator } from '../domain/caller.ts';
 import { readSettings, type Settings } from '../env.ts';
 import { notFound } from '../errors.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
+import type { Log } from '../log.ts';
 import { findProcedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { readOrCreateSecret } from '../security/storedSecret.ts';
@@ -60,15 +61,16 @@ async function callerOf({ db }: Database, { as, project }: Where['chosen']) {
   return caller;
 }
 
+const ignore = () => undefined;
+const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+
 async function servicesOf(database: Database, settings: Settings, secret: string | undefined) {
-  const { pino } = await import('pino');
-  const log = pino({ level: 'silent' });
   const used = secret ?? randomBytes(48).toString('base64url');
-  const services = await openServices({ ...settings, REDIS_URL: undefined }, database, used, log);
+  const services = await openServices({ ...settings, REDIS_URL: undefined }, database, used, SILENT);
   return {
     ...services,
     ...(secret === undefined && withoutSecret(services)),
-    log,
+    log: SILENT,
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',
     answerBudget: undefined,

@@ -81,7 +81,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
 export async function startSecondFactor(context: AccountContext, { password }: SecondFactorStart) {
   const { id, email } = await proveIdentity(context, password);
 
-  const secret = makeSecret();
+  const secret = await makeSecret();
   // Checked in the statement: another enrolment may have been confirmed during the password check.
   const offered = await context.db
     .updateTable('users')
@@ -108,7 +108,7 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
   await mustBeAllowed(context, email);
   const secret = openSecret(context, caller.id, sealed);
   await countTry(context, { id: caller.id, email });
-  const step = stepOfCode(secret, code);
+  const step = await stepOfCode(secret, code);
   if (step === undefined) {
     await countFailure(context, email, 'wrong code');
     throw invalid({ code: 'is wrong: check the clock of the device' }, 'code_wrong');

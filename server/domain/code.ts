@@ -46,7 +46,7 @@ async function useTotpCode(context: Context, user: CodeOwner, code: string): Pro
   if (totp_secret === null) return false;
   const secret = openSecret(context, id, totp_secret);
   await countTry(context, user);
-  const step = stepOfCode(secret, code);
+  const step = await stepOfCode(secret, code);
   if (step === undefined) return false;
   const used = await context.db
     .updateTable('users')

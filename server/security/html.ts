@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import sanitize from 'sanitize-html';
 
 /** Parsing deeper HTML takes seconds; nobody writes it by hand. */
 const DEEPEST_HTML = 100;
@@ -46,6 +45,7 @@ const MOST_ROUNDS = 4;
 
 /** After removing a tag, the parser may close others elsewhere: `<a><x <b><a>` needs a second round. */
 async function cleanUntilStable(html: string, pause?: () => Promise<unknown>): Promise<string> {
+  const clean = await loadCleaner();
   let cleaned = html;
   for (let round = 0; round < MOST_ROUNDS; round++) {
     await pause?.();
@@ -56,8 +56,10 @@ async function cleanUntilStable(html: string, pause?: () => Promise<unknown>): P
   return cleaned;
 }
 
-function clean(html: string): string {
-  return sanitize(html, {
+/** Loaded with the first HTML. */
+async function loadCleaner(): Promise<(html: string) => string> {
+  const { default: sanitize } = await import('sanitize-html');
+  const options = {
     allowedTags: [...sanitize.defaults.allowedTags, 'img', 'del', 'ins'],
     allowedAttributes: {
       a: ['href', 'title'],
@@ -68,8 +70,9 @@ function clean(html: string): string {
     allowedSchemes: ['http', 'https', 'mailto'],
     allowedSchemesByTag: { img: ['http', 'https'] },
     allowProtocolRelative: false,
-    disallowedTagsMode: 'discard',
-  });
+    disallowedTagsMode: 'discard' as const,
+  };
+  return (html) => sanitize(html, options);
 }
 
 const VOID_ELEMENTS = new Set('area base br col embed hr img input link meta source track wbr'.split(' '));

@@ -1,17 +1,19 @@
-import argon2 from 'argon2';
 import { networkOf } from '../address.ts';
 import { tooManyRequests } from '../errors.ts';
 import { makeFairQueue } from '../limits/fairQueue.ts';
 
-/** OWASP's minimum for argon2id. */
-const ARGON2ID = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
+/** OWASP's minimum for argon2id, which is the default type. */
+const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+
+/** Loaded with the first password. */
+const loadArgon2 = async () => (await import('argon2')).default;
 
 export const hashPassword = (password: string, address: string) =>
-  inTurn(address, () => argon2.hash(password, ARGON2ID));
+  inTurn(address, async () => (await loadArgon2()).hash(password, COST));
 
 /** Verifies a password; takes the same time if there is no such user. */
 export async function isPassword(password: string, hash: string | undefined, address: string): Promise<boolean> {
-  const isRight = await inTurn(address, () => argon2.verify(hash ?? NOBODYS_HASH, password));
+  const isRight = await inTurn(address, async () => (await loadArgon2()).verify(hash ?? NOBODYS_HASH, password));
   return hash !== undefined && isRight;
 }
 

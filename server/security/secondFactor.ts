@@ -1,13 +1,12 @@
 import { createHash, randomInt } from 'node:crypto';
-import { createGuardrails, generateSecret, generateURI, verifySync } from 'otplib';
-import QRCode from 'qrcode';
 
-/** Time-based one-time codes (RFC 6238) and recovery codes. */
+/** Time-based one-time codes (RFC 6238) and recovery codes. The libraries are loaded when they are needed: few calls do. */
 
-export const makeSecret = () => generateSecret();
+export const makeSecret = async () => (await import('otplib')).generateSecret();
 
 /** The otpauth URI of a secret, and its QR code. */
 export async function describeSecret(secret: string, email: string): Promise<{ otpauth_uri: string; qr_svg: string }> {
+  const [{ generateURI }, { default: QRCode }] = await Promise.all([import('otplib'), import('qrcode')]);
   const otpauth_uri = generateURI({ issuer: 'Deckhand', label: email, secret });
   return { otpauth_uri, qr_svg: await QRCode.toString(otpauth_uri, { type: 'svg' }) };
 }
@@ -15,14 +14,14 @@ export async function describeSecret(secret: string, email: string): Promise<{ o
 const STEP_SECONDS = 30;
 
 /** The time step of a valid code: the current one or a neighbour; `undefined` for a wrong code. */
-export function stepOfCode(secret: string, code: string): number | undefined {
+export async function stepOfCode(secret: string, code: string): Promise<number | undefined> {
   if (!/^\d{6}$/.test(code)) return undefined;
-  const result = verifySync({ secret, token: code, epochTolerance: STEP_SECONDS, guardrails: SHORT_SECRETS_TOO });
+  const { createGuardrails, verifySync } = await import('otplib');
+  // Imported secrets may have only 80 bits, which was usual once.
+  const guardrails = createGuardrails({ MIN_SECRET_BYTES: 10 });
+  const result = verifySync({ secret, token: code, epochTolerance: STEP_SECONDS, guardrails });
   return result.valid && 'timeStep' in result ? result.timeStep : undefined;
 }
-
-/** Imported secrets may have only 80 bits, which was usual once. */
-const SHORT_SECRETS_TOO = createGuardrails({ MIN_SECRET_BYTES: 10 });
 
 const HOW_MANY_RECOVERY_CODES = 8;
 

@@ -1,5 +1,6 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
-import jwt from 'jsonwebtoken';
+import { createRequire } from 'node:module';
+import type jsonwebtoken from 'jsonwebtoken';
 import { z } from 'zod';
 
 export type Claims = { userId: number; sessionId: string };
@@ -12,6 +13,10 @@ export type Tokens = {
   /** The same, but also for expired tokens: devices are remembered for longer than a token is valid. */
   readExpired: (token: string) => Claims | undefined;
 };
+
+/** Loaded with the first token: few commands of the command line need it. */
+const jwt = (): typeof jsonwebtoken => require('jsonwebtoken');
+const require = createRequire(import.meta.url);
 
 const ALGORITHM = 'HS256' as const;
 const ISSUER = 'deckhand';
@@ -28,10 +33,10 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
 
   const verify = (token: string, ignoreExpiration: boolean) => {
     try {
-      const key = keys.get(jwt.decode(token, { complete: true })?.header.kid ?? '');
+      const key = keys.get(jwt().decode(token, { complete: true })?.header.kid ?? '');
       if (!key) return undefined;
       const expected = { algorithms: [ALGORITHM], issuer: ISSUER, audience: AUDIENCE, ignoreExpiration };
-      const { sub, jti, exp } = Payload.parse(jwt.verify(token, key, expected));
+      const { sub, jti, exp } = Payload.parse(jwt().verify(token, key, expected));
       return { claims: { userId: sub, sessionId: jti }, expiresAt: exp * 1000 };
     } catch {
       return undefined;
@@ -52,7 +57,7 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
   return {
     lifetimeSeconds,
     sign: ({ userId, sessionId }) =>
-      jwt.sign({}, currentKey, {
+      jwt().sign({}, currentKey, {
         algorithm: ALGORITHM,
         keyid: currentId,
         issuer: ISSUER,

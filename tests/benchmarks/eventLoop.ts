@@ -69,7 +69,7 @@ const { settings: database, remove } = await givenBenchDatabase();
 const agent = new Agent({ keepAlive: true });
 try {
   const settings = { ...database, RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'error' };
-  await runToEnd(['server/cli/main.ts', 'demo'], settings);
+  await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
   const { url } = await startService(settings);
   const { token } = await signIn(url);
   const post = (path: string, body: string) =>

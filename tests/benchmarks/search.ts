@@ -21,7 +21,7 @@ const TEXTS = {
 const { settings: database, remove } = await givenBenchDatabase();
 const settings = { ...database, RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'error' };
 try {
-  await runToEnd(['server/cli/main.ts', 'demo'], settings);
+  await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
   for (let first = 1; first <= CARDS; first += 10_000) {
     await readRows(
       settings,

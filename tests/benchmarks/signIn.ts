@@ -20,7 +20,7 @@ const settings = {
 };
 
 try {
-  await runToEnd(['server/cli/main.ts', 'demo'], settings);
+  await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
   const { url } = await startService(settings);
   const member = await signIn(url);
   const asNobody = makeCaller(url);

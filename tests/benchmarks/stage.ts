@@ -40,7 +40,7 @@ export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean 
   const { settings: database, remove } = await givenBenchDatabase({ isEmbedded });
   const settings = { ...database, ...SETTINGS };
   try {
-    await runToEnd(['server/cli/main.ts', 'demo'], settings);
+    await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
     return { settings, remove, tenants: await addTenants(settings, connectionsTo({ isEmbedded })) };
   } catch (error) {
     await remove();

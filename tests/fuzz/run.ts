@@ -60,7 +60,7 @@ async function runOnServer(): Promise<boolean> {
   await createDatabase(DATABASE_URL);
   try {
     for (const command of ['migrate', 'demo']) {
-      const { code, stderr } = await runToEnd(['server/cli/main.ts', command], { ...common, DATABASE_URL });
+      const { code, stderr } = await runToEnd(['server/cli/deckhand.js', command], { ...common, DATABASE_URL });
       if (code !== 0) throw new Error(`${command}: ${stderr}`);
     }
     return await run({ DATABASE_URL });

@@ -107,7 +107,7 @@ describe('npx deckhand', () => {
   });
 
   it('1 for a setting with a wrong value, in one line', async () => {
-    const ended = await runToEnd(['server/cli/main.ts', 'migrate'], { LOG_LEVEL: 'loud' });
+    const ended = await runToEnd(['server/cli/deckhand.js', 'migrate'], { LOG_LEVEL: 'loud' });
     const { complaint } = await answerTo(['migrate', '--json'], () => ({ LOG_LEVEL: 'loud' }));
 
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^LOG_LEVEL: .+\n$/) });
@@ -172,7 +172,7 @@ describe('on an embedded database', () => {
   it('a list with --json prints JSON and nothing else', async () => {
     const DATA_DIR = await givenMigratedDirectory();
 
-    const ended = await runToEnd(['server/cli/main.ts', 'platforms', 'list', '--json'], { DATA_DIR });
+    const ended = await runToEnd(['server/cli/deckhand.js', 'platforms', 'list', '--json'], { DATA_DIR });
 
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(ended.stdout)).toEqual({ platforms: [], next_cursor: null });
@@ -190,7 +190,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
   it('creates the tables and the first superadmin, and explains errors', async () => {
     const create = (email: string, typed: string) =>
       runToEnd(
-        ['server/cli/main.ts', 'users', 'create', '--name', 'First', '--email', email, '--superadmin', '--json'],
+        ['server/cli/deckhand.js', 'users', 'create', '--name', 'First', '--email', email, '--superadmin', '--json'],
         { DATABASE_URL },
         async ({ stdin }) => void stdin!.end(typed),
       );

@@ -106,7 +106,7 @@ describe('login', () => {
     const { HOME } = await givenPerson();
 
     const ended = await runToEnd(
-      ['server/cli/main.ts', 'login', '--email', 'otp@demo.test', '--recovery', '--json'],
+      ['server/cli/deckhand.js', 'login', '--email', 'otp@demo.test', '--recovery', '--json'],
       { HOME, DECKHAND_URL: service.url },
       async ({ stdin }) => void stdin!.end(`${PASSWORD}\ndemo-recovery-1\n`),
     );

@@ -25,7 +25,7 @@ import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 const server = await findTestServer();
 const SERVICE = 'server/main.ts';
-const COMMAND_LINE = 'server/cli/main.ts';
+const COMMAND_LINE = 'server/cli/deckhand.js';
 const CREATE = '/services/operations/v1/operations/cards/create';
 const JWT_SECRET = 'a secret for tests that nobody else uses';
 
