@@ -4,10 +4,11 @@ import { toFailure } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
 import type { ReadEnvironment } from './command.ts';
 import { COMMANDS } from './commands.ts';
-import { commandHelp, nounHelp, overallHelp } from './help.ts';
-import { parseOptions } from './options.ts';
-import { asText } from './table.ts';
+import { commandHelp, nounHelp, overallHelp, WIDEST_LINE } from './help.ts';
+import { isMisuse, suggestion } from './misuse.ts';
+import { parseOptions } from './parse.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
+import { asText } from './text.ts';
 
 /** The output and exit code of a command: 0 for success, 1 if refused or failed, 2 for wrong usage. */
 type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
@@ -18,28 +19,36 @@ export async function answerTo(
   terminal: Terminal = processTerminal,
 ): Promise<CommandAnswer> {
   const [first = 'help', second] = words;
-  if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS));
+  const width = Math.min(WIDEST_LINE, terminal.width ?? WIDEST_LINE);
+  if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS, width));
   const ofNoun = new Map([...COMMANDS].filter(([name]) => name.startsWith(`${first} `)));
-  if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(nounHelp(ofNoun));
+  if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(nounHelp(ofNoun, width));
 
   const name = [`${first} ${second}`, first].find((name) => COMMANDS.has(name));
   const command = name === undefined ? undefined : COMMANDS.get(name);
   if (!name || !command) {
-    const isOfNoun = ofNoun.size > 0;
-    return misused(`There is no command ${first}${second?.match(/^\w/) ? ` ${second}` : ''}.`, isOfNoun ? first : '');
+    const given = `${first}${second?.match(/^\w/) ? ` ${second}` : ''}`;
+    const message = `There is no command ${given}.${suggestion(given, [...COMMANDS.keys(), ...NOUNS])}`;
+    return misused(message, ofNoun.size > 0 ? first : '');
   }
-  if (words.includes('--help')) return done(commandHelp(name, command));
+  if (words.includes('--help')) return done(commandHelp(name, command, width));
 
   const isJson = words.includes('--json');
   try {
     const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
     const given = await parseOptions(command, options, terminal);
     const { result, told } = await command.run({ ...given, environment, terminal });
-    return done(isJson ? JSON.stringify(result ?? {}, null, 2) : (told ?? asText(result)));
+    return done(
+      isJson
+        ? JSON.stringify(result ?? {}, null, 2)
+        : (told ?? asText(result, { width: terminal.width, columns: given.chosen.columns })),
+    );
   } catch (error) {
     return failed(error, name, isJson);
   }
 }
+
+const NOUNS = new Set([...COMMANDS.keys()].map((name) => name.split(' ', 1)[0]!));
 
 const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed });
 
@@ -81,15 +90,10 @@ function failureOf(error: unknown): CommandFailure {
 /** By its name, since the client is loaded only when a command needs it. */
 const isOfService = (error: unknown): error is DeckhandError => (error as Error).name === 'DeckhandError';
 
-/** Whether it is an error of Node's `parseArgs`, or one like it. */
-function isMisuse(error: unknown): error is Error {
-  return String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
-}
-
 /** Names options instead of headers. */
 const inOptions = (message: string, reason: Reason | undefined) =>
   reason === 'no_project_access'
-    ? 'No project is selected, or you have no access to it. Choose one with --project ID: projects list-own lists yours, projects list all.'
+    ? 'No project is selected, or you have no access to it. Choose one with --project ID: npx deckhand projects list-own lists yours, npx deckhand projects list all.'
     : message;
 
 /** Operators see the original error, unlike callers. */

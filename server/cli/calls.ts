@@ -2,7 +2,7 @@ import { LARGEST_PAGE } from '../../shared/paging.ts';
 import { isLoopback } from '../host.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Call, Where } from './command.ts';
-import { misuse } from './options.ts';
+import { misuse } from './misuse.ts';
 
 /** Lets commands call procedures: over RPC on the service of `--url` or `DECKHAND_URL`, else on the database of the settings. */
 export async function withCalls<Result>(where: Where, work: (call: Call) => Promise<Result>): Promise<Result> {
@@ -29,14 +29,15 @@ export function chosenUrl({ chosen, environment }: Where): string | undefined {
 
 /** Whether others in the network can read what is sent to this address. */
 export function isOpenToOthers(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === 'http:' && !isLoopback(hostname.replace(/^\[|\]$/g, ''));
+  return new URL(url).protocol === 'http:' && !isOnThisMachine(url);
 }
 
-/** Follows `next_cursor` to the end, and returns all rows as one page. */
-export async function callAll(call: Call, procedure: string, input: unknown): Promise<unknown> {
+export const isOnThisMachine = (url: string) => isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+
+/** Follows `next_cursor` to the end, from the start or from a cursor, and returns all rows as one page. */
+export async function callAll(call: Call, procedure: string, input: unknown, start?: string): Promise<unknown> {
   const rows: unknown[] = [];
-  for (let cursor: unknown; ; ) {
+  for (let cursor: unknown = start; ; ) {
     const page = (await call(procedure, {
       limit: LARGEST_PAGE,
       ...(input as object),
@@ -48,5 +49,22 @@ export async function callAll(call: Call, procedure: string, input: unknown): Pr
     cursor = page.next_cursor;
   }
 }
+
+/** Completes the threads of a list of comments, which has only the first replies of each. */
+export async function withAllReplies(call: Call, result: unknown): Promise<unknown> {
+  const threads = (result as { threads: Thread[] }).threads;
+  const complete = async (thread: Thread): Promise<Thread> => {
+    const { id, replies_next_cursor: cursor } = thread;
+    if (cursor === null) return thread;
+    const { replies } = (await callAll(call, 'comments.listReplies', { id }, cursor)) as { replies: unknown[] };
+    return { ...thread, replies: [...thread.replies, ...replies], replies_next_cursor: null };
+  };
+  const completed: Thread[] = [];
+  // One after the other, so that the rate limit lasts.
+  for (const thread of threads) completed.push(await complete(thread));
+  return { ...(result as object), threads: completed };
+}
+
+type Thread = { id: number; replies: unknown[]; replies_next_cursor: string | null };
 
 type Page = { next_cursor: string | null; [rows: string]: unknown };

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Example } from './example.ts';
 import type { Chosen, Common } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -7,6 +8,7 @@ export type Command = {
   /** For its own help: effects, and who may run it. */
   explains?: string;
   input: z.ZodType | undefined;
+  example?: () => Example;
   /** The options that it has besides those of its input. */
   common: readonly Common[];
   run: (given: Given) => Promise<Outcome>;

@@ -1,8 +1,10 @@
 import { Authenticate } from '../../shared/user.ts';
 import { ACCESS } from '../access.ts';
 import { type Procedure, procedures } from '../procedures.ts';
-import { callAll, withCalls } from './calls.ts';
-import type { Command } from './command.ts';
+import { callAll, withAllReplies, withCalls } from './calls.ts';
+import type { Call, Command } from './command.ts';
+import { INSTALL, SHELLS, scriptFor } from './completion.ts';
+import { exampleFor } from './example.ts';
 import { hasPages, kebab } from './options.ts';
 import { isTemplateRun, runTemplate } from './templateRun.ts';
 
@@ -51,6 +53,21 @@ const OF_ITS_OWN: Record<string, Command> = {
     common: ['url'],
     run: async (given) => (await import('./login.ts')).logout(given),
   },
+  ...Object.fromEntries(
+    SHELLS.map((shell): [string, Command] => [
+      `completion ${shell}`,
+      {
+        does: `Print a script that completes commands, options and values in ${shell}.`,
+        explains: INSTALL[shell],
+        input: undefined,
+        common: [],
+        run: async () => {
+          const script = scriptFor(shell, COMMANDS);
+          return { result: { script }, told: script };
+        },
+      },
+    ]),
+  ),
 };
 
 /** `login` does this one. */
@@ -68,27 +85,35 @@ function commandName(procedure: string): string {
   return kebab(procedure).replace('.', ' ');
 }
 
-function commandOf({ name, input, summary, description, access }: Procedure): Command {
+function commandOf(procedure: Procedure): Command {
+  const { name, type, input, summary, description, access } = procedure;
   const isRun = isTemplateRun(name);
   const isList = hasPages(input);
   return {
     does: `${summary}.`,
     explains: `${description} ${ACCESS[access].callers}`,
     input,
+    example: () => exampleFor(procedure),
     common: [
       ...('role' in ACCESS[access] ? (['project'] as const) : []),
       'as',
       'url',
       ...(isList ? (['all'] as const) : []),
+      ...(type === 'query' ? (['columns'] as const) : []),
       ...(isRun ? (['yes'] as const) : []),
     ],
     run: (given) =>
       withCalls(given, async (call) => {
         if (isRun) return runTemplate(call, name, given);
-        const result = await (given.chosen.all ? callAll(call, name, given.input) : call(name, given.input));
+        const result = await (given.chosen.all ? resultOfAll(call, name, given.input) : call(name, given.input));
         return { result, ...(name in TOLD && { told: TOLD[name] }) };
       }),
   };
+}
+
+async function resultOfAll(call: Call, name: string, input: unknown): Promise<unknown> {
+  const result = await callAll(call, name, input);
+  return name === 'comments.list' ? withAllReplies(call, result) : result;
 }
 
 /** A token is nothing that people read; with --url it is stored. */

@@ -1,11 +1,13 @@
 import { KEPT_BY_NULL } from '../../shared/changes.ts';
 import type { Command } from './command.ts';
+import { exampleLine } from './example.ts';
 import { COMMON, type Option, optionsOf } from './options.ts';
+import { wrapped } from './width.ts';
 
 type Commands = ReadonlyMap<string, Command>;
 
 /** The commands of their own, and the nouns with their verbs. */
-export function overallHelp(commands: Commands): string {
+export function overallHelp(commands: Commands, width: number): string {
   const names = [...commands.keys()];
   const alone = [...commands].filter(([name]) => !name.includes(' '));
   const nouns = Map.groupBy(
@@ -18,27 +20,35 @@ export function overallHelp(commands: Commands): string {
   ]);
   return `Usage: npx deckhand COMMAND [OPTIONS]
 
-${inColumns([...alone.map(([name, { does }]): [string, string] => [name, does]), ['', ''], ...verbs])}
+${inColumns([...alone.map(([name, { does }]): [string, string] => [name, does]), ['', ''], ...verbs], width)}
 
-For example, boards list: npx deckhand boards --help describes the commands of boards,
-npx deckhand boards list --help the options of one. An empty value clears a field: --description ''.
+${wrapped(EXAMPLES, width)}
 
-${PLACES}
+${wrapped(PLACES, width)}
+
 Exit codes: 0 success, 1 refused or failed, 2 wrong usage.`;
 }
 
-export function nounHelp(commands: Commands): string {
+export function nounHelp(commands: Commands, width: number): string {
   return `Usage: npx deckhand COMMAND [OPTIONS]
 
-${inColumns([...commands].map(([name, { does }]) => [name, does]))}
+${inColumns(
+  [...commands].map(([name, { does }]) => [name, does]),
+  width,
+)}
 
 npx deckhand COMMAND --help shows the options of a command.`;
 }
 
-const PLACES = `Commands act on the database of the settings (DATABASE_URL, or the embedded one in DATA_DIR) as its operator, with
---as EMAIL as that user; with --url URL, or DECKHAND_URL, on a service, as the user who signed in with login.`;
+const EXAMPLES = `For example, boards list: npx deckhand boards --help describes the commands of boards, \
+npx deckhand boards list --help the options of one, with an example. An empty value clears a field: --description ''.`;
 
-export function commandHelp(name: string, { does, explains, input, common }: Command): string {
+const PLACES = `Commands act on the database of the settings (DATABASE_URL, or the embedded one in DATA_DIR) as its operator, with \
+--as EMAIL as that user; with --url URL, or DECKHAND_URL, on a service, as the user who signed in with login, or with the API \
+key in DECKHAND_KEY.`;
+
+export function commandHelp(name: string, command: Command, width: number): string {
+  const { does, explains, input, common } = command;
   const options = optionsOf(input);
   const needed = options.filter(({ isRequired, kind }) => isRequired && kind !== 'secret').map(asWords);
   const lines = options.map((option): [string, string] => [asWords(option), explain(option)]);
@@ -46,10 +56,10 @@ export function commandHelp(name: string, { does, explains, input, common }: Com
     COMMON[name].words,
     COMMON[name].explains,
   ]);
-  const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, WIDEST_LINE, 0)}`;
+  const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, width)}`;
   return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, '[OPTIONS]'].join(' ')}
 
-${inColumns([...lines, ...others])}`;
+${inColumns([...lines, ...others], width)}${exampleLine(name, command)}`;
 }
 
 function asWords({ flag, kind, choices }: Option): string {
@@ -73,23 +83,19 @@ function inWordsOfOptions(description: string): string {
     .replaceAll(/\bnull\b/g, "''");
 }
 
-const WIDEST_LINE = 120;
+export const WIDEST_LINE = 120;
+const NARROWEST_TEXT = 30;
 
-/** Long texts on the right continue on the next line. */
-function inColumns(lines: [string, string][]): string {
+/** Long texts on the right continue on the next line; without room for them, they are below. */
+function inColumns(lines: [string, string][], widest: number): string {
   const width = Math.max(...lines.map(([left]) => left.length)) + 2;
+  const room = widest - width - 2;
+  const isBelow = room < NARROWEST_TEXT;
   return lines
-    .map(([left, right]) => `  ${left.padEnd(width)}${wrapped(right, WIDEST_LINE - width - 2, width + 2)}`.trimEnd())
+    .map(([left, right]) =>
+      isBelow && right
+        ? `  ${left}\n      ${wrapped(right, widest - 6, 6)}`
+        : `  ${left.padEnd(width)}${wrapped(right, room, width + 2)}`.trimEnd(),
+    )
     .join('\n');
-}
-
-function wrapped(text: string, width: number, indent: number): string {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1)!;
-    if (line === '' || line.length + word.length < width)
-      lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join(`\n${' '.repeat(indent)}`);
 }

@@ -3,7 +3,8 @@ import type { Authenticate } from '../../shared/user.ts';
 import { chosenUrl, isOpenToOthers } from './calls.ts';
 import type { Given, Outcome } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
-import { misuse } from './options.ts';
+import { misuse } from './misuse.ts';
+import { withStartHint } from './onService.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 
 type Credentials = Pick<Authenticate, 'email' | 'password'>;
@@ -20,7 +21,9 @@ export async function login({ input, chosen, environment, terminal }: Given): Pr
   const password = await askSecret(terminal, 'password', false);
   const { [url]: earlier } = await readLogins(environment);
   const token = earlier?.email.toLowerCase() === email.toLowerCase() ? earlier.token : undefined;
-  const user = await signIn(url, { email, password, token }, chosen.recovery === true, terminal);
+  const user = await signIn(url, { email, password, token }, chosen.recovery === true, terminal).catch((error) => {
+    throw withStartHint(error, url);
+  });
   await keepLogin(environment, url, { email: user.email, token: user.token });
 
   const { token: _, ...profile } = user;

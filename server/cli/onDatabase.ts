@@ -3,6 +3,7 @@ import { callTRPCProcedure } from '@trpc/server';
 import superjson from 'superjson';
 import type { Context } from '../context.ts';
 import { connect, type Database } from '../database/connect.ts';
+import { isInUse } from '../database/dataDirectory.ts';
 import { findCallerByEmail, findOperator } from '../domain/caller.ts';
 import { readSettings, type Settings } from '../env.ts';
 import { notFound } from '../errors.ts';
@@ -21,7 +22,7 @@ type Opened<Result> = (database: Database, settings: Settings, secret: string | 
 export async function withDatabase<Result>(environment: ReadEnvironment, work: Opened<Result>): Promise<Result> {
   const { JWT_SECRET, ...others } = environment();
   const settings = readSettings({ ...others, JWT_SECRET: JWT_SECRET || MISSING_SECRET });
-  const database = await connect(settings);
+  const database = await connect(settings).catch((error) => explainLock(error, settings));
   try {
     const stored = () => (database.isEmbedded ? readOrCreateSecret(settings.DATA_DIR) : undefined);
     return await work(database, settings, JWT_SECRET || (await stored()));
@@ -29,6 +30,18 @@ export async function withDatabase<Result>(environment: ReadEnvironment, work: O
     await database.close();
   }
 }
+
+/** The process that uses an embedded database is usually the service. */
+function explainLock(error: unknown, { HOST, PORT, DATA_DIR }: Settings): never {
+  if (!isInUse(error)) throw error;
+  const url = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
+  throw startFailure(
+    `DATA_DIR: ${DATA_DIR} is in use by another process. If that is the service, act on it with --url ${url} (sign in first: \
+npx deckhand login --url ${url} --email EMAIL), or stop it.`,
+    error,
+  );
+}
+
 const MISSING_SECRET = 'x'.repeat(32);
 
 /** Calls procedures as the operator, a superadmin without an account, or as the user of `--as`. */

@@ -1,26 +1,48 @@
 import { type Client, createClient, type DeckhandError } from '../../client/client.ts';
 import { unauthorized } from '../errors.ts';
 import { findProcedure } from '../procedures.ts';
-import type { Call, Where } from './command.ts';
+import { isOnThisMachine } from './calls.ts';
+import type { Call, ReadEnvironment, Where } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 
-/** Calls procedures over RPC, as the user who signed in. */
+/** Calls procedures over RPC, with the API key of the environment, or as the user who signed in. */
 export async function callsOnService(url: string, { chosen, environment }: Where): Promise<Call> {
-  const { [url]: login } = await readLogins(environment);
-  if (!login) throw unauthorized(`You are not signed in to ${url}. ${signInFirst(url, 'EMAIL')}`, 'not_signed_in');
-
-  const client = createClient({ url, token: login.token, projectId: chosen.project });
+  const { token, email } = await credentialFor(url, environment);
+  const client = createClient({ url, token, projectId: chosen.project });
   return async (procedure, input) => {
     const result = await send(client, procedure, input).catch((error: DeckhandError) => {
-      if (error.status !== 401) throw error;
+      if (error.status !== 401) throw withStartHint(error, url);
       throw unauthorized(
-        `Your login to ${url} has expired or was ended. ${signInFirst(url, login.email)}`,
+        email === undefined
+          ? `${url} refused the key in DECKHAND_KEY: it was mistyped or revoked, or has expired.`
+          : `Your login to ${url} has expired or was ended. ${signInFirst(url, email)}`,
         'not_signed_in',
       );
     });
-    if (procedure === CHANGES_TOKEN) await keepLogin(environment, url, { ...login, ...(result as { token: string }) });
+    if (procedure === CHANGES_TOKEN && email !== undefined) {
+      await keepLogin(environment, url, { email, ...(result as { token: string }) });
+    }
     return result;
   };
+}
+
+/** A key has no e-mail address. */
+async function credentialFor(url: string, environment: ReadEnvironment): Promise<{ token: string; email?: string }> {
+  const { DECKHAND_KEY } = environment();
+  if (DECKHAND_KEY) return { token: DECKHAND_KEY };
+  const { [url]: login } = await readLogins(environment);
+  if (login) return login;
+  throw unauthorized(
+    `You are not signed in to ${url}. ${signInFirst(url, 'EMAIL')} (programs: set DECKHAND_KEY to an API key)`,
+    'not_signed_in',
+  );
+}
+
+/** Says how to start a service of this machine that does not answer. */
+export function withStartHint(error: DeckhandError, url: string): DeckhandError {
+  const isSilent = error.name === 'DeckhandError' && error.status === undefined;
+  if (isSilent && isOnThisMachine(url)) error.message += ' Start it with npm start.';
+  return error;
 }
 
 /** Ends all sessions, and opens a new one. */

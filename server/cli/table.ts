@@ -1,104 +1,85 @@
-/** Formats a result for people: a list as a table, a row as its fields, rows with rows in them as a tree. */
-export function asText(result: unknown): string {
-  if (result === undefined || result === null) return 'Done.';
-  const { next_cursor, ...named } = result as Fields;
-  const parts = Object.entries(named).flatMap(([name, value]) => partOf(name, value));
-  const facts = Object.fromEntries(Object.entries(named).filter(([name, value]) => isFact(name, value)));
-  if (Object.keys(facts).length > 0) parts.push(fieldsAsList(facts));
-  if (next_cursor) parts.push(`More: --cursor ${next_cursor}, or --all`);
-  return parts.join('\n');
+import { padded, shortened, widthOf, wrapped } from './width.ts';
+
+export type Fields = Record<string, unknown>;
+
+/** Rows below the names of their columns. On a terminal the table fits its width; otherwise nothing is cut. */
+export function rowsAsTable(rows: Fields[], names: string[], width = Number.POSITIVE_INFINITY): string {
+  const textOfCell = width === Number.POSITIVE_INFINITY ? textOf : shortTextOf;
+  const columns = names.map((name): Column => columnOf(name, rows, textOfCell));
+  const { shown, hidden } = fitting(columns, width);
+  const widths = shrunk(shown, width);
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, at) => padded(shortened(cell, widths[at]!), widths[at]!))
+      .join(GAP)
+      .trimEnd();
+  const lines = [shown.map(({ name }) => name), ...rows.map((_, row) => shown.map(({ cells }) => cells[row]!))];
+  return [...lines.map(line), ...hintAt(hidden, width)].join('\n');
 }
 
-type Fields = Record<string, unknown>;
+/** How wide the table is if nothing is cut. */
+export const tableWidth = (rows: Fields[], names: string[]) =>
+  totalOf(names.map((name) => columnOf(name, rows, shortTextOf).natural));
 
-function partOf(name: string, value: unknown): string[] {
-  if (Array.isArray(value)) return [rowsAsText(value)];
-  if (isFact(name, value) || !isFields(value)) return [];
-  return [nestedIn(value) ? rowAsTree(value) : fieldsAsList(value)];
+/** `natural` is the width that shows everything, `least` the smallest that is still of use. */
+type Column = { name: string; cells: string[]; natural: number; least: number; isAlike: boolean };
+
+function columnOf(name: string, rows: Fields[], textOfCell: (value: unknown) => string): Column {
+  const values = rows.map((row) => row[name]);
+  const cells = values.map(textOfCell);
+  const natural = [name, ...cells].reduce((widest, text) => Math.max(widest, widthOf(text)), 0);
+  const isText = values.some((value) => typeof value === 'string' || Array.isArray(value));
+  const least = isText ? Math.min(natural, Math.max(widthOf(name), SHORTEST_TEXT)) : natural;
+  // Such as the project of all rows.
+  const isAlike = !isText && new Set(cells).size === 1;
+  return { name, cells, natural, least, isAlike };
 }
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+const GAP = '  ';
+const SHORTEST_TEXT = 12;
+/** Usually the id and the title. */
+const ALWAYS_SHOWN = 2;
 
-const isFact = (name: string, value: unknown) =>
-  value !== null && !IN_NO_TEXT.has(name) && !isFields(value) && !Array.isArray(value);
+const totalOf = (widths: number[]) => widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length);
 
-function rowsAsText(rows: unknown[]): string {
-  if (rows.length === 0) return 'None.';
-  if (!rows.every(isFields)) return rows.map(textOf).join('\n');
-  return rows.some(nestedIn) ? rows.map(rowAsTree).join('\n\n') : rowsAsTable(rows, shownColumns(rows));
+/** Hides columns only if they can't be made narrow enough: those that are alike in all rows, then `created_at` and its like. */
+function fitting(columns: Column[], width: number): { shown: Column[]; hidden: Column[] } {
+  const shown = [...columns];
+  while (shown.length > ALWAYS_SHOWN && totalOf(shown.map(({ least }) => least)) > width) {
+    const dropped =
+      shown.findLast(({ isAlike }, at) => isAlike && at >= ALWAYS_SHOWN) ??
+      shown.findLast(({ name }, at) => name.endsWith('_at') && at >= ALWAYS_SHOWN);
+    shown.splice(dropped ? shown.indexOf(dropped) : -1, 1);
+  }
+  return { shown, hidden: columns.filter((column) => !shown.includes(column)) };
 }
 
-/** Lists of rows inside a row; other lists, such as the tools of a project, are values. */
-const NESTED = ['groups', 'cards', 'replies'];
-
-const nestedIn = (row: Fields) => NESTED.find((name) => Array.isArray(row[name]));
-
-/** A heading with the most important fields, and below it, indented, the rows inside. */
-function rowAsTree(row: Fields): string {
-  const name = nestedIn(row)!;
-  const rows = row[name] as Fields[];
-  const [, text, ...facts] = briefColumns(row);
-  const about = facts.map((column) => `${column} ${textOf(row[column])}`).join(', ');
-  const heading = `${row.id}  ${textOf(row[text!])}${about && `  (${about})`}`;
-  const { [`${name}_next_cursor`]: cursor } = row;
-  const more = cursor ? [`More ${name}: --cursor ${cursor}`] : [];
-  if (rows.length === 0) return [heading, ...more].join('\n');
-
-  const below = rows.some(nestedIn) ? rows.map(rowAsTree).join('\n\n') : rowsAsTable(rows, briefColumns(...rows));
-  const gap = rows.some(nestedIn) ? '\n\n' : '\n';
-  return heading + gap + [below, ...more].join('\n').replaceAll(/^(?=.)/gm, '  ');
+/** Takes from the widest text columns what is missing; the last resort is to cut the last column. */
+function shrunk(columns: Column[], width: number): number[] {
+  const widths = columns.map(({ natural, least }) => Math.max(least, Math.min(natural, width)));
+  for (let excess = totalOf(widths) - width; excess > 0; excess--) {
+    const spare = widths.map((current, at) => (current > columns[at]!.least ? current : 0));
+    const widest = Math.max(...spare);
+    const at = widest > 0 ? spare.indexOf(widest) : widths.length - 1;
+    widths[at] = Math.max(1, widths[at]! - 1);
+  }
+  return widths;
 }
 
-/** In trees only these columns of titled rows and of comments are shown. */
-const briefColumns = (...rows: Fields[]) =>
-  ['id', 'title', 'status', 'owner_id', 'due_date', 'comment', 'user_id', 'created_at'].filter(
-    (column) => isShown(rows, column) && !(column === 'created_at' && 'title' in rows[0]!),
-  );
-
-function shownColumns(rows: Fields[]): string[] {
-  const shown = Object.keys(rows[0]!).filter((column) => isShown(rows, column) && !IN_NO_TABLE.has(column));
-  // Projects and subscriptions show their platform; what belongs to a project has it from there.
-  const isOfProject = shown.includes('project_id') && !shown.includes('product');
-  const others = shown.filter((column) => column !== 'platform_id' || !isOfProject);
-  return [...new Set(['id', 'title', ...others])].filter((column) => others.includes(column));
+function hintAt(hidden: Column[], width: number): string[] {
+  if (hidden.length === 0) return [];
+  const names = hidden.map(({ name }) => name).join(', ');
+  return ['', wrapped(`Not shown: ${names}. Choose with --columns NAME,NAME; --json shows all.`, width)];
 }
 
-const isShown = (rows: Fields[], column: string) =>
-  !IN_NO_TEXT.has(column) && rows.some((row) => row[column] !== null && row[column] !== undefined);
-
-/** Fields that `--json` alone has: for programs, or too long. */
-const IN_NO_TEXT = new Set(['deleted_at', 'qr_svg']);
-const IN_NO_TABLE = new Set([
-  'created_by',
-  'description',
-  'evaluation_check',
-  'is_master',
-  'sort_order',
-  'unique_identifier',
-  'updated_at',
-]);
-
-function rowsAsTable(rows: Fields[], columns: string[]): string {
-  const lines = [columns, ...rows.map((row) => columns.map((column) => shortened(textOf(row[column]))))];
-  const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]!.length)));
-  const padded = lines.map((line) => line.map((cell, at) => cell.padEnd(widths[at]!)).join('  '));
-  return padded.map((line) => line.trimEnd()).join('\n');
-}
-
-const shortened = (cell: string) => (cell.length > LONGEST_CELL ? `${cell.slice(0, LONGEST_CELL - 1)}…` : cell);
-const LONGEST_CELL = 60;
-
-function fieldsAsList(fields: Fields): string {
-  const shown = Object.keys(fields).filter((name) => isShown([fields], name));
-  const width = Math.max(...shown.map((name) => name.length));
-  return shown.map((name) => `${name.padEnd(width)}  ${textOf(fields[name])}`.trimEnd()).join('\n');
-}
-
-function textOf(value: unknown): string {
+export function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (value instanceof Date) return value.toISOString();
   // Control characters in values must not break the rows.
   return (Array.isArray(value) ? value.join(', ') : String(value)).replaceAll(/\p{Cc}/gu, ' ');
 }
+
+/** For people, to the minute. */
+const shortTextOf = (value: unknown) =>
+  value instanceof Date ? value.toISOString().replace(/^(.{10})T(.{5}).*$/, '$1 $2Z') : textOf(value);

@@ -8,6 +8,8 @@ export type Terminal = {
   canAnswer: boolean;
   /** Whether somebody sees progress while a command runs. */
   canSee: boolean;
+  /** How many columns the result has; undefined if it is not for a terminal. */
+  width?: number | undefined;
   ask: (question: string, isHidden?: boolean) => Promise<string>;
   write: (text: string) => void;
 };
@@ -15,6 +17,7 @@ export type Terminal = {
 export const processTerminal: Terminal = {
   canAnswer: process.stdin.isTTY === true,
   canSee: process.stderr.isTTY === true,
+  width: process.stdout.isTTY ? process.stdout.columns || undefined : undefined,
   ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(question, isHidden) : nextLine()),
   write: (text) => void process.stderr.write(text),
 };

@@ -33,6 +33,9 @@ export async function lockDataDirectory(directory: string): Promise<() => void> 
 }
 const SQLITE_BUSY = 5;
 
+/** Whether another process has locked the directory. */
+export const isInUse = (error: unknown) => (error as { cause?: { errcode?: number } }).cause?.errcode === SQLITE_BUSY;
+
 /** Level by level: `recursive` never returns in places such as /proc, where nothing can be created. */
 async function makeDirectory(path: string): Promise<void> {
   if (await isDirectory(path)) return;

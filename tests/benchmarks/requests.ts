@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { removeProcesses } from '../harness/process.ts';
+import { programOptions } from '../harness/programOptions.ts';
 import { removeBenchDatabases } from './database.ts';
 import { measureLargeBoard } from './largeBoard.ts';
 import { describeRun, writePage } from './page.ts';
@@ -24,15 +24,9 @@ const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
 };
 const PARTS = [...WORKLOADS.map(({ name }) => name), ...Object.keys(OTHERS)];
 
-const { values: options } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    seconds: { type: 'string', default: '1' },
-    rounds: { type: 'string', default: '7' },
-  },
-});
+const options = programOptions('npm run bench --', { only: '', seconds: '1', rounds: '7' });
 const length = { seconds: Number(options.seconds), rounds: Number(options.rounds) };
-const chosen = new Set(options.only?.split(',') ?? PARTS);
+const chosen = new Set(options.only ? options.only.split(',') : PARTS);
 for (const name of chosen) {
   if (!PARTS.includes(name)) throw new Error(`--only: unknown part ${name}; use ${PARTS.join(', ')}.`);
 }
@@ -67,7 +61,7 @@ try {
     tables.push(table);
     console.log(toText(table));
   }
-  if (options.only === undefined) await writePage(run, measured, tables);
+  if (options.only === '') await writePage(run, measured, tables);
   await cleanUp();
 } catch (error) {
   await (interrupted ?? cleanUp());

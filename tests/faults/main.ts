@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { removeProcesses } from '../harness/process.ts';
+import { programOptions } from '../harness/programOptions.ts';
 import { findTestServer } from '../harness/server.ts';
 import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './databaseFaults.ts';
 import { fillDisk, mountDisk } from './fullDisk.ts';
@@ -12,15 +12,13 @@ import { CLIENTS } from './world.ts';
 
 /** Injects faults into the service, PostgreSQL and Redis under load, and checks that acknowledged writes are stored: `npm run test:faults`. */
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: 'string', default: '100' },
-    'database-kills': { type: 'string', default: '10' },
-    stops: { type: 'string', default: '12' },
-    starts: { type: 'string', default: '10' },
-    /** Part of the name of the faults to try. */
-    only: { type: 'string', default: '' },
-  },
+const values = programOptions('npm run test:faults --', {
+  kills: '100',
+  'database-kills': '10',
+  stops: '12',
+  starts: '10',
+  /** Part of the name of the faults to try. */
+  only: '',
 });
 const counts = {
   kills: Number(values.kills),

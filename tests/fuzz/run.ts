@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import { givenDirectory, removeProcesses, runToEnd, startService } from '../harness/process.ts';
+import { programOptions } from '../harness/programOptions.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 import { type Finding, type FuzzReport, fuzz } from './fuzz.ts';
 import { loadDrafts } from './load.ts';
@@ -15,16 +15,14 @@ import { makeFuzzWorld } from './world.ts';
  *   npm run fuzz -- --requests 100000 --seed 1 --database postgresql
  *   npm run fuzz -- --requests 1000000 --mix load
  */
-const { values: options } = parseArgs({
-  options: {
-    requests: { type: 'string', default: '100000' },
-    seed: { type: 'string', default: String(randomInt(2 ** 31)) },
-    concurrency: { type: 'string', default: '16' },
-    /** `embedded`, or `postgresql` for a new database on the server of the tests. */
-    database: { type: 'string', default: 'embedded' },
-    /** `fuzz`, or `load` to repeat a few thousand requests and watch memory over a long run. */
-    mix: { type: 'string', default: 'fuzz' },
-  },
+const options = programOptions('npm run fuzz --', {
+  requests: '100000',
+  seed: String(randomInt(2 ** 31)),
+  concurrency: '16',
+  /** `embedded`, or `postgresql` for a new database on the server of the tests. */
+  database: 'embedded',
+  /** `fuzz`, or `load` to repeat a few thousand requests and watch memory over a long run. */
+  mix: 'fuzz',
 });
 
 const SLOWEST_ALLOWED_MILLISECONDS = 1000;

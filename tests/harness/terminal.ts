@@ -5,13 +5,16 @@ export type FakeTerminal = Terminal & {
   shown: string[];
 };
 
+type Kind = { isPerson?: boolean; width?: number };
+
 /** A person who gives these answers, one after the other; without `isPerson`, lines of standard input. */
-export function givenTerminal(answers: string[] = [], { isPerson = true } = {}): FakeTerminal {
+export function givenTerminal(answers: string[] = [], { isPerson = true, width }: Kind = {}): FakeTerminal {
   const left = [...answers];
   const shown: string[] = [];
   return {
     canAnswer: isPerson,
     canSee: isPerson,
+    width,
     ask: async (question) => {
       shown.push(question);
       return left.shift() ?? '';

@@ -1,0 +1,106 @@
+import type { Command } from './command.ts';
+import { COMMON, optionsOf } from './options.ts';
+
+/** Scripts that complete commands, options and their values in a shell. They contain all words, so that Tab starts nothing. */
+
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** What to do with the scripts. */
+export const INSTALL: Record<Shell, string> = {
+  bash: 'For the command deckhand: put "source <(npx deckhand completion bash)" into ~/.bashrc, with cd to the checkout before it.',
+  zsh: 'For the command deckhand: put "source <(npx deckhand completion zsh)" after compinit into ~/.zshrc, with cd to the checkout before it.',
+  fish: 'For the command deckhand: write it to ~/.config/fish/completions/deckhand.fish.',
+};
+
+export function scriptFor(shell: Shell, commands: ReadonlyMap<string, Command>): string {
+  const places = placesIn(commands);
+  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](places);
+}
+
+/** What may follow these words: names, and options with the values that they take (undefined: none, empty: any). */
+type Place = { after: string; names: string[]; options: { flag: string; values?: string[] | undefined }[] };
+
+function placesIn(commands: ReadonlyMap<string, Command>): Place[] {
+  const nouns = Map.groupBy(commands.keys(), (name) => name.split(' ', 1)[0]!);
+  const verbsOf = (names: string[]) => names.flatMap((name) => name.split(' ').slice(1));
+  return [
+    { after: '', names: [...nouns.keys()], options: [{ flag: 'help' }] },
+    ...[...nouns]
+      .filter(([noun]) => !commands.has(noun))
+      .map(([after, names]) => ({ after, names: verbsOf(names), options: [{ flag: 'help' }] })),
+    ...[...commands].map(([after, command]) => ({ after, names: [], options: flagsOf(command) })),
+  ];
+}
+
+function flagsOf({ input, common }: Command): Place['options'] {
+  const own = optionsOf(input).flatMap(({ flag, kind, choices }) => {
+    if (kind === 'yes-no') return [{ flag }, { flag: `no-${flag}` }];
+    return [kind === 'secret' ? { flag } : { flag, values: choices ?? [] }];
+  });
+  const others = [...common, 'json' as const].map((flag) =>
+    COMMON[flag].type === 'string' ? { flag, values: [] } : { flag },
+  );
+  return [...own, ...others, { flag: 'help' }];
+}
+
+const bashScript = (places: Place[]) => `# Completion of deckhand in bash.
+_deckhand() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" first= second= choices=
+  (( COMP_CWORD > 1 )) && first="\${COMP_WORDS[1]}"
+  (( COMP_CWORD > 2 )) && second="\${COMP_WORDS[2]}"
+${choicesIn(places)}
+  COMPREPLY=($(compgen -W "$choices" -- "$current"))
+}
+complete -F _deckhand deckhand`;
+
+const zshScript = (places: Place[]) => `#compdef deckhand
+# Completion of deckhand in zsh.
+_deckhand() {
+  local previous="\${words[CURRENT-1]}" first= second= choices=
+  (( CURRENT > 2 )) && first="\${words[2]}"
+  (( CURRENT > 3 )) && second="\${words[3]}"
+${choicesIn(places)}
+  compadd -- \${=choices}
+}
+if [[ "\${zsh_eval_context[-1]}" == loadautofunc ]]; then _deckhand; else compdef _deckhand deckhand; fi`;
+
+/** In a form that bash and zsh understand: from `first`, `second` and `previous` to `choices`. */
+function choicesIn(places: Place[]): string {
+  const cases = places.map(({ after, names, options }) => {
+    const flags = options.map(({ flag }) => `--${flag}`);
+    const values = options.flatMap(({ flag, values }) =>
+      values ? [`--${flag}) choices='${values.join(' ')}' ;;`] : [],
+    );
+    const ofOptions = values.length === 0 ? '' : `\n      case "$previous" in ${values.join(' ')} esac`;
+    return `    '${after}')\n      choices='${[...names, ...flags].join(' ')}'${ofOptions} ;;`;
+  });
+  return `  [[ "$second" == -* ]] && second=
+  case "$first\${second:+ $second}" in
+${cases.join('\n')}
+  esac`;
+}
+
+function fishScript(places: Place[]): string {
+  const lines = places.flatMap(({ after, names, options }) => {
+    const when = `complete -c deckhand -n '${names.length > 0 ? '__deckhand_at' : '__deckhand_in'} ${after}'`;
+    const ofNames = names.length === 0 ? [] : [`${when} -a '${names.join(' ')}'`];
+    const ofOptions = options.map(({ flag, values }) => {
+      const takes = values === undefined ? '' : values.length > 0 ? ` -x -a '${values.join(' ')}'` : ' -x';
+      return `${when} -l ${flag}${takes}`;
+    });
+    return [...ofNames, ...ofOptions];
+  });
+  return `# Completion of deckhand in fish.
+function __deckhand_at
+  set -l words (commandline -opc)
+  test "$words[2..-1]" = "$argv"
+end
+function __deckhand_in
+  set -l words (commandline -opc)
+  set -l last (math (count $argv) + 1)
+  test (count $words) -ge $last; and test "$words[2..$last]" = "$argv"
+end
+complete -c deckhand -f
+${lines.join('\n')}`;
+}

@@ -1,0 +1,108 @@
+import { parseArgs } from 'node:util';
+import type { z } from 'zod';
+import { invalid } from '../errors.ts';
+import { misuse, suggestion } from './misuse.ts';
+import { type Chosen, COMMON, type Common, type Option, optionsOf } from './options.ts';
+import { askSecret, type Terminal } from './terminal.ts';
+
+type Words = { input: z.ZodType | undefined; common: readonly Common[] };
+
+/** Parses words into an input and the common options; asks for secrets. */
+export async function parseOptions({ input, common }: Words, words: string[], terminal: Terminal) {
+  const options = optionsOf(input);
+  const given = parse(options, common, words);
+  const chosen = chosenOf(given);
+
+  const fields: Record<string, unknown> = {};
+  const isNeeded = ({ isRequired, exceptWith }: Option) =>
+    isRequired && !(exceptWith && Object.entries(exceptWith).every(([flag, value]) => given[flag] === value));
+  const missing = options.find((option) => isNeeded(option) && option.kind !== 'secret' && !(option.flag in given));
+  if (missing) throw invalid({ [`--${missing.flag}`]: 'is missing' });
+  for (const option of options) {
+    const { field, flag, kind, isNew = false } = option;
+    const value = given[flag];
+    if (kind === 'secret') {
+      if (isNeeded(option) || value === true) fields[field] = await askSecret(terminal, field, isNew);
+    } else if (value !== undefined) fields[field] = typedValue(kind, flag, value);
+  }
+  return { input: input && fields, chosen };
+}
+
+type Value = string | boolean | (string | boolean)[];
+
+function parse(options: Option[], common: readonly Common[], words: string[]): Record<string, Value | undefined> {
+  const type = (kind: Option['kind']) => (kind === 'yes-no' || kind === 'secret' ? 'boolean' : 'string');
+  const known = [
+    ...common.map((name) => [name, { type: COMMON[name].type }] as const),
+    ...options.map(({ flag, kind }) => [flag, { type: type(kind) }] as const),
+  ];
+  try {
+    return parseArgs({ args: words, allowNegative: true, options: Object.fromEntries(known) }).values;
+  } catch (error) {
+    throw misuse(
+      explained(
+        error as Error & { code: string },
+        options,
+        known.map(([flag]) => flag),
+        words,
+      ),
+    );
+  }
+}
+
+/** What `parseArgs` complains about, in words that help. */
+function explained({ code, message }: Error & { code: string }, options: Option[], known: string[], words: string[]) {
+  const [, named = ''] = /'([^' ]*)/.exec(message) ?? [];
+  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
+    return `There is no option ${named}.${suggestion(
+      named,
+      [...known, 'json', 'help'].map((flag) => `--${flag}`),
+    )}`;
+  }
+  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') {
+    const flag = named.split(/[,=]/)[0]!;
+    if (message.includes('does not take')) return `${flag} takes no value.`;
+    return `${flag} needs a value; one that begins with a dash is written as ${flag}=-1.`;
+  }
+  if (code !== 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') return message;
+
+  const before = words[words.indexOf(named) - 1];
+  if (options.some(({ flag, kind }) => kind === 'secret' && before === `--${flag}`)) {
+    return `Unexpected argument '${named}': ${before} is prompted for, or read from standard input.`;
+  }
+  const meant = options.find(
+    ({ flag, kind, isRequired }) =>
+      isRequired && !words.includes(`--${flag}`) && kind === (/^\d+$/.test(named) ? 'number' : 'text'),
+  );
+  return `Unexpected argument '${named}'.${meant ? ` Did you mean --${meant.flag} ${named}?` : ''}`;
+}
+
+function chosenOf({ project, columns, ...given }: Record<string, Value | undefined>): Chosen {
+  if (project !== undefined && !/^[1-9]\d{0,8}$/.test(String(project))) {
+    throw misuse('--project must be the id of a project.');
+  }
+  return {
+    ...given,
+    ...(project !== undefined && { project: Number(project) }),
+    ...(columns !== undefined && { columns: String(columns).split(',') }),
+  };
+}
+
+/** Text that is not a number stays text, so that the input's own check reports it; an empty number becomes null. */
+function typedValue(kind: Option['kind'], flag: string, value: Value): unknown {
+  const text = String(value);
+  if (kind === 'number') return text === '' ? null : numberOr(text);
+  if (kind === 'list') return text === '' ? [] : text.split(',');
+  if (kind === 'positions') return text === '' ? [] : text.split(',').map((pair) => placement(flag, pair));
+  return value;
+}
+
+const numberOr = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
+
+function placement(flag: string, pair: string) {
+  const [id, position, ...others] = pair.trim().split(':');
+  if (!id || !position || others.length > 0) {
+    throw invalid({ [`--${flag}`]: 'must be ids with their positions, such as 7:2,8:1' });
+  }
+  return { id: numberOr(id), position: numberOr(position) };
+}

@@ -1,0 +1,118 @@
+import { misuse } from './misuse.ts';
+import { type Fields, rowsAsTable, tableWidth, textOf } from './table.ts';
+import { wrapped } from './width.ts';
+
+/** How a result is shown: `width` is that of the terminal, if there is one, and `columns` are those of `--columns`. */
+export type View = { width?: number | undefined; columns?: string[] | undefined };
+
+/** Formats a result for people: a list as a table, a row as its fields, rows with rows in them as a tree. */
+export function asText(result: unknown, view: View = {}): string {
+  if (result === undefined || result === null) return 'Done.';
+  const { next_cursor, ...named } = result as Fields;
+  if (view.columns) mustExist(view.columns, fieldsIn(Object.values(named)));
+  const parts = Object.entries(named).flatMap(([name, value]) => partOf(name, value, view));
+  const facts = Object.fromEntries(Object.entries(named).filter(([name, value]) => isFact(name, value)));
+  if (Object.keys(facts).length > 0) parts.push(fieldsAsList(facts, { width: view.width }));
+  if (next_cursor) parts.push(`More: --cursor ${next_cursor}, or --all`);
+  return parts.join('\n');
+}
+
+function partOf(name: string, value: unknown, view: View): string[] {
+  if (Array.isArray(value)) return [rowsAsText(value, view)];
+  if (isFact(name, value) || !isFields(value)) return [];
+  return [nestedIn(value) ? rowAsTree(value, view) : fieldsAsList(value, view)];
+}
+
+/** The names of all fields, of rows inside rows, too. */
+function fieldsIn(values: unknown[]): Set<string> {
+  const rows = values.flat().filter(isFields);
+  const inside = rows.flatMap((row) => NESTED.map((name) => row[name] ?? []));
+  return rows.length === 0 ? new Set() : new Set([...rows.flatMap(Object.keys), ...fieldsIn(inside)]);
+}
+
+function mustExist(columns: string[], known: Set<string>): void {
+  const unknown = columns.find((column) => !known.has(column));
+  if (unknown === undefined || known.size === 0) return;
+  throw misuse(`There is no column ${unknown}. There are ${[...known].join(', ')}.`);
+}
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+
+const isFact = (name: string, value: unknown) =>
+  value !== null && !IN_NO_TEXT.has(name) && !isFields(value) && !Array.isArray(value);
+
+function rowsAsText(rows: unknown[], view: View): string {
+  if (rows.length === 0) return 'None.';
+  if (!rows.every(isFields)) return rows.map(textOf).join('\n');
+  if (rows.some(nestedIn)) return rows.map((row) => rowAsTree(row, view)).join('\n\n');
+  const columns = view.columns ?? shownColumns(rows);
+  const isTooWide = tableWidth(rows, columns) > (view.width ?? Number.POSITIVE_INFINITY);
+  return rows.length === 1 && isTooWide ? fieldsAsList(rows[0]!, view) : rowsAsTable(rows, columns, view.width);
+}
+
+/** Lists of rows inside a row; other lists, such as the tools of a project, are values. */
+const NESTED = ['groups', 'cards', 'replies'];
+
+const nestedIn = (row: Fields) => NESTED.find((name) => Array.isArray(row[name]));
+
+/** A heading with the most important fields, and below it, indented, the rows inside. */
+function rowAsTree(row: Fields, view: View): string {
+  const name = nestedIn(row)!;
+  const rows = row[name] as Fields[];
+  const [, text, ...facts] = briefColumns(row);
+  const about = facts.map((column) => `${column} ${textOf(row[column])}`).join(', ');
+  const title = `${textOf(row[text!])}${about && `  (${about})`}`;
+  const indent = `${row.id}  `.length;
+  const heading = `${row.id}  ${view.width ? wrapped(title, view.width - indent, indent) : title}`;
+  const { [`${name}_next_cursor`]: cursor } = row;
+  const more = cursor ? [`More: npx deckhand comments list-replies --id ${row.id} --cursor ${cursor}`] : [];
+  if (rows.length === 0) return [heading, ...more].join('\n');
+
+  const inside = { ...view, width: view.width && view.width - INDENT.length };
+  const isDeep = rows.some(nestedIn);
+  const below = isDeep
+    ? rows.map((row) => rowAsTree(row, inside)).join('\n\n')
+    : rowsAsTable(rows, view.columns ?? briefColumns(...rows), inside.width);
+  return heading + (isDeep ? '\n\n' : '\n') + [below, ...more].join('\n').replaceAll(/^(?=.)/gm, INDENT);
+}
+const INDENT = '  ';
+
+/** In trees only these columns of titled rows and of comments are shown. */
+const briefColumns = (...rows: Fields[]) =>
+  ['id', 'title', 'status', 'owner_id', 'due_date', 'comment', 'user_id', 'created_at'].filter(
+    (column) => isShown(rows, column) && !(column === 'created_at' && 'title' in rows[0]!),
+  );
+
+function shownColumns(rows: Fields[]): string[] {
+  const shown = Object.keys(rows[0]!).filter((column) => isShown(rows, column) && !IN_NO_TABLE.has(column));
+  // Projects and subscriptions show their platform; what belongs to a project has it from there.
+  const isOfProject = shown.includes('project_id') && !shown.includes('product');
+  const others = shown.filter((column) => column !== 'platform_id' || !isOfProject);
+  return [...new Set(['id', 'title', ...others])].filter((column) => others.includes(column));
+}
+
+const isShown = (rows: Fields[], column: string) =>
+  !IN_NO_TEXT.has(column) && rows.some((row) => row[column] !== null && row[column] !== undefined);
+
+/** Fields that `--json` alone has: for programs, or too long. */
+const IN_NO_TEXT = new Set(['deleted_at', 'qr_svg']);
+const IN_NO_TABLE = new Set([
+  'created_by',
+  'description',
+  'evaluation_check',
+  'is_master',
+  'sort_order',
+  'unique_identifier',
+  'updated_at',
+]);
+
+/** One field in each line; long values continue below, on a terminal. */
+function fieldsAsList(fields: Fields, { width, columns }: View): string {
+  const shown = columns ?? Object.keys(fields).filter((name) => isShown([fields], name));
+  const indent = Math.max(...shown.map((name) => name.length)) + 2;
+  const valueIn = (name: string) =>
+    width ? wrapped(textOf(fields[name]), Math.max(NARROWEST_VALUE, width - indent), indent) : textOf(fields[name]);
+  return shown.map((name) => `${name.padEnd(indent)}${valueIn(name)}`.trimEnd()).join('\n');
+}
+const NARROWEST_VALUE = 10;

@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { answerTo } from '../../server/cli/answer.ts';
+import { COMMANDS } from '../../server/cli/commands.ts';
+import { optionsOf } from '../../server/cli/options.ts';
+import { givenDirectory } from '../harness/process.ts';
+
+const run = promisify(execFile);
+const scriptOf = async (shell: string) => (await answerTo(['completion', shell], () => ({}))).printed!;
+
+describe('completion in bash', () => {
+  let file: string;
+  beforeAll(async () => {
+    file = join(await givenDirectory(), 'deckhand.bash');
+    await writeFile(file, await scriptOf('bash'));
+  });
+
+  /** What Tab offers after these words, the last of which is unfinished. */
+  async function offered(...words: string[]): Promise<string[]> {
+    const script = `source "$1"; shift; COMP_WORDS=(deckhand "$@"); COMP_CWORD=$#
+      $(complete -p deckhand | sed 's/.*-F \\([^ ]*\\).*/\\1/'); printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const { stdout } = await run('bash', ['-c', script, 'bash', file, ...words]);
+    return stdout.split('\n').filter(Boolean);
+  }
+
+  it.each([
+    [['bo'], ['boards']],
+    [['mig'], ['migrate']],
+    [
+      ['boards', ''],
+      ['get', 'list', 'create', 'update', 'reorder', 'delete', '--help'],
+    ],
+    [['completion', 'f'], ['fish']],
+    [
+      ['members', 'set', '--role', ''],
+      ['viewer', 'member', 'owner'],
+    ],
+    [['members', 'set', '--user-id', '7', '--role', 'o'], ['owner']],
+    [['members', 'set', '--user-id', ''], []],
+    [
+      ['users', 'update', '--no-s'],
+      ['--no-superadmin', '--no-superadmin-billing'],
+    ],
+    [['login', '--e'], ['--email']],
+    [['login', '--email', ''], []],
+    [['login', '--recovery', '--u'], ['--url']],
+    [['nonsense', ''], []],
+  ])('offers after %j: %j', async (words, expected) => {
+    expect(await offered(...words)).toEqual(expected);
+  });
+
+  it('offers every option of every command', async () => {
+    const script = await scriptOf('bash');
+
+    for (const [name, { input, common }] of COMMANDS) {
+      const [, choices = ''] = new RegExp(`^    '${name}'\\)\\n      choices='(.*)'`, 'm').exec(script) ?? [];
+      const flags = [...optionsOf(input).map(({ flag }) => flag), ...common, 'json'];
+      expect(choices.split(' '), name).toEqual(expect.arrayContaining(flags.map((flag) => `--${flag}`)));
+    }
+  });
+});
+
+describe('completion in other shells', () => {
+  it('has the same words for zsh', async () => {
+    const choices = (script: string) => script.slice(script.indexOf('  case'), script.lastIndexOf('  esac'));
+
+    expect(choices(await scriptOf('zsh'))).toBe(choices(await scriptOf('bash')));
+    expect(await scriptOf('zsh')).toMatch(/^#compdef deckhand\n/);
+  });
+
+  it('has commands, options and values for fish, in lines that quote what has spaces', async () => {
+    const lines = (await scriptOf('fish')).split('\n').filter((line) => line.startsWith('complete '));
+
+    expect(lines).toContain(
+      `complete -c deckhand -n '__deckhand_at boards' -a 'get list create update reorder delete'`,
+    );
+    expect(lines).toContain(`complete -c deckhand -n '__deckhand_in members set' -l role -x -a 'viewer member owner'`);
+    for (const line of lines.slice(1)) {
+      expect(line).toMatch(
+        /^complete -c deckhand -n '__deckhand_(at|in)[a-z -]*'( -a '[a-z -]+'| -l [a-z-]+( -x( -a '[\w ./-]+')?)?)$/,
+      );
+    }
+  });
+
+  it('2 for a shell that is not known', async () => {
+    expect(await answerTo(['completion', 'zhs'], () => ({}))).toMatchObject({
+      exitCode: 2,
+      complaint: expect.stringContaining('Did you mean completion zsh?'),
+    });
+  });
+});

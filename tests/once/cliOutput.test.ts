@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { asText } from '../../server/cli/text.ts';
+import { shortened, widthOf, wrapped } from '../../server/cli/width.ts';
+
+describe('the output', () => {
+  it('shows a board with its groups and their cards', () => {
+    const due_date = new Date('2026-01-31T09:30:00Z');
+    const cards = [
+      { id: 1, title: 'First', status: 'open', owner_id: 3, due_date, created_at: due_date, deleted_at: null },
+      { id: 2, title: 'Second\n', status: 'closed', owner_id: null, due_date: null, deleted_at: null },
+    ];
+    const groups = [
+      { id: 7, title: 'To do', position: 1, cards },
+      { id: 8, title: 'Done', position: 2, cards: [] },
+    ];
+
+    expect(asText({ board: { id: 2, title: 'Launch plan', created_at: due_date, groups } })).toBe(`2  Launch plan
+
+  7  To do
+    id  title    status  owner_id  due_date
+    1   First    open    3         2026-01-31T09:30:00.000Z
+    2   Second   closed
+
+  8  Done`);
+  });
+
+  it('shows comments as threads', () => {
+    const created_at = new Date('2026-01-31T09:30:00Z');
+    const reply = { id: 5, user_id: 2, comment: 'Soon.', is_read: false, created_at };
+    const thread = { id: 4, user_id: 1, comment: 'When?', created_at, replies: [reply], replies_next_cursor: 'x' };
+
+    expect(asText({ threads: [thread, { ...thread, replies: [], replies_next_cursor: null }], next_cursor: 'y' })).toBe(
+      `4  When?  (user_id 1, created_at 2026-01-31T09:30:00.000Z)
+  id  comment  user_id  created_at
+  5   Soon.    2        2026-01-31T09:30:00.000Z
+  More: npx deckhand comments list-replies --id 4 --cursor x
+
+4  When?  (user_id 1, created_at 2026-01-31T09:30:00.000Z)
+More: --cursor y, or --all`,
+    );
+  });
+
+  it('leaves out columns that nobody reads, and cuts nothing without a terminal', () => {
+    const row = { project_id: 1, platform_id: 1, id: 3, owner_id: null, title: 'x'.repeat(70), updated_at: new Date() };
+
+    expect(asText({ cards: [row], next_cursor: null })).toBe(`id  title${' '.repeat(65)}  project_id
+3   ${'x'.repeat(70)}  1`);
+    expect(asText({ projects: [{ id: 1, platform_id: 2, tools: [] }] })).toBe('id  platform_id  tools\n1   2');
+    expect(asText({ cards: [], next_cursor: null })).toBe('None.');
+    expect(asText({ card: { id: 1, tag_id: null }, projects_updated: 2 })).toBe('id  1\nprojects_updated  2');
+    expect(asText({ recovery_codes: ['a', 'b'] })).toBe('a\nb');
+    expect(asText(undefined)).toBe('Done.');
+  });
+});
+
+describe('on a terminal', () => {
+  const created_at = new Date('2026-01-31T09:30:00Z');
+  const later = new Date('2026-02-01T09:30:00Z');
+  const cards = [
+    { id: 1, title: 'Write the launch post, and have it read', project_id: 1, owner_id: 3, status: 'open', created_at },
+    { id: 22, title: '漢字カード 🎉 und ein Rest', project_id: 1, owner_id: 4, status: 'to_check', created_at: later },
+  ];
+  const linesAt = (width: number, columns?: string[]) => asText({ cards }, { width, columns }).split('\n');
+
+  it('shows all columns while they fit, with times to the minute', () => {
+    expect(linesAt(94)).toEqual([
+      'id  title                                    project_id  owner_id  status    created_at',
+      '1   Write the launch post, and have it read  1           3         open      2026-01-31 09:30Z',
+      '22  漢字カード 🎉 und ein Rest               1           4         to_check  2026-02-01 09:30Z',
+    ]);
+  });
+
+  it('shortens the widest texts first', () => {
+    expect(linesAt(81)).toEqual([
+      'id  title                       project_id  owner_id  status    created_at',
+      '1   Write the launch post, an…  1           3         open      2026-01-31 09:30Z',
+      '22  漢字カード 🎉 und ein Rest  1           4         to_check  2026-02-01 09:30Z',
+    ]);
+  });
+
+  it('hides what is alike in all rows, then the time of creation, and says so', () => {
+    expect(linesAt(50)).toEqual([
+      'id  title                         owner_id  status',
+      '1   Write the launch post, and …  3         open',
+      '22  漢字カード 🎉 und ein Rest    4         to_check',
+      '',
+      'Not shown: project_id, created_at. Choose with',
+      '--columns NAME,NAME; --json shows all.',
+    ]);
+    expect(linesAt(20).slice(0, 3)).toEqual(['id  title', '1   Write the launc…', '22  漢字カード 🎉 …']);
+  });
+
+  it.each([1, 10, 30, 40, 55, 80, 120])('has no line of a table that is wider than %i columns', (width) => {
+    const table = linesAt(width).slice(0, 3);
+
+    expect(Math.max(...table.map(widthOf))).toBeLessThanOrEqual(Math.max(width, 'id  …'.length));
+  });
+
+  it('shows the columns of --columns, in their order', () => {
+    expect(linesAt(80, ['status', 'id'])).toEqual(['status    id', 'open      1', 'to_check  22']);
+    expect(asText({ card: cards[0] }, { columns: ['title'] })).toBe('title  Write the launch post, and have it read');
+    expect(asText({ cards: [] }, { columns: ['nothing'] })).toBe('None.');
+    expect(() => linesAt(80, ['id', 'titel'])).toThrow(
+      'There is no column titel. There are id, title, project_id, owner_id, status, created_at.',
+    );
+    const board = { id: 2, title: 'Plan', groups: [{ id: 7, title: 'To do', cards }] };
+    expect(asText({ board }, { columns: ['id', 'owner_id'] })).toContain('\n    id  owner_id\n    1   3\n');
+  });
+
+  it('shows one row that does not fit as its fields, and breaks long values', () => {
+    expect(asText({ cards: [cards[0]] }, { width: 30 })).toBe(`id          1
+title       Write the launch
+            post, and have it
+            read
+project_id  1
+owner_id    3
+status      open
+created_at  2026-01-31T09:30:0
+            0.000Z`);
+  });
+});
+
+describe('the width of a text', () => {
+  it('counts wide characters twice, and what is combined once', () => {
+    expect(['abc', '漢字', '🎉', '👩‍👩‍👧', 'e\u0301', 'ﾊﾝ'].map(widthOf)).toEqual([3, 4, 2, 2, 1, 2]);
+  });
+
+  it('is never exceeded, and nothing is cut within a character', () => {
+    expect(shortened('漢字漢字', 6)).toBe('漢字…');
+    expect(shortened('漢字漢', 6)).toBe('漢字漢');
+    expect(shortened('a👩‍👩‍👧bc', 3)).toBe('a…');
+    expect(wrapped('漢字漢字 ab abcdefg', 5, 1)).toBe('漢字\n 漢字\n ab\n abcde\n fg');
+    expect(wrapped('漢', 1)).toBe('漢');
+  });
+});
