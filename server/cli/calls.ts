@@ -1,8 +1,7 @@
 import { LARGEST_PAGE } from '../../shared/paging.ts';
-import { isLoopback } from '../host.ts';
-import { startFailure } from '../startFailure.ts';
 import type { Call, Where } from './command.ts';
 import { misuse } from './misuse.ts';
+import { chosenUrl } from './url.ts';
 
 /** Lets commands call procedures: over RPC on the service of `--url` or `DECKHAND_URL`, else on the database of the settings. */
 export async function withCalls<Result>(where: Where, work: (call: Call) => Promise<Result>): Promise<Result> {
@@ -14,25 +13,6 @@ export async function withCalls<Result>(where: Where, work: (call: Call) => Prom
   }
   return work(await (await import('./onService.ts')).callsOnService(url, where));
 }
-
-/** The address of the service without a trailing slash; undefined for the database of the settings. */
-export function chosenUrl({ chosen, environment }: Where): string | undefined {
-  const given = chosen.url ?? environment().DECKHAND_URL ?? '';
-  if (given === '') return undefined;
-  const url = URL.parse(given);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !/[?#]/.test(given)) {
-    return url.href.replace(/\/+$/, '');
-  }
-  const refusal = 'must be an address such as https://deckhand.example.com';
-  throw chosen.url === undefined ? startFailure(`DECKHAND_URL: ${refusal}.`) : misuse(`--url ${refusal}.`);
-}
-
-/** Whether others in the network can read what is sent to this address. */
-export function isOpenToOthers(url: string): boolean {
-  return new URL(url).protocol === 'http:' && !isOnThisMachine(url);
-}
-
-export const isOnThisMachine = (url: string) => isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
 
 /** Follows `next_cursor` to the end, from the start or from a cursor, and returns all rows as one page. */
 export async function callAll(call: Call, procedure: string, input: unknown, start?: string): Promise<unknown> {

@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { Example } from './example.ts';
 import type { Chosen, Common } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -13,6 +12,9 @@ export type Command = {
   common: readonly Common[];
   run: (given: Given) => Promise<Outcome>;
 };
+
+/** The fields of a request that works on the demo data, and who may send it. */
+export type Example = { fields: object; as: string | undefined };
 
 export type Given = Where & { input: unknown; terminal: Terminal };
 

@@ -3,11 +3,8 @@ import type { Access } from '../access.ts';
 import { exampleOf } from '../openapi/example.ts';
 import { REQUEST_EXAMPLES } from '../openapi/requestExamples.ts';
 import type { Procedure } from '../procedures.ts';
-import type { Command } from './command.ts';
+import type { Command, Example } from './command.ts';
 import { type Option, optionsOf, schemaOf } from './options.ts';
-
-/** The fields of a request that works on the demo data, and who may send it. */
-export type Example = { fields: object; as: string | undefined };
 
 export const exampleFor = ({ name, input, access }: Procedure): Example => ({
   fields: REQUEST_EXAMPLES[name] ?? exampleOfRequired(input),

@@ -1,11 +1,11 @@
 import { createClient, type DeckhandError, type SignedIn } from '../../client/client.ts';
 import type { Authenticate } from '../../shared/user.ts';
-import { chosenUrl, isOpenToOthers } from './calls.ts';
 import type { Given, Outcome } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 import { misuse } from './misuse.ts';
 import { withStartHint } from './onService.ts';
 import { askSecret, type Terminal } from './terminal.ts';
+import { chosenUrl, isOpenToOthers } from './url.ts';
 
 type Credentials = Pick<Authenticate, 'email' | 'password'>;
 

@@ -1,9 +1,9 @@
 import { type Client, createClient, type DeckhandError } from '../../client/client.ts';
 import { unauthorized } from '../errors.ts';
 import { findProcedure } from '../procedures.ts';
-import { isOnThisMachine } from './calls.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
+import { isOnThisMachine } from './url.ts';
 
 /** Calls procedures over RPC, with the API key of the environment, or as the user who signed in. */
 export async function callsOnService(url: string, { chosen, environment }: Where): Promise<Call> {

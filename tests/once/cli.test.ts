@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
 import { COMMON, kebab, optionsOf } from '../../server/cli/options.ts';
+import { lockDataDirectory } from '../../server/database/dataDirectory.ts';
 import { procedures } from '../../server/procedures.ts';
 import { givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
@@ -96,7 +97,6 @@ describe('npx deckhand', () => {
     [['users', 'list', '--serach', 'x'], 'There is no option --serach. Did you mean --search?\n'],
     [['boards', 'get', '2'], "Unexpected argument '2'. Did you mean --id 2?\n"],
     [['boards', 'get', '--id'], '--id needs a value'],
-    [['boards', 'get', '--id', '--json'], '--id needs a value'],
     [['boards', 'get', '--id', '-1'], '--id needs a value; one that begins with a dash is written as --id=-1.'],
     [['cards', 'list', '--all=yes'], '--all takes no value.'],
     [['users', 'create', '--name', 'x'], '--email is missing.'],
@@ -134,6 +134,19 @@ describe('on an embedded database', () => {
 
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(JSON.parse(ended.stdout)).toEqual({ platforms: [], next_cursor: null });
+  });
+
+  it('1 while the service uses it, with the address of the service', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    const unlock = await lockDataDirectory(DATA_DIR);
+
+    const { exitCode, complaint } = await answerTo(['boards', 'list'], () => ({ DATA_DIR, PORT: '3456' }));
+    unlock();
+
+    expect(exitCode).toBe(1);
+    expect(complaint).toBe(
+      `DATA_DIR: ${DATA_DIR} is in use by another process. If that is the service, act on it with --url http://127.0.0.1:3456 (sign in first: npx deckhand login --url http://127.0.0.1:3456 --email EMAIL), or stop it.`,
+    );
   });
 });
 

@@ -10,6 +10,7 @@ import {
   removeProcesses,
   runToEnd,
   type StartedService,
+  signIn,
   startService,
 } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
@@ -149,7 +150,7 @@ describe('a command with --url', () => {
 
     expect(await onService('boards', 'list')).toEqual({
       exitCode: 1,
-      complaint: `You are not signed in to ${service.url}. Run: npx deckhand login --url ${service.url} --email EMAIL`,
+      complaint: `You are not signed in to ${service.url}. Run: npx deckhand login --url ${service.url} --email EMAIL (programs: set DECKHAND_KEY to an API key)`,
     });
   });
 
@@ -179,7 +180,7 @@ describe('a command with --url', () => {
     await writeFile(file, kept.replace(service.url, 'http://127.0.0.1:1'));
     const { exitCode, complaint } = await command(['cards', 'delete', '--id', '1', '--url', 'http://127.0.0.1:1']);
     expect(exitCode).toBe(1);
-    expect(complaint).toMatch(/^No answer came/);
+    expect(complaint).toMatch(/^No answer came.* Start it with npm start\.$/);
   });
 
   it.skipIf(!DATABASE_URL)('prints what it prints on the database', async () => {
@@ -219,6 +220,69 @@ describe('a command with --url', () => {
 
     expect(changed).toEqual({ exitCode: 0, printed: 'The password is changed. Other sessions have ended.' });
     expect((await onService('account', 'who-am-i')).exitCode).toBe(0);
+  });
+});
+
+describe('a command with DECKHAND_KEY', () => {
+  /** The key of a member, for these scopes. */
+  async function givenKey(...scopes: string[]) {
+    const { body } = await (await signIn(service.url)).post('/services/platforms/v1/keys/create', {
+      name: 'x',
+      scopes,
+    });
+    return body.data.secret as string;
+  }
+  const withKey = (DECKHAND_KEY: string, ...words: string[]) =>
+    answerTo(words, () => ({ HOME: '/nonexistent', DECKHAND_URL: service.url, DECKHAND_KEY }), givenTerminal());
+
+  it('acts as the user of the key, within its scopes, without a login', async () => {
+    const key = await givenKey('boards:read');
+
+    expect((await withKey(key, 'boards', 'list')).printed).toContain('Launch plan');
+    expect(await withKey(key, 'tags', 'list', '--json')).toMatchObject({
+      exitCode: 1,
+      complaint: expect.stringContaining('"scope_missing"'),
+    });
+  });
+
+  it('1 for a key that is not valid, which is not printed', async () => {
+    expect(await withKey('dkh_mistyped', 'boards', 'list')).toEqual({
+      exitCode: 1,
+      complaint: `${service.url} refused the key in DECKHAND_KEY: it was mistyped or revoked, or has expired.`,
+    });
+  });
+
+  it('has no option for the key, since other users can see command lines', async () => {
+    expect((await withKey('', 'boards', 'list', '--key', 'dkh_x')).exitCode).toBe(2);
+  });
+});
+
+describe('comments list --all', () => {
+  it('has all replies', async () => {
+    const member = await signIn(service.url);
+    const post = (path: string, body: object) => member.post(`/services/operations/v1/operations/${path}`, body);
+    const { body } = await post('cards/create', { title: 'Long thread', group_id: 7 });
+    const card_id = body.data.card.id;
+    const comment = await post('comments/create', { card_id, comment: 'first' });
+    for (let reply = 1; reply <= 101; reply++) {
+      await post('comments/create', {
+        card_id,
+        comment: `reply ${reply}`,
+        parent_comment_id: comment.body.data.comment.id,
+      });
+    }
+    const { login, onService } = await givenPerson();
+    await login('member@demo.test', [PASSWORD]);
+    const list = ['comments', 'list', '--card-id', String(card_id)];
+
+    const all = JSON.parse((await onService(...list, '--all', '--json')).printed!);
+
+    expect((await onService(...list)).printed).toMatch(
+      /\n {2}More: npx deckhand comments list-replies --id \d+ --cursor /,
+    );
+    expect(all.threads).toMatchObject([{ replies_next_cursor: null }]);
+    const texts = all.threads[0].replies.map(({ comment }: { comment: string }) => comment);
+    expect(texts).toEqual(Array.from({ length: 101 }, (_, at) => `reply ${at + 1}`));
   });
 });
 
