@@ -8,9 +8,9 @@ export type Shell = (typeof SHELLS)[number];
 
 /** What to do with the scripts. */
 export const INSTALL: Record<Shell, string> = {
-  bash: 'For the command deckhand: put "source <(npx deckhand completion bash)" into ~/.bashrc, with cd to the checkout before it.',
-  zsh: 'For the command deckhand: put "source <(npx deckhand completion zsh)" after compinit into ~/.zshrc, with cd to the checkout before it.',
-  fish: 'For the command deckhand: write it to ~/.config/fish/completions/deckhand.fish.',
+  bash: 'Put into ~/.bashrc: source <(deckhand completion bash). docs/commands.md shows how to get the command deckhand.',
+  zsh: 'Put into ~/.zshrc, after compinit: source <(deckhand completion zsh). docs/commands.md shows how to get the command deckhand.',
+  fish: 'Write it to ~/.config/fish/completions/deckhand.fish. docs/commands.md shows how to get the command deckhand.',
 };
 
 export function scriptFor(shell: Shell, commands: ReadonlyMap<string, Command>): string {

@@ -176,7 +176,8 @@ describe('the documentation', () => {
   });
 });
 
-const isCommand = (name: string) => COMMANDS.has(name) || COMMANDS.has(name.split(' ', 1)[0]!);
+const isCommand = (name: string) =>
+  [...COMMANDS.keys()].some((known) => [name, name.split(' ', 1)[0]].includes(known) || known.startsWith(`${name} `));
 
 function exists(path: string): boolean {
   try {
