@@ -1,11 +1,11 @@
-import { chmod, copyFile, cp, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from '../../client/package/tarball.ts';
 import { makeMigrated } from './migrated.ts';
 
 /** The entries of the package; it has what they import, and no more. */
-const SERVICE = 'server/main';
-const COMMAND_LINE = 'server/cli/main';
+const SERVICE = 'server/main.ts';
+const COMMAND_LINE = 'server/cli/deckhand.js';
 
 /** The service as JavaScript, since Node does not run TypeScript in `node_modules`. */
 await packFromCommandLine('service', async ({ stage, contents }) => {
@@ -16,13 +16,13 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
     stage,
     { rewriteRelativeImportExtensions: true, noCheck: true, rootDir: ROOT, outDir: contents },
     {
-      files: [SERVICE, COMMAND_LINE].map((entry) => join(ROOT, `${entry}.ts`)).concat(join(ROOT, testing)),
+      files: [SERVICE, COMMAND_LINE, testing].map((entry) => join(ROOT, entry)),
       // Found by listing their directory.
       include: [join(ROOT, 'server/database/migrations')],
     },
   );
   await copyOtherFiles(contents);
-  await makeExecutable(join(contents, `${COMMAND_LINE}.js`));
+  await chmod(join(contents, COMMAND_LINE), 0o755);
   await addMigrated(stage, join(contents, 'server/testing/migrated.tar.gz'));
   await copyFile(join(ROOT, 'docs/testing.md'), join(contents, 'README.md'));
 
@@ -31,15 +31,15 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
     ...{ name, version, description, type, dependencies },
     // The repository brings its own Node.
     engines: { node: '>=22.18' },
-    bin: { deckhand: `${COMMAND_LINE}.js` },
+    bin: { deckhand: COMMAND_LINE },
     exports: { './testing': testing.replace(/\.ts$/, '.js'), './package.json': './package.json' },
   });
 });
 
-/** Pages, guides and lists that the service reads; what else is in `server/cli` is for a checkout. */
+/** Pages, guides and lists that the service reads; the compiled files are there already. */
 async function copyOtherFiles(contents: string): Promise<void> {
-  const ofCheckout = join(ROOT, 'server/cli');
-  const filter = (path: string) => !path.endsWith('.ts') && path !== ofCheckout;
+  const compiled = join(ROOT, 'server/cli');
+  const filter = (path: string) => !path.endsWith('.ts') && path !== compiled;
   await cp(join(ROOT, 'server'), join(contents, 'server'), { recursive: true, filter });
   await cp(join(ROOT, 'docs'), join(contents, 'docs'), { recursive: true });
   await copyFile(join(ROOT, 'README.md'), join(contents, 'docs/README.md'));
@@ -50,11 +50,4 @@ async function addMigrated(stage: string, archive: string): Promise<void> {
   const mask = process.umask(0o022);
   await makeMigrated(join(stage, 'data'), archive);
   process.umask(mask);
-}
-
-async function makeExecutable(path: string): Promise<void> {
-  const text = await readFile(path, 'utf8');
-  const interpreter = '#!/usr/bin/env node\n';
-  if (!text.startsWith('#!')) await writeFile(path, interpreter + text);
-  await chmod(path, 0o755);
 }

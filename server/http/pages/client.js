@@ -2149,11 +2149,11 @@ function retrying(retries) {
 }
 /**
 * A call that got a 429 was not executed. After other failures that is unknown: a query may be executed twice, and a mutation
-* with an idempotency key will not be.
+* with an idempotency key will not be. An error before the request, as of a `token` function, is left to the caller.
 */
-function isSafeToRepeat(call, { status }) {
+function isSafeToRepeat(call, { status, requestId }) {
 	if (status === 429) return true;
-	return (status === void 0 || PASSING_STATUSES.has(status)) && (call.type === "query" || keyOf(call) !== void 0);
+	return (status === void 0 ? requestId !== void 0 : PASSING_STATUSES.has(status)) && (call.type === "query" || keyOf(call) !== void 0);
 }
 /** The statuses of a proxy while the service is down. */
 var PASSING_STATUSES = /* @__PURE__ */ new Set([
@@ -2269,12 +2269,18 @@ function procedureAt(path, send, members = {}) {
 		});
 	};
 	return new Proxy(call, { get: (_, name) => {
+		if (name === Symbol.toPrimitive) return () => ["client", ...path].join(".");
 		if (typeof name === "symbol" || NO_PARTS.has(name)) return void 0;
 		return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
 	} });
 }
-/** Properties that JavaScript reads when a value is awaited or printed as JSON; they are not procedures. */
-var NO_PARTS = /* @__PURE__ */ new Set(["then", "toJSON"]);
+/** Properties that JavaScript reads when a value is awaited or printed; they are not procedures. */
+var NO_PARTS = /* @__PURE__ */ new Set([
+	"then",
+	"toJSON",
+	"toString",
+	"valueOf"
+]);
 async function* eachRow(list, input = {}) {
 	let page = {};
 	do {
@@ -2288,7 +2294,7 @@ async function* eachRow(list, input = {}) {
 // client/session.ts
 function openSession({ token, signIn, onSignIn }, authenticate) {
 	let renewed;
-	const current = async () => renewed ?? (typeof token === "function" ? askedFor("token", token) : token);
+	const current = async () => sendable(renewed ?? await (typeof token === "function" ? askedFor("token", token) : token));
 	if (!signIn) return {
 		token: current,
 		renew: void 0
@@ -2329,6 +2335,11 @@ function openSession({ token, signIn, onSignIn }, authenticate) {
 			return underWay;
 		}
 	};
+}
+/** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
+function sendable(token) {
+	if (token === void 0 || /^[\x20-\x7e]*\s*$/.test(token)) return token;
+	throw new DeckhandError("token must have only printable ASCII characters.");
 }
 async function askedFor(name, ask) {
 	try {
