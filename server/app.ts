@@ -43,7 +43,7 @@ const LEVELS_WITH_ANSWERS = new Set(['info', 'debug', 'trace']);
 
 /** Builds the service without listening. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { logger, trustProxy, allowedOrigins, metricsAccess, isStopping, database } = options;
+  const { logger, trustProxy, allowedOrigins, isStopping, database } = options;
   const malformed = malformedRequests(options);
   const app = fastify({
     loggerInstance: logger,
@@ -103,7 +103,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   allowOrigins(app, allowedOrigins);
   sendSecurityHeaders(app);
-  await metrics(app, metricsAccess);
+  await metrics(app, options);
   await health(app, { database, isStopping });
   await app.register(pages, options);
   await app.register(checkoutPage, { prefix: '/checkout', ...options });

@@ -1,14 +1,15 @@
 import type { Role } from '../shared/user.ts';
 import type { AccountCaller } from './context.ts';
-import type { Database } from './database/connect.ts';
+import type { Connections, Database } from './database/connect.ts';
 import { type Credential, findCaller } from './domain/caller.ts';
 import { recordUse } from './domain/key.ts';
+import { runningTemplates } from './domain/template.ts';
 import type { Settings } from './env.ts';
 import { tooManyRequests } from './errors.ts';
 import { isLoopback } from './host.ts';
 import { type AttemptLimit, makeAttemptLimit } from './limits/attemptLimit.ts';
 import { openCounters } from './limits/counters.ts';
-import { type FairQueue, makeFairQueue } from './limits/fairQueue.ts';
+import { type FairQueue, makeFairQueue, type QueueLoad } from './limits/fairQueue.ts';
 import { type KeyHolders, makeKeyHolders } from './limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from './limits/keyUse.ts';
 import { makeRateLimit, type RateLimit } from './limits/rateLimit.ts';
@@ -16,6 +17,7 @@ import { makeUnsentAnswers, type UnsentAnswers } from './limits/unsentAnswers.ts
 import type { Log } from './log.ts';
 import type { PaymentProvider } from './payments/provider.ts';
 import { testCheckout } from './payments/testCheckout.ts';
+import { passwordLoad } from './security/passwords.ts';
 import { makeSecretBox, type SecretBox } from './security/secretBox.ts';
 import { makeTokens, type Tokens } from './security/tokens.ts';
 
@@ -41,8 +43,18 @@ export type Services = {
   /** The public address, if it differs from the one that it listens on. */
   publicUrl: string | undefined;
   metricsAccess: MetricsAccess;
+  load: () => Load;
   /** Whether the node is stopping: it is no longer ready, and long work stops between two steps. */
   isStopping: () => boolean;
+};
+
+/** What the node is doing at the moment, for the metrics. */
+export type Load = {
+  queues: Record<'calls' | 'callers' | 'passwords', QueueLoad>;
+  connections: Connections | undefined;
+  templateRuns: number;
+  /** Undefined without Redis. */
+  isRedisReachable: boolean | undefined;
 };
 
 /** Metrics need the token; without one configured, they are open only for an embedded database on loopback. */
@@ -58,6 +70,7 @@ export async function openServices(
   storedSecret?: string,
 ): Promise<Services & { beginToStop: () => void; close: () => void }> {
   let isStopping = false;
+  const queue = makeQueue(settings);
   const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
   const counters = await openCounters(settings.REDIS_URL, log);
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
@@ -71,7 +84,7 @@ export async function openServices(
       callerQueue.run(queueKey(credential), () => findCaller(database.db, credential, ...call)),
     keyHolders: makeKeyHolders(),
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
-    queue: makeQueue(settings),
+    queue,
     unsentAnswers: makeUnsentAnswers(),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
@@ -79,6 +92,12 @@ export async function openServices(
       token: settings.METRICS_TOKEN,
       isOpen: !settings.METRICS_TOKEN && database.isEmbedded && isLoopback(settings.HOST),
     },
+    load: () => ({
+      queues: { calls: queue.load(), callers: callerQueue.load(), passwords: passwordLoad() },
+      connections: database.connections(),
+      templateRuns: runningTemplates(),
+      isRedisReachable: counters.isShared(),
+    }),
     isStopping: () => isStopping,
     beginToStop: () => {
       isStopping = true;

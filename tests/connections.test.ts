@@ -93,7 +93,8 @@ describe('unread answers', () => {
       },
     };
     const disconnected = Promise.withResolvers<void>();
-    const queue: FairQueue = { run: (_key, work) => disconnected.promise.then(work) };
+    const load = () => ({ running: 0, waiting: 0 });
+    const queue: FairQueue = { run: (_key, work) => disconnected.promise.then(work), load };
     const service = await givenService({}, { unsentAnswers, queue });
     const { asViewer } = await givenWorld(service);
     service.app.server.on('request', (request, response) => {

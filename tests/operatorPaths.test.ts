@@ -28,7 +28,7 @@ describe('GET /metrics', () => {
   it('200 with the token', async () => {
     const answer = await metricsOf(withToken, `Bearer ${TOKEN}`);
 
-    expect(answer).toMatchObject({ status: 200, body: expect.stringContaining('deckhand_process_cpu_seconds_total') });
+    expect(answer).toMatchObject({ status: 200, body: expect.stringContaining('process_cpu_seconds_total') });
   });
 
   it.each([undefined, '', 'Bearer ', `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`])(

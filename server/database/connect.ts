@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import type pg from 'pg';
 import type { Settings } from '../env.ts';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
@@ -21,8 +22,12 @@ export type Database = {
   bulkPace: BulkPace;
   /** The embedded database lacks the extension that the index needs. */
   hasSearchIndex: boolean;
+  /** The connections to a server; undefined for the embedded database, which has none. */
+  connections: () => Connections | undefined;
   close: () => Promise<void>;
 };
+
+export type Connections = { used: number; idle: number; pending: number; max: number };
 
 /** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
 export function connect(settings: Settings): Promise<Database> {
@@ -30,8 +35,14 @@ export function connect(settings: Settings): Promise<Database> {
 }
 
 async function connectToServer(settings: Settings): Promise<Database> {
-  const orm = await MikroORM.init(await ormOptions(settings));
-  const database = databaseOf(orm, { isEmbedded: false });
+  let pool: pg.Pool | undefined;
+  const orm = await MikroORM.init(
+    await ormOptions(settings, (created) => {
+      pool = created;
+    }),
+  );
+  const connections = () => pool && connectionsOf(pool);
+  const database = { ...databaseOf(orm, { isEmbedded: false }), connections };
   try {
     await expectAnswer(database);
     return database;
@@ -44,6 +55,13 @@ async function connectToServer(settings: Settings): Promise<Database> {
     );
   }
 }
+
+const connectionsOf = ({ totalCount, idleCount, waitingCount, options }: pg.Pool): Connections => ({
+  used: totalCount - idleCount,
+  idle: idleCount,
+  pending: waitingCount,
+  max: options.max,
+});
 
 /** Retries for some seconds, since a busy server may be slow to answer. */
 async function expectAnswer({ db }: Database): Promise<void> {
@@ -110,6 +128,7 @@ const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Dat
   isEmbedded,
   bulkPace: isEmbedded ? EMBEDDED_PACE : SERVER_PACE,
   hasSearchIndex: !isEmbedded,
+  connections: () => undefined,
   close: () => orm.close(true),
 });
 

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { PGliteDialect } from 'kysely';
+import type pg from 'pg';
 import type { Settings } from '../env.ts';
 import type { openEmbedded } from './embeddedClient.ts';
 import { entities } from './entities.ts';
@@ -12,10 +13,13 @@ import { refuseWriteOnFullDisk } from './fullDisk.ts';
 /** The settings of the database. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
 
+/** Gets the connections to a server. */
+type OnPool = (pool: pg.Pool) => void;
+
 /** The options of MikroORM: the driver for these settings, the entities and the migrations. */
-export async function ormOptions(settings: DatabaseSettings): Promise<Partial<Options>> {
+export async function ormOptions(settings: DatabaseSettings, onPool?: OnPool): Promise<Partial<Options>> {
   return {
-    ...(settings.DATABASE_URL ? await serverOptions(settings) : await embeddedOptions(settings)),
+    ...(settings.DATABASE_URL ? await serverOptions(settings, onPool) : await embeddedOptions(settings)),
     entities,
     extensions: [Migrator],
     migrations: {
@@ -69,11 +73,10 @@ export const IN_MEMORY = 'memory://';
 export const isInMemory = (directory: string) =>
   directory === IN_MEMORY || (directory.startsWith(IN_MEMORY) && existsSync(directory.slice(IN_MEMORY.length)));
 
-const serverOptions = async ({
-  DATABASE_URL,
-  DATABASE_POOL_SIZE,
-  PREPARED_STATEMENTS,
-}: DatabaseSettings): Promise<Partial<Options>> => {
+const serverOptions = async (
+  { DATABASE_URL, DATABASE_POOL_SIZE, PREPARED_STATEMENTS }: DatabaseSettings,
+  onPool?: OnPool,
+): Promise<Partial<Options>> => {
   const [{ PostgreSqlDriver }, { DeckhandClient, replaceLost }] = await Promise.all([
     import('@mikro-orm/postgresql'),
     import('./client.ts'),
@@ -89,7 +92,10 @@ const serverOptions = async ({
       keepAlive: true,
       Client: DeckhandClient,
       isPreparing: PREPARED_STATEMENTS,
-      onPoolCreated: replaceLost,
+      onPoolCreated: (pool: pg.Pool) => {
+        replaceLost(pool);
+        onPool?.(pool);
+      },
       // The default is to wait forever.
       connectionTimeoutMillis: 2_000,
       statement_timeout: 30_000,

@@ -21,6 +21,7 @@ export async function applyTemplate(
   template: Template,
 ): Promise<Applied> {
   const run = await beginRun(db, caller.id, template);
+  running++;
   try {
     let after: number | null = 0;
     while (after !== null) {
@@ -40,8 +41,14 @@ export async function applyTemplate(
     // If the database is unreachable, the lack of progress marks the run as interrupted.
     await interruptRun(db, run).catch(() => undefined);
     throw error;
+  } finally {
+    running--;
   }
 }
+
+/** How many runs this process works on. */
+export const runningTemplates = () => running;
+let running = 0;
 
 /** Like `applyTemplate`, but inside the transaction that created the template, without pauses. */
 export async function applyTemplateWithin(

@@ -1,37 +1,148 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Reason } from '../../shared/reasons.ts';
 import { forbidden, unauthorized } from '../errors.ts';
-import type { MetricsAccess } from '../services.ts';
-import { operationOf } from './operation.ts';
+import type { Load, MetricsAccess, Services } from '../services.ts';
+import { REASON_HEADER } from './errorHeaders.ts';
+import { methodOf, operationOf } from './operation.ts';
 
-/** Metrics for Prometheus: the process, and the duration of operations by status. */
-export async function metrics(scope: FastifyInstance, { token, isOpen }: MetricsAccess): Promise<void> {
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of the calls of an RPC batch; other errors have the header. */
+    reasons: Reason[] | undefined;
+  }
+}
+
+/** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
+export async function metrics(scope: FastifyInstance, { metricsAccess, load, database }: Services): Promise<void> {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry, prefix: 'deckhand_' });
-  const durations = new Histogram({
-    name: 'deckhand_request_duration_seconds',
-    help: 'Duration of requests by surface, operation and status.',
-    labelNames: ['surface', 'operation', 'status'] as const,
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
-  });
+  collectDefaultMetrics({ register: registry });
+  addBuildInfo(registry, database.isEmbedded ? 'embedded' : 'postgresql');
+  addLoad(registry, load);
+  countRequests(scope, registry);
 
-  scope.addHook('onResponse', (request, reply, done) => {
-    const { surface } = request.routeOptions.config;
-    const labels = { surface, operation: operationOf(request), status: reply.statusCode };
-    if (surface) durations.observe(labels, reply.elapsedTime / 1000);
-    done();
-  });
   scope.get('/metrics', { config: { isProbe: true } }, async ({ headers: { authorization = '' } }, reply) => {
-    if (!isOpen && token === undefined)
-      throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.', 'metrics_closed');
-    if (!isOpen && !isSame(authorization.replace(/^Bearer +/i, ''), token!)) {
-      throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.', 'not_signed_in');
-    }
+    mustBeAllowed(metricsAccess, authorization);
     return reply.type(registry.contentType).send(await registry.metrics());
   });
   scope.addHook('onClose', async () => registry.clear());
+}
+
+/**
+ * Duration of requests, and errors by reason. All labels come from closed lists. The route and, for REST, the method follow from
+ * surface and operation: they add no series.
+ */
+function countRequests(scope: FastifyInstance, registry: Registry): void {
+  const durations = new Histogram({
+    name: 'http_server_request_duration_seconds',
+    help: 'Duration of requests, without health checks and scrapes.',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code', 'surface', 'operation'] as const,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  const errors = new Counter({
+    name: 'deckhand_errors_total',
+    help: 'Calls that were refused or failed, by reason (docs/errors.md). Each call of a batch counts.',
+    labelNames: ['surface', 'reason'] as const,
+    registers: [registry],
+  });
+
+  scope.decorateRequest('reasons', undefined);
+  scope.addHook('onResponse', (request, reply, done) => {
+    done();
+    const { config, url } = request.routeOptions;
+    if (config.isProbe) return;
+    const surface = config.surface ?? 'other';
+    const labels = {
+      http_request_method: methodOf(request),
+      http_route: url ?? '',
+      http_response_status_code: reply.statusCode,
+      surface,
+      operation: operationOf(request),
+    };
+    durations.observe(labels, reply.elapsedTime / 1000);
+    const reason = reply.getHeader(REASON_HEADER) as Reason | undefined;
+    for (const each of request.reasons ?? (reason ? [reason] : [])) errors.inc({ surface, reason: each });
+  });
+}
+
+function addBuildInfo(registry: Registry, database: string): void {
+  new Gauge({
+    name: 'deckhand_build_info',
+    help: 'Always 1; the labels are the version and the kind of database.',
+    labelNames: ['version', 'database'],
+    registers: [registry],
+  }).set({ version: packageJson.version, database }, 1);
+}
+
+/** Numbers that the node has anyway, read at each scrape. */
+function addLoad(registry: Registry, load: () => Load): void {
+  const gauge = <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: Label[],
+    read: (now: Load, set: (value: number, labels: Partial<Record<Label, string>>) => void) => void,
+  ) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset();
+        read(load(), (value, labels) => this.set(labels, value));
+      },
+    });
+
+  gauge('deckhand_queue_calls', 'Work that runs or waits in a queue.', ['queue', 'state'], ({ queues }, set) => {
+    for (const [queue, { running, waiting }] of Object.entries(queues)) {
+      set(running, { queue, state: 'running' });
+      set(waiting, { queue, state: 'waiting' });
+    }
+  });
+  gauge('deckhand_template_runs', 'Syncs and pushes that this node works on.', [], (now, set) =>
+    set(now.templateRuns, {}),
+  );
+  const { connections, isRedisReachable } = load();
+  if (isRedisReachable !== undefined) {
+    gauge('deckhand_redis_up', '0 while this node counts in memory because Redis is unreachable.', [], (now, set) =>
+      set(Number(now.isRedisReachable), {}),
+    );
+  }
+  if (!connections) return;
+
+  const POOL = { db_client_connection_pool_name: 'deckhand' };
+  gauge(
+    'db_client_connection_count',
+    'Connections to the database by state.',
+    ['db_client_connection_pool_name', 'db_client_connection_state'],
+    (now, set) => {
+      set(now.connections!.used, { ...POOL, db_client_connection_state: 'used' });
+      set(now.connections!.idle, { ...POOL, db_client_connection_state: 'idle' });
+    },
+  );
+  gauge(
+    'db_client_connection_max',
+    'The most connections to the database: DATABASE_POOL_SIZE.',
+    ['db_client_connection_pool_name'],
+    (now, set) => set(now.connections!.max, POOL),
+  );
+  gauge(
+    'db_client_connection_pending_requests',
+    'Statements that wait for a connection.',
+    ['db_client_connection_pool_name'],
+    (now, set) => set(now.connections!.pending, POOL),
+  );
+}
+
+function mustBeAllowed({ token, isOpen }: MetricsAccess, authorization: string): void {
+  if (isOpen) return;
+  if (token === undefined)
+    throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.', 'metrics_closed');
+  if (!isSame(authorization.replace(/^Bearer +/i, ''), token))
+    throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.', 'not_signed_in');
 }
 
 /** Compares in constant time. */

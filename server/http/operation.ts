@@ -20,3 +20,10 @@ export function operationOf({ routeOptions, params }: FastifyRequest): string {
   if (!called.every(findProcedure)) return 'other';
   return called.length === 1 ? called[0]! : 'batch';
 }
+
+/** The methods that OpenTelemetry knows; others, which may have any name, are `_OTHER`. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH']);
+export const OTHER_METHOD = '_OTHER';
+
+/** The method of a request, for traces and metrics. */
+export const methodOf = ({ method }: FastifyRequest) => (METHODS.has(method) ? method : OTHER_METHOD);

@@ -34,6 +34,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     const error = getTRPCErrorFromUnknown(asBadRequest(thrown));
     const failure = toFailure(error);
     logFailure(request.log, thrown, failure);
+    request.reasons = [failure.reason];
     sendRetryAfter(reply, failure.retryAfterSeconds);
     return reply.code(failure.status).send(errorResponse(error));
   });
@@ -53,6 +54,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     const answers = await Promise.all(
       names.map((name, index) => traceCall(name, () => call(name, () => inputs(index), index, context))),
     );
+    request.reasons = answers.flatMap(({ reason }) => reason ?? []);
     for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
     sendReplayed(reply, context.keys, names.length);
     const [first] = answers;

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { continueIn, isTracing, type RemoteSpan, readTraceparent, type Span, startSpan } from '../tracing.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
-import { operationOf } from './operation.ts';
+import { methodOf, OTHER_METHOD, operationOf } from './operation.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,9 +11,6 @@ declare module 'fastify' {
 
 /** Pages, health checks and metrics have no spans. */
 const TRACED = /^\/(api|trpc|webhooks)\//;
-
-/** The methods that OpenTelemetry knows; others are `_OTHER`, in the name of the span `HTTP`. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH']);
 
 /** A span for each request, and its trace in the log; without a tracer, the caller's trace in the log. */
 export function traceRequests(app: FastifyInstance): void {
@@ -44,18 +41,19 @@ export function traceRequests(app: FastifyInstance): void {
   });
 }
 
-function startRequestSpan({ method, url, protocol, routeOptions }: FastifyRequest, caller: RemoteSpan | undefined) {
-  const isKnown = METHODS.has(method);
+function startRequestSpan(request: FastifyRequest, caller: RemoteSpan | undefined) {
+  const { url, protocol, routeOptions } = request;
+  const method = methodOf(request);
   const { url: route } = routeOptions;
   const attributes = {
-    'http.request.method': isKnown ? method : '_OTHER',
+    'http.request.method': method,
     // Without the query string, which may contain a password by mistake.
     'url.path': url.split('?', 1)[0]!,
     'url.scheme': protocol,
     ...(route && { 'http.route': route }),
   };
   return startSpan(
-    [isKnown ? method : 'HTTP', route].filter(Boolean).join(' '),
+    [method === OTHER_METHOD ? 'HTTP' : method, route].filter(Boolean).join(' '),
     { kind: 'server', attributes },
     caller,
   );

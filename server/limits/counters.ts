@@ -6,6 +6,8 @@ type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty'>;
 export type Counters = {
   /** Counts per key in a window that starts with the first count. */
   make: (name: string, points: number, windowSeconds: number) => Counter;
+  /** Whether Redis is reachable; undefined without one. */
+  isShared: () => boolean | undefined;
   close: () => void;
 };
 
@@ -32,6 +34,7 @@ export async function openCounters(redisUrl: string | undefined, log: Log): Prom
           ),
       };
     },
+    isShared: () => shared?.isReachable(),
     close: () => shared?.close(),
   };
 }
@@ -72,6 +75,7 @@ async function connectToRedis(url: string, log: Log) {
 
   return {
     redis,
+    isReachable: () => isReachable,
     ifReachable: async <Result>(inRedis: () => Promise<Result>, inProcess: () => Promise<Result>): Promise<Result> => {
       if (!isReachable) return inProcess();
       try {

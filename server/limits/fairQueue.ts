@@ -1,7 +1,11 @@
 export type FairQueue = {
   /** Runs the work when it is the key's turn; throws `refuse()` if the queue is full or the wait was too long. */
   run: <Result>(key: string, work: () => Promise<Result>, options?: RunOptions) => Promise<Result>;
+  /** How much work runs and waits at the moment. */
+  load: () => QueueLoad;
 };
+
+export type QueueLoad = { running: number; waiting: number };
 
 /** How long work may wait for work of its own key; `longestWaitMilliseconds` by default. */
 type RunOptions = { longestWaitForOwnMilliseconds?: number };
@@ -35,6 +39,7 @@ export function makeFairQueue(options: Options): FairQueue {
   let waiting = 0;
 
   return {
+    load: () => ({ running, waiting }),
     run: async (key, work, { longestWaitForOwnMilliseconds = 0 } = {}) => {
       const line = lines.get(key) ?? { running: 0, waiting: NOBODY };
       lines.set(key, line);

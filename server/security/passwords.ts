@@ -30,5 +30,8 @@ const queue = makeFairQueue({
   refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2, 'service_busy'),
 });
 
+/** The passwords that are hashed or checked at the moment, and those that wait. */
+export const passwordLoad = queue.load;
+
 /** Networks take turns, so that a flood from one does not block others. By /48 for IPv6, which one customer often has. */
 const inTurn = <Result>(address: string, work: () => Promise<Result>) => queue.run(networkOf(address, 48), work);

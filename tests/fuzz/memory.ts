@@ -10,7 +10,7 @@ export async function memoryOf(
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const headers = { authorization: `Bearer ${metricsToken}` };
   const metrics = await fetch(`${url}/metrics`, { headers }).then((response) => response.text());
-  const heapBytes = /^deckhand_nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1];
+  const heapBytes = /^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1];
   return {
     rss: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024),
     heap: heapBytes === undefined ? undefined : Math.round(Number(heapBytes) / 1024 / 1024),

@@ -92,9 +92,11 @@ describe('counters, while Redis', () => {
     expect(await Promise.all([node.count(), node.count()])).toEqual([1, 2]);
     expect([await countAtOnce(node), await countAtOnce(node)]).toEqual([3, 4]);
     expect(node.logged()).toEqual([GONE]);
+    expect(node.counters.isShared()).toBe(false);
 
     redis.process.kill('SIGCONT');
     await vi.waitFor(() => expect(node.logged()).toEqual([GONE, BACK]), { timeout: 15_000 });
+    expect(node.counters.isShared()).toBe(true);
     const now = await node.count();
     expect(now).toBeGreaterThan(3);
     expect([await other.count(), await node.count()]).toEqual([now + 1, now + 2]);

@@ -33,6 +33,19 @@ afterEach(() => {
 });
 
 describe('a fair queue', () => {
+  it('tells how much runs and waits', async () => {
+    const { queue, run, end } = givenQueue({ running: 1 });
+    const work = [run('a1'), run('b1'), run('b2')];
+
+    expect(queue.load()).toEqual({ running: 1, waiting: 2 });
+    await end('a1');
+    expect(queue.load()).toEqual({ running: 1, waiting: 1 });
+    await end('b1');
+    await end('b2');
+    await Promise.all(work);
+    expect(queue.load()).toEqual({ running: 0, waiting: 0 });
+  });
+
   it('returns what the work returns, and throws what it throws', async () => {
     const { queue } = givenQueue({ running: 1 });
 
