@@ -4,9 +4,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { COMMANDS } from '../../server/cli/commands.ts';
+import { blocksOf as blocksIn, missingLines, scriptOf, stepsOf } from '../harness/guide.ts';
 import { givenMigratedDirectory, removeProcesses, type StartedService, startService } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
@@ -27,17 +28,8 @@ const RUN_ELSEWHERE: Record<string, string> = {
   'npx openapi-typescript@7 http://127.0.0.1:3000/openapi.json -o deckhand.ts': 'the test of third parties runs it',
 };
 
-type Block = { language: string; code: string };
-
-function blocksOf(page: string): Block[] {
-  const found = textOf(page).matchAll(/^```(\w+)\n(.*?)^```$/gms);
-  return [...found].map(([, language, code]) => ({ language: language!, code: code! }));
-}
-
-const commandsOf = (page: string) =>
-  blocksOf(page)
-    .filter(({ language, code }) => language === 'sh' && !(code.trim() in RUN_ELSEWHERE))
-    .map(({ code }) => code);
+const blocksOf = (page: string) => blocksIn(textOf(page));
+const commandsOf = (page: string) => stepsOf(blocksOf(page), (command) => !(command in RUN_ELSEWHERE));
 
 const PARTS = [
   'client',
@@ -53,16 +45,17 @@ const PARTS = [
 
 const server = await findTestServer();
 let service: StartedService;
+let place: string;
 let copy: string;
 let provisioning: Record<string, string>;
 
 beforeAll(async () => {
-  copy = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
+  place = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
+  copy = join(place, 'deckhand');
   for (const part of PARTS) {
     await cp(join(ROOT, part), join(copy, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  service = await startService({ DATA_DIR: await givenMigratedDirectory() });
   if (server.url) {
     const pathname = `/deckhand_documentation_${randomBytes(6).toString('hex')}`;
     provisioning = { DATABASE_URL: Object.assign(new URL(server.url), { pathname }).href };
@@ -71,7 +64,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await removeProcesses();
-  await rm(copy, { recursive: true });
+  await rm(place, { recursive: true });
   if (server.url) {
     await onServer(server.url, `drop database ${new URL(provisioning.DATABASE_URL!).pathname.slice(1)} with (force)`);
   }
@@ -117,6 +110,9 @@ async function runInShell(script: string, typed = ''): Promise<{ code: number | 
       TEST_WORKPLACE: undefined,
       npm_config_update_notifier: 'false',
       npm_config_cache: join(copy, 'npm'),
+      // A packed client has no dependencies: installing it needs no network.
+      npm_config_offline: 'true',
+      npm_config_audit: 'false',
     },
   });
   let printed = '';
@@ -132,29 +128,37 @@ const LONGEST_PAGE_MILLISECONDS = 300_000;
 /** The service of the test listens on another port. */
 const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', service.url);
 
-describe('the documentation', () => {
+describe('the commands of the documentation', () => {
+  // Each page begins with new demo data.
+  beforeEach(async () => {
+    service = await startService({ DATA_DIR: await givenMigratedDirectory() });
+  });
+  afterEach(() => service.stop());
+
   it.each(pages.filter((page) => commandsOf(page).length > 0))(
-    '%s has commands that work',
+    '%s: they work, and print what it shows',
     async (page) => {
       await applyChanges(page);
-      const { code, printed } = await runInShell(commandsOf(page).join('\n'), 'a good password\n');
+      const commands = commandsOf(page);
+      const { code, printed } = await runInShell(scriptOf(commands), 'a good password\n');
 
       expect(code, printed).toBe(0);
+      expect(missingLines(commands, printed.replaceAll(service.url, 'http://127.0.0.1:3000')), printed).toEqual([]);
       expect(printed).not.toContain('"error":true');
     },
     LONGEST_PAGE_MILLISECONDS,
   );
 
-  it('shows the real answer for a refusal', async () => {
+  it('docs/errors.md: the shown refusal is the real one', async () => {
     const [refusal] = commandsOf('docs/errors.md');
     const shown = blocksOf('docs/errors.md').find(({ language }) => language === 'json')!;
 
-    const { printed } = await runInShell(`${refusal}`);
+    const { printed } = await runInShell(refusal!.script);
 
     expect(JSON.parse(printed)).toEqual(JSON.parse(shown.code));
   });
 
-  it('has a working program in the README', async () => {
+  it('README.md: the program works', async () => {
     const program = blocksOf('README.md').find(({ language }) => language === 'ts')!;
     await writeFile(join(copy, 'first.ts'), onService(program.code));
 
@@ -162,6 +166,26 @@ describe('the documentation', () => {
 
     expect(code, printed).toBe(0);
     expect(printed).toContain('Launch plan');
+  });
+});
+
+describe('the documentation', () => {
+  it('is checked for lines that are not printed, or by another command', () => {
+    const steps = [
+      { script: 'a', shown: 'id  title\n2   Launch …\n' },
+      { script: 'b', shown: 'done\n' },
+    ];
+    const printed = (first: string, second: string) => `\n--- step 0 ---\n${first}\n\n--- step 1 ---\n${second}\n`;
+
+    expect(missingLines(steps, printed('id title\nmore\n2  Launch plan', 'done'))).toEqual([]);
+    expect(missingLines(steps, printed('2  Launch plan\nid title', 'done'))).toEqual(['2   Launch …']);
+    expect(missingLines(steps, printed('id title\n2  Launch plan\ndone', ''))).toEqual(['done']);
+  });
+
+  it.each(pages)('%s has only blocks that are found', (page) => {
+    const fences = textOf(page).match(/^```/gm) ?? [];
+
+    expect(blocksOf(page).length * 2).toBe(fences.length);
   });
 
   it.each(pages)('%s names scripts, commands, settings and files that exist', (page) => {
