@@ -2,12 +2,16 @@ FROM node:24-slim
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --omit=optional
+# The command line calls other services with the client; the guides are pages of the service.
 COPY server server
 COPY shared shared
-COPY README.md README.md
+COPY client client
 COPY docs docs
+COPY README.md ./
 RUN mkdir -m 700 /data && chown node /data
 USER node
-ENV HOST=0.0.0.0 DATA_DIR=/data
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 EXPOSE 3000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "server/main.ts"]
