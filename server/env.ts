@@ -175,7 +175,7 @@ const Fields = z.object({
     .default('info'),
 });
 
-const SETTINGS: readonly string[] = Object.keys(Fields.shape);
+export const SETTINGS: readonly string[] = Object.keys(Fields.shape);
 
 /** A rule over several settings; checked even if others are wrong, so that all errors are shown at once. */
 const when = () => true;
