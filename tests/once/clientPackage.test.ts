@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import { hasBrowser, openBrowser } from '../harness/browser.ts';
 import { document } from '../harness/document.ts';
+import { blocksOf } from '../harness/guide.ts';
 import { comparisonOf, compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
 import { removeProcesses } from '../harness/process.ts';
 import { requestOf, writeSample } from '../harness/samples.ts';
@@ -49,6 +50,18 @@ describe('the packed client', () => {
 
     expect(examples.length).toBeGreaterThan(2);
     expect(await compile(project, strictly(moduleResolution), 'right.ts', ...examples)).toEqual([]);
+  });
+
+  it.each(['tutorial.md', 'recipes.md'])('compiles with the programs of docs/%s', async (page) => {
+    const blocks = blocksOf(await readFile(join(ROOT, 'docs', page), 'utf8'));
+    const programs = blocks.filter(({ language }) => language === 'ts');
+    for (const { code, fileName } of programs) await writeFile(join(project, fileName!), code);
+    const { compilerOptions } = strictly('nodenext');
+    const onNode = { ...compilerOptions, types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] };
+
+    expect(programs.length).toBeGreaterThan(0);
+    const files = programs.map(({ fileName }) => fileName!);
+    expect(await compile(project, { compilerOptions: onNode }, ...files)).toEqual([]);
   });
 
   it('compiles with the samples of the API page, for every operation', async () => {

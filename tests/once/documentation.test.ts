@@ -14,7 +14,7 @@ import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 /** Runs every command of the documentation, in order, in a copy of the project. */
 
 const ROOT = join(import.meta.dirname, '../..');
-const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
+const pages = [...readdirSync(ROOT), ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter((name) =>
   name.endsWith('.md'),
 );
 const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8');
@@ -182,6 +182,12 @@ describe('the documentation', () => {
     expect(missingLines(steps, printed('id title\nmore\n2  Launch plan', 'done'))).toEqual([]);
     expect(missingLines(steps, printed('2  Launch plan\nid title', 'done'))).toEqual(['2   Launch …']);
     expect(missingLines(steps, printed('id title\n2  Launch plan\ndone', ''))).toEqual(['done']);
+  });
+
+  it('has all its pages in the table of the README', () => {
+    const table = textOf('README.md').split('## Read on')[1]!.split('\n## ')[0]!;
+
+    expect(pages.filter((page) => page.startsWith('docs/') && !table.includes(`](${page})`))).toEqual([]);
   });
 
   it.each(pages)('%s has only blocks that are found', (page) => {
