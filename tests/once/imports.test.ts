@@ -140,6 +140,18 @@ export const said = 'not from here';
   });
 });
 
+describe('the picture of the rooms', () => {
+  it('shows rooms that exist', () => {
+    const picture = readFileSync(join(ROOT, 'docs/architecture.svg'), 'utf8');
+    const titles = [...picture.matchAll(/class="title"[^>]*>([^<]+)</g)].flatMap(([, title]) => title!.split(' · '));
+    const shown = titles.filter((title) => /^[a-z]/.test(title));
+    const rooms = ROOMS.flat().map((room) => room.replace(/\/$/, ''));
+
+    expect(shown.length).toBeGreaterThan(8);
+    expect(shown.filter((title) => !rooms.includes(title) && !rooms.includes(`server/${title}`))).toEqual([]);
+  });
+});
+
 describe('files and folders', () => {
   it('are named for what is in them', () => {
     const isVague = (name: string) => /^(utils?|helpers?|common|lib)(\.|$)/i.test(name);
