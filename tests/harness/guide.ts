@@ -7,7 +7,7 @@ export type Block = {
   fileName: string | undefined;
 };
 
-const BLOCK = /^(?:Save this as `(?<fileName>[\w.-]+)`[^\n]*:\n\n)?```(?<language>\w+)\n(?<code>.*?)^```$/gms;
+const BLOCK = /^(?:Save this as `(?<fileName>[\w.-]+)`[^\n]*:\n\n)?```(?<language>\w*)\n(?<code>.*?)^```$/gms;
 
 export const blocksOf = (page: string): Block[] =>
   [...page.matchAll(BLOCK)].map(({ groups }) => groups as unknown as Block);
