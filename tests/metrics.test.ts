@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../package.json' with { type: 'json' };
 import { REASONS } from '../shared/reasons.ts';
@@ -26,6 +26,10 @@ const valuesOf = (lines: string[], metric: string) =>
       .map((line) => [labelsOf(line), Number(line.split(' ').at(-1))]),
   );
 const labelsOf = (line: string) => /\{(.*)\}/.exec(line)?.[1] ?? '';
+
+/** A request is counted when its answer was sent, which may be after the caller has read it. */
+const untilScraped = (service: TestService, metric: string, values: object) =>
+  vi.waitFor(async () => expect(valuesOf(await scrape(service), metric)).toEqual(values), { timeout: 5000 });
 
 const REQUESTS = 'http_server_request_duration_seconds_count';
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -56,7 +60,7 @@ describe('metrics', () => {
 
     const labels = (method: string, route: string, surface: string, operation: string) =>
       `http_request_method="${method}",http_route="${route}",http_response_status_code="200",surface="${surface}",operation="${operation}"`;
-    expect(valuesOf(await scrape(service), REQUESTS)).toEqual({
+    await untilScraped(service, REQUESTS, {
       [labels('POST', `/api${LIST}`, 'rest', 'boards.list')]: 1,
       [labels('POST', '/trpc/*', 'rpc', 'boards.list')]: 1,
       [labels('GET', '/docs', 'other', 'other')]: 1,
@@ -91,7 +95,7 @@ describe('metrics', () => {
     await asNobody.post('/v1/authenticate', { email: 'nobody@example.test', password: 'wrong' });
     await fetch(`${service.url}/made-up`);
 
-    expect(valuesOf(await scrape(service), 'deckhand_errors_total')).toEqual({
+    await untilScraped(service, 'deckhand_errors_total', {
       'surface="rpc",reason="not_found"': 2,
       'surface="rpc",reason="role_missing"': 1,
       'surface="rest",reason="not_signed_in"': 1,
