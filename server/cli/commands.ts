@@ -4,6 +4,7 @@ import { type Procedure, procedures } from '../procedures.ts';
 import { callAll, withAllReplies, withCalls } from './calls.ts';
 import type { Call, Command } from './command.ts';
 import { INSTALL, SHELLS, scriptFor } from './completion.ts';
+import { DATABASE_COMMANDS } from './databaseCommands.ts';
 import { exampleFor } from './example.ts';
 import { hasPages, kebab } from './options.ts';
 import { isTemplateRun, runTemplate } from './templateRun.ts';
@@ -75,7 +76,7 @@ const NO_COMMAND = 'auth.authenticate';
 
 /** Every procedure is a command with the same input and checks: `users.signOut` is `users sign-out`. */
 export const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  ...Object.entries(OF_ITS_OWN),
+  ...Object.entries({ ...OF_ITS_OWN, ...DATABASE_COMMANDS }),
   ...procedures
     .filter(({ name }) => name !== NO_COMMAND)
     .map((procedure): [string, Command] => [commandName(procedure.name), commandOf(procedure)]),

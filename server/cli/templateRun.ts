@@ -4,6 +4,7 @@ import type { TemplateRun } from '../../shared/templateRun.ts';
 import { startFailure } from '../startFailure.ts';
 import { callAll } from './calls.ts';
 import type { Call, Given, Outcome } from './command.ts';
+import { ERASE_REST, progressBar } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Syncs and pushes, which change many projects: with a preview, progress, and the way to the report. */
@@ -75,17 +76,13 @@ async function withProgress<Result>(
   return ended;
 }
 
-const ERASE_REST = '\x1b[K';
-const BAR_WIDTH = 30;
-
 type Progress = Pick<Run, 'projects_done' | 'projects_total'>;
 
 /** A bar, as soon as the run has begun. */
 export function progressLine(run: Progress | undefined, turn: number): string {
   const { projects_done: done, projects_total: total } = run ?? { projects_done: 0, projects_total: 0 };
   if (total === 0) return `${'|/-\\'[turn % 4]} running`;
-  const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
-  return `[${'#'.repeat(filled).padEnd(BAR_WIDTH, '-')}] ${done} of ${total} projects`;
+  return `${progressBar(done, total)} ${done} of ${total} projects`;
 }
 
 function summaryOf(run: Run): string {

@@ -115,9 +115,17 @@ async function openEmbedded(settings: Settings): Promise<Database> {
 /** Marks a database directory that was opened successfully. */
 const FINISHED = 'deckhand-finished';
 
+const isFinished = (directory: string) => existsSync(join(directory, FINISHED));
+
+/** Refuses a `DATA_DIR` without a database, which `connect` would create. */
+export function refuseWithoutDatabase(dataDirectory: string): void {
+  if (isFinished(embeddedDirectory(dataDirectory))) return;
+  throw startFailure(`DATA_DIR: there is no embedded database in ${resolve(dataDirectory)}.`);
+}
+
 /** Renames the directory of an interrupted first start: it can't be opened, and has no data yet. */
 async function setUnfinishedAside(directory: string): Promise<void> {
-  if (!existsSync(directory) || existsSync(join(directory, FINISHED))) return;
+  if (!existsSync(directory) || isFinished(directory)) return;
   await rm(`${directory}.unfinished`, { recursive: true, force: true });
   await rename(directory, `${directory}.unfinished`);
 }

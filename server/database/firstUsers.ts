@@ -8,7 +8,7 @@ import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
 import { findDemoUsers, hasDemoPassword } from './demoUsers.ts';
-import { query } from './query.ts';
+import { type Db, query } from './query.ts';
 import type { Row } from './tables.ts';
 
 const FIRST_ADMIN = 'admin@deckhand.local';
@@ -37,15 +37,22 @@ export async function addFirstUsers(
 
 /** A database that was used on loopback before may still have the demo users. */
 async function refuseDemoPasswords({ db }: Database, host: string): Promise<void> {
+  const emails = await findDemoPasswords(db);
+  if (emails.length === 0) return;
+  throw startFailure(
+    `HOST: on ${host} anybody could sign in as ${emails.join(', ')}, since the demo password is public. Give them other passwords or deactivate them (npx deckhand users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
+  );
+}
+
+/** The e-mail addresses of active users who have the demo password. */
+export async function findDemoPasswords(db: Db): Promise<string[]> {
   const users = await findDemoUsers(db, DEMO_USERS);
+  const found: string[] = [];
   // Demo users share one hash, so it is verified once instead of six times.
   for (const [hash, others] of Map.groupBy(users, ({ password_hash }) => password_hash)) {
-    if (!(await hasDemoPassword(hash ?? undefined))) continue;
-    const emails = others.map(({ email }) => email).join(', ');
-    throw startFailure(
-      `HOST: on ${host} anybody could sign in as ${emails}, since the demo password is public. Give them other passwords or deactivate them (npx deckhand users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
-    );
+    if (await hasDemoPassword(hash ?? undefined)) found.push(...others.map(({ email }) => email));
   }
+  return found;
 }
 
 /** Shows the password before the commit: an interrupted start leaves no user whose password was never shown. */

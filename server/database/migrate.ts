@@ -23,12 +23,12 @@ export async function migrate(database: Database, onWait: () => void = () => {})
 
   try {
     // Create the migrator's table first: it would otherwise use another connection.
-    await underLock(database, onWait, async (transaction) => {
+    await underMigrationLock(database, onWait, async (transaction) => {
       storage.setMasterMigration(transaction);
       await storage.ensureTable().finally(() => storage.unsetMasterMigration());
     });
     await migrator.getExecuted();
-    return await underLock(database, onWait, async (transaction) => {
+    return await underMigrationLock(database, onWait, async (transaction) => {
       await recordNewNames(transaction);
       const applied = await migrator.up({ transaction });
       return applied.map(({ name }) => name);
@@ -70,7 +70,7 @@ const ATTEMPTS_BEFORE_TOLD = 20;
  * Runs work in a transaction that holds the migration lock. If the lock is taken, retries with a new transaction: waiting
  * holds no connection, and a transaction-level lock works behind a pooler.
  */
-async function underLock<Result>(
+export async function underMigrationLock<Result>(
   { orm, db }: Database,
   onWait: () => void,
   work: (transaction: Transaction) => Promise<Result>,

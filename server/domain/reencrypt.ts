@@ -40,6 +40,19 @@ export async function reencryptSecondFactors(
   if (unreadable > 0) log.error(`${unreadable} second factors can't be read. ${MISSING_SECRET}`);
 }
 
+/** The ids of the keys that second factors are encrypted with. */
+export async function secondFactorKeyIds(db: Db): Promise<string[]> {
+  const columns = SEALED_COLUMNS.map((column) => sql`select ${sql.ref(column)} as sealed from users`);
+  const found = await query(
+    db,
+    sql<{
+      id: string;
+    }>`select distinct split_part(sealed, '.', 2) as id from (${sql.join(columns, sql` union all `)}) as secrets
+      where sealed like '%.%'`,
+  );
+  return found.map(({ id }) => id);
+}
+
 /** Rows are locked in the order of their ids: one lock order prevents deadlocks. */
 export async function replaceEncrypted(
   db: Db,

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { SHORTEST_SECRET } from '../env.ts';
 import { startFailure } from '../startFailure.ts';
 
-const STORED_SECRET = 'jwt-secret';
+/** Its file in `DATA_DIR`. */
+export const STORED_SECRET = 'jwt-secret';
 
 export async function readStoredSecret(directory: string): Promise<string | undefined> {
   const kept = await readFile(join(directory, STORED_SECRET), 'utf8').catch(() => '');

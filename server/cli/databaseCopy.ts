@@ -1,0 +1,80 @@
+import { resolve } from 'node:path';
+import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
+import { copyDatabase } from '../database/copy.ts';
+import { findDemoPasswords } from '../database/firstUsers.ts';
+import { secondFactorKeyIds } from '../domain/reencrypt.ts';
+import type { Settings } from '../env.ts';
+import { readStoredSecret, STORED_SECRET } from '../security/storedSecret.ts';
+import { keyId } from '../security/tokens.ts';
+import { startFailure } from '../startFailure.ts';
+import type { Given, Outcome } from './command.ts';
+import { withDatabase } from './onDatabase.ts';
+import { ERASE_REST, progressBar } from './progress.ts';
+import type { Terminal } from './terminal.ts';
+
+/** From `DATA_DIR` to `DATABASE_URL`: both are settings, since a URL with a password must not be an argument. */
+export async function copyToServer({ environment, terminal }: Given): Promise<Outcome> {
+  if (!environment().DATABASE_URL) {
+    throw startFailure('DATABASE_URL: must be set to the empty PostgreSQL database to copy to.');
+  }
+  return withDatabase(environment, async (target, settings, secret) => {
+    refuseWithoutDatabase(settings.DATA_DIR);
+    const source = await connect({ ...settings, DATABASE_URL: undefined });
+    try {
+      const tables = await copyDatabase(source, target, progressOn(terminal)).finally(() => clearLine(terminal));
+      const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
+      const next = await nextSteps(source, settings, secret);
+      const done = `Copied ${rows} rows of ${Object.keys(tables).length} tables. All values were compared and are equal. The embedded database was not changed.`;
+      return { result: { rows, tables, next }, told: [done, ...next.map((step) => `- ${step}`)].join('\n') };
+    } finally {
+      await source.close();
+    }
+  });
+}
+
+function progressOn(terminal: Terminal) {
+  return ({ table, done, total }: { table: string; done: number; total: number }) => {
+    if (terminal.canSee)
+      terminal.write(`\r${progressBar(done, total)} ${done} of ${total} rows (${table})${ERASE_REST}`);
+  };
+}
+
+function clearLine(terminal: Terminal): void {
+  if (terminal.canSee) terminal.write(`\r${ERASE_REST}`);
+}
+
+async function nextSteps({ db }: Database, settings: Settings, secret: string | undefined): Promise<string[]> {
+  const demoUsers = await findDemoPasswords(db);
+  return [
+    ...(await secretSteps({ db }, settings, secret)),
+    ...(demoUsers.length > 0
+      ? [
+          `Anybody can sign in as ${demoUsers.join(', ')}, since the demo password is public: give them other passwords, or deactivate them (npx deckhand users update).`,
+        ]
+      : []),
+    `Start the service with DATABASE_URL. Keep ${resolve(settings.DATA_DIR)} until it works, then delete it.`,
+  ];
+}
+
+/** Which secrets the service needs for the sessions and second factors that were copied; never shows one. */
+async function secretSteps({ db }: Pick<Database, 'db'>, settings: Settings, secret: string | undefined) {
+  const stored = await readStoredSecret(settings.DATA_DIR);
+  if (stored === undefined && secret === undefined) {
+    return ['Set JWT_SECRET to that of the service so far: sessions and second factors need it.'];
+  }
+
+  const steps: string[] = [];
+  const given = [secret, ...settings.JWT_PREVIOUS_SECRETS].filter((known) => known !== undefined);
+  if (stored !== undefined && !given.includes(stored)) {
+    const setting = secret === undefined ? 'JWT_SECRET' : 'JWT_PREVIOUS_SECRETS';
+    const path = resolve(settings.DATA_DIR, STORED_SECRET);
+    steps.push(`Set ${setting} to the content of ${path}: sessions and second factors need it.`);
+  }
+  const readable = new Set([...given, stored ?? ''].map(keyId));
+  if ((await secondFactorKeyIds(db)).some((id) => !readable.has(id))) {
+    steps.push(
+      'Some second factors are encrypted with a secret that is not known here: put the JWT_SECRET that they were encrypted with into JWT_PREVIOUS_SECRETS, or their codes are refused.',
+    );
+  }
+  return steps;
+}
