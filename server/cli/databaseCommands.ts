@@ -1,4 +1,7 @@
+import { z } from 'zod';
 import type { Command } from './command.ts';
+
+const file = (description: string) => z.object({ file: z.string().meta({ description }) });
 
 /** Commands on a whole database; the service is stopped meanwhile. */
 export const DATABASE_COMMANDS: Record<string, Command> = {
@@ -9,5 +12,21 @@ export const DATABASE_COMMANDS: Record<string, Command> = {
     input: undefined,
     common: [],
     run: async (given) => (await import('./databaseCopy.ts')).copyToServer(given),
+  },
+  'database backup': {
+    does: 'Back up the embedded database to a file.',
+    explains:
+      'Writes the embedded database in DATA_DIR and its generated secret to a new file that only its owner can read. Stop the service first. For a PostgreSQL server, use pg_dump.',
+    input: file('The file to write, as in deckhand.tar.gz.'),
+    common: [],
+    run: async (given) => (await import('./databaseFile.ts')).backup(given),
+  },
+  'database restore': {
+    does: 'Restore the embedded database from a file.',
+    explains:
+      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing.',
+    input: file('The file that database backup wrote.'),
+    common: [],
+    run: async (given) => (await import('./databaseFile.ts')).restore(given),
   },
 };

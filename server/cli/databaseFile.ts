@@ -1,0 +1,44 @@
+import { resolve } from 'node:path';
+import { restoreBackup, writeBackup } from '../database/backup.ts';
+import { readSettings, type Settings } from '../env.ts';
+import { readStoredSecret } from '../security/storedSecret.ts';
+import { startFailure } from '../startFailure.ts';
+import type { Given, Outcome, ReadEnvironment } from './command.ts';
+import { misuse } from './misuse.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+export async function backup({ input, environment }: Given): Promise<Outcome> {
+  const file = fileOf(input);
+  const { DATA_DIR } = embeddedSettings(environment, 'pg_dump');
+  const size = await writeBackup(DATA_DIR, file);
+  const secret = (await readStoredSecret(DATA_DIR))
+    ? 'It contains the generated secret: keep it as safe as the data.'
+    : 'Keep JWT_SECRET, too: it is not in the file.';
+  return { result: { file, size }, told: `Wrote ${file} (${(size / MEBIBYTE).toFixed(1)} MiB). ${secret}` };
+}
+
+export async function restore({ input, environment }: Given): Promise<Outcome> {
+  const file = fileOf(input);
+  const { DATA_DIR, JWT_SECRET } = embeddedSettings(environment, 'pg_restore');
+  await restoreBackup(DATA_DIR, file);
+  const told = `Restored ${file} into ${resolve(DATA_DIR)}.`;
+  const hint = ' If the service was started with JWT_SECRET, it needs the same one again.';
+  return { result: { file, directory: resolve(DATA_DIR) }, told: JWT_SECRET ? told : told + hint };
+}
+
+function fileOf(input: unknown): string {
+  const { file } = input as { file: string };
+  if (file === '') throw misuse('--file must be the path of a file.');
+  return resolve(file);
+}
+
+function embeddedSettings(environment: ReadEnvironment, instead: string): Settings {
+  const given = environment();
+  if (given.DATABASE_URL) {
+    throw startFailure(
+      `DATABASE_URL: is set, and this command is for the embedded database. Use ${instead} for a server.`,
+    );
+  }
+  return readSettings(given);
+}

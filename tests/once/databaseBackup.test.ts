@@ -1,0 +1,201 @@
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answerTo } from '../../server/cli/answer.ts';
+import { TAR_END, tarHeader, tarPadding } from '../../server/database/tar.ts';
+import { makeCaller } from '../harness/caller.ts';
+import { holdTimeStep } from '../harness/codes.ts';
+import { givenDirectory, givenMigratedDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
+import { everythingOf, expectStillUsed, startNode, type Used, useService } from '../harness/usedService.ts';
+
+holdTimeStep();
+
+/** A stopped service with demo data that was used, and its backup. */
+let directory: string;
+let used: Used;
+let file: string;
+
+const run = (verb: string, path: string, settings: Record<string, string>) =>
+  answerTo(['database', verb, '--file', path], () => settings);
+const givenPath = async () => join(await givenDirectory(), 'deckhand.tar.gz');
+
+beforeAll(async () => {
+  directory = await givenMigratedDirectory();
+  const service = await startNode({ DATA_DIR: directory });
+  used = await useService(service.url);
+  await service.stop();
+  file = await givenPath();
+  expect(await run('backup', file, { DATA_DIR: directory })).toMatchObject({ exitCode: 0 });
+});
+afterAll(removeProcesses);
+
+describe('deckhand database backup', () => {
+  it('writes a file that only its owner can read, and nothing else', async () => {
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(await readdir(join(file, '..'))).toEqual(['deckhand.tar.gz']);
+  });
+
+  it('1 if the file exists, which is kept', async () => {
+    const path = await givenPath();
+    await writeFile(path, 'an earlier backup');
+
+    expect(await run('backup', path, { DATA_DIR: directory })).toEqual({
+      exitCode: 1,
+      complaint: `--file: ${path} can't be written: it exists already.`,
+    });
+    expect(await readFile(path, 'utf8')).toBe('an earlier backup');
+  });
+
+  it('replaces what an interrupted one left, whoever could read that', async () => {
+    const path = await givenPath();
+    await writeFile(`${path}.partial`, 'x');
+    await chmod(`${path}.partial`, 0o644);
+
+    expect((await run('backup', path, { DATA_DIR: directory })).printed).toMatch(
+      /^Wrote .* \(\d+\.\d MiB\)\. It contains the generated secret: /,
+    );
+
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await readdir(join(path, '..'))).toEqual(['deckhand.tar.gz']);
+  });
+
+  it('1 while the service runs', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    const service = await startNode({ DATA_DIR });
+    const path = await givenPath();
+
+    expect((await run('backup', path, { DATA_DIR })).complaint).toMatch(/^DATA_DIR: .* is in use by another process/);
+    expect(await readdir(join(path, '..'))).toEqual([]);
+    await service.stop();
+  });
+
+  it.each([
+    ['without an embedded database', { DATA_DIR: '/proc/nothing' }, /^DATA_DIR: there is no embedded database in /],
+    [
+      'with DATABASE_URL',
+      { DATABASE_URL: 'postgresql://host/name' },
+      /^DATABASE_URL: is set, .* Use pg_dump for a server\.$/,
+    ],
+  ])('1 %s', async (_case, settings, complaint) => {
+    expect(await run('backup', '/proc/nothing/x', settings as Record<string, string>)).toEqual({
+      exitCode: 1,
+      complaint: expect.stringMatching(complaint),
+    });
+  });
+
+  it('1 if the file can not be written', async () => {
+    expect((await run('backup', '/proc/nothing/x', { DATA_DIR: directory })).complaint).toMatch(
+      /^--file: \/proc\/nothing\/x can't be written: ENOENT/,
+    );
+  });
+
+  it('2 without a file', async () => {
+    expect((await run('backup', '', {})).complaint).toMatch(/^--file must be the path of a file\.\nSee /);
+    expect((await answerTo(['database', 'backup'], () => ({}))).complaint).toMatch(/^--file is missing\.\nSee /);
+  });
+});
+
+describe('deckhand database restore', () => {
+  it('brings back all rows, and the service goes on: tokens, keys and second factors work', async () => {
+    const DATA_DIR = join(await givenDirectory(), 'new');
+
+    const restored = await run('restore', file, { DATA_DIR });
+
+    expect(restored.printed).toBe(
+      `Restored ${file} into ${DATA_DIR}. If the service was started with JWT_SECRET, it needs the same one again.`,
+    );
+    expect(await readdir(DATA_DIR)).toEqual(['database', 'jwt-secret', 'lock']);
+    expect(await everythingOf({ DATA_DIR })).toEqual(await everythingOf({ DATA_DIR: directory }));
+    const service = await startNode({ DATA_DIR });
+    await expectStillUsed(service.url, used);
+    await service.stop();
+  });
+
+  it('brings back what a killed service had acknowledged', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    const service = await startService({ DATA_DIR });
+    const { token, rpc } = await signIn(service.url);
+    const { card } = await rpc.cards.create.mutate({ title: 'Acknowledged' });
+    await service.stop('SIGKILL');
+    const [path, restored] = [await givenPath(), await givenDirectory()];
+
+    await run('backup', path, { DATA_DIR });
+    await run('restore', path, { DATA_DIR: restored });
+
+    const again = await startNode({ DATA_DIR: restored });
+    expect(await makeCaller(again.url, token).rpc.cards.get.query({ id: card.id })).toMatchObject({
+      card: { id: card.id, title: 'Acknowledged' },
+    });
+    await again.stop();
+  });
+
+  it('1 if there is a database or another secret, which are kept', async () => {
+    const DATA_DIR = await givenDirectory();
+    await writeFile(join(DATA_DIR, 'jwt-secret'), 'another secret');
+
+    expect((await run('restore', file, { DATA_DIR: directory })).complaint).toBe(
+      `DATA_DIR: ${directory} already has a database. Choose another directory.`,
+    );
+    expect((await run('restore', file, { DATA_DIR })).complaint).toMatch(
+      /jwt-secret exists, and the backup has another/,
+    );
+    expect(await readdir(DATA_DIR)).toEqual(['jwt-secret', 'lock']);
+    expect(await readFile(join(DATA_DIR, 'jwt-secret'), 'utf8')).toBe('another secret');
+  });
+
+  it('1 for a file that is cut off, wherever, or damaged, and nothing is restored', async () => {
+    const whole = await readFile(file);
+    const damaged = Buffer.from(whole);
+    damaged[whole.length - 8]! ^= 1;
+    const cases: [Buffer, string][] = [
+      [whole.subarray(0, 0), 'it is incomplete'],
+      [whole.subarray(0, 5), 'it is incomplete'],
+      [whole.subarray(0, whole.length / 2), 'it is incomplete'],
+      [whole.subarray(0, -1), 'it is incomplete'],
+      [damaged, 'it is damaged, or not a backup'],
+      [Buffer.from('something else'), 'it is damaged, or not a backup'],
+      [gzipSync('something else'), 'it is incomplete'],
+      [gzipSync('something else'.repeat(100)), 'it is not a backup'],
+    ];
+    const path = await givenPath();
+
+    for (const [content, reason] of cases) {
+      await writeFile(path, content);
+      const DATA_DIR = await givenDirectory();
+      expect(await run('restore', path, { DATA_DIR })).toEqual({
+        exitCode: 1,
+        complaint: `--file: ${path} can't be restored: ${reason}. Nothing was restored.`,
+      });
+      expect(await readdir(DATA_DIR)).toEqual(['lock']);
+    }
+  });
+
+  it('1 for an archive with other names, or without a database', async () => {
+    const archive = (name: string) =>
+      gzipSync(
+        Buffer.concat([tarHeader({ name, isDirectory: false, size: 1 }), Buffer.from('x'), tarPadding(1), TAR_END]),
+      );
+    const path = await givenPath();
+
+    for (const name of ['../outside', '/outside', 'database/../../outside', 'database/./x', 'other']) {
+      await writeFile(path, archive(name));
+      expect((await run('restore', path, { DATA_DIR: await givenDirectory() })).complaint).toMatch(
+        /it is not a backup/,
+      );
+    }
+    await writeFile(path, archive('jwt-secret'));
+    const DATA_DIR = await givenDirectory();
+    expect((await run('restore', path, { DATA_DIR })).complaint).toMatch(/^--file: .* has no usable database: /);
+    expect(await readdir(DATA_DIR)).toEqual(['lock']);
+  });
+
+  it('1 if there is no such file, and no directory is made', async () => {
+    const DATA_DIR = join(await givenDirectory(), 'new');
+
+    expect((await run('restore', '/proc/nothing', { DATA_DIR })).complaint).toMatch(
+      /^--file: \/proc\/nothing can't be read: ENOENT/,
+    );
+    await expect(stat(DATA_DIR)).rejects.toThrow('ENOENT');
+  });
+});
