@@ -1,10 +1,14 @@
-import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
-import { readSettings } from '../../server/env.ts';
-import { start } from '../../server/start.ts';
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { answerTo } from '../../server/cli/answer.ts';
+import type { RunningService } from '../../server/start.ts';
 import { makeCaller } from '../harness/caller.ts';
-import { codeAt, holdTimeStep } from '../harness/codes.ts';
+import { holdTimeStep } from '../harness/codes.ts';
 import { givenMigratedDirectory, removeProcesses } from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { signInWithCode, startNode } from '../harness/usedService.ts';
+
+const server = await findTestServer();
 
 holdTimeStep();
 afterEach(removeProcesses);
@@ -15,20 +19,90 @@ const SECOND = 'the second secret of the service';
 describe('rotating JWT_SECRET', () => {
   it('re-encrypts second factors at the start, so the old secret no longer reads them', async () => {
     const DATA_DIR = await givenMigratedDirectory();
-    const serve = (settings: NodeJS.ProcessEnv) =>
-      start(readSettings({ DATA_DIR, PORT: '0', ...settings }), pino({ level: 'silent' }), () => undefined);
-    const signIn = (url: string, code: string) =>
-      makeCaller(url).post('/v1/authenticate', { email: 'otp@demo.test', password: 'demo-password', code });
+    const serve = (settings: Record<string, string>) => startNode({ DATA_DIR, ...settings });
 
     // First the generated secret in the directory, then one from the settings.
     await (await serve({})).stop();
     await (await serve({ JWT_SECRET: FIRST })).stop();
     const rotated = await serve({ JWT_SECRET: SECOND, JWT_PREVIOUS_SECRETS: FIRST });
-    expect((await signIn(rotated.url, codeAt(0))).status).toBe(200);
+    expect((await signInWithCode(rotated.url)).status).toBe(200);
     await rotated.stop();
 
     const withFirstAlone = await serve({ JWT_SECRET: FIRST });
-    expect((await signIn(withFirstAlone.url, codeAt(1))).status).toBe(500);
+    expect((await signInWithCode(withFirstAlone.url)).status).toBe(500);
     await withFirstAlone.stop();
+  });
+});
+
+/** The steps of docs/operating.md; a node is at one of them, or still at the one before. */
+const STEPS: Record<string, string>[] = [
+  { JWT_SECRET: FIRST },
+  { JWT_SECRET: FIRST, JWT_PREVIOUS_SECRETS: SECOND },
+  { JWT_SECRET: SECOND, JWT_PREVIOUS_SECRETS: FIRST },
+  { JWT_SECRET: SECOND },
+];
+
+describe.skipIf(!server.url)('rotating JWT_SECRET on two nodes', () => {
+  const name = `deckhand_rotation_${randomBytes(6).toString('hex')}`;
+  const DATABASE_URL = Object.assign(new URL(server.url ?? 'postgresql://none'), { pathname: `/${name}` }).href;
+  const nodes: RunningService[] = [];
+  const restart = async (at: number, step: number) => {
+    await nodes[at]?.stop();
+    nodes[at] = await startNode({ DATABASE_URL, ...STEPS[step] });
+  };
+
+  beforeAll(async () => {
+    await createDatabase(DATABASE_URL);
+    await answerTo(['demo'], () => ({ DATABASE_URL }));
+  });
+  afterAll(async () => {
+    await Promise.all(nodes.map(({ stop }) => stop()));
+    await onServer(server.url!, `drop database ${name} with (force)`);
+  });
+
+  /** Signs in with a second factor on each node; the statuses of a call with each token on each node. */
+  const statuses = async (tokens: string[] = []) => {
+    const found = [...tokens];
+    for (const { url } of nodes) {
+      const { status, body } = await signInWithCode(url);
+      expect(status).toBe(200);
+      found.push(body.data.token);
+    }
+    const calls = found.flatMap((token) => nodes.map(({ url }) => makeCaller(url, token).post(LIST)));
+    return { found, statuses: [...new Set((await Promise.all(calls)).map(({ status }) => status))] };
+  };
+  const LIST = '/services/operations/v1/operations/boards/list';
+
+  it('keeps every token and second factor valid on both nodes, one restart at a time', async () => {
+    await restart(0, 0);
+    await restart(1, 0);
+    let kept: string[] = [];
+
+    for (const step of [1, 2]) {
+      for (const node of [0, 1]) {
+        await restart(node, step);
+        const { found, statuses: seen } = await statuses(kept);
+        expect(seen, `step ${step} of node ${node}`).toEqual([200]);
+        kept = found;
+      }
+    }
+
+    // The last step comes when no token of the old secret is valid any more.
+    const { found } = await statuses();
+    for (const node of [0, 1]) {
+      await restart(node, 3);
+      expect((await statuses(found)).statuses).toEqual([200]);
+    }
+  });
+
+  it('401 for tokens of the other node without the first step', async () => {
+    await restart(0, 0);
+    await restart(1, 2);
+    const [, { url }] = nodes as [RunningService, RunningService];
+
+    const { body } = await signInWithCode(url);
+
+    const answers = nodes.map((node) => makeCaller(node.url, body.data.token).post(LIST));
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 200]);
   });
 });
