@@ -49,6 +49,6 @@ describe('the launcher', () => {
 
     const start = run(process.execPath, [...asNode('20.1.0'), join(directory, 'deckhand.js')]);
 
-    await expect(start).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/Run npm ci.*\n$/) });
+    await expect(start).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/npm ci brings Node 24\.\n$/) });
   });
 });

@@ -25,6 +25,10 @@ const RUN_ELSEWHERE: Record<string, string> = {
   'npm ci && npm test': 'this is the test',
   'npm install ./deckhand-client-0.1.0.tgz': 'the test of the package installs it',
   'npm install --save-dev ./deckhand-client-0.1.0.tgz ./deckhand-0.1.0.tgz': 'the test of the test kit unpacks them',
+  'npx deckhand database copy': 'the test of the copy runs it',
+  'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
+  'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':
+    'the test of pg_dump runs it',
   'npx openapi-typescript@7 http://127.0.0.1:3000/openapi.json -o deckhand.ts': 'the test of third parties runs it',
 };
 
@@ -50,6 +54,9 @@ let service: StartedService;
 let place: string;
 let copy: string;
 let provisioning: Record<string, string>;
+/** Pages about the embedded database, and a directory for them. */
+const EMBEDDED = ['docs/data.md'];
+let embedded: Record<string, string | undefined>;
 
 beforeAll(async () => {
   place = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
@@ -58,6 +65,7 @@ beforeAll(async () => {
     await cp(join(ROOT, part), join(copy, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  embedded = { DATA_DIR: await givenMigratedDirectory(), DATABASE_URL: undefined };
   if (server.url) {
     const pathname = `/deckhand_documentation_${randomBytes(6).toString('hex')}`;
     provisioning = { DATABASE_URL: Object.assign(new URL(server.url), { pathname }).href };
@@ -101,13 +109,17 @@ async function applyChanges(page: string): Promise<void> {
 const FILE_CHANGE = /^--- .*\n\+\+\+ b\/(.*)\n((?:(?!--- ).*\n)*)/gm;
 
 /** In one shell per page, since later commands use variables of earlier ones. */
-async function runInShell(script: string, typed = ''): Promise<{ code: number | null; printed: string }> {
+async function runInShell(
+  script: string,
+  { typed = '', settings = {} }: { typed?: string; settings?: Record<string, string | undefined> } = {},
+): Promise<{ code: number | null; printed: string }> {
   const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', onService(script)], {
     cwd: copy,
     // The copy has a migration that the prepared database of this run lacks.
     env: {
       ...process.env,
       ...provisioning,
+      ...settings,
       XDG_CONFIG_HOME: join(copy, 'config'),
       TEST_WORKPLACE: undefined,
       npm_config_update_notifier: 'false',
@@ -142,7 +154,10 @@ describe('the commands of the documentation', () => {
     async (page) => {
       await applyChanges(page);
       const commands = commandsOf(page);
-      const { code, printed } = await runInShell(scriptOf(commands), 'a good password\n');
+      const { code, printed } = await runInShell(scriptOf(commands), {
+        typed: 'a good password\n',
+        settings: EMBEDDED.includes(page) ? embedded : {},
+      });
 
       expect(code, printed).toBe(0);
       expect(missingLines(commands, printed.replaceAll(service.url, 'http://127.0.0.1:3000')), printed).toEqual([]);

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, it } from 'vitest';
+import { answerTo } from '../../server/cli/answer.ts';
+import { holdTimeStep } from '../harness/codes.ts';
+import { givenDirectory, removeProcesses } from '../harness/process.ts';
+import { findTestServer, onServer } from '../harness/server.ts';
+import { everythingOf, expectStillUsed, startNode, useService } from '../harness/usedService.ts';
+
+const run = promisify(execFile);
+const server = await findTestServer();
+const JWT_SECRET = 'the secret of the service on the server';
+
+/** `pg_dump` refuses a server that is newer than itself. */
+async function findTools(url: string): Promise<boolean> {
+  const printed = await run('pg_dump', ['--version']).catch(() => undefined);
+  const [{ version }] = (await onServer(url, "select current_setting('server_version_num') as version")) as [
+    { version: string },
+  ];
+  return Number(/ (\d+)/.exec(printed?.stdout ?? '')?.[1] ?? 0) >= Math.floor(Number(version) / 10_000);
+}
+const hasTools = server.url !== undefined && (await findTools(server.url));
+if (!hasTools)
+  console.log('\nSKIPPED: the test of pg_dump. It needs a PostgreSQL server, and the tools of its version.\n');
+
+/** The commands of the guide. */
+const COMMANDS = [
+  ...readFileSync(join(import.meta.dirname, '../../docs/data.md'), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms),
+]
+  .map(([, code]) => code!)
+  .filter((code) => /^pg_dump|^pg_restore/m.test(code));
+
+holdTimeStep();
+afterAll(removeProcesses);
+
+describe.skipIf(!hasTools)('pg_dump and pg_restore, as docs/data.md says', () => {
+  const role = `deckhand_dump_${randomBytes(6).toString('hex')}`;
+  const restored = `${role}_restored`;
+  const password = randomBytes(12).toString('hex');
+  const addressOf = (name: string) =>
+    Object.assign(new URL(server.url!), { username: role, password, pathname: `/${name}` }).href;
+  afterAll(async () => {
+    for (const name of [role, restored]) await onServer(server.url!, `drop database if exists ${name} with (force)`);
+    await onServer(server.url!, `drop role ${role}`);
+  });
+
+  it('bring back all rows, and the service goes on: tokens, keys and second factors work', async () => {
+    await onServer(server.url!, `create role ${role} login createdb password '${password}'`);
+    await onServer(server.url!, `create database ${role} owner ${role}`);
+    const settings = { DATABASE_URL: addressOf(role), JWT_SECRET };
+    await answerTo(['demo'], () => settings);
+    const service = await startNode(settings);
+    const used = await useService(service.url);
+
+    const { hostname, port } = new URL(server.url!);
+    const env = { PGHOST: hostname, PGPORT: port || '5432', PGUSER: role, PGPASSWORD: password, PGDATABASE: role };
+    const script = COMMANDS.join('\n').replaceAll('deckhand_restored', restored);
+    const options = { cwd: await givenDirectory(), env: { ...process.env, ...env } };
+    await run('bash', ['-e', '-o', 'pipefail', '-c', script], options);
+    await service.stop();
+
+    expect(COMMANDS).toHaveLength(2);
+    const moved = { ...settings, DATABASE_URL: addressOf(restored) };
+    expect(await everythingOf(moved)).toEqual(await everythingOf(settings));
+    const again = await startNode(moved);
+    await expectStillUsed(again.url, used);
+    await again.stop();
+  });
+});
