@@ -149,6 +149,7 @@ const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough:
       and s.revoked_at is null and s.expires_at > now()`),
 );
 
+/** Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
 const selectCallerByKey = prepared<
   { keyHash: string; chosenProjectId: number | null; enough: Role[] },
   FoundCaller & FoundKey
@@ -160,6 +161,9 @@ const selectCallerByKey = prepared<
       value('enough'),
       sql`k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
     )}
-    where (k.secret_hash = ${value('keyHash')} or (k.previous_hash = ${value('keyHash')} and k.previous_expires_at > now()))
+    where k.secret_hash = coalesce(
+        (select rotated.secret_hash from api_keys rotated
+          where rotated.previous_hash = ${value('keyHash')} and rotated.previous_expires_at > now()),
+        ${value('keyHash')})
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`),
 );

@@ -40,11 +40,13 @@ export function identifyCallers(
     reply.header('Cache-Control', 'no-store');
     const names = namesOf(request);
     const calls = names.length;
-    const credential = readCredential(request, tokens);
+    const token = tokenOf(request);
+    const holder = keyHolders.find(token);
+    const credential = holder ?? readCredential(token, tokens);
     if (!credential) return admitCounted(await rateLimit.count(addressKey(request), calls));
 
     // Anybody can make up a key with a valid checksum: until it is found, its calls count for the address.
-    const userId = 'keyHash' in credential ? keyHolders.find(credential.keyHash) : credential.userId;
+    const userId = 'keyHash' in credential ? holder?.userId : credential.userId;
     const exhausted = rateLimit.exhausted(userId === undefined ? addressKey(request) : userKey(userId));
     if (exhausted) return admitCounted(exhausted);
 
@@ -59,7 +61,7 @@ export function identifyCallers(
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;
     }
-    if ('keyHash' in credential) keyHolders.remember(credential.keyHash, request.caller?.id);
+    if ('keyHash' in credential) keyHolders.remember(token, credential.keyHash, request.caller?.id);
     admitCounted(await rateLimit.count(callerKey(request), calls));
 
     function admitCounted(counted: Counted) {
@@ -121,9 +123,10 @@ export function contextOf(request: FastifyRequest, services: Services): Context 
   };
 }
 
-function readCredential(request: FastifyRequest, tokens: Tokens): Credential | undefined {
-  const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (token === undefined) return undefined;
+const tokenOf = ({ headers }: FastifyRequest) => /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? '';
+
+function readCredential(token: string, tokens: Tokens): Credential | undefined {
+  if (token === '') return undefined;
   if (!isKeySecret(token)) return tokens.read(token);
   const keyHash = readKeySecret(token);
   return keyHash === undefined ? undefined : { keyHash };

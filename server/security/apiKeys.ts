@@ -1,4 +1,4 @@
-import { createHash, randomInt } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { KEY_PREFIX } from '../../shared/key.ts';
 
@@ -22,7 +22,7 @@ export function readKeySecret(token: string): string | undefined {
 }
 
 /** A plain hash is enough for 178 random bits, and can be looked up. */
-export const hashKeySecret = (secret: string) => createHash('sha256').update(secret).digest('hex');
+export const hashKeySecret = (secret: string) => hash('sha256', secret);
 
 const withChecksum = (text: string) => text + inBase62(crc32(text)).padStart(CHECKSUM_LENGTH, '0');
 
