@@ -29,10 +29,12 @@ const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfigura
 
 /** The slow suites that start processes run first, these before the others: both workers end at about the same time. */
 const LONGEST = [
-  'faults',
   'documentation',
+  'faults',
+  'databaseCopy',
   'testKitPackage',
   'disturbedStart',
+  'databaseBackup',
   'start',
   'apiPage',
   'samples',

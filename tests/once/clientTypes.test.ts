@@ -53,7 +53,7 @@ Requires the role member. An API key needs the scope \`comments:write\`.
 
 @example
 \`\`\`ts
-await client.comments.delete.mutate({ id: 2 });
+await client.comments.delete.mutate({ id: 1 });
 \`\`\`
 */
 delete: Mutation<CommentsDeleteInput, CommentsDeleteOutput>;`);
