@@ -46,7 +46,7 @@ async function render(file: string): Promise<Guide> {
 
 /** Links between the files, and to the service of the examples, lead to pages of this service; all others stay. */
 function linkTo(href: string): string {
-  if (href.startsWith(EXAMPLE_ORIGIN)) return href.slice(EXAMPLE_ORIGIN.length);
+  if (href.startsWith(EXAMPLE_ORIGIN)) return href.slice(EXAMPLE_ORIGIN.length) || '/';
   const [path = '', anchor] = href.split('#', 2);
   if (path === '' || /^[a-z]+:/.test(path)) return href;
   const address = path.endsWith('openapi.json') ? '/openapi.json' : addressOf(basename(path));
