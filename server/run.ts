@@ -61,6 +61,7 @@ function greetingOf({ url, demoUser }: RunningService) {
   const addresses = `
 Deckhand listens on ${url}
   API page  ${url}/docs
+  Guides    ${url}/docs/guides
   REST      ${url}/api
   RPC       ${url}/trpc`;
   const demo = `
