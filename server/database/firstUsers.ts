@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isLoopback } from '../host.ts';
-import type { Announce, Announcement } from '../log.ts';
+import type { Announce, Announcement, Log } from '../log.ts';
 import { hashPassword } from '../security/passwords.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
@@ -41,6 +41,15 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
   if (emails.length === 0) return;
   throw startFailure(
     `HOST: on ${host} anybody could sign in as ${emails.join(', ')}, since the demo password is public. Give them other passwords or deactivate them (npx deckhand users update), choose another DATA_DIR, or set DEMO_DATA=on to let everybody in.`,
+  );
+}
+
+/** On a server the demo data was added by a command, so that the start only warns. */
+export async function warnOfDemoPasswords({ db }: Database, { HOST }: Settings, log: Log): Promise<void> {
+  const emails = isLoopback(HOST) ? [] : await findDemoPasswords(db);
+  if (emails.length === 0) return;
+  log.warn(
+    `Anybody who reaches ${HOST} can sign in as ${emails.join(', ')}, since the demo password is public. Give them other passwords or deactivate them: npx deckhand users update.`,
   );
 }
 

@@ -30,7 +30,7 @@ export const headerVariant: fc.Arbitrary<Header[]> = fc.oneof(
     .map((value): Header[] => [['x-project-id', value]]),
   // Few keys, so that some are sent again with another input; the last ones have places for the calls of a batch.
   fc
-    .constantFrom('a', 'b', 'k'.repeat(255), 'k'.repeat(256), '', ' ', 'é', '\u007f', 'a,b', 'a,,b', ',', 'a, b, c, d')
+    .constantFrom('a', 'b', 'k'.repeat(255), 'k'.repeat(256), '', ' ', 'é', 'a,b', 'a,,b', ',', 'a, b, c, d')
     .map((value): Header[] => [['idempotency-key', value]]),
   fc
     .constantFrom('a'.repeat(128), 'a'.repeat(129), 'a'.repeat(10_000), 'x y', 'é', '', '"><b>', '../..', '%s%n')

@@ -101,6 +101,24 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     expect(await page.locator('#calls').getByText('cards.move').count()).toBe(0);
   });
 
+  it('deletes a card only if that is confirmed', async () => {
+    const { page } = await givenStart();
+    await signIn(page, 'Member');
+    await openBoard(page, 'Launch plan');
+    await page.getByRole('textbox', { name: 'Add a card to To do' }).fill('Deleted');
+    await page.keyboard.press('Enter');
+    await page.locator('#told').getByText('Added “Deleted”.').waitFor();
+
+    page.once('dialog', (dialog) => dialog.dismiss());
+    await page.getByRole('button', { name: 'Delete Deleted' }).click();
+    expect(await page.locator('#calls').getByText('cards.delete').count()).toBe(0);
+
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Delete Deleted' }).click();
+    await page.locator('#told').getByText('Deleted “Deleted”.').waitFor();
+    expect(await cardsIn(page, 'To do')).not.toContain('Deleted');
+  });
+
   it('tells a viewer why a card is not added, and shows the board as it is', async () => {
     const { page } = await givenStart();
     await signIn(page, 'Viewer');

@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { addFirstUsers } from '../../server/database/firstUsers.ts';
+import { addFirstUsers, warnOfDemoPasswords } from '../../server/database/firstUsers.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
+import type { Log } from '../../server/log.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
 import { migratedArchive } from '../harness/process.ts';
 
@@ -96,6 +97,18 @@ describe('a database with demo data', () => {
     await rows(sql`update users set password_hash = ${other} where email <> 'viewer@demo.test'`);
 
     await expect(start({ HOST: '0.0.0.0' })).rejects.toThrow('as viewer@demo.test,');
+  });
+
+  it('is warned of on a server that others reach, where a command added it', async () => {
+    await start({});
+    const warnings: string[] = [];
+    const log = { ...console, warn: (text: string) => void warnings.push(text) } as unknown as Log;
+
+    for (const HOST of ['127.0.0.1', '0.0.0.0']) await warnOfDemoPasswords(database, readSettings({ HOST }), log);
+
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Anybody who reaches 0\.0\.0\.0 can sign in as admin@demo\.test, .*users update\.$/),
+    ]);
   });
 
   it('is accepted once every demo user has another password or is deactivated', async () => {

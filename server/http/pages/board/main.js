@@ -90,7 +90,10 @@ async function openBoard(id) {
         () => client.as({ projectId: shown.projectId }).cards.create.mutate({ title, group_id }),
         `Added “${title}”.`,
       ),
-    remove: (card) => change(() => client.cards.delete.mutate({ id: card.id }), `Deleted “${card.title}”.`),
+    remove: async (card) => {
+      if (!confirm(`Delete “${card.title}”?`)) return;
+      await change(() => client.cards.delete.mutate({ id: card.id }), `Deleted “${card.title}”.`);
+    },
   });
 }
 
