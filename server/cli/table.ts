@@ -42,14 +42,17 @@ const ALWAYS_SHOWN = 2;
 
 const totalOf = (widths: number[]) => widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length);
 
-/** Hides columns only if they can't be made narrow enough: those that are alike in all rows, then `created_at` and its like. */
+/** Hides columns only if they can't be made narrow enough: those that are alike in all rows, then times, then ids of other rows. */
 function fitting(columns: Column[], width: number): { shown: Column[]; hidden: Column[] } {
   const shown = [...columns];
   while (shown.length > ALWAYS_SHOWN && totalOf(shown.map(({ least }) => least)) > width) {
+    const optional = shown.slice(ALWAYS_SHOWN);
     const dropped =
-      shown.findLast(({ isAlike }, at) => isAlike && at >= ALWAYS_SHOWN) ??
-      shown.findLast(({ name }, at) => name.endsWith('_at') && at >= ALWAYS_SHOWN);
-    shown.splice(dropped ? shown.indexOf(dropped) : -1, 1);
+      optional.findLast(({ isAlike }) => isAlike) ??
+      optional.findLast(({ name }) => name.endsWith('_at')) ??
+      optional.findLast(({ name }) => name.endsWith('_id')) ??
+      optional.at(-1)!;
+    shown.splice(shown.indexOf(dropped), 1);
   }
   return { shown, hidden: columns.filter((column) => !shown.includes(column)) };
 }

@@ -62,6 +62,10 @@ describe('on a terminal', () => {
   ];
   const linesAt = (width: number, columns?: string[]) => asText({ cards }, { width, columns }).split('\n');
 
+  it('hides ids of other rows before the status', () => {
+    expect(linesAt(30)[0]).toMatch(/^id +title +status$/);
+  });
+
   it('shows all columns while they fit, with times to the minute', () => {
     expect(linesAt(94)).toEqual([
       'id  title                                    project_id  owner_id  status    created_at',
