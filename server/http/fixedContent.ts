@@ -16,9 +16,9 @@ export async function fixedContent(type: string, text: string): Promise<FixedCon
   return { type, plain, compressed: await compress(plain, { level: 9 }), etag: `W/"${hash}"` };
 }
 
-/** Makes the content at the first request, not during the start; a failure is not kept. */
-export function madeOnce(make: () => Promise<FixedContent>): () => Promise<FixedContent> {
-  let made: Promise<FixedContent> | undefined;
+/** Makes something at the first request, not during the start; a failure is not kept. */
+export function madeOnce<Made>(make: () => Promise<Made>): () => Promise<Made> {
+  let made: Promise<Made> | undefined;
   return () => {
     made ??= make().catch((error) => {
       made = undefined;

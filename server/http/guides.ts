@@ -14,8 +14,7 @@ type Guide = Rendered & { file: string; address: string };
 /** The README and the files of `docs/` as pages, with their pictures. None if these files are not installed. */
 export function guidePages(): { address: string; make: () => Promise<FixedContent> }[] {
   const files = guideFiles();
-  let rendered: Promise<Guide[]> | undefined;
-  const all = () => (rendered ??= Promise.all(files.filter(isMarkdown).map(render)).then(inReadingOrder));
+  const all = madeOnce(async () => inReadingOrder(await Promise.all(files.filter(isMarkdown).map(render))));
 
   return files.map((file) => ({
     address: addressOf(file),
