@@ -39,10 +39,8 @@ function meantBy(name: string): string | undefined {
   const bare = name.replace(/^DECKHAND_/, '');
   if (SETTINGS.includes(bare)) return bare;
   // Short names are like many others that have nothing to do with this service.
-  return nearestName(
-    bare,
-    SETTINGS.filter((setting) => setting.length > 6),
-  );
+  const longNames = SETTINGS.filter((setting) => setting.length > 6);
+  return nearestName(bare, longNames, 2);
 }
 
 /** A URL setting; the message describes the expected format, and never shows the value, which may be a secret. */

@@ -1,9 +1,10 @@
-/** The name that was probably meant by a misspelt one: the nearest one, with at most two mistakes. */
-export function nearestName(misspelt: string, names: readonly string[]): string | undefined {
-  const ranked = names
-    .map((name) => ({ name, mistakes: countMistakes(misspelt.toLowerCase(), name.toLowerCase()) }))
-    // In a short name, two mistakes make any other.
-    .filter(({ name, mistakes }) => mistakes <= Math.min(2, Math.floor(name.length / 3)))
+/** The name that was probably meant by a misspelt one: the nearest one, unless it has more mistakes than this. */
+export function nearestName(misspelt: string, names: Iterable<string>, mostMistakes: number): string | undefined {
+  const ranked = Array.from(names, (name) => ({
+    name,
+    mistakes: countMistakes(misspelt.toLowerCase(), name.toLowerCase()),
+  }))
+    .filter(({ mistakes }) => mistakes <= mostMistakes)
     .sort((one, other) => one.mistakes - other.mistakes);
   return ranked[0]?.name;
 }
