@@ -483,6 +483,16 @@ describe('who pays can find out what for', () => {
     expect((await biller.in(found!.project_id!).post(UPGRADE, choice)).status).toBe(200);
   });
 
+  it('a superadmin who selects a project lists those of its platform', async () => {
+    const { asSuperadmin, project, otherProject } = await givenWorld();
+    const { id } = await givenTrial(project);
+    await givenTrial(otherProject);
+
+    const { subscriptions } = await asSuperadmin.in(project.id).rpc.subscriptions.list.query({});
+
+    expect(subscriptions).toMatchObject([{ id, project_id: project.id }]);
+  });
+
   it('403 for members', async () => {
     const { asMember } = await givenWorld();
 

@@ -91,6 +91,23 @@ describe('POST …/themes/versions/deprecate', () => {
     expect(await stored('theme_versions', version_id)).toMatchObject({ theme_status: 'published' });
   });
 
+  it('403 for a superadmin who selects a project of another platform; its themes are not listed', async () => {
+    const { project, otherProject, asSuperadmin } = await givenWorld();
+    const version_id = await givenThemeVersion(project);
+    const { rpc } = asSuperadmin.in(otherProject.id);
+    const change = { platform_id: project.platform_id, name: 'x' };
+
+    for (const call of [
+      rpc.themes.deprecateVersion.mutate({ version_id }),
+      rpc.themes.approveVersion.mutate({ version_id }),
+      rpc.themes.create.mutate(change),
+    ])
+      expect((await refusalOf(call)).status).toBe(403);
+    expect((await rpc.themes.list.query({})).themes).toEqual([]);
+    expect((await rpc.themes.listVersions.query({})).versions).toEqual([]);
+    expect((await asSuperadmin.in(project.id).post(DEPRECATE, { version_id })).status).toBe(200);
+  });
+
   it('200 for a superadmin without a project', async () => {
     const { project } = await givenWorld();
     const superadmin = await givenUser({ superadmin: true });

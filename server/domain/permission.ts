@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Role } from '../../shared/user.ts';
 import { mustHaveRole, rolesFrom } from '../access.ts';
-import type { ProjectCaller } from '../context.ts';
+import type { Caller, ProjectCaller } from '../context.ts';
 import type { ValueOf } from '../database/prepared.ts';
 import { forbidden } from '../errors.ts';
 
@@ -53,10 +53,10 @@ export const isEnough = (role: RawBuilder<unknown>, value: ValueOf<Permit>): Raw
   sql`coalesce(${role} = any(${value('roles')}::text[]), false)`;
 
 /** Whether the caller owns a project of the platform with this id, the selected project if one is; superadmins own all. */
-export function ownsPlatform(platform: Column, caller: ProjectCaller): RawBuilder<boolean> {
-  if (caller.superadmin) return sql`true`;
+export function ownsPlatform(platform: Column, caller: Caller): RawBuilder<boolean> {
   if (caller.isProjectChosen)
     return sql`coalesce(${sql.ref(platform)} = ${caller.project?.platform_id ?? null}::int, false)`;
+  if (caller.superadmin) return sql`true`;
   return sql`exists (
     select from members own join projects theirs on theirs.id = own.project_id and theirs.is_active
     where own.user_id = ${caller.id} and own.role = 'owner' and theirs.platform_id = ${sql.ref(platform)})`;

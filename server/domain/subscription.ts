@@ -64,9 +64,9 @@ export async function setTrial({ db }: ProvisioningContext, { platform_id, produ
   return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
-/** The subscriptions that the caller may bill: those of their platforms, or all. */
+/** The subscriptions that the caller may bill: those of their platforms, of the selected project's platform, or all. */
 export async function listSubscriptions({ db, caller }: ProjectContext, { platform_id, ...page }: SubscriptionList) {
-  const mayBillAll = (caller.superadmin || caller.superadmin_billing) && caller.key?.projectId == null;
+  const mayBillAll = (caller.superadmin || caller.superadmin_billing) && !caller.isProjectChosen;
   const found = subscriptions(db, mayBillAll ? undefined : caller)
     .$if(!mayBillAll, (all) => all.where(ownsPlatform('s.platform_id', caller)))
     .$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import {
   Theme,
@@ -9,7 +8,7 @@ import {
   type VersionList,
   type VersionSubmit,
 } from '../../shared/theme.ts';
-import type { Caller, ProjectCaller, ProjectContext, ProvisioningContext, SignedInContext } from '../context.ts';
+import type { ProjectContext, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
@@ -21,7 +20,8 @@ const THEME_COLUMNS = Theme.keyof().options;
 const VERSION_COLUMNS = ThemeVersion.keyof().options;
 type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
 
-export async function createTheme({ db }: ProvisioningContext, { platform_id, name }: ThemeCreate) {
+export async function createTheme({ db, caller }: SignedInContext, { platform_id, name }: ThemeCreate) {
+  if (caller.isProjectChosen && caller.project?.platform_id !== platform_id) throw otherPlatform();
   const inserted = db
     .insertInto('themes')
     .values({ platform_id, name })
@@ -33,7 +33,7 @@ export async function createTheme({ db }: ProvisioningContext, { platform_id, na
   return { theme };
 }
 
-/** The themes of the caller's platforms; of all platforms for a superadmin. */
+/** The themes of the caller's platforms; of all platforms for a superadmin who selects no project. */
 export const listThemes = (context: ProjectContext, page: Page) =>
   readPage('themes', ownThemes(context).select(THEME_COLUMNS), page);
 
@@ -140,11 +140,11 @@ type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
 
 /** Locks a version, applies the changes that the rule decides, and returns it. */
 async function changeVersion(
-  { db, caller }: SignedInContext & { caller: Caller | ProjectCaller },
+  { db, caller }: SignedInContext,
   id: number,
   decide: Decide,
 ): Promise<{ version: VersionRow }> {
-  const isOwned = 'neededRole' in caller ? ownsPlatform('themes.platform_id', caller) : sql<boolean>`true`;
+  const isOwned = ownsPlatform('themes.platform_id', caller);
   return transact(db, async (db) => {
     const found = await db
       .selectFrom('theme_versions')
