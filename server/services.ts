@@ -2,7 +2,7 @@ import type { Role } from '../shared/user.ts';
 import type { AccountCaller } from './context.ts';
 import type { Connections, Database } from './database/connect.ts';
 import { type Credential, findCaller } from './domain/caller.ts';
-import { recordUse } from './domain/key.ts';
+import { recordUse } from './domain/keyUse.ts';
 import { runningTemplates } from './domain/template.ts';
 import type { Settings } from './env.ts';
 import { tooManyRequests } from './errors.ts';

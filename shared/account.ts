@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { newPassword, secret } from './fields.ts';
+import { flag, id, newPassword, secret } from './fields.ts';
 import { User } from './user.ts';
 
 /** The account of the caller. */
@@ -10,16 +10,34 @@ export const Account = User.extend({
 
 const password = secret.meta({ description: 'The current password.' });
 
+/** API keys stay valid when sessions end, unless they are revoked, too. */
+const revoke_keys = flag.meta({
+  description: 'Whether to revoke all API keys of the account, too; false if not sent.',
+});
+const keys_left = z
+  .int()
+  .min(0)
+  .meta({ description: 'Number of API keys of the account that are still valid.', example: 0 });
+
+export const SignOutEverywhere = z.object({ revoke_keys }).optional();
+export type SignOutEverywhere = z.output<typeof SignOutEverywhere>;
+export const SignedOutEverywhere = z.object({ keys_left });
+
 export const PasswordChange = z.object({
   password,
   new_password: newPassword.meta({ description: 'The new password.' }),
+  revoke_keys,
 });
 export type PasswordChange = z.output<typeof PasswordChange>;
 
 /** A password change ends every session, including the caller's; this token belongs to a new one. */
 export const PasswordChanged = z.object({
   token: z.string().meta({ description: 'The Bearer token for later calls.' }),
+  keys_left,
 });
+
+export const DefaultProject = z.object({ project_id: id.meta({ description: 'An active project of the caller.' }) });
+export type DefaultProject = z.output<typeof DefaultProject>;
 
 export const SecondFactorStart = z.object({ password });
 export type SecondFactorStart = z.output<typeof SecondFactorStart>;
@@ -36,15 +54,30 @@ export const SecondFactorConfirm = z.object({
 });
 export type SecondFactorConfirm = z.output<typeof SecondFactorConfirm>;
 
+const code = secret.meta({ description: 'The code of the second factor, or a recovery code.' });
+const is_recovery = flag.meta({ description: 'Whether `code` is a recovery code; false if not sent.' });
+
 /** Proof for sensitive changes, so that a stolen token is not enough. */
-export const SecondFactorProof = z.object({
-  password,
-  code: secret.meta({ description: 'The code of the second factor, or a recovery code.' }),
-  is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code; false if not sent.' }),
-});
+export const SecondFactorProof = z.object({ password, code, is_recovery });
 export type SecondFactorProof = z.output<typeof SecondFactorProof>;
 
 /** Shown once: only hashes are kept. */
 export const RecoveryCodes = z.object({
   recovery_codes: z.array(z.string()).meta({ description: 'Each replaces a code of the app once.' }),
 });
+
+/** How long the password and the code count as proof after they were given. */
+export const PROOF_MINUTES = 10;
+
+const UNLESS_RECENT = `not needed within ${PROOF_MINUTES} minutes after signing in`;
+
+/** The same proof where it may have been given a short time ago. */
+export const recentProof = {
+  password: secret.nullish().meta({ description: `The caller's password; ${UNLESS_RECENT}.`, example: null }),
+  code: secret.nullish().meta({
+    description: `The code of the second factor, if it is enabled, or a recovery code; ${UNLESS_RECENT} with one.`,
+    example: null,
+  }),
+  is_recovery,
+};
+export type RecentProof = z.output<z.ZodObject<typeof recentProof>>;

@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import { recentProof } from './account.ts';
 import { id, MOMENT_TEXT, optionalMoment, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 /** Secrets of API keys start with this, so that scanners and logs can find them. */
 export const KEY_PREFIX = 'dkh_';
 
-const scopesMeaning = 'What it may call.';
+const scopesMeaning =
+  'What it may call. A `write` scope includes reading what it writes: an update returns the whole row.';
 
 /** A key as its user sees it; the secret is shown only once, when it is made. */
 export const ApiKey = z
@@ -55,6 +57,7 @@ export const KeyCreate = (scopes: string[]) =>
       example: null,
     }),
     user_id,
+    ...recentProof,
   });
 export type KeyCreate = z.output<ReturnType<typeof KeyCreate>>;
 
@@ -73,5 +76,6 @@ export const KeyRotate = KeyChoice.extend({
     .min(0)
     .max(LONGEST_OVERLAP_HOURS)
     .meta({ description: 'How long the previous secret stays valid; 0 for not at all.', example: 24 }),
+  ...recentProof,
 });
 export type KeyRotate = z.output<typeof KeyRotate>;

@@ -14,7 +14,10 @@ export const Member = z
   })
   .meta({ id: 'Member', description: 'A member of a project.' });
 
-const project_id = id.nullish().meta({ description: 'The project; the one that the call acts in if not sent.' });
+export const projectChoice = id
+  .nullish()
+  .meta({ description: 'The project; the one that the call acts in if not sent.' });
+const project_id = projectChoice;
 const role = z.enum(ROLES).meta({ description: 'Their role.' });
 
 export const MemberAdd = z.object({ project_id, email, role });
@@ -28,6 +31,10 @@ export type MemberChoice = z.output<typeof MemberChoice>;
 
 export const MemberSet = MemberChoice.extend({ role });
 export type MemberSet = z.output<typeof MemberSet>;
+
+/** Required: nobody should leave a project because it is their default one. */
+export const MemberLeave = z.object({ project_id: id.meta({ description: 'The project.' }) });
+export type MemberLeave = z.output<typeof MemberLeave>;
 
 export const MemberList = Page.extend({ project_id });
 export type MemberList = z.output<typeof MemberList>;

@@ -3,7 +3,16 @@ import { makeSecretBox } from '../server/security/secretBox.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
 import { givenService, TEST_SECRET, testService } from './harness/service.ts';
-import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser } from './harness/world.ts';
+import {
+  givenKey,
+  givenProject,
+  givenToken,
+  givenUser,
+  givenWorld,
+  PASSWORD,
+  stored,
+  type TestUser,
+} from './harness/world.ts';
 
 holdTimeStep();
 
@@ -73,6 +82,22 @@ describe('signing out', () => {
     expect([await isSignedIn(here), await isSignedIn(elsewhere)]).toEqual([false, false]);
     expect(await isSignedIn(somebodyElse)).toBe(true);
   });
+
+  it('everywhere says how many API keys are still valid, and revokes them if asked to', async () => {
+    const [user, other] = [await givenUser(), await givenUser()];
+    const past = new Date('2020-01-01');
+    for (const ended of [{ revoked_at: past }, { expires_at: past }]) await givenKey(user, ended);
+    const { id } = await givenKey(user);
+    const { id: ofOther } = await givenKey(other);
+    const signOut = async (input?: { revoke_keys: boolean }) =>
+      (await asUser(user)).rpc.account.signOutEverywhere.mutate(input);
+
+    expect(await signOut()).toEqual({ keys_left: 1 });
+    expect((await stored('api_keys', id)).revoked_at).toBeNull();
+    expect(await signOut({ revoke_keys: true })).toEqual({ keys_left: 0 });
+    expect((await stored('api_keys', id)).revoked_at).not.toBeNull();
+    expect((await stored('api_keys', ofOther)).revoked_at).toBeNull();
+  });
 });
 
 describe('account.changePassword', () => {
@@ -86,6 +111,16 @@ describe('account.changePassword', () => {
     expect(await isSignedIn(makeCaller((await testService()).url, token))).toBe(true);
     expect((await signIn(user)).status).toBe(401);
     expect((await signIn(user, { password: 'another one' })).status).toBe(200);
+  });
+
+  it('says how many API keys are still valid, and revokes them if asked to', async () => {
+    const user = await givenUser();
+    await givenKey(user);
+    const change = async (more: object) =>
+      (await asUser(user)).rpc.account.changePassword.mutate({ password: PASSWORD, new_password: PASSWORD, ...more });
+
+    expect((await change({})).keys_left).toBe(1);
+    expect((await change({ revoke_keys: true })).keys_left).toBe(0);
   });
 
   it('422 for a wrong password, and nothing changes', async () => {

@@ -5,6 +5,7 @@ import { query } from '../server/database/query.ts';
 import { makeKeyUse } from '../server/limits/keyUse.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { errorOf } from './harness/client.ts';
+import { givenProtectedUser } from './harness/codes.ts';
 import { countStatements, givenService, testService } from './harness/service.ts';
 import {
   givenBoard,
@@ -19,6 +20,7 @@ import {
   givenUser,
   givenWorld,
   type KeyState,
+  PASSWORD,
   stored,
   type TestUser,
   testDb,
@@ -117,6 +119,91 @@ describe('POST …/keys/create', () => {
     expect(await reasonOf(create(asSuperadmin, users.member.id))).toBe('403 other_user');
     expect(await reasonOf(create(asSuperadmin, MISSING_ID))).toBe('404 not_found');
     expect(await reasonOf(asSuperadmin.rpc.keys.list.query({ user_id: users.member.id }))).toBe('403 other_user');
+  });
+});
+
+describe('the number of keys', () => {
+  it('400 beyond 100 valid ones; of the others, the last 100 are kept', async () => {
+    const { asMember, users } = await givenWorld();
+    const add = (ended: boolean) =>
+      testDb().then((db) =>
+        query(
+          db,
+          sql`insert into api_keys (user_id, name, scopes, secret_hash, revoked_at)
+            select ${users.member.id}, 'x', array['cards:read'], gen_random_uuid(), ${ended ? new Date() : null}
+            from generate_series(1, 110)`,
+        ),
+      );
+    const create = () => asMember.rpc.keys.create.mutate({ name: 'x', scopes: ['cards:read'] });
+    await add(true);
+    await create();
+    const [{ keys }] = (await query(
+      await testDb(),
+      sql`select count(*)::int as keys from api_keys where user_id = ${users.member.id}`,
+    )) as [{ keys: number }];
+
+    expect(keys).toBe(101);
+    await add(false);
+    expect(await reasonOf(create())).toBe('400 place_full');
+  });
+});
+
+describe('a session that is older than ten minutes', () => {
+  const create = { name: 'x', scopes: ['cards:read'] };
+  const old = { proven_at: new Date('2020-01-01') };
+  const callerWithOldToken = async (user: TestUser) =>
+    makeCaller((await testService()).url, await givenToken(user, old));
+
+  it('422 without the password, for new keys and new secrets; a wrong one is a 422, too', async () => {
+    const user = await givenUser();
+    const { rpc } = await callerWithOldToken(user);
+    const { id } = await givenKey(user);
+    const rotate = { id, previous_valid_hours: 1 };
+
+    expect(await refusalOf(rpc.keys.create.mutate(create))).toMatchObject({
+      status: 422,
+      errors: { password: ['password is required: it was not given within the last 10 minutes.'] },
+    });
+    expect(await reasonOf(rpc.keys.rotate.mutate(rotate))).toBe('422 proof_required');
+    expect(await reasonOf(rpc.keys.create.mutate({ ...create, password: 'wrong' }))).toBe('422 password_wrong');
+    expect((await rpc.keys.list.query({})).keys).toHaveLength(1);
+  });
+
+  it('201 with the password, which then counts for ten minutes', async () => {
+    const { rpc } = await callerWithOldToken(await givenUser());
+
+    await rpc.keys.create.mutate({ ...create, password: PASSWORD });
+
+    await rpc.keys.create.mutate(create);
+  });
+
+  it('422 without a code where a second factor is enabled; a recovery code is enough', async () => {
+    const user = await givenProtectedUser();
+    const { rpc } = await callerWithOldToken(user);
+    const withPassword = { ...create, password: PASSWORD };
+
+    expect(await refusalOf(rpc.keys.create.mutate(withPassword))).toMatchObject({
+      status: 422,
+      errors: { code: ['code is required: it was not given within the last 10 minutes.'] },
+    });
+    expect(await reasonOf(rpc.keys.create.mutate({ ...withPassword, code: '000000' }))).toBe('422 code_wrong');
+    await rpc.keys.create.mutate({ ...withPassword, code: 'a-code', is_recovery: true });
+  });
+
+  it('422 after a sign-in from a remembered device: no code was given', async () => {
+    const { url } = await testService();
+    const user = await givenProtectedUser();
+    const signIn = { email: user.email, password: PASSWORD };
+    const first = await makeCaller(url).rpc.auth.authenticate.mutate({
+      ...signIn,
+      code: 'a-code',
+      is_recovery: true,
+    });
+    await makeCaller(url, first.token).rpc.keys.create.mutate(create);
+
+    const remembered = await makeCaller(url).rpc.auth.authenticate.mutate({ ...signIn, token: first.token });
+
+    expect(await reasonOf(makeCaller(url, remembered.token).rpc.keys.create.mutate(create))).toBe('422 proof_required');
   });
 });
 
@@ -251,6 +338,38 @@ describe('a call with a key', () => {
   });
 });
 
+describe('a key of a superadmin without the scope admin', () => {
+  it('acts where its user is a member, and nowhere else', async () => {
+    const { project, otherProject, users } = await givenWorld();
+    await givenMember(users.superadmin, otherProject, 'viewer');
+    const scopes = ['boards:read', 'members:read', 'members:write', 'themes:read', 'subscriptions:read'];
+    const { rpc } = await callerOf(users.superadmin, { scopes });
+    const foreign = { project_id: project.id };
+    const board = await givenBoard(otherProject);
+
+    expect((await rpc.boards.get.query({ id: board })).board.id).toBe(board);
+    expect(await reasonOf(rpc.boards.get.query({ id: await givenBoard(project) }))).toBe('403 other_project');
+    expect(await reasonOf(rpc.members.list.query(foreign))).toBe('403 other_project');
+    expect(await reasonOf(rpc.members.set.mutate({ ...foreign, user_id: users.member.id, role: 'owner' }))).toBe(
+      '403 role_missing',
+    );
+    expect(await reasonOf(rpc.themes.list.query({}))).toBe('403 role_missing');
+    expect(await reasonOf(rpc.subscriptions.list.query({}))).toBe('403 role_missing');
+  });
+});
+
+describe('a key with a write scope alone', () => {
+  it('reads what it writes, and nothing else', async () => {
+    const { project, users } = await givenWorld();
+    const id = await givenCard(project, { description: 'Whole' });
+    const { rpc } = await callerOf(users.member, { scopes: ['cards:write'] });
+
+    expect((await rpc.cards.update.mutate({ id })).card).toMatchObject({ id, description: 'Whole' });
+    expect(await reasonOf(rpc.cards.get.query({ id }))).toBe('403 scope_missing');
+    expect(await reasonOf(rpc.cards.list.query({}))).toBe('403 scope_missing');
+  });
+});
+
 describe('a key of one project', () => {
   it('acts there without X-Project-Id, and in no other project', async () => {
     const { project, otherProject, users } = await givenWorld();
@@ -275,9 +394,10 @@ describe('a key of one project', () => {
     expect(await reasonOf(caller.rpc.boards.list.query())).toBe('403 no_project_access');
   });
 
-  it('gives a superadmin the role owner there, and nothing beyond', async () => {
+  it('has the role of its user there, and nothing beyond, for superadmins, too', async () => {
     const { project, otherProject, users } = await givenWorld();
     const theme = await givenTheme(project);
+    await givenMember(users.superadmin, project, 'owner');
     const { rpc } = await callerOf(users.superadmin, { project_id: project.id });
 
     expect(await rpc.cards.delete.mutate({ id: await givenCard(project) })).toBeUndefined();

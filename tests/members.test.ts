@@ -31,10 +31,11 @@ describe('members', () => {
   });
 
   it('add takes the e-mail address of a registered user, in any case', async () => {
-    const { asOwner, project } = await givenWorld();
+    const { asSuperadmin, project } = await givenWorld();
     const user = await givenUser();
+    const email = user.email.toUpperCase();
 
-    const { member } = await asOwner.rpc.members.add.mutate({ email: user.email.toUpperCase(), role: 'member' });
+    const { member } = await asSuperadmin.rpc.members.add.mutate({ email, role: 'member' });
 
     expect(member).toEqual({
       project_id: project.id,
@@ -46,9 +47,9 @@ describe('members', () => {
   });
 
   it('422 when adding an unknown or deactivated user, or one who is a member', async () => {
-    const { asOwner, users } = await givenWorld();
+    const { asOwner, asSuperadmin, users } = await givenWorld();
     const inactive = await givenUser({ is_active: false });
-    const add = (email: string) => refusalOf(asOwner.rpc.members.add.mutate({ email, role: 'owner' }));
+    const add = (email: string) => refusalOf(asSuperadmin.rpc.members.add.mutate({ email, role: 'owner' }));
 
     for (const email of ['nobody@example.test', inactive.email])
       expect((await add(email)).errors).toEqual({ email: ['email does not belong to a registered user.'] });
@@ -101,15 +102,30 @@ describe('members', () => {
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
+  it('403 for a superadmin who selects another project with X-Project-Id', async () => {
+    const { asSuperadmin, project, otherProject, users } = await givenWorld();
+    const { rpc } = asSuperadmin.in(project.id);
+    const choice = { project_id: otherProject.id, user_id: users.outsider.id };
+
+    for (const call of [
+      rpc.members.list.query({ project_id: otherProject.id }),
+      rpc.members.set.mutate({ ...choice, role: 'owner' }),
+      rpc.members.remove.mutate(choice),
+      rpc.members.add.mutate({ project_id: otherProject.id, email: users.viewer.email, role: 'viewer' }),
+    ])
+      expect((await refusalOf(call)).status).toBe(403);
+    expect((await rpc.members.list.query({ project_id: project.id })).members).toHaveLength(3);
+  });
+
   it('403 in a project where the caller is only a member, although they own another one', async () => {
     const { asOwner, users } = await givenWorld();
     const second = await givenProject();
     await givenMember(users.owner, second, 'member');
     const user = await givenUser();
 
-    const added = asOwner.rpc.members.add.mutate({ project_id: second.id, email: user.email, role: 'viewer' });
+    const invited = asOwner.rpc.members.invite.mutate({ project_id: second.id, email: user.email, role: 'viewer' });
 
-    expect(await refusalOf(added)).toMatchObject({
+    expect(await refusalOf(invited)).toMatchObject({
       status: 403,
       message: 'This requires the role owner; yours in this project is member.',
     });

@@ -67,7 +67,7 @@ describe('with REST alone', () => {
     expect(boards).toMatchObject([{ id: board.id, groups_count: 2, cards_count: 1 }]);
   });
 
-  it('an owner adds a member of a second project, and pays for a trial that they found by listing', async () => {
+  it('an owner invites a member to a second project, who accepts, and pays for a trial that they found by listing', async () => {
     const project = await givenProject();
     const { email, id } = await givenUser({ project, role: 'owner' });
     const second = await givenProject();
@@ -83,11 +83,11 @@ describe('with REST alone', () => {
     });
     const post = await signIn(email);
 
-    const { member } = await post(`${PLATFORMS}/members/add`, {
-      project_id: second.id,
-      email: colleague.email,
-      role: 'viewer',
-    });
+    const invitation = { project_id: second.id, email: colleague.email, role: 'viewer' };
+    await post(`${PLATFORMS}/members/invite`, invitation);
+    const postAsColleague = await signIn(colleague.email);
+    const [invited] = (await postAsColleague('/v1/account/list-invitations')).invitations;
+    const { member } = await postAsColleague('/v1/account/accept-invitation', { id: invited.id });
     await post(`${PLATFORMS}/members/set`, { project_id: second.id, user_id: member.user_id, role: 'member' });
     expect((await post(`${PLATFORMS}/members/list`, { project_id: second.id })).members).toMatchObject([
       { user_id: id, role: 'owner' },

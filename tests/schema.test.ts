@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Migration20261115100300_clean_descriptions as CleanDescriptions } from '../server/database/migrations/Migration20261115100300_clean_descriptions.ts';
 import { Migration20261115182126_unique_master_identifiers as UniqueIdentifiers } from '../server/database/migrations/Migration20261115182126_unique_master_identifiers.ts';
+import { Migration20261116030943_keep_default_projects as KeepDefaultProjects } from '../server/database/migrations/Migration20261116030943_keep_default_projects.ts';
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { waitingFor } from './harness/lock.ts';
@@ -12,6 +13,7 @@ import {
   givenCard,
   givenGroup,
   givenMasterBoard,
+  givenMember,
   givenProject,
   givenTag,
   givenTrial,
@@ -53,6 +55,28 @@ describe('the migration that cleans descriptions', () => {
     expect(await after(harmful)).toBe('<p>a &amp; b</p>');
     expect(await after(empty)).toBeNull();
     expect(await after(deep)).toBe('&lt;b&gt;'.repeat(101));
+  });
+});
+
+describe('the migration that keeps default projects', () => {
+  it('stores the lowest active project of users without a default, and leaves the others', async () => {
+    const { orm } = await testDatabase();
+    const [inactive, low, high] = [
+      await givenProject({ is_active: false }),
+      await givenProject(),
+      await givenProject(),
+    ];
+    const chosen = await givenUser({ default_project_id: high.id });
+    const [several, none] = [await givenUser(), await givenUser()];
+    for (const user of [chosen, several])
+      for (const project of [high, inactive, low]) await givenMember(user, project, 'member');
+
+    const migration = new KeepDefaultProjects(orm.em.getDriver() as never, orm.config);
+    migration.up();
+    for (const statement of migration.getQueries()) await query(await testDb(), sql.raw(String(statement)));
+
+    const after = async ({ id }: { id: number }) => (await stored('users', id)).default_project_id;
+    expect([await after(chosen), await after(several), await after(none)]).toEqual([high.id, low.id, null]);
   });
 });
 

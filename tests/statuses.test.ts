@@ -107,7 +107,8 @@ describe.skipIf(databaseUrl)('every documented status', () => {
   beforeAll(async () => {
     world = await givenWorld();
     limitedWorld = await givenWorld(await givenService({ RATE_LIMIT_PER_MINUTE: '1' }));
-    for (const caller of [limitedWorld.asNobody, limitedWorld.asSuperadmin]) await caller.post('/spend-the-limit');
+    for (const caller of [limitedWorld.asNobody, limitedWorld.asMember, limitedWorld.asSuperadmin])
+      await caller.post('/spend-the-limit');
     failingWorld = await givenWorld(await givenFailingService());
   });
 

@@ -4,7 +4,7 @@ import type { DeckhandError } from '../client/client.ts';
 import { ACCESS } from '../server/access.ts';
 import { query } from '../server/database/query.ts';
 import { type Procedure, procedures } from '../server/procedures.ts';
-import { scopesFor } from '../server/scopes.ts';
+import { ADMIN_SCOPE, scopesFor } from '../server/scopes.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
@@ -44,6 +44,7 @@ function expectedStatus(name: string, caller: CallerName, whose: Whose): number 
   if (!hasAccess(caller, access)) return 403;
   if (!on) return success;
   if (whose === 'unknown' || whose === 'deleted') return missing;
+  if (on.owner === 'author') return caller === (whose === 'foreign' ? 'Outsider' : 'Member') ? success : 403;
   if (on.owner === 'superadmins') return caller === 'Superadmin' ? success : 403;
   if (on.owner === 'nobody' || (caller === 'Superadmin' && !on.foreign)) return success;
   return (whose === 'foreign') === (caller === 'Outsider') ? success : (on.foreign ?? 403);
@@ -127,12 +128,15 @@ describe.each(forCallers.map((procedure) => [procedure.name, procedure] as const
     const scopes = scopesFor(procedure);
     const ofBoth = await givenUser({ project, role: 'owner' });
     await givenMember(ofBoth, otherProject, 'owner');
-    const call = async (key: KeyState, user = users.superadmin, author = users.member, chosen?: number) => {
+    const { on } = startStates.get(procedure.name)!;
+    const call = async (key: KeyState, user = users.superadmin, chosen?: number) => {
+      const author = on?.owner === 'author' || user === ofBoth ? user : users.member;
       const caller = makeCaller(url, (await givenKey(user, key)).secret, chosen);
       const given = await givenStartState(procedure, { ...world, users: { ...users, member: author } });
       const error = await errorOverRpc(caller, procedure, inputFor(procedure, given));
       return error ? `${error.status} ${error.reason}` : 'done';
     };
+    const isForSuperadmins = procedure.access === 'superadmin';
     const past = new Date('2020-01-01');
     const ofOtherProject = { project_id: otherProject.id };
 
@@ -140,8 +144,9 @@ describe.each(forCallers.map((procedure) => [procedure.name, procedure] as const
       expired: await call({ expires_at: past }),
       revoked: await call({ revoked_at: past }),
       withoutScope: await call({ scopes: ALL_SCOPES.filter((scope) => scope !== scopes?.[0]) }),
-      withScopes: await call({ scopes: scopes ?? ALL_SCOPES }),
-      ofOtherProject: await call(ofOtherProject, users.superadmin, users.member, project.id),
+      withScopes: await call({ scopes: scopes ?? ALL_SCOPES }, isForSuperadmins ? users.superadmin : ofBoth),
+      ofOtherProject: await call(ofOtherProject, users.superadmin, project.id),
+      superadminWithoutAdmin: await call({ scopes: ALL_SCOPES.filter((scope) => scope !== ADMIN_SCOPE) }),
     };
 
     const refused = scopes ? undefined : '403 key_not_allowed';
@@ -151,10 +156,16 @@ describe.each(forCallers.map((procedure) => [procedure.name, procedure] as const
       withoutScope: refused ?? '403 scope_missing',
       withScopes: refused ?? 'done',
       ofOtherProject: refused ?? '403 no_project_access',
+      superadminWithoutAdmin:
+        refused ??
+        (isForSuperadmins
+          ? '403 scope_missing'
+          : 'role' in ACCESS[procedure.access]
+            ? '403 no_project_access'
+            : 'done'),
     });
-    if (onRowsOfProjects.includes(procedure))
-      expect(await call(ofOtherProject, ofBoth, ofBoth)).toBe('403 other_project');
-    if (procedure.access === 'superadmin') expect(await call(ofOtherProject)).toBe('403 not_a_superadmin');
+    if (onRowsOfProjects.includes(procedure)) expect(await call(ofOtherProject, ofBoth)).toBe('403 other_project');
+    if (isForSuperadmins) expect(await call(ofOtherProject)).toBe('403 not_a_superadmin');
   });
 });
 

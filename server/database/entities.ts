@@ -3,6 +3,7 @@ import { Card, TourDismissal } from '../entities/card.ts';
 import { Comment } from '../entities/comment.ts';
 import { Group } from '../entities/group.ts';
 import { IdempotencyKey } from '../entities/idempotencyKey.ts';
+import { Invitation } from '../entities/invitation.ts';
 import { ApiKey } from '../entities/key.ts';
 import { Platform, Project, ProjectTool } from '../entities/platform.ts';
 import { Checkout, Plan, Subscription } from '../entities/subscription.ts';
@@ -20,6 +21,7 @@ export const entities = [
   RecoveryCode,
   Session,
   Member,
+  Invitation,
   ApiKey,
   Board,
   Group,

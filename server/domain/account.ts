@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import type {
+  DefaultProject,
   PasswordChange,
   SecondFactorConfirm,
   SecondFactorProof,
   SecondFactorStart,
+  SignOutEverywhere,
 } from '../../shared/account.ts';
 import type { AccountContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
@@ -18,8 +20,11 @@ import {
   stepOfCode,
 } from '../security/secondFactor.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
-import { countTry, openSecret, RESET_FAILURES, useCode } from './code.ts';
-import { checkPassword, openSession } from './signIn.ts';
+import { countTry, openSecret, RESET_FAILURES } from './code.ts';
+import { countValidKeys } from './key.ts';
+import { isOwnProject, unknownProject } from './project.ts';
+import { noSecondFactor, proveIdentity, proveSecondFactor } from './proof.ts';
+import { openSession } from './signIn.ts';
 import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
 
 /** Returns the caller's account. */
@@ -40,13 +45,28 @@ export async function signOut({ db, caller }: AccountContext): Promise<void> {
   await db.updateTable('sessions').set({ revoked_at: NOW }).where('id', '=', caller.sessionId).execute();
 }
 
-/** Ends every session of the caller, and forgets remembered devices. */
-export async function signOutEverywhere({ db, caller }: AccountContext): Promise<void> {
-  await endSessions(db, caller.id);
+/** Ends every session of the caller, and forgets remembered devices. API keys stay valid unless they are revoked, too. */
+export async function signOutEverywhere({ db, caller }: AccountContext, { revoke_keys }: SignOutEverywhere = {}) {
+  return transact(db, async (db) => {
+    await endSessions(db, caller.id);
+    return { keys_left: await countValidKeys(db, caller.id, { areRevoked: revoke_keys === true }) };
+  });
+}
+
+/** Sets the project of the caller's calls that name no project and no row. */
+export async function setDefaultProject({ db, caller }: AccountContext, { project_id }: DefaultProject): Promise<void> {
+  const isOwn = await isOwnProject(db, caller, project_id);
+  if (isOwn === undefined) throw unknownProject();
+  if (!isOwn) throw forbidden('This is not an active project of yours.', 'other_project');
+  await db
+    .updateTable('users')
+    .set({ default_project_id: project_id, updated_at: NOW })
+    .where('id', '=', caller.id)
+    .execute();
 }
 
 /** Changes the password. Ends all sessions, since any token may be stolen, and returns a new token. */
-export async function changePassword(context: AccountContext, { password, new_password }: PasswordChange) {
+export async function changePassword(context: AccountContext, { password, new_password, revoke_keys }: PasswordChange) {
   const user = await proveIdentity(context, password);
   mustBeGoodPassword('new_password', new_password, user);
   const { id, password_hash, totp_secret } = user;
@@ -73,7 +93,8 @@ export async function changePassword(context: AccountContext, { password, new_pa
       own?.second_factor_at ?? null,
     );
     if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'not_signed_in');
-    return { token: session.token };
+    const keys_left = await countValidKeys(db, id, { areRevoked: revoke_keys === true });
+    return { token: session.token, keys_left };
   });
 }
 
@@ -151,28 +172,6 @@ export async function renewRecoveryCodes(context: AccountContext, proof: SecondF
     if (!enabled) throw noSecondFactor();
     return replaceRecoveryCodes(db, context.caller.id);
   });
-}
-
-const noSecondFactor = () => badRequest('No second factor is enabled.', 'second_factor_missing');
-
-async function proveIdentity(context: AccountContext, password: string) {
-  const user = await context.db
-    .selectFrom('users')
-    .select(['id', 'name', 'email', 'password_hash', 'totp_secret'])
-    .where('id', '=', context.caller.id)
-    .executeTakeFirstOrThrow();
-  const { password_hash } = user;
-  if (password_hash === null) throw forbidden('A service has no password and no second factor.', 'no_password');
-  if (!(await checkPassword(context, user.email, password, password_hash))) {
-    throw invalid({ password: 'is wrong' }, 'password_wrong');
-  }
-  return { ...user, password_hash };
-}
-
-async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof): Promise<void> {
-  const user = await proveIdentity(context, password);
-  if (user.totp_secret === null) throw noSecondFactor();
-  if (!(await useCode(context, user, code))) throw invalid({ code: 'is wrong, or was used before' }, 'code_wrong');
 }
 
 async function replaceRecoveryCodes(db: Db, user_id: number) {

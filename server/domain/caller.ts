@@ -5,8 +5,9 @@ import type { AccountCaller, Caller, CallerKey } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { type Db, query, withShortTimeout } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
+import { ADMIN_SCOPE } from '../scopes.ts';
 import type { Claims } from '../security/tokens.ts';
-import { isUseDue } from './key.ts';
+import { isUseDue } from './keyUse.ts';
 
 /** What a request sent: a token, or the hash of an API key. */
 export type Credential = Claims | { keyHash: string };
@@ -69,8 +70,8 @@ export async function findOperator(db: Db, chosenProjectId: number | undefined):
   };
 }
 
-/** An id that no session has. */
-const NO_SESSION = '00000000-0000-0000-0000-000000000000';
+/** An id that no session has: of callers with an API key, and at the command line. */
+export const NO_SESSION = '00000000-0000-0000-0000-000000000000';
 
 function toCaller(
   found: FoundCaller,
@@ -78,15 +79,12 @@ function toCaller(
   chosenProjectId: number | undefined,
   key?: CallerKey,
 ): AccountCaller {
-  const { id, superadmin_billing, project_id, platform_id } = found;
-  const role = found.superadmin ? 'owner' : found.role;
+  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
+  const role = superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
   const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
-  const isOfOneProject = key !== undefined && key.projectId !== null;
-  const isProjectChosen = isOfOneProject || chosenProjectId !== undefined;
-  // A key of one project has the role owner there, and no right in other projects.
-  const superadmin = found.superadmin && !isOfOneProject;
-  const highestRole = found.superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
+  const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
+  const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
   return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole, ...(key && { key }) };
 }
 
@@ -100,13 +98,19 @@ const toKey = (
 
 /**
  * The project of a user `u` for calls that name neither a row nor a project: the default one while it is active and theirs,
- * else the first that they are a member of, else, for a superadmin, the first of all.
+ * else the one that they have been a member of for the longest time, so that a new membership changes nothing, else, for a
+ * superadmin, the first of all.
  */
-export const DEFAULT_PROJECT = sql`coalesce(
+export const defaultProjectOf = (superadmin: RawBuilder<boolean>) => sql<number | null>`coalesce(
   (select preset.id from projects preset where preset.id = u.default_project_id and preset.is_active and (
-    u.superadmin or u.superadmin_billing or exists (select from members mine where mine.project_id = preset.id and mine.user_id = u.id))),
-  (select min(own.id) from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id),
-  case when u.superadmin then (select min(id) from projects where is_active) end)`;
+    ${superadmin} or u.superadmin_billing or exists (select from members mine where mine.project_id = preset.id and mine.user_id = u.id))),
+  (select own.id from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id
+    order by mine.created_at, own.id limit 1),
+  case when ${superadmin} then (select min(id) from projects where is_active) end)`;
+
+const SUPERADMIN = sql<boolean>`u.superadmin`;
+/** Of a key `k`: without the scope admin, only the memberships of its user count. */
+const SUPERADMIN_BY_KEY = sql<boolean>`(u.superadmin and k.project_id is null and ${sql.lit(ADMIN_SCOPE)} = any(k.scopes))`;
 
 const ASCENDING_ROLES = sql`array[${sql.join(ROLES.map((role) => sql.lit(role)))}]`;
 
@@ -133,13 +137,13 @@ const callerOf = (
   users: RawBuilder<unknown>,
   chosenProjectId: RawBuilder<number | null>,
   enough: RawBuilder<Role[]>,
-  more = sql``,
+  { superadmin = SUPERADMIN, more = sql`` } = {},
 ) => sql<FoundCaller>`
-    select ${more}u.id, u.superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
-      case when ${chosenProjectId}::int is not null or u.superadmin or m.role = any(${enough}::text[])
+    select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
+      case when ${chosenProjectId}::int is not null or ${superadmin} or m.role = any(${enough}::text[])
         then m.role else ${HIGHEST_ROLE} end as highest_role
     from ${users}
-    left join projects p on p.is_active and p.id = coalesce(${chosenProjectId}::int, ${DEFAULT_PROJECT})
+    left join projects p on p.is_active and p.id = coalesce(${chosenProjectId}::int, ${defaultProjectOf(superadmin)})
     left join members m on m.project_id = p.id and m.user_id = u.id`;
 
 const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
@@ -159,7 +163,10 @@ const selectCallerByKey = prepared<
       sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
       sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
       value('enough'),
-      sql`k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
+      {
+        superadmin: SUPERADMIN_BY_KEY,
+        more: sql`k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
+      },
     )}
     where k.secret_hash = coalesce(
         (select rotated.secret_hash from api_keys rotated

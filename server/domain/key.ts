@@ -2,41 +2,84 @@ import { sql } from 'kysely';
 import { ApiKey, type KeyChoice, type KeyCreate, type KeyList, type KeyRotate } from '../../shared/key.ts';
 import type { AccountContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { type Db, query } from '../database/query.ts';
+import { type Db, query, transact } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
 import { ADMIN_SCOPE } from '../scopes.ts';
 import { hashKeySecret, makeKeySecret } from '../security/apiKeys.ts';
 import { readPage } from './page.ts';
+import { isOwnProject } from './project.ts';
+import { proveRecently } from './proof.ts';
 
 const COLUMNS = ApiKey.keyof().options;
 
 /** Creates a key of the caller or, for superadmins, of a service; returns its secret once. */
 export async function createKey(context: AccountContext, { user_id, name, project_id, ...sent }: KeyCreate) {
+  await proveRecently(context, sent);
   const holder = await holderOf(context, user_id);
   if (sent.expires_at && sent.expires_at.getTime() <= Date.now())
     throw invalid({ expires_at: 'must be in the future' });
   if (project_id != null) {
     if (sent.scopes.includes(ADMIN_SCOPE))
       throw invalid({ project_id: `can't be combined with the scope ${ADMIN_SCOPE}, which is for all projects` });
-    await mustBeOwnProject(context.db, holder, project_id);
+    // Without the scope admin, the rights of a superadmin do not count.
+    if (!(await isOwnProject(context.db, { id: holder, superadmin: false }, project_id)))
+      throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
   }
 
   const secret = makeKeySecret();
-  const key = await context.db
-    .insertInto('api_keys')
-    .values({
-      user_id: holder,
-      project_id,
-      name,
-      scopes: [...new Set(sent.scopes)].sort(),
-      expires_at: sent.expires_at,
-      secret_hash: hashKeySecret(secret),
-    })
-    .returning(COLUMNS)
-    .executeTakeFirstOrThrow();
-  return { key, secret };
+  const row = {
+    user_id: holder,
+    project_id,
+    name,
+    scopes: [...new Set(sent.scopes)].sort(),
+    expires_at: sent.expires_at,
+    secret_hash: hashKeySecret(secret),
+  };
+  return transact(context.db, async (db) => {
+    await makeRoomForKey(db, holder);
+    return { key: await db.insertInto('api_keys').values(row).returning(COLUMNS).executeTakeFirstOrThrow(), secret };
+  });
 }
+
+const MOST_VALID_KEYS = 100;
+const MOST_ENDED_KEYS = 100;
+
+/** Throws a 400 if the user has too many keys; removes the oldest of those that were revoked or have expired. */
+async function makeRoomForKey(db: Db, userId: number): Promise<void> {
+  // One at a time for each user, so that the count is right.
+  await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute();
+  if ((await countValidKeys(db, userId)) >= MOST_VALID_KEYS)
+    throw badRequest(`A user has at most ${MOST_VALID_KEYS} valid keys. Revoke some of them first.`, 'place_full');
+  await query(
+    db,
+    sql`
+      delete from api_keys where user_id = ${userId} and id <= (
+        select id from api_keys where user_id = ${userId} and not ${IS_VALID}
+        order by id desc offset ${MOST_ENDED_KEYS} limit 1) and not ${IS_VALID}`,
+  );
+}
+
+/** Counts the valid keys of a user, after revoking them all if asked to. */
+export async function countValidKeys(db: Db, userId: number, { areRevoked = false } = {}): Promise<number> {
+  if (areRevoked) {
+    await db
+      .updateTable('api_keys')
+      .set({ revoked_at: NOW, updated_at: NOW })
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null)
+      .execute();
+  }
+  const { keys } = await db
+    .selectFrom('api_keys')
+    .select(sql<number>`count(*)::int`.as('keys'))
+    .where('user_id', '=', userId)
+    .where(IS_VALID)
+    .executeTakeFirstOrThrow();
+  return keys;
+}
+
+const IS_VALID = sql<boolean>`(revoked_at is null and (expires_at is null or expires_at > now()))`;
 
 /** The keys of the caller or, for superadmins, of a service; revoked and expired ones, too. */
 export async function listKeys(context: AccountContext, { user_id, ...page }: KeyList) {
@@ -45,7 +88,8 @@ export async function listKeys(context: AccountContext, { user_id, ...page }: Ke
 }
 
 /** Gives a key a new secret; the previous one stays valid for these hours. An older one is no longer valid. */
-export async function rotateKey(context: AccountContext, { id, previous_valid_hours }: KeyRotate) {
+export async function rotateKey(context: AccountContext, { id, previous_valid_hours, ...proof }: KeyRotate) {
+  await proveRecently(context, proof);
   await mustHold(context, id);
 
   const secret = makeKeySecret();
@@ -58,8 +102,7 @@ export async function rotateKey(context: AccountContext, { id, previous_valid_ho
       updated_at: NOW,
     })
     .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .where(sql<boolean>`(expires_at is null or expires_at > now())`)
+    .where(IS_VALID)
     .returning(COLUMNS)
     .executeTakeFirst();
   if (!key) throw badRequest('This key was revoked or has expired: create another one.', 'key_ended');
@@ -76,20 +119,6 @@ export async function revokeKey(context: AccountContext, { id }: KeyChoice): Pro
     .where('revoked_at', 'is', null)
     .execute();
 }
-
-/** Stores the minute in which keys were used. */
-export async function recordUse(db: Db, ids: number[]): Promise<void> {
-  await query(
-    db,
-    sql`update api_keys set last_used_at = ${THIS_MINUTE} where id = any(${ids}::int[]) and ${isUseDue('api_keys')}`,
-  );
-}
-
-const THIS_MINUTE = sql`date_trunc('minute', now())`;
-
-/** Whether the use of a key in this minute is not stored yet. */
-export const isUseDue = (alias: string) =>
-  sql<boolean>`coalesce(${sql.ref(`${alias}.last_used_at`)} < ${THIS_MINUTE}, true)`;
 
 type Holder = Pick<Row<'users'>, 'id' | 'kind'>;
 
@@ -118,16 +147,5 @@ async function mustHold(context: AccountContext, id: number): Promise<void> {
 /** Keys of a person are theirs alone, also for superadmins. */
 function mustHandleKeysOf({ caller }: AccountContext, { id, kind }: Holder): void {
   if (id === caller.id || (caller.superadmin && kind === 'service')) return;
-  throw forbidden('This is about the keys of another person.', 'other_user');
-}
-
-async function mustBeOwnProject(db: Db, userId: number, projectId: number): Promise<void> {
-  const [own] = await query(
-    db,
-    sql`
-      select from projects p join users u on u.id = ${userId}
-      where p.id = ${projectId} and p.is_active and (u.superadmin or u.superadmin_billing
-        or exists (select from members m where m.project_id = p.id and m.user_id = u.id))`,
-  );
-  if (!own) throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
+  throw forbidden("You can't manage another person's keys.", 'other_user');
 }

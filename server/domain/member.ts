@@ -1,19 +1,22 @@
 import { sql } from 'kysely';
-import type { MemberAdd, MemberChoice, MemberList, MemberSet } from '../../shared/member.ts';
+import type { MemberAdd, MemberChoice, MemberLeave, MemberList, MemberSet } from '../../shared/member.ts';
 import { actingProject } from '../access.ts';
-import type { ProjectContext } from '../context.ts';
+import type { AccountContext, ProjectContext, SignedInContext } from '../context.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
-import { badRequest, invalid, notFound } from '../errors.ts';
+import type { NewRow } from '../database/tables.ts';
+import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
+import { defaultProjectOf } from './caller.ts';
 import { readPage } from './page.ts';
 import { bound, mustBePermitted, permitOf, roleIn } from './permission.ts';
+import { unknownProject } from './project.ts';
 import { type CallerRole, lockProject } from './row.ts';
 
 /** The columns of a member `m` with its user `u`. */
 const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
 
-/** Adds a registered user to a project. */
-export async function addMember(context: ProjectContext, { email, role, ...named }: MemberAdd) {
-  const project_id = await namedProject(context, named);
+/** Adds a registered user to a project, without asking them: for superadmins. */
+export async function addMember(context: SignedInContext, { email, role, ...named }: MemberAdd) {
+  const project_id = await namedProject(asOwner(context), named);
   const user = await context.db
     .selectFrom('users')
     .select('id')
@@ -23,13 +26,9 @@ export async function addMember(context: ProjectContext, { email, role, ...named
   if (!user) throw invalid({ email: 'does not belong to a registered user' }, 'not_registered');
 
   return transact(context.db, async (db) => {
-    const added = await db
-      .insertInto('members')
-      .values({ project_id, user_id: user.id, role })
-      .onConflict((member) => member.doNothing())
-      .returning('user_id')
-      .executeTakeFirst();
-    if (!added) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
+    await lockProject(db, project_id);
+    const isAdded = await insertMember(db, { project_id, user_id: user.id, role });
+    if (!isAdded) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
     return { member: await findMember(db, project_id, user.id) };
   });
 }
@@ -41,29 +40,66 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
     await lockProject(db, project_id);
     if (role !== 'owner') await mustLeaveAnOwner(db, project_id, user_id);
 
-    const set = context.caller.superadmin
-      ? db
-          .insertInto('members')
-          .values({ project_id, user_id, role })
-          .onConflict((member) => member.columns(['project_id', 'user_id']).doUpdateSet({ role }))
-          .returning('user_id')
-      : db
-          .updateTable('members')
-          .set({ role })
-          .where(({ and }) => and({ project_id, user_id }))
-          .returning('user_id');
-    const found = await mapConstraintErrors(set.executeTakeFirst(), {
-      members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
-    });
-    if (!found) throw notAMember();
+    const changed = await db
+      .updateTable('members')
+      .set({ role })
+      .where(({ and }) => and({ project_id, user_id }))
+      .returning('user_id')
+      .executeTakeFirst();
+    if (!changed && !context.caller.superadmin) throw notAMember();
+    if (!changed) {
+      await mapConstraintErrors(insertMember(db, { project_id, user_id, role }), {
+        members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
+      });
+    }
     return { member: await findMember(db, project_id, user_id) };
   });
 }
 
+/**
+ * Adds a user to a project, whose row is locked; false if they are a member already. A user without a default project gets the
+ * one that their calls went to before as the default, so that a new membership never redirects them; if there was none, this one.
+ */
+export async function insertMember(db: Db, { project_id, user_id, role }: NewRow<'members'>): Promise<boolean> {
+  const [added] = await query(
+    db,
+    sql`
+      with added as (
+        insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
+        on conflict do nothing returning user_id
+      ), default_set as (
+        update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id}) from added
+        where u.id = added.user_id and u.default_project_id is null
+      ), invitation_settled as (
+        delete from invitations i using added join users u on u.id = added.user_id
+        where i.project_id = ${project_id} and lower(i.email) = lower(u.email)
+      )
+      select user_id from added`,
+  );
+  return added !== undefined;
+}
+
 /** Removes a user from a project, unless they are its last owner; a foreign key clears the owner of their cards. */
 export async function removeMember(context: ProjectContext, { user_id, ...named }: MemberChoice): Promise<void> {
-  const project_id = await namedProject(context, named);
-  await transact(context.db, async (db) => {
+  await deleteMember(context.db, await namedProject(context, named), user_id);
+}
+
+/** Ends the caller's membership, also in an inactive project. */
+export async function leaveProject({ db, caller }: AccountContext, { project_id }: MemberLeave): Promise<void> {
+  const project = await db
+    .selectFrom('projects as p')
+    .leftJoin('members as m', (own) => own.onRef('m.project_id', '=', 'p.id').on('m.user_id', '=', caller.id))
+    .select('m.role')
+    .where('p.id', '=', project_id)
+    .executeTakeFirst();
+  if (!project) throw unknownProject();
+  const isElsewhere = caller.isProjectChosen && caller.project?.id !== project_id;
+  if (project.role === null || isElsewhere) throw forbidden(NOT_YOURS, 'other_project');
+  await deleteMember(db, project_id, caller.id);
+}
+
+async function deleteMember(db: Db, project_id: number, user_id: number): Promise<void> {
+  await transact(db, async (db) => {
     await lockProject(db, project_id);
     await mustLeaveAnOwner(db, project_id, user_id);
 
@@ -91,7 +127,7 @@ export async function listMembers(context: ProjectContext, { project_id, ...page
 const membersWithUsers = (db: Db) =>
   db.selectFrom('members as m').innerJoin('users as u', 'u.id', 'm.user_id').select(MEMBER_COLUMNS);
 
-const findMember = (db: Db, project_id: number, user_id: number) =>
+export const findMember = (db: Db, project_id: number, user_id: number) =>
   membersWithUsers(db)
     .where('m.project_id', '=', project_id)
     .where('m.user_id', '=', user_id)
@@ -100,20 +136,24 @@ const findMember = (db: Db, project_id: number, user_id: number) =>
 const notAMember = () => notFound('This user is not a member of this project.', 'not_a_member');
 
 /** The project that an input names, else that of the call. Superadmins may also name an inactive one. */
-async function namedProject({ db, caller }: ProjectContext, { project_id }: { project_id?: number | null }) {
+export async function namedProject({ db, caller }: ProjectContext, { project_id }: { project_id?: number | null }) {
   if (project_id == null) return actingProject(caller).id;
   const [project] = await query(
     db,
     sql<CallerRole>`select ${roleIn('p.id', bound(permitOf(caller)))} as caller_role from projects p where p.id = ${project_id}`,
   );
-  if (!project) throw notFound('There is no such project.');
-  mustBePermitted(
-    caller,
-    caller.superadmin ? 'owner' : project.caller_role,
-    'You are not a member of this project, or another one is selected.',
-  );
+  if (!project) throw unknownProject();
+  const isOfAll = caller.superadmin && !caller.isProjectChosen;
+  mustBePermitted(caller, isOfAll ? 'owner' : project.caller_role, NOT_YOURS);
   return project_id;
 }
+
+const NOT_YOURS = 'You are not a member of this project, or another one is selected.';
+
+const asOwner = <Signed extends SignedInContext>(context: Signed) => ({
+  ...context,
+  caller: { ...context.caller, neededRole: 'owner' as const },
+});
 
 /** Throws a 400 if this user is the only active owner; the project row is locked. */
 async function mustLeaveAnOwner(db: Db, project_id: number, user_id: number): Promise<void> {

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
-import type { AccountContext, ProvisioningContext } from '../context.ts';
+import type { AccountContext, Caller, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
-import { DEFAULT_PROJECT } from './caller.ts';
+import { defaultProjectOf } from './caller.ts';
 import { readPage } from './page.ts';
 
 /** The active projects of the caller. */
@@ -16,11 +16,29 @@ export async function listOwnProjects({ db, caller }: AccountContext, page: Page
     .innerJoin('platforms as pl', 'pl.id', 'p.platform_id')
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .select(['p.id', 'p.platform_id', 'p.name', 'pl.name as platform_name', 'm.role'])
-    .select(sql<boolean>`coalesce(p.id = ${DEFAULT_PROJECT}, false)`.as('is_default'))
+    .select(
+      sql<boolean>`coalesce(p.id = ${defaultProjectOf(sql`${caller.superadmin}::boolean`)}, false)`.as('is_default'),
+    )
     .where('m.user_id', '=', caller.id)
     .where('p.is_active', 'is', true)
     .$if(caller.key?.projectId != null, (all) => all.where('p.id', '=', caller.key!.projectId));
   return readPage('projects', projects, page, ['p.id']);
+}
+
+/** Whether a project is active and the user is a member of it or has a right in it; undefined if there is none. */
+export async function isOwnProject(
+  db: Db,
+  { id, superadmin }: Pick<Caller, 'superadmin'> & { id: number },
+  projectId: number,
+): Promise<boolean | undefined> {
+  const [project] = await query(
+    db,
+    sql<{ is_own: boolean }>`
+      select p.is_active and (${superadmin}::boolean or u.superadmin_billing
+        or exists (select from members m where m.project_id = p.id and m.user_id = u.id)) as is_own
+      from projects p join users u on u.id = ${id} where p.id = ${projectId}`,
+  );
+  return project?.is_own;
 }
 
 export async function createProject({ db }: ProvisioningContext, { platform_id, name, tools }: ProjectCreate) {
@@ -43,11 +61,13 @@ export async function updateProject({ db }: ProvisioningContext, { id, name, is_
       .where('id', '=', id)
       .returning('id')
       .executeTakeFirst();
-    if (!changed) throw notFound('There is no such project.');
+    if (!changed) throw unknownProject();
     if (tools) await setTools(db, id, tools);
     return { project: await findProject(db, id) };
   });
 }
+
+export const unknownProject = () => notFound('There is no such project.');
 
 export async function listProjects({ db }: ProvisioningContext, { platform_id, ...page }: ProjectList) {
   const projects = projectsWithTools(db).$if(platform_id != null, (all) => all.where('platform_id', '=', platform_id!));

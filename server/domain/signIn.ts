@@ -102,6 +102,8 @@ export async function openSession(
   { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: Moment | null,
 ): Promise<{ token: string; codes_left: number } | undefined> {
+  // On a remembered device, no code was given now.
+  const isProven = totp_secret === null || secondFactorAt === 'now';
   const [session] = await query(
     db,
     sql<Pick<Row<'sessions'>, 'id'> & { codes_left: number }>`
@@ -115,8 +117,9 @@ export async function openSession(
         where id = ${id} and is_active and password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
         for share
       )
-      insert into sessions (user_id, second_factor_at, expires_at)
-      select id, ${secondFactorAt}::timestamptz, now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
+      insert into sessions (user_id, second_factor_at, proven_at, expires_at)
+      select id, ${secondFactorAt}::timestamptz, ${isProven ? sql`now()` : null},
+        now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
       returning id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left`,
   );
   return session && { token: tokens.sign({ userId: id, sessionId: session.id }), codes_left: session.codes_left };

@@ -38,8 +38,11 @@ export async function createUser({ db, address }: ProvisioningContext, { passwor
   return { user: await mapConstraintErrors(inserted, REFUSALS) };
 }
 
-/** The place of an e-mail address for services: unique, and no mail can arrive there. */
-const makeHandle = () => `service-${randomBytes(6).toString('hex')}@service.invalid`;
+/** No mail can arrive there. */
+export const SERVICE_DOMAIN = '@service.invalid';
+
+/** The place of an e-mail address for services, unique. */
+const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOMAIN}`;
 
 /** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
 export async function updateUser({ db, address }: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
@@ -132,9 +135,13 @@ export async function removeSecondFactor(db: Db, userId: number): Promise<void> 
   });
 }
 
-/** Forgets remembered devices, so that they need a code of the new second factor. */
+/** Forgets remembered devices and recent proofs, so that they need a code of the new second factor. */
 export async function forgetDevices(db: Db, userId: number): Promise<void> {
-  await db.updateTable('sessions').set({ second_factor_at: null }).where('user_id', '=', userId).execute();
+  await db
+    .updateTable('sessions')
+    .set({ second_factor_at: null, proven_at: null })
+    .where('user_id', '=', userId)
+    .execute();
 }
 
 async function mustExist(db: Db, id: number): Promise<void> {

@@ -63,6 +63,8 @@ export const Session = defineEntity({
     user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
     /** When the second factor was checked: the device is remembered for 30 days from then. */
     second_factor_at: moment().nullable(),
+    /** When the password, and a code if a second factor is enabled, were last given. */
+    proven_at: moment().nullable(),
     created_at: moment().defaultRaw('now()'),
     expires_at: moment(),
     revoked_at: moment().nullable(),

@@ -47,7 +47,7 @@ const MISSING: Record<string, string> = {
 
 /** The row that the input names, by its own id or by another one: `masterGroups.create` has the `board_id` of a master board. */
 function rowOf({ name, input }: RestProcedure): string {
-  const own = NOUNS[name.split('.', 1)[0]!] ?? nounOf(name);
+  const own = name.endsWith('Invitation') ? 'invitation' : (NOUNS[name.split('.', 1)[0]!] ?? nounOf(name));
   const fields = fieldsOf(input);
   const field = fields.find((field) => field.endsWith('_id'));
   if (field === undefined || fields.includes('id')) return own;

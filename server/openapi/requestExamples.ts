@@ -1,6 +1,11 @@
 /** Requests that work on the demo data, for the operations beyond the specification: the others build theirs from fields. */
 export const REQUEST_EXAMPLES: Record<string, object> = {
   'account.changePassword': { password: 'demo-password', new_password: 'a long sentence' },
+  'account.signOutEverywhere': { revoke_keys: true },
+  'account.setDefaultProject': { project_id: 1 },
+  'account.listInvitations': { limit: 20 },
+  'account.acceptInvitation': { id: 1 },
+  'account.declineInvitation': { id: 1 },
   'account.startSecondFactor': { password: 'demo-password' },
   'account.confirmSecondFactor': { code: '123456' },
   'account.dropSecondFactor': { password: 'demo-password', code: 'demo-recovery-1', is_recovery: true },
@@ -68,6 +73,10 @@ export const REQUEST_EXAMPLES: Record<string, object> = {
   'users.list': { search: 'demo', limit: 20 },
   'users.signOut': { id: 3 },
   'users.dropSecondFactor': { id: 6 },
+  'members.invite': { email: 'ann@demo.test', role: 'member', project_id: 1 },
+  'members.listInvitations': { project_id: 1, limit: 20 },
+  'members.withdrawInvitation': { id: 1 },
+  'members.leave': { project_id: 1 },
   'members.add': { email: 'outsider@demo.test', role: 'viewer', project_id: 1 },
   'members.set': { user_id: 4, role: 'member', project_id: 1 },
   'members.remove': { user_id: 4, project_id: 1 },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   Account,
+  DefaultProject,
   PasswordChange,
   PasswordChanged,
   RecoveryCodes,
@@ -8,17 +9,24 @@ import {
   SecondFactorOffer,
   SecondFactorProof,
   SecondFactorStart,
+  SignedOutEverywhere,
+  SignOutEverywhere,
 } from '../../shared/account.ts';
+import { InvitationChoice, OwnInvitationPage } from '../../shared/invitation.ts';
+import { Member } from '../../shared/member.ts';
+import { Page } from '../../shared/paging.ts';
 import {
   changePassword,
   confirmSecondFactor,
   dropSecondFactor,
   renewRecoveryCodes,
+  setDefaultProject,
   signOut,
   signOutEverywhere,
   startSecondFactor,
   whoAmI,
 } from '../domain/account.ts';
+import { acceptInvitation, declineInvitation, listOwnInvitations } from '../domain/invitation.ts';
 import { rest } from '../restOperation.ts';
 import { router, signedInProcedure } from '../trpc.ts';
 
@@ -52,19 +60,71 @@ export const accountRouter = router({
       rest('/v1/account/sign-out-everywhere', {
         message: 'Signed out everywhere.',
         summary: 'Sign out everywhere',
-        description: 'Ends all sessions of the caller; no device is remembered any more.',
+        description:
+          'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
         namesRow: false,
       }),
     )
+    .input(SignOutEverywhere)
+    .output(SignedOutEverywhere)
+    .mutation(({ ctx, input }) => signOutEverywhere(ctx, input)),
+
+  setDefaultProject: signedInProcedure
+    .meta(
+      rest('/v1/account/set-default-project', {
+        message: 'Default project set.',
+        summary: 'Set your default project',
+        description: 'Sets the project of calls that name no project and no row.',
+      }),
+    )
+    .input(DefaultProject)
     .output(z.void())
-    .mutation(({ ctx }) => signOutEverywhere(ctx)),
+    .mutation(({ ctx, input }) => setDefaultProject(ctx, input)),
+
+  listInvitations: signedInProcedure
+    .meta(
+      rest('/v1/account/list-invitations', {
+        message: 'Your invitations.',
+        summary: 'List your invitations',
+        description: 'The invitations to projects that the caller can accept or decline, page by page.',
+        namesRow: false,
+      }),
+    )
+    .input(Page)
+    .output(OwnInvitationPage)
+    .query(({ ctx, input }) => listOwnInvitations(ctx, input)),
+
+  acceptInvitation: signedInProcedure
+    .meta(
+      rest('/v1/account/accept-invitation', {
+        message: 'Invitation accepted.',
+        summary: 'Accept an invitation',
+        description: 'Makes the caller a member of the project. Calls that name no project go where they went before.',
+      }),
+    )
+    .input(InvitationChoice)
+    .output(z.object({ member: Member }))
+    .mutation(({ ctx, input }) => acceptInvitation(ctx, input)),
+
+  declineInvitation: signedInProcedure
+    .meta(
+      rest('/v1/account/decline-invitation', {
+        message: 'Invitation declined.',
+        summary: 'Decline an invitation',
+        description: 'Removes an invitation of the caller.',
+      }),
+    )
+    .input(InvitationChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => declineInvitation(ctx, input)),
 
   changePassword: signedInProcedure
     .meta(
       rest('/v1/account/change-password', {
         message: 'Password changed.',
         summary: 'Change your password',
-        description: 'Changes the password, ends all sessions, and returns the token of a new one.',
+        description:
+          'Changes the password, ends all sessions, and returns the token of a new one. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
         namesRow: false,
       }),
     )

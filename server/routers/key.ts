@@ -14,7 +14,7 @@ export const keyRouterFor = (scopes: string[]) =>
           message: 'Key created.',
           summary: 'Create an API key',
           description:
-            'Creates a key that acts as the caller or, for superadmins, as a service. Its secret is shown only this once.',
+            'Creates a key that acts as the caller or, for superadmins, as a service. Its secret is shown only this once. Asks for the password, and for a code if a second factor is enabled, unless they were given within the last ten minutes.',
         }),
       )
       .meta({ once: 'secret' })
@@ -41,7 +41,7 @@ export const keyRouterFor = (scopes: string[]) =>
           message: 'Key rotated.',
           summary: 'Rotate an API key',
           description:
-            'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not.',
+            'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not. Asks for the same proof as `keys/create`.',
         }),
       )
       .meta({ once: 'secret' })

@@ -1,17 +1,72 @@
 import { z } from 'zod';
-import { Member, MemberAdd, MemberChoice, MemberList, MemberPage, MemberSet } from '../../shared/member.ts';
-import { addMember, listMembers, removeMember, setMember } from '../domain/member.ts';
+import { Invitation, InvitationChoice, InvitationList, InvitationPage, MemberInvite } from '../../shared/invitation.ts';
+import {
+  Member,
+  MemberAdd,
+  MemberChoice,
+  MemberLeave,
+  MemberList,
+  MemberPage,
+  MemberSet,
+} from '../../shared/member.ts';
+import { inviteMember, listInvitations, withdrawInvitation } from '../domain/invitation.ts';
+import { addMember, leaveProject, listMembers, removeMember, setMember } from '../domain/member.ts';
 import { rest } from '../restOperation.ts';
-import { ownerOrSuperadminProcedure, router, viewerProcedure } from '../trpc.ts';
+import {
+  ownerOrSuperadminProcedure,
+  router,
+  signedInProcedure,
+  superadminProcedure,
+  viewerProcedure,
+} from '../trpc.ts';
 
 export const memberRouter = router({
-  add: ownerOrSuperadminProcedure
+  invite: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/invite', {
+        status: 201,
+        message: 'Invitation created.',
+        summary: 'Invite a member',
+        description:
+          'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
+      }),
+    )
+    .input(MemberInvite)
+    .output(z.object({ invitation: Invitation }))
+    .mutation(({ ctx, input }) => inviteMember(ctx, input)),
+
+  listInvitations: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/list-invitations', {
+        message: 'Invitations to the project.',
+        summary: 'List invitations to a project',
+        description: 'The invitations to a project that were neither accepted nor declined, page by page.',
+      }),
+    )
+    .input(InvitationList)
+    .output(InvitationPage)
+    .query(({ ctx, input }) => listInvitations(ctx, input)),
+
+  withdrawInvitation: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/withdraw-invitation', {
+        message: 'Invitation withdrawn.',
+        summary: 'Withdraw an invitation',
+        description: 'Removes an invitation: it can no longer be accepted.',
+      }),
+    )
+    .input(InvitationChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => withdrawInvitation(ctx, input)),
+
+  add: superadminProcedure
     .meta(
       rest('/services/platforms/v1/members/add', {
         status: 201,
         message: 'Member added.',
         summary: 'Add a member',
-        description: 'Adds a registered user to a project, by e-mail address.',
+        description:
+          'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
       }),
     )
     .input(MemberAdd)
@@ -42,6 +97,19 @@ export const memberRouter = router({
     .input(MemberChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => removeMember(ctx, input)),
+
+  leave: signedInProcedure
+    .meta(
+      rest('/services/platforms/v1/members/leave', {
+        message: 'You left the project.',
+        summary: 'Leave a project',
+        description:
+          "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner.",
+      }),
+    )
+    .input(MemberLeave)
+    .output(z.void())
+    .mutation(({ ctx, input }) => leaveProject(ctx, input)),
 
   list: viewerProcedure
     .meta(

@@ -8,8 +8,10 @@ import {
   givenCard,
   givenComment,
   givenGroup,
+  givenInvitation,
   givenKey,
   givenMasterBoard,
+  givenMember,
   givenProduct,
   givenProject,
   givenServiceAccount,
@@ -36,8 +38,8 @@ type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
 /** A row that an input refers to. */
 type Target = {
   make: (place: Place, state: object) => Promise<number | string>;
-  /** Its owner. With `nobody`, every caller with access may use it; otherwise superadmins may, too. */
-  owner: 'project' | 'platform' | 'superadmins' | 'nobody';
+  /** Its owner. With `nobody`, every caller with access may use it, with `author` only they; otherwise superadmins may, too. */
+  owner: 'project' | 'platform' | 'superadmins' | 'author' | 'nobody';
   isDeletable: boolean;
   /** The status for callers of another project, superadmins too, if it is not 403. */
   foreign?: 404;
@@ -100,6 +102,15 @@ const pendingVersion = inPlatform(({ project }) =>
   givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' }),
 );
 
+const invitation = inPlatform(({ project }) => givenInvitation(project, { email: newEmail() }));
+const ofAuthor = (make: Make): Target => ({ make, owner: 'author', isDeletable: false });
+const ownInvitation = ofAuthor(async ({ author }) => givenInvitation(await givenProject(), author));
+const furtherProject = ofAuthor(async ({ author }) => {
+  const further = await givenProject();
+  await givenMember(author, further, 'member');
+  return further.id;
+});
+
 const serviceKey: Target = {
   make: async () => (await givenKey(await givenServiceAccount())).id,
   owner: 'superadmins',
@@ -136,6 +147,10 @@ const rows: Record<string, Row> = {
   'account.signOut': { access: 'signedIn', endsSession: true },
   'account.signOutEverywhere': { access: 'signedIn', endsSession: true },
   'account.changePassword': { access: 'signedIn', input: { password, new_password: password }, endsSession: true },
+  'account.setDefaultProject': { access: 'signedIn', input: { project_id: namedProject } },
+  'account.listInvitations': { access: 'signedIn' },
+  'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation } },
+  'account.declineInvitation': { access: 'signedIn', input: { id: ownInvitation } },
   'account.startSecondFactor': { access: 'signedIn', input: { password } },
   'account.confirmSecondFactor': { access: 'signedIn', input: { code: '123456' }, success: 400 },
   'account.dropSecondFactor': { access: 'signedIn', input: { password, code: '123456' }, success: 400 },
@@ -245,7 +260,15 @@ const rows: Record<string, Row> = {
   'users.list': { access: 'superadmin' },
   'users.signOut': { access: 'superadmin', input: { id: user } },
   'users.dropSecondFactor': { access: 'superadmin', input: { id: user } },
-  'members.add': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, email }, success: 201 },
+  'members.invite': {
+    access: 'ownerOrSuperadmin',
+    input: { project_id: namedProject, email: newEmail },
+    success: 201,
+  },
+  'members.listInvitations': { access: 'ownerOrSuperadmin', input: { project_id: namedProject } },
+  'members.withdrawInvitation': { access: 'ownerOrSuperadmin', input: { id: invitation } },
+  'members.leave': { access: 'signedIn', input: { project_id: furtherProject } },
+  'members.add': { access: 'superadmin', input: { project_id: project, email }, success: 201 },
   'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.list': { access: 'viewer', input: { project_id: namedProject } },
@@ -345,5 +368,7 @@ export const hasAccess = (caller: CallerName, access: Access) =>
   CALLERS.indexOf(caller) >= CALLERS.indexOf(WEAKEST[access]);
 
 /** A caller with access, signed in only if required. */
-export const allowedCaller = (world: World, { access }: Procedure) =>
-  access === 'anyone' ? world.asNobody : world.asSuperadmin;
+export function allowedCaller(world: World, { name, access }: Procedure) {
+  if (access === 'anyone') return world.asNobody;
+  return startStates.get(name)?.on?.owner === 'author' ? world.asMember : world.asSuperadmin;
+}

@@ -63,7 +63,7 @@ export async function givenWorld(service?: TestService): Promise<World> {
         insert into members (project_id, user_id, role)
         select place.id, person.id, case when who = 'outsider' then 'owner' else who end from person join place on place.number = person.place
       ), session as (
-        insert into sessions (user_id, expires_at) select id, now() + interval '1 hour' from person returning id, user_id
+        insert into sessions (user_id, proven_at, expires_at) select id, now(), now() + interval '1 hour' from person returning id, user_id
       )
       select person.who, person.id, person.email, session.id as session_id, (select json_agg(project order by id) from project) as projects
       from person join session on session.user_id = person.id`,
@@ -115,10 +115,17 @@ export async function givenMember(user: TestUser, project: TestProject, role: Ro
   await insert('members', { project_id: project.id, user_id: user.id, role });
 }
 
-export async function givenToken(user: TestUser): Promise<string> {
-  const sessionId = await insert('sessions', { user_id: user.id, expires_at: new Date(Date.now() + 3_600_000) });
+type SessionState = Partial<NewRow<'sessions'>>;
+
+/** A token of a user who has just given their password, unless the state says otherwise. */
+export async function givenToken(user: TestUser, state: SessionState = {}): Promise<string> {
+  const times = { proven_at: new Date(), expires_at: new Date(Date.now() + 3_600_000) };
+  const sessionId = await insert('sessions', { user_id: user.id, ...times, ...state });
   return tokens.sign({ userId: user.id, sessionId: String(sessionId) });
 }
+
+export const givenInvitation = (project: TestProject, { email }: { email: string }, state: object = {}) =>
+  insert('invitations', { project_id: project.id, email, role: 'member', ...state });
 
 const ownedBy = ({ id: project_id, platform_id }: TestProject) => ({ project_id, platform_id });
 

@@ -73,7 +73,8 @@ describe('the examples of errors in the document', () => {
 
   it('422: what each operation answers to an empty body, if it requires fields', async () => {
     let compared = 0;
-    for (const path of paths(422)) {
+    const requiring = restProcedures.filter(({ input }) => input?.safeParse({}).success === false);
+    for (const path of paths(422, requiring)) {
       const { status, body } = await asAdmin.post(path, {});
       if (status !== 422) continue;
       expect([path, body]).toEqual([path, exampleOf(path, 422)]);
