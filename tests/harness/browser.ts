@@ -35,6 +35,7 @@ export function pageForSuite(): (url: string) => Promise<OpenPage> {
   afterAll(() => browser.close());
 
   return async (url) => {
+    await page.unrouteAll();
     await page.removeAllListeners().goto('about:blank');
     await page.setViewportSize(PHONE);
     const problems: string[] = [];
@@ -52,3 +53,16 @@ export function pageForSuite(): (url: string) => Promise<OpenPage> {
 
 export const isWiderThanScreen = (page: Page) =>
   page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth');
+
+/** Holds back the first request to an address until it is released; later ones pass, and are counted. */
+export async function holdBack(page: Page, address: string) {
+  const [first, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let count = 0;
+  await page.route(address, async (route) => {
+    count += 1;
+    first.resolve();
+    if (count === 1) await released.promise;
+    await route.continue();
+  });
+  return { first: first.promise, count: () => count, release: released.resolve };
+}

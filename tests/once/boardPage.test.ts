@@ -1,47 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PAGE_CLIENT, printPageClient } from '../../client/package/pageClient.ts';
-import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
-import { givenDemoService } from '../harness/demo.ts';
+import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
 import { testService } from '../harness/service.ts';
-
-const DESKTOP = { width: 1400, height: 900 };
+import { addCard, cardsIn, inputOf, openBoard, signIn, startPageForSuite, untilTold } from '../harness/startPage.ts';
 
 it('the client of the pages is that of client/client.ts (npm run page-client makes it anew)', async () => {
   expect(await readFile(PAGE_CLIENT, 'utf8')).toBe(await printPageClient());
 }, 60_000);
 
 describe.skipIf(!hasBrowser)('the start page', () => {
-  const openPage = pageForSuite();
-  let demo: Awaited<ReturnType<typeof givenDemoService>>;
-  beforeAll(async () => {
-    demo = await givenDemoService();
-  });
-  afterAll(() => demo.close());
-
-  /** The page of a new visitor. */
-  const givenStart = async ({ url = demo.url, size = DESKTOP } = {}) => {
-    const opened = await openPage(url);
-    const { page } = opened;
-    await page.setViewportSize(size);
-    // A page without scripts, which would use the session of the test before.
-    await page.goto(`${url}/health/live`);
-    await page.evaluate('sessionStorage.clear()');
-    await page.goto(url);
-    return opened;
-  };
-  const signIn = async (page: Page, name: string) => {
-    await page.getByRole('button', { name, exact: true }).click();
-    await page.locator('.card').first().waitFor();
-  };
-  const openBoard = async (page: Page, title: string) => {
-    await page.getByRole('button', { name: title }).click();
-    await page.getByRole('button', { name: title }).and(page.locator('[aria-current=true]')).waitFor();
-  };
-  const cardsIn = (page: Page, group: string) =>
-    page.getByRole('list', { name: group }).locator('.title').allInnerTexts();
-  const told = (page: Page) => page.locator('#told').innerText();
+  const givenStart = startPageForSuite();
 
   it('shows a board after one click, and the calls that it made', async () => {
     const { page, problems } = await givenStart();
@@ -62,9 +31,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     await openBoard(page, 'Launch plan');
     const [from, to] = (await page.locator('.group h3').allInnerTexts()) as [string, string];
 
-    await page.getByRole('textbox', { name: `Add a card to ${from}` }).fill('Dragged');
-    await page.keyboard.press('Enter');
-    await page.locator('#told').getByText('Added “Dragged”.').waitFor();
+    await addCard(page, from, 'Dragged');
     expect((await cardsIn(page, from)).at(-1)).toBe('Dragged');
 
     await page
@@ -72,7 +39,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
       .dragTo(page.getByRole('list', { name: to }).locator('.card').first(), {
         targetPosition: { x: 60, y: 4 },
       });
-    await page.locator('#told').getByText('Moved “Dragged”.').waitFor();
+    await untilTold(page, 'Moved “Dragged”.');
     expect((await cardsIn(page, to))[0]).toBe('Dragged');
 
     await page.locator('.card', { hasText: 'Dragged' }).focus();
@@ -105,9 +72,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     const { page } = await givenStart();
     await signIn(page, 'Member');
     await openBoard(page, 'Launch plan');
-    await page.getByRole('textbox', { name: 'Add a card to To do' }).fill('Deleted');
-    await page.keyboard.press('Enter');
-    await page.locator('#told').getByText('Added “Deleted”.').waitFor();
+    await addCard(page, 'To do', 'Deleted');
 
     page.once('dialog', (dialog) => dialog.dismiss());
     await page.getByRole('button', { name: 'Delete Deleted' }).click();
@@ -115,7 +80,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
 
     page.once('dialog', (dialog) => dialog.accept());
     await page.getByRole('button', { name: 'Delete Deleted' }).click();
-    await page.locator('#told').getByText('Deleted “Deleted”.').waitFor();
+    await untilTold(page, 'Deleted “Deleted”.');
     expect(await cardsIn(page, 'To do')).not.toContain('Deleted');
   });
 
@@ -124,15 +89,15 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     await signIn(page, 'Viewer');
     const before = await cardsIn(page, 'Get started');
 
-    await page.getByRole('textbox', { name: 'Add a card to Get started' }).fill('Refused');
+    await inputOf(page, 'Get started').fill('Refused');
     await page.keyboard.press('Enter');
 
-    await page.locator('#calls .failure').waitFor();
-    expect(await told(page)).toBe('This requires the role member; yours in this project is viewer.');
+    await untilTold(page, 'You can view this project but not change it.');
     expect(await page.locator('#calls .failure').innerText()).toMatch(/^403 role_missing, \d+ ms$/);
     await page.locator('#calls').getByText('boards.get').nth(1).waitFor();
     expect(await cardsIn(page, 'Get started')).toEqual(before);
-    expect(await told(page)).not.toBe('');
+    expect(await inputOf(page, 'Get started').inputValue()).toBe('Refused');
+    expect(await page.locator('#told').innerText()).toBe('You can view this project but not change it.');
   });
 
   it('shows a superadmin what a sync would do', async () => {
@@ -186,7 +151,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
   });
 
   it('is not wider than a phone screen, and its cards can be moved by their handle', async () => {
-    const { page, problems } = await givenStart({ size: { width: 390, height: 800 } });
+    const { page, problems } = await givenStart({ size: PHONE });
     await signIn(page, 'Member');
 
     expect(await isWiderThanScreen(page)).toBe(false);

@@ -44,3 +44,18 @@ export function field(label, attributes, hint) {
   const more = hint ? element('span', { class: 'hint' }, ...inline(hint)) : undefined;
   return { input, label: element('label', { class: 'field' }, text, input, more) };
 }
+
+/**
+ * Runs a task unless the last one of this element is still under way: pressing a button twice sends once.
+ * @param {HTMLElement} place
+ * @param {() => Promise<unknown>} task
+ */
+export async function whileBusy(place, task) {
+  if (place.hasAttribute('aria-busy')) return;
+  place.setAttribute('aria-busy', 'true');
+  try {
+    await task();
+  } finally {
+    place.removeAttribute('aria-busy');
+  }
+}

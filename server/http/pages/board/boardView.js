@@ -1,40 +1,112 @@
-import { element } from '../api/dom.js';
+import { element, whileBusy } from '../api/dom.js';
 
 /**
  * @typedef {Awaited<ReturnType<import('../../../../client/client.ts').Client['boards']['get']['query']>>['board']} Board
  * @typedef {Board['groups'][number]} Group
  * @typedef {Group['cards'][number]} Card
- * @typedef {{ add: (groupId: number, title: string) => Promise<void>, remove: (card: Card) => Promise<void> }} Actions
+ * @typedef {import('../../../../client/client.ts').DeckhandError} DeckhandError
+ * @typedef {object} Actions
+ * @property {(groupId: number, title: string, key?: string) => Promise<DeckhandError | undefined>} add
+ * @property {(card: Card) => unknown} remove
  */
 
 /**
- * Shows the groups of a board as columns; what has the focus keeps it.
+ * Shows the groups of a board as columns. Columns and unchanged cards stay the same elements: they keep the focus, typed text
+ * and its selection.
  * @param {HTMLElement} place
- * @param {Board} board
  * @param {Actions} actions
  */
-export function showBoard(place, board, actions) {
-  const focused = document.activeElement?.id;
-  const scrolled = place.scrollLeft;
-  place.replaceChildren(...board.groups.map((group) => column(group, actions)));
-  place.scrollLeft = scrolled;
-  if (focused) document.getElementById(focused)?.focus();
+export function boardView(place, actions) {
+  /** @type {Map<number, ReturnType<typeof columnOf>>} */
+  const columns = new Map();
+  /** @type {Map<number, { item: HTMLElement, content: string }>} */
+  const items = new Map();
+
+  /** @param {Card} card */
+  const itemOf = (card) => {
+    const { title, priority, due_date, is_overdue } = card;
+    const content = JSON.stringify([title, priority, due_date, is_overdue]);
+    const kept = items.get(card.id);
+    if (kept?.content === content) return kept.item;
+    const item = cardOf(card, actions);
+    items.set(card.id, { item, content });
+    return item;
+  };
+
+  /** @param {Group} group */
+  const sectionOf = (group) => {
+    const column = columns.get(group.id) ?? columnOf(group.id, actions);
+    columns.set(group.id, column);
+    column.show(group, group.cards.map(itemOf));
+    return column.section;
+  };
+
+  return {
+    /** @param {Board} board */
+    show: (board) => {
+      // The drag ends with a new drawing.
+      if (place.querySelector('.dragged')) return;
+      keepFocus(() => arrange(place, board.groups.map(sectionOf)));
+    },
+    hide: () => place.replaceChildren(),
+    /** Forgets typed text, too. */
+    clear: () => {
+      columns.clear();
+      items.clear();
+      place.replaceChildren();
+    },
+  };
 }
 
 /**
- * @param {Group} group
+ * @param {number} id
  * @param {Actions} actions
  */
-function column(group, actions) {
-  const title = element('h3', { id: `group-${group.id}` }, group.title);
-  const count = element('span', { class: 'hint' }, String(group.cards.length));
-  const cards = element('ol', {
-    class: 'cards',
-    'data-group': String(group.id),
-    'aria-labelledby': `group-${group.id}`,
-  });
-  cards.append(...group.cards.map((card) => cardOf(card, actions)));
-  return element('section', { class: 'group' }, element('header', {}, title, count), cards, addForm(group, actions));
+function columnOf(id, actions) {
+  const title = element('h3', { id: `group-${id}` });
+  const count = element('span', { class: 'hint' });
+  const cards = element('ol', { class: 'cards', 'data-group': String(id), 'aria-labelledby': title.id });
+  const { form, input } = addForm(id, actions);
+  return {
+    section: element('section', { class: 'group' }, element('header', {}, title, count), cards, form),
+    /**
+     * @param {Group} group
+     * @param {HTMLElement[]} items
+     */
+    show: (group, items) => {
+      title.textContent = group.title;
+      count.textContent = String(items.length);
+      input.ariaLabel = `Add a card to ${group.title}`;
+      arrange(cards, items);
+    },
+  };
+}
+
+/**
+ * Gives an element these children in this order, and leaves alone what is at its place.
+ * @param {HTMLElement} parent
+ * @param {HTMLElement[]} children
+ */
+function arrange(parent, children) {
+  for (const child of [...parent.children]) if (!children.includes(/** @type {any} */ (child))) child.remove();
+  for (const [index, child] of children.entries()) {
+    const there = parent.children[index];
+    if (there !== child) parent.insertBefore(child, there ?? null);
+  }
+}
+
+/**
+ * An element that moves loses the focus; a card that was deleted leaves it to the next one.
+ * @param {() => void} change
+ */
+function keepFocus(change) {
+  const focused = /** @type {HTMLElement} */ (document.activeElement ?? document.body);
+  const card = focused.closest('.card');
+  const near = card?.nextElementSibling ?? card?.previousElementSibling;
+  change();
+  if (document.activeElement === focused) return;
+  const next = focused.isConnected ? focused : ((card && document.getElementById(card.id)) ?? near);
+  /** @type {HTMLElement | undefined} */ (next)?.focus();
 }
 
 /**
@@ -70,22 +142,33 @@ function cardOf(card, actions) {
 }
 
 /**
- * @param {Group} group
+ * @param {number} groupId
  * @param {Actions} actions
  */
-function addForm(group, actions) {
+function addForm(groupId, actions) {
   const input = element('input', {
     class: 'input',
-    id: `add-${group.id}`,
+    id: `add-${groupId}`,
     placeholder: 'Add a card',
-    'aria-label': `Add a card to ${group.title}`,
     maxlength: '255',
     required: true,
     autocomplete: 'off',
   });
+  /** The last text that failed, and its key: sent again, it never makes a second card. */
+  let failed = { title: '', key: /** @type {string | undefined} */ (undefined) };
+
+  const add = async () => {
+    const title = input.value;
+    input.readOnly = true;
+    const error = await actions.add(groupId, title, title === failed.title ? failed.key : undefined);
+    input.readOnly = false;
+    failed = { title, key: error?.idempotencyKey };
+    if (!error) input.value = '';
+  };
   const onsubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    actions.add(group.id, input.value);
+    whileBusy(form, add);
   };
-  return element('form', { class: 'add', onsubmit }, input, element('button', { class: 'button' }, 'Add'));
+  const form = element('form', { class: 'add', onsubmit }, input, element('button', { class: 'button' }, 'Add'));
+  return { form, input };
 }

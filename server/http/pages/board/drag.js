@@ -8,15 +8,15 @@ const LEAST_PIXELS = 5;
 /**
  * Lets people move the cards of a board: with the mouse, with a finger on the handle of a card, or with Alt and the arrow keys.
  * @param {HTMLElement} board
- * @param {(move: Move) => void} onMove
+ * @param {(move?: Move) => void} onEnd without a move, cards may not be where they belong
  */
-export function followDrags(board, onMove) {
+export function followDrags(board, onEnd) {
   board.addEventListener('pointerdown', (event) => {
     const card = cardAt(event.target);
     const isTouch = event.pointerType !== 'mouse';
     if (!card || event.button !== 0 || at(event.target, 'button')) return;
     if (isTouch && !at(event.target, '.handle')) return;
-    drag(board, card, event, onMove);
+    drag(board, card, event, onEnd);
   });
   board.addEventListener('keydown', (event) => {
     const card = event.altKey ? cardAt(event.target) : null;
@@ -25,7 +25,7 @@ export function followDrags(board, onMove) {
     event.preventDefault();
     place(card);
     card.focus();
-    onMove(moveOf(card));
+    onEnd(moveOf(card));
   });
 }
 
@@ -33,39 +33,52 @@ export function followDrags(board, onMove) {
  * @param {HTMLElement} board
  * @param {HTMLElement} card
  * @param {PointerEvent} start
- * @param {(move: Move) => void} onMove
+ * @param {(move?: Move) => void} onEnd
  */
-function drag(board, card, start, onMove) {
+function drag(board, card, start, onEnd) {
   const before = { list: card.parentElement, next: card.nextElementSibling };
   const ended = new AbortController();
   const { signal } = ended;
+  let pointer = start;
+
+  const place = () => {
+    const list = listAt(board, pointer.clientX);
+    if (!list) return;
+    const next = cardsOf(list).find((other) => other !== card && pointer.clientY < middleOf(other));
+    if (card.parentElement !== list || (card.nextElementSibling ?? undefined) !== next)
+      list.insertBefore(card, next ?? null);
+  };
 
   /** @param {PointerEvent} event */
   const follow = (event) => {
-    const [x, y] = [event.clientX - start.clientX, event.clientY - start.clientY];
-    if (!card.classList.contains('dragged') && Math.hypot(x, y) < LEAST_PIXELS) return;
+    if (event.pointerId !== start.pointerId) return;
+    const isDragged = card.classList.contains('dragged');
+    const pixels = Math.hypot(event.clientX - start.clientX, event.clientY - start.clientY);
+    if (!isDragged && pixels < LEAST_PIXELS) return;
     event.preventDefault();
-    card.classList.add('dragged');
-    const list = listAt(board, event.clientX);
-    if (!list) return;
-    const next = cardsOf(list).find((other) => other !== card && event.clientY < middleOf(other));
-    if (card.parentElement !== list || (card.nextElementSibling ?? undefined) !== next)
-      list.insertBefore(card, next ?? null);
+    pointer = event;
+    if (!isDragged) {
+      card.classList.add('dragged');
+      // A touch belongs to the element that it began on, which moves.
+      board.setPointerCapture(event.pointerId);
+    }
+    place();
   };
 
   /** @param {boolean} isDropped */
   const end = (isDropped) => {
     ended.abort();
+    if (!card.classList.contains('dragged')) return;
     card.classList.remove('dragged');
     const isMoved = card.parentElement !== before.list || card.nextElementSibling !== before.next;
-    if (!isMoved) return;
-    if (isDropped) onMove(moveOf(card));
-    else before.list?.insertBefore(card, before.next);
+    onEnd(isDropped && isMoved ? moveOf(card) : undefined);
   };
 
   document.addEventListener('pointermove', follow, { signal });
-  document.addEventListener('pointerup', () => end(true), { signal });
-  document.addEventListener('pointercancel', () => end(false), { signal });
+  document.addEventListener('pointerup', ({ pointerId }) => pointerId === start.pointerId && end(true), { signal });
+  document.addEventListener('pointercancel', ({ pointerId }) => pointerId === start.pointerId && end(false), {
+    signal,
+  });
   document.addEventListener('keydown', ({ key }) => key === 'Escape' && end(false), { signal });
 }
 

@@ -1,142 +1,196 @@
-import { byId, element } from '../api/dom.js';
-import { currentSession, followSession, keepSession } from '../api/session.js';
+import { byId, element, whileBusy } from '../api/dom.js';
+import { currentSession, followSession } from '../api/session.js';
 import { addSession, demoButtons } from '../api/signInDialog.js';
 import { createClient } from '../client.js';
-import { showBoard } from './boardView.js';
+import { boardView } from './boardView.js';
 import { recorded } from './calls.js';
+import { changesOf } from './changes.js';
 import { followDrags } from './drag.js';
+import { countCards, withCard, withMove, withoutCard } from './places.js';
 import { showTemplates } from './templates.js';
+import { report, tell } from './told.js';
 
-/**
- * @typedef {import('../../../../client/client.ts').Client} Client
- * @typedef {import('../../../../client/client.ts').DeckhandError} DeckhandError
- */
+/** @import { Change } from './changes.js' */
+/** @typedef {import('../../../../client/client.ts').Client} Client */
+
+/** Without an answer by then, a change is undone. */
+const LONGEST_WAIT_MILLISECONDS = 15_000;
 
 /**
  * The client of this page; every call that it makes is shown below the board.
  * @type {Client}
  */
 const client = recorded(
-  /** @type {any} */ (createClient({ url: location.origin, token: () => currentSession()?.token })),
+  /** @type {any} */ (
+    createClient({
+      url: location.origin,
+      token: () => currentSession()?.token,
+      timeoutMilliseconds: LONGEST_WAIT_MILLISECONDS,
+    })
+  ),
 );
 
-/** What the page shows now. */
+/** Aborts when the session ends: a late answer must not be shown to the next user. */
+let session = new AbortController();
+/** Aborts when something else is opened: the last click wins, not the last answer. */
+let opening = new AbortController();
+/** The boards that were opened. @type {Map<number, ReturnType<typeof changesOf>>} */
+const boards = new Map();
 const shown = { projectId: 0, boardId: 0 };
 
+const view = boardView(byId('board'), {
+  add: (group_id, title, idempotencyKey) =>
+    change({
+      send: () => client.cards.create.mutate({ title, group_id }, ...(idempotencyKey ? [{ idempotencyKey }] : [])),
+      apply: (board, answer) => (answer ? withCard(board, group_id, answer.card) : board),
+      done: `Added “${title}”.`,
+    }),
+  remove: ({ id, title }) => {
+    if (!confirm(`Delete “${title}”?`)) return;
+    change({
+      card: id,
+      send: () => client.cards.delete.mutate({ id }),
+      apply: (board) => withoutCard(board, id),
+      done: `Deleted “${title}”.`,
+    });
+  },
+});
+
 addSession();
-byId('demo-users').append(demoButtons(attemptToSignIn));
+byId('demo-users').append(
+  demoButtons((signIn) => whileBusy(byId('demo-users'), () => signIn().catch(({ message }) => tell(message, true)))),
+);
 followSession(byId('board'), () => {
   const isSignedIn = currentSession() !== undefined;
+  session.abort();
+  opening.abort();
+  session = new AbortController();
+  boards.clear();
+  view.clear();
+  Object.assign(shown, { projectId: 0, boardId: 0 });
+  for (const id of ['projects', 'boards', 'templates', 'calls', 'told', 'not-signed-in']) byId(id).replaceChildren();
   byId('signed-out').hidden = isSignedIn;
   byId('signed-in').hidden = !isSignedIn;
-  Object.assign(shown, { projectId: 0, boardId: 0 });
-  for (const id of ['projects', 'boards', 'board', 'templates', 'calls']) byId(id).replaceChildren();
-  tell('');
-  if (isSignedIn) attempt(showUser);
+  if (isSignedIn) open(showUser);
 });
-followDrags(byId('board'), ({ id, group_id, position, title }) =>
-  change(() => client.cards.move.mutate({ id, group_id, position }), `Moved “${title}”.`),
-);
+followDrags(byId('board'), (move) => {
+  if (!move) return boards.get(shown.boardId)?.draw();
+  const { id, group_id, position, title } = move;
+  change({
+    card: id,
+    send: () => client.cards.move.mutate({ id, group_id, position }),
+    apply: (board) => withMove(board, move),
+    done: `Moved “${title}”.`,
+  });
+});
 
-/** The projects of the user; for a superadmin all projects, and the templates. */
-async function showUser() {
+/** @param {Change} change */
+const change = async (change) => boards.get(shown.boardId)?.make(change);
+
+/**
+ * The projects of the user; for a superadmin all projects, and the templates.
+ * @param {AbortSignal} signal
+ */
+async function showUser(signal) {
   const { account } = await client.account.whoAmI.query();
   const { projects } = await (account.superadmin ? client.projects.list : client.projects.listOwn).query({
     limit: 200,
   });
+  signal.throwIfAborted();
   const first = projects.find(({ id }) => id === account.default_project_id) ?? projects[0];
-  if (first) await showProject(first.id);
-  else tell('You are a member of no project.');
-
   const options = projects.map(({ id, name }) =>
     element('option', { value: String(id), selected: id === first?.id }, name),
   );
-  const onchange = (/** @type {Event} */ { target }) =>
-    attempt(() => showProject(Number(/** @type {HTMLSelectElement} */ (target).value)));
-  byId('projects').replaceChildren(
-    element('select', { class: 'input', 'aria-label': 'Project', onchange }, ...options),
-  );
-  if (account.superadmin) await showTemplates(byId('templates'), client, attempt);
+  const select = element('select', { class: 'input', 'aria-label': 'Project' }, ...options);
+  const undo = () => {
+    select.value = String(shown.projectId);
+  };
+  select.addEventListener('change', () => open((signal) => showProject(Number(select.value), signal), undo));
+  byId('projects').replaceChildren(select);
+  if (account.superadmin) attempt((signal) => showTemplates(byId('templates'), client, attempt, signal));
+  if (first) await showProject(first.id, signal);
+  else tell("You aren't in any project yet.");
 }
 
-/** @param {number} projectId */
-async function showProject(projectId) {
+/**
+ * @param {number} projectId
+ * @param {AbortSignal} signal
+ */
+async function showProject(projectId, signal) {
   const { boards } = await client.as({ projectId }).boards.list.query();
+  signal.throwIfAborted();
   Object.assign(shown, { projectId, boardId: 0 });
   const tabs = boards.map(({ id, title, cards_count }) =>
     element(
       'button',
-      { class: 'tab', 'data-board': String(id), onclick: () => attempt(() => openBoard(id)) },
-      `${title} (${cards_count})`,
+      { class: 'tab', id: `board-${id}`, onclick: () => open((signal) => openBoard(id, signal)) },
+      tabText(title, cards_count),
     ),
   );
   byId('boards').replaceChildren(...tabs);
-  byId('board').replaceChildren();
+  view.hide();
   const first = boards.find(({ cards_count }) => cards_count > 0) ?? boards[0];
-  if (first) await openBoard(first.id);
+  if (first) await openBoard(first.id, signal);
   else tell('This project has no board yet.');
 }
 
-/** @param {number} id */
-async function openBoard(id) {
-  const { board } = await client.boards.get.query({ id });
+/**
+ * @param {number} id
+ * @param {AbortSignal} signal
+ */
+async function openBoard(id, signal) {
+  const { signal: ended } = session;
+  const changes =
+    boards.get(id) ??
+    changesOf({
+      load: async () => (await client.boards.get.query({ id })).board,
+      show: (board) => {
+        const tab = document.getElementById(`board-${id}`);
+        if (tab) tab.textContent = tabText(board.title, countCards(board));
+        if (shown.boardId === id) view.show(board);
+      },
+      tell,
+      fail: (error, isChange) => ended.aborted || report(error, isChange),
+      signal: ended,
+    });
+  boards.set(id, changes);
+  if (!(await changes.load()) || signal.aborted) return;
+
   shown.boardId = id;
-  for (const tab of byId('boards').children) {
-    tab.setAttribute('aria-current', String(tab.getAttribute('data-board') === String(id)));
-  }
-  showBoard(byId('board'), board, {
-    add: (group_id, title) =>
-      change(
-        () => client.as({ projectId: shown.projectId }).cards.create.mutate({ title, group_id }),
-        `Added “${title}”.`,
-      ),
-    remove: async (card) => {
-      if (!confirm(`Delete “${card.title}”?`)) return;
-      await change(() => client.cards.delete.mutate({ id: card.id }), `Deleted “${card.title}”.`);
-    },
-  });
+  for (const tab of byId('boards').children) tab.setAttribute('aria-current', String(tab.id === `board-${id}`));
+  changes.draw();
 }
 
 /**
- * Changes something, and shows the board as the service has it then, also after a refusal.
- * @param {() => Promise<unknown>} call
- * @param {string} done
+ * @param {string} title
+ * @param {number} count
  */
-async function change(call, done) {
-  const isDone = await attempt(call);
-  if (shown.boardId) await attempt(() => openBoard(shown.boardId));
-  if (isDone) tell(done);
+const tabText = (title, count) => `${title} (${count})`;
+
+/**
+ * Opens something instead of what is being opened.
+ * @param {(signal: AbortSignal) => Promise<unknown>} calls
+ * @param {() => void} [undo]
+ */
+function open(calls, undo) {
+  opening.abort();
+  opening = new AbortController();
+  tell('');
+  return attempt(calls, opening.signal, undo);
 }
 
 /**
- * Makes calls, and tells the person if one is refused. Returns whether all were accepted.
- * @param {() => Promise<unknown>} calls
+ * Makes calls, and tells the person if one fails, unless nobody waits for them any more.
+ * @param {(signal: AbortSignal) => Promise<unknown>} calls
+ * @param {AbortSignal} signal
+ * @param {() => void} [undo]
  */
-async function attempt(calls) {
+async function attempt(calls, signal = session.signal, undo) {
   try {
-    await calls();
-    return true;
+    await calls(signal);
   } catch (error) {
-    const { status, message } = /** @type {DeckhandError} */ (error);
-    if (status === 401) keepSession(undefined);
-    tell(message, true);
-    return false;
+    if (signal.aborted) return;
+    undo?.();
+    report(/** @type {Error} */ (error), false);
   }
-}
-
-/** @param {() => Promise<void>} signIn */
-async function attemptToSignIn(signIn) {
-  await signIn().catch((/** @type {Error} */ { message }) =>
-    byId('demo-users').append(element('p', { class: 'failure' }, message)),
-  );
-}
-
-/**
- * @param {string} text
- * @param {boolean} isRefused
- */
-function tell(text, isRefused = false) {
-  const place = byId('told');
-  place.textContent = text;
-  place.classList.toggle('failure', isRefused);
 }

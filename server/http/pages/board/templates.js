@@ -6,13 +6,20 @@ import { element } from '../api/dom.js';
  * For superadmins: the master boards, and what a sync of each would do to the projects.
  * @param {HTMLElement} place
  * @param {Client} client
- * @param {(calls: () => Promise<unknown>) => Promise<boolean>} attempt
+ * @param {(calls: (signal: AbortSignal) => Promise<unknown>) => unknown} attempt
+ * @param {AbortSignal} signal
  */
-export async function showTemplates(place, client, attempt) {
+export async function showTemplates(place, client, attempt, signal) {
   const { boards } = await client.masterBoards.list.query();
+  signal.throwIfAborted();
   const outcome = element('div', { role: 'status' });
+  /** @type {object} */
+  let newest;
   const rows = boards.map((board) => {
-    const onclick = () => attempt(() => preview(outcome, client, board));
+    const onclick = () => {
+      newest = board;
+      return attempt(() => preview(outcome, client, board, () => newest === board));
+    };
     return element(
       'li',
       {},
@@ -37,9 +44,11 @@ export async function showTemplates(place, client, attempt) {
  * @param {HTMLElement} place
  * @param {Client} client
  * @param {{ id: number, title: string }} board
+ * @param {() => boolean} isNewest
  */
-async function preview(place, client, board) {
+async function preview(place, client, board, isNewest) {
   const { projects, next_cursor } = await client.masterBoards.previewSync.query({ board_id: board.id, limit: 20 });
+  if (!isNewest()) return;
   const rows = projects.map(({ project_name, outcome, reason, boards_added, groups_added, cards_added }) => {
     const texts = [project_name, reason ? `${outcome}: ${reason}` : outcome, boards_added, groups_added, cards_added];
     return element('tr', {}, ...texts.map((text) => element('td', {}, String(text))));

@@ -1,0 +1,116 @@
+import { hasSamePlaces } from './places.js';
+
+/** @import { Board } from './boardView.js' */
+/** @typedef {import('../../../../client/client.ts').DeckhandError} DeckhandError */
+
+/**
+ * @typedef {object} Change
+ * @property {() => Promise<any>} send
+ * @property {(board: Board, answer?: any) => Board} apply the board with this change; `answer` is that of `send`
+ * @property {string} done what to tell people when it is saved
+ * @property {number} [card] the card that it moves or deletes: its next change replaces this one if it was not sent yet
+ */
+
+/**
+ * Shows the changes of one board at once, sends them one after another, and undoes those that fail.
+ * @param {object} page
+ * @param {() => Promise<Board>} page.load
+ * @param {(board: Board) => void} page.show
+ * @param {(text: string) => void} page.tell
+ * @param {(error: DeckhandError, isChange: boolean) => void} page.fail
+ * @param {AbortSignal} page.signal aborts with the session: nothing is sent as another user
+ */
+export function changesOf({ load, show, tell, fail, signal }) {
+  /** As the service has it. @type {Board | undefined} */
+  let saved;
+  /** On the screen, but not answered yet. @type {(Change & { end: (error?: DeckhandError) => void })[]} */
+  const waiting = [];
+  /** @type {Promise<void> | undefined} */
+  let running;
+
+  const draw = () => {
+    if (saved && !signal.aborted) show(waiting.reduce((board, { apply }) => apply(board), saved));
+  };
+
+  const run = () => {
+    running ??= sendAndLoad().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  async function sendAndLoad() {
+    /** @type {{ lost?: Change | undefined } | undefined} */
+    let failure;
+    do {
+      while (waiting[0] && !signal.aborted) failure = (await sendFirst(waiting[0])) ?? failure;
+      try {
+        saved = await load();
+        draw();
+      } catch (thrown) {
+        const error = /** @type {DeckhandError} */ (thrown);
+        const undone = undo(waiting.length, error);
+        if (!failure) fail(error, undone > 0);
+        return;
+      }
+    } while (waiting.length > 0 && !signal.aborted);
+    const { lost } = failure ?? {};
+    if (lost && hasSamePlaces(saved, lost.apply(saved))) tell(lost.done);
+  }
+
+  /**
+   * Returns undefined if it is saved; else the change if only its answer may be lost.
+   * @param {typeof waiting[number]} change
+   */
+  async function sendFirst(change) {
+    try {
+      const answer = await change.send();
+      waiting.shift();
+      saved = saved && change.apply(saved, answer);
+      draw();
+      change.end();
+      if (waiting.length === 0) tell(change.done);
+    } catch (thrown) {
+      const error = /** @type {DeckhandError} */ (thrown);
+      // Without an answer, the later ones would not arrive either.
+      const undone = undo(error.data ? 1 : waiting.length, error);
+      fail(error, true);
+      const isLost = !error.data && undone === 1 && change.card !== undefined;
+      return { lost: isLost ? change : undefined };
+    }
+  }
+
+  /**
+   * @param {number} count
+   * @param {DeckhandError} error
+   */
+  function undo(count, error) {
+    const undone = waiting.splice(0, count);
+    draw();
+    for (const { end } of undone) end(error);
+    return undone.length;
+  }
+
+  return {
+    draw,
+    /** Returns whether there is something to show. */
+    load: async () => {
+      await run();
+      return saved !== undefined;
+    },
+    /**
+     * Returns the error if the change was not saved.
+     * @param {Change} change
+     * @returns {Promise<DeckhandError | undefined>}
+     */
+    make: (change) =>
+      new Promise((end) => {
+        const isSameCard = change.card !== undefined && waiting.at(-1)?.card === change.card;
+        // The first one may be under way.
+        if (isSameCard && waiting.length > 1) waiting.pop()?.end();
+        waiting.push({ ...change, end });
+        draw();
+        run();
+      }),
+  };
+}

@@ -1,0 +1,251 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { hasBrowser } from '../harness/browser.ts';
+import {
+  addCard,
+  cardsIn,
+  holdBackCall,
+  inputOf,
+  openBoard,
+  signIn,
+  startPageForSuite,
+  tabOf,
+  untilTold,
+} from '../harness/startPage.ts';
+
+const NOT_SAVED = "Can't reach Deckhand. Your change was not saved.";
+
+describe.skipIf(!hasBrowser)('changes on the start page', () => {
+  const givenStart = startPageForSuite();
+
+  /** A member looks at a board with three groups. */
+  const givenBoard = async () => {
+    const { page } = await givenStart();
+    await signIn(page, 'Member');
+    await openBoard(page, 'Launch plan');
+    return page;
+  };
+  const cardOf = (page: Page, title: string) => page.locator('.card', { hasText: title });
+  const cutOff = (page: Page) => page.route('**/trpc/**', (route) => route.abort());
+  const focused = (page: Page) => page.evaluate<string>('document.activeElement.id');
+  const asStored = async (page: Page, group: string) => {
+    await page.reload();
+    await page.locator('.card').first().waitFor();
+    await openBoard(page, 'Launch plan');
+    return cardsIn(page, group);
+  };
+
+  it.each(['keyboard', 'mouse'])(
+    'a move with the %s that never arrives is undone, and the page says so',
+    async (by) => {
+      const page = await givenBoard();
+      const before = await cardsIn(page, 'To do');
+      const card = cardOf(page, before[0]!);
+      await cutOff(page);
+
+      if (by === 'mouse') await card.dragTo(page.getByRole('list', { name: 'Done' }));
+      else await card.press('Alt+ArrowDown');
+
+      await untilTold(page, NOT_SAVED);
+      expect(await cardsIn(page, 'To do')).toEqual(before);
+      if (by === 'keyboard') expect(await focused(page)).toBe(await card.getAttribute('id'));
+    },
+  );
+
+  it('a refused move is undone, with the reason', async () => {
+    const { page } = await givenStart();
+    await signIn(page, 'Viewer');
+    const before = await cardsIn(page, 'Get started');
+    const move = await holdBackCall(page, 'cards.move');
+
+    await cardOf(page, before[0]!).press('Alt+ArrowDown');
+    await move.first;
+    expect((await cardsIn(page, 'Get started'))[1]).toBe(before[0]);
+    await cutOff(page);
+    move.release();
+
+    await untilTold(page, 'You can view this project but not change it.');
+    expect(await cardsIn(page, 'Get started')).toEqual(before);
+  });
+
+  it('a deletion that never arrives is undone', async () => {
+    const page = await givenBoard();
+    const before = await cardsIn(page, 'To do');
+    await cutOff(page);
+
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: `Delete ${before[0]}` }).click();
+
+    await untilTold(page, NOT_SAVED);
+    expect(await cardsIn(page, 'To do')).toEqual(before);
+  });
+
+  it('a move whose answer is lost stays if the service has it', async () => {
+    const page = await givenBoard();
+    await addCard(page, 'To do', 'Arrived');
+    await page.route('**/trpc/*cards.move*', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+
+    await cardOf(page, 'Arrived').press('Alt+ArrowRight');
+
+    await untilTold(page, 'Moved “Arrived”.');
+    expect((await cardsIn(page, 'In progress')).at(-1)).toBe('Arrived');
+  });
+
+  it('a move without any answer is undone, too', async () => {
+    const { page: shared } = await givenStart();
+    // A clock can't be taken away from a page again.
+    const page = await shared.context().browser()!.newPage();
+    await page.clock.install();
+    await page.goto(shared.url());
+    await signIn(page, 'Member');
+    await openBoard(page, 'Launch plan');
+    const before = await cardsIn(page, 'To do');
+    const move = await holdBackCall(page, 'cards.move');
+
+    await cardOf(page, before[0]!).press('Alt+ArrowDown');
+    await move.first;
+    await page.clock.fastForward(15_000);
+
+    await untilTold(page, NOT_SAVED);
+    expect(await cardsIn(page, 'To do')).toEqual(before);
+    await page.close();
+  });
+
+  it('an answer does not disturb a drag', async () => {
+    const page = await givenBoard();
+    for (const title of ['Slow', 'Held']) await addCard(page, 'To do', title);
+    const move = await holdBackCall(page, 'cards.move');
+    await cardOf(page, 'Slow').press('Alt+ArrowRight');
+    await move.first;
+
+    await cardOf(page, 'Held').hover();
+    await page.mouse.down();
+    await page.getByRole('list', { name: 'Done' }).hover();
+    move.release();
+    await untilTold(page, 'Moved “Slow”.');
+    expect(await cardsIn(page, 'Done')).toContain('Held');
+    await page.mouse.up();
+
+    await untilTold(page, 'Moved “Held”.');
+    expect(await asStored(page, 'Done')).toContain('Held');
+    expect(await cardsIn(page, 'In progress')).toContain('Slow');
+  });
+
+  it('the focus goes to the next card after a deletion', async () => {
+    const page = await givenBoard();
+    for (const title of ['Gone', 'Next']) await addCard(page, 'Done', title);
+
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Delete Gone' }).press('Enter');
+
+    await untilTold(page, 'Deleted “Gone”.');
+    expect(await focused(page)).toBe(await cardOf(page, 'Next').getAttribute('id'));
+  });
+
+  it('Enter three times on a slow line makes one card', async () => {
+    const page = await givenBoard();
+    const create = await holdBackCall(page, 'cards.create');
+
+    await inputOf(page, 'Done').fill('Once');
+    for (let press = 0; press < 3; press++) await page.keyboard.press('Enter');
+    await create.first;
+    expect(await page.locator('.add[aria-busy]').count()).toBe(1);
+    create.release();
+
+    await untilTold(page, 'Added “Once”.');
+    expect(create.count()).toBe(1);
+    expect((await asStored(page, 'Done')).filter((title) => title === 'Once')).toHaveLength(1);
+  });
+
+  it('keeps the text of a card whose answer is lost; sent again, it makes no second card', async () => {
+    const page = await givenBoard();
+    await page.route('**/trpc/*cards.create*', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+
+    await inputOf(page, 'Done').fill('Sent twice');
+    await page.keyboard.press('Enter');
+    await untilTold(page, NOT_SAVED);
+    expect(await inputOf(page, 'Done').inputValue()).toBe('Sent twice');
+    await page.unrouteAll();
+    await page.keyboard.press('Enter');
+
+    await untilTold(page, 'Added “Sent twice”.');
+    expect(await inputOf(page, 'Done').inputValue()).toBe('');
+    expect((await cardsIn(page, 'Done')).filter((title) => title === 'Sent twice')).toHaveLength(1);
+  });
+
+  it('every press of Alt+Down counts, however slow the line', async () => {
+    const page = await givenBoard();
+    for (const title of ['Fast 1', 'Fast 2', 'Fast 3', 'Fast 4', 'Fast 5']) await addCard(page, 'Done', title);
+    const move = await holdBackCall(page, 'cards.move');
+
+    await cardOf(page, 'Fast 1').focus();
+    for (let press = 0; press < 4; press++) await page.keyboard.press('Alt+ArrowDown');
+    await move.first;
+    expect((await cardsIn(page, 'Done')).at(-1)).toBe('Fast 1');
+    move.release();
+
+    await untilTold(page, 'Moved “Fast 1”.');
+    const last = ['Fast 2', 'Fast 3', 'Fast 4', 'Fast 5', 'Fast 1'];
+    expect((await cardsIn(page, 'Done')).slice(-5)).toEqual(last);
+    expect(move.count()).toBe(2);
+    expect((await asStored(page, 'Done')).slice(-5)).toEqual(last);
+  });
+
+  it('sends moves of several cards in the order of the key presses', async () => {
+    const page = await givenBoard();
+    for (const title of ['Order 1', 'Order 2']) await addCard(page, 'Done', title);
+    const move = await holdBackCall(page, 'cards.move');
+
+    await cardOf(page, 'Order 1').press('Alt+ArrowLeft');
+    await cardOf(page, 'Order 2').press('Alt+ArrowLeft');
+    await cardOf(page, 'Order 1').press('Alt+ArrowDown');
+    await move.first;
+    expect(move.count()).toBe(1);
+    move.release();
+
+    await untilTold(page, 'Moved “Order 1”.');
+    expect((await asStored(page, 'In progress')).slice(-2)).toEqual(['Order 2', 'Order 1']);
+  });
+
+  it('typed text, its selection and the focus stay while something else changes', async () => {
+    const page = await givenBoard();
+    await addCard(page, 'To do', 'Elsewhere');
+    const move = await holdBackCall(page, 'cards.move');
+    await cardOf(page, 'Elsewhere').press('Alt+ArrowRight');
+
+    await inputOf(page, 'Done').fill('Half a sentence');
+    await inputOf(page, 'Done').evaluate((input: HTMLInputElement) => input.setSelectionRange(5, 7));
+    move.release();
+    await untilTold(page, 'Moved “Elsewhere”.');
+
+    const selection = await page.evaluate<unknown>(
+      '((one) => [one.value, one.selectionStart, one.selectionEnd])(document.activeElement)',
+    );
+    expect(selection).toEqual(['Half a sentence', 5, 7]);
+    await openBoard(page, 'Onboarding');
+    await openBoard(page, 'Launch plan');
+    expect(await inputOf(page, 'Done').inputValue()).toBe('Half a sentence');
+  });
+
+  it('the tab has the number of cards after each change', async () => {
+    const page = await givenBoard();
+    const count = async () => Number(/\d+/.exec(await tabOf(page, 'Launch plan').innerText())?.[0]);
+    const before = await count();
+
+    await addCard(page, 'To do', 'Counted');
+    expect(await count()).toBe(before + 1);
+    await cardOf(page, 'Counted').press('Alt+ArrowRight');
+    await untilTold(page, 'Moved “Counted”.');
+    expect(await count()).toBe(before + 1);
+    page.once('dialog', (dialog) => dialog.accept());
+    await page.getByRole('button', { name: 'Delete Counted' }).click();
+    await untilTold(page, 'Deleted “Counted”.');
+    expect(await count()).toBe(before);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { hasBrowser } from '../harness/browser.ts';
+import { holdBackCall, openBoard, signIn, startPageForSuite, tabOf, untilTold } from '../harness/startPage.ts';
+
+describe.skipIf(!hasBrowser)('the start page', () => {
+  const givenStart = startPageForSuite();
+
+  it('shows the board of the last click, not of the last answer', async () => {
+    const { page } = await givenStart();
+    await signIn(page, 'Member');
+    const slow = await holdBackCall(page, 'boards.get');
+
+    await tabOf(page, 'Launch plan').click();
+    await slow.first;
+    await openBoard(page, 'Onboarding');
+    const answered = page.waitForResponse(/boards\.get/);
+    slow.release();
+    await answered;
+    await page.locator('#calls').getByText('waiting').waitFor({ state: 'detached' });
+
+    expect(await page.locator('.group h3').allInnerTexts()).toEqual(['Get started', 'Go further']);
+    expect(await tabOf(page, 'Onboarding').getAttribute('aria-current')).toBe('true');
+  });
+
+  it('keeps the project in the list if another one can not be opened', async () => {
+    const { page } = await givenStart();
+    await signIn(page, 'Admin');
+    const projects = page.getByRole('combobox', { name: 'Project' });
+    const before = await projects.inputValue();
+    const other = await projects.locator('option:not(:checked)').first().getAttribute('value');
+    await page.route('**/trpc/*boards.list*', (route) => route.abort());
+
+    await projects.selectOption(other);
+
+    await untilTold(page, "Can't reach Deckhand.");
+    expect(await projects.inputValue()).toBe(before);
+  });
+
+  it('sends and shows nothing for the next user after signing out', async () => {
+    const { page } = await givenStart();
+    await signIn(page, 'Member');
+    const move = await holdBackCall(page, 'cards.move');
+    const card = page.getByRole('list', { name: 'Get started' }).locator('.card').first();
+    await card.press('Alt+ArrowDown');
+    await move.first;
+    await card.press('Alt+ArrowRight');
+    await page.getByRole('list', { name: 'Go further' }).locator('.card').first().press('Alt+ArrowLeft');
+
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, 'Viewer');
+    const answered = page.waitForResponse(/cards\.move/);
+    move.release();
+    await answered;
+    await openBoard(page, 'Launch plan');
+
+    expect(move.count()).toBe(1);
+    expect(await page.locator('#told').innerText()).toBe('');
+  });
+
+  it('says why a session ended, and why a sign-in failed, in one line', async () => {
+    const { page } = await givenStart();
+    const notSignedIn = page.locator('#not-signed-in');
+    await page.route('**/v1/authenticate', (route) => route.abort());
+    for (let press = 0; press < 2; press++) {
+      await page.getByRole('button', { name: 'Member', exact: true }).click();
+      await page.locator('#demo-users:not([aria-busy])').waitFor();
+      expect(await notSignedIn.innerText()).toBe("Can't reach Deckhand.");
+    }
+    await page.unrouteAll();
+
+    await signIn(page, 'Member');
+    await page.evaluate(`sessionStorage.setItem('deckhand.session', '{"token":"ended","name":"Member"}')`);
+    await tabOf(page, 'Launch plan').click();
+
+    await notSignedIn.filter({ hasText: /token/ }).waitFor();
+    expect(await notSignedIn.getAttribute('class')).toBe('failure');
+  });
+});
