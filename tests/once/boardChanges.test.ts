@@ -248,4 +248,20 @@ describe.skipIf(!hasBrowser)('changes on the start page', () => {
     await untilTold(page, 'Deleted “Counted”.');
     expect(await count()).toBe(before);
   });
+
+  it('Alt and an arrow never leaves the page while a card has the focus', async () => {
+    const page = await givenBoard();
+    await page.evaluate(
+      `addEventListener('keydown', (event) => { document.body.dataset.isKept = event.defaultPrevented; })`,
+    );
+
+    await page.getByRole('list', { name: 'To do' }).locator('.card').first().focus();
+    for (const key of ['ArrowLeft', 'ArrowUp']) {
+      await page.keyboard.press(`Alt+${key}`);
+      expect(await page.evaluate('document.body.dataset.isKept'), key).toBe('true');
+    }
+    await page.keyboard.press('ArrowDown');
+    expect(await page.evaluate('document.body.dataset.isKept')).toBe('false');
+    expect(await page.locator('#calls').getByText('cards.move').count()).toBe(0);
+  });
 });

@@ -19,10 +19,12 @@ export function followDrags(board, onEnd) {
     drag(board, card, event, onEnd);
   });
   board.addEventListener('keydown', (event) => {
-    const card = event.altKey ? cardAt(event.target) : null;
-    const place = card && placeBy(event.key, card);
-    if (!card || !place) return;
+    const card = event.altKey && event.key.startsWith('Arrow') ? cardAt(event.target) : null;
+    if (!card) return;
+    // Alt and the left arrow would leave the page.
     event.preventDefault();
+    const place = placeBy(event.key, card);
+    if (!place) return;
     place(card);
     card.focus();
     onEnd(moveOf(card));
