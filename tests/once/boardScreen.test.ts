@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { hasBrowser } from '../harness/browser.ts';
 import { holdBackCall, openBoard, signIn, startPageForSuite, tabOf, untilTold } from '../harness/startPage.ts';
@@ -75,4 +76,49 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     await notSignedIn.filter({ hasText: /token/ }).waitFor();
     expect(await notSignedIn.getAttribute('class')).toBe('failure');
   });
+
+  it.each(['light', 'dark'] as const)('overdue dates and failures are red and readable (%s)', async (colorScheme) => {
+    const { page } = await givenStart();
+    await page.emulateMedia({ colorScheme });
+    await page.locator('#session').getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('E-mail address').fill('member@demo.test');
+    await page.getByLabel('Password').fill('wrong');
+    await page.getByLabel('Password').press('Enter');
+    await page.getByRole('alert').getByText('password').waitFor();
+    const failures = [await lookOf(page, 'dialog .failure')];
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await signIn(page, 'Member');
+    await openBoard(page, 'Launch plan');
+    failures.push(await lookOf(page, '.card .failure'));
+    const plain = await lookOf(page, '.card .hint');
+    await page.emulateMedia({ colorScheme: null });
+
+    for (const { color, contrast } of failures) {
+      expect(color).toBe(colorScheme === 'light' ? 'rgb(179, 38, 30)' : 'rgb(255, 156, 148)');
+      expect(contrast).toBeGreaterThan(4.5);
+    }
+    expect(plain.color).not.toBe(failures[0]!.color);
+  });
 });
+
+/** The colour of a text, and its contrast to what is behind it (WCAG). */
+const lookOf = (page: Page, selector: string) =>
+  page
+    .locator(selector)
+    .first()
+    .evaluate((text) => {
+      const luminance = (color: string) => {
+        const [red = 0, green = 0, blue = 0] = color.match(/[\d.]+/g)!.map((part) => {
+          const share = Number(part) / 255;
+          return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+      };
+      let behind: Element | null = text;
+      while (behind && /, 0\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement;
+      const { color } = getComputedStyle(text);
+      const [dark, light] = [color, getComputedStyle(behind!).backgroundColor]
+        .map(luminance)
+        .toSorted((one, other) => one - other) as [number, number];
+      return { color, contrast: (light + 0.05) / (dark + 0.05) };
+    });

@@ -37,7 +37,7 @@ function at(member, path) {
  * @param {() => unknown} call
  */
 async function shown(code, call) {
-  const outcome = element('span', { class: 'outcome' }, 'waiting …');
+  const outcome = element('span', { class: 'hint' }, 'waiting …');
   const line = element(
     'li',
     {},

@@ -23,5 +23,5 @@ export function report(error, isChange) {
 export function tell(text, isFailure = false) {
   const place = byId(currentSession() ? 'told' : 'not-signed-in');
   place.textContent = text;
-  place.classList.toggle('failure', isFailure);
+  place.className = isFailure ? 'failure' : 'good';
 }
