@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { hasBrowser } from '../harness/browser.ts';
+import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
 import { holdBackCall, openBoard, signIn, startPageForSuite, tabOf, untilTold } from '../harness/startPage.ts';
 
 describe.skipIf(!hasBrowser)('the start page', () => {
@@ -98,6 +98,24 @@ describe.skipIf(!hasBrowser)('the start page', () => {
       expect(contrast).toBeGreaterThan(4.5);
     }
     expect(plain.color).not.toBe(failures[0]!.color);
+  });
+
+  describe('on a phone', () => {
+    it('links to itself by its name, like the other pages', async () => {
+      const { page } = await givenStart({ size: PHONE });
+      await signIn(page, 'Member');
+
+      for (const path of ['/', '/docs', '/docs/guides']) {
+        await page.goto(new URL(path, page.url()).href);
+        const brand = page.getByRole('link', { name: 'Deckhand', exact: true });
+        expect((await brand.boundingBox())!.width, path).toBeGreaterThan(24);
+        await page.setViewportSize({ width: 320, height: 700 });
+        expect(await isWiderThanScreen(page), path).toBe(false);
+        await page.setViewportSize(PHONE);
+        await brand.click();
+        expect(new URL(page.url()).pathname).toBe('/');
+      }
+    });
   });
 });
 
