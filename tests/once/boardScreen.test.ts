@@ -1,7 +1,16 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
-import { holdBackCall, openBoard, signIn, startPageForSuite, tabOf, untilTold } from '../harness/startPage.ts';
+import {
+  cardsIn,
+  holdBackCall,
+  inputOf,
+  openBoard,
+  signIn,
+  startPageForSuite,
+  tabOf,
+  untilTold,
+} from '../harness/startPage.ts';
 
 describe.skipIf(!hasBrowser)('the start page', () => {
   const givenStart = startPageForSuite();
@@ -116,8 +125,44 @@ describe.skipIf(!hasBrowser)('the start page', () => {
         expect(new URL(page.url()).pathname).toBe('/');
       }
     });
+
+    it('a finger on the handle moves a card to a column off the screen', async () => {
+      const { page } = await givenStart({ size: PHONE });
+      await signIn(page, 'Member');
+      await openBoard(page, 'Launch plan');
+      const [title] = await cardsIn(page, 'To do');
+      const finger = await fingerOn(page);
+
+      await finger.down(page.locator('.card', { hasText: title! }).locator('.handle'));
+      await finger.moveTo(PHONE.width - 4);
+      await expect.poll(() => unseenRightOf(page), { timeout: 20_000 }).toBeLessThan(1);
+      await finger.up();
+
+      await untilTold(page, `Moved “${title}”.`);
+      expect(await cardsIn(page, 'Done')).toContain(title);
+    });
+
+    it('a finger beside the handle scrolls the columns, and moves no card', async () => {
+      const { page } = await givenStart({ size: PHONE });
+      await signIn(page, 'Member');
+      await openBoard(page, 'Launch plan');
+      const before = await unseenRightOf(page);
+      const finger = await fingerOn(page);
+
+      await finger.down(page.locator('.card .title').first());
+      for (let x = 150; x >= 30; x -= 20) await finger.moveTo(x);
+      await finger.up();
+
+      await expect.poll(() => unseenRightOf(page), { timeout: 20_000 }).toBeLessThan(before);
+      expect(await page.locator('#calls').getByText('cards.move').count()).toBe(0);
+      expect(await inputOf(page, 'To do').inputValue()).toBe('');
+    });
   });
 });
+
+/** How many pixels of the columns are off the screen on the right. */
+const unseenRightOf = (page: Page) =>
+  page.locator('.board').evaluate(({ scrollLeft, scrollWidth, clientWidth }) => scrollWidth - clientWidth - scrollLeft);
 
 /** The colour of a text, and its contrast to what is behind it (WCAG). */
 const lookOf = (page: Page, selector: string) =>
@@ -140,3 +185,21 @@ const lookOf = (page: Page, selector: string) =>
         .toSorted((one, other) => one - other) as [number, number];
       return { color, contrast: (light + 0.05) / (dark + 0.05) };
     });
+
+/** A finger on the screen: the touches of playwright are taps only. */
+async function fingerOn(page: Page) {
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Emulation.setTouchEmulationEnabled', { enabled: true });
+  let y = 0;
+  const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', touchPoints: { x: number; y: number }[]) =>
+    devtools.send('Input.dispatchTouchEvent', { type, touchPoints });
+  return {
+    down: async (target: ReturnType<Page['locator']>) => {
+      const box = (await target.boundingBox())!;
+      y = box.y + box.height / 2;
+      await touch('touchStart', [{ x: box.x + box.width / 2, y }]);
+    },
+    moveTo: (x: number) => touch('touchMove', [{ x, y }]),
+    up: () => touch('touchEnd', []),
+  };
+}

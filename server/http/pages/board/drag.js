@@ -1,3 +1,5 @@
+import { scrollAtEdge } from './edgeScroll.js';
+
 /**
  * A card at a new place; the first position is 1.
  * @typedef {{ id: number, group_id: number, position: number, title: string }} Move
@@ -50,6 +52,11 @@ function drag(board, card, start, onEnd) {
     if (card.parentElement !== list || (card.nextElementSibling ?? undefined) !== next)
       list.insertBefore(card, next ?? null);
   };
+  const scroll = () => {
+    if (signal.aborted) return;
+    if (scrollAtEdge(board, start, pointer)) place();
+    requestAnimationFrame(scroll);
+  };
 
   /** @param {PointerEvent} event */
   const follow = (event) => {
@@ -63,6 +70,7 @@ function drag(board, card, start, onEnd) {
       card.classList.add('dragged');
       // A touch belongs to the element that it began on, which moves.
       board.setPointerCapture(event.pointerId);
+      requestAnimationFrame(scroll);
     }
     place();
   };
