@@ -1,10 +1,12 @@
+import { reach } from '../reach.js';
+
 /** @import { OpenApiDocument, Operation } from '../../../openapi/document.ts' */
 /** @typedef {Operation & { path: string }} Described */
 
 export async function loadDocument() {
-  const response = await fetch('/openapi.json');
+  const { response, text } = await reach('/openapi.json');
   if (!response.ok) throw new Error(`The OpenAPI document could not be loaded: ${response.status}.`);
-  return /** @type {OpenApiDocument} */ (await response.json());
+  return /** @type {OpenApiDocument} */ (JSON.parse(text));
 }
 
 /**

@@ -1,3 +1,5 @@
+import { reach } from '../reach.js';
+
 /**
  * The sign-in that all calls of the page use. It ends with the browser tab.
  * @typedef {{ token: string, name: string, isSignedIn: boolean }} Session
@@ -40,7 +42,7 @@ export function followSession(place, show) {
  */
 export async function signIn(credentials) {
   const { response, answer } = await call('/v1/authenticate', credentials);
-  if (!response.ok) {
+  if (!response.ok || !answer) {
     const reason = response.headers.get('x-error-reason');
     throw Object.assign(new Error(answer?.message ?? `The answer is ${response.status}.`), { reason });
   }
@@ -60,7 +62,7 @@ export async function signOut() {
  * @param {string} [token]
  */
 async function call(path, body, token) {
-  const response = await fetch(`/api${path}`, {
+  const { response, text } = await reach(`/api${path}`, {
     method: 'POST',
     headers: {
       ...(body && { 'Content-Type': 'application/json' }),
@@ -68,11 +70,12 @@ async function call(path, body, token) {
     },
     ...(body && { body: JSON.stringify(body) }),
   });
-  return { response, answer: await response.json().catch(() => undefined) };
+  const isJson = response.headers.get('content-type')?.includes('json');
+  return { response, answer: isJson ? JSON.parse(text) : undefined };
 }
 
 /** @returns {Promise<{ name: string, email: string, password: string }[]>} */
 export async function loadDemoUsers() {
-  const response = await fetch('/pages/demo-users.json');
-  return response.ok ? response.json() : [];
+  const { response, text } = await reach('/pages/demo-users.json');
+  return response.ok ? JSON.parse(text) : [];
 }

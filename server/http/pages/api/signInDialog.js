@@ -1,4 +1,4 @@
-import { byId, element, field } from './dom.js';
+import { byId, element, field, whileBusy } from './dom.js';
 import { currentSession, followSession, keepSession, loadDemoUsers, signIn, signOut } from './session.js';
 
 /** The place in the bar that says who is signed in. */
@@ -19,17 +19,18 @@ export async function openSignIn() {
   const code = codeFields();
   const close = () => dialog.close();
   /** @param {() => Promise<void>} attempt */
-  const attempt = async (attempt) => {
-    failure.textContent = '';
-    try {
-      await attempt();
-      close();
-    } catch (error) {
-      const { message, reason } = /** @type {Error & { reason?: string }} */ (error);
-      failure.textContent = message;
-      if (reason?.startsWith('code_')) code.show();
-    }
-  };
+  const attempt = (attempt) =>
+    whileBusy(dialog, async () => {
+      failure.textContent = '';
+      try {
+        await attempt();
+        close();
+      } catch (error) {
+        const { message, reason } = /** @type {Error & { reason?: string }} */ (error);
+        failure.textContent = message;
+        if (reason?.startsWith('code_')) code.show();
+      }
+    });
 
   /** @type {HTMLDialogElement} */
   const dialog = element(
@@ -54,7 +55,7 @@ export async function openSignIn() {
  */
 export function demoButtons(attempt) {
   const place = element('div', {});
-  loadDemoUsers().then((users) => {
+  const show = (/** @type {Awaited<ReturnType<typeof loadDemoUsers>>} */ users) => {
     if (users.length === 0) return;
     const buttons = users.map(({ name, email, password }) =>
       element(
@@ -65,7 +66,8 @@ export function demoButtons(attempt) {
     );
     const text = element('p', { class: 'hint' }, 'Try it as a user of the demo data:');
     place.append(text, element('div', { class: 'choices' }, ...buttons));
-  });
+  };
+  loadDemoUsers().then(show, () => undefined);
   return place;
 }
 

@@ -1,6 +1,8 @@
 import { copyButton } from '../copy.js';
+import { reach } from '../reach.js';
 import { needsSignIn } from './apiDocument.js';
-import { element, field } from './dom.js';
+import { element, field, whileBusy } from './dom.js';
+import { keepTexts } from './drafts.js';
 import { codeBlock } from './highlight.js';
 import { addressOf } from './samples.js';
 import { samplesOf } from './sampleTabs.js';
@@ -31,20 +33,22 @@ export function tryIt(operation) {
     answer.replaceChildren(element('p', { class: 'hint' }, 'Sending…'));
     answer.replaceChildren(...(await answerTo(request)));
   };
+  const inputs = [...(body ? [body.input] : []), ...parameters.map(({ input }) => input)];
+  keepTexts(operation.operationId, inputs);
   const form = element(
     'form',
     {
       oninput: showSamples,
       onsubmit: (event) => {
         event.preventDefault();
-        send();
+        whileBusy(form, send);
       },
       onkeydown: (event) => {
         if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
       },
     },
     body?.label,
-    parameters.length > 0 ? optionalFields(parameters.map(({ label }) => label)) : undefined,
+    parameters.length > 0 ? optionalFields(parameters) : undefined,
     element('p', { class: 'send' }, element('button', { class: 'button' }, 'Send'), signInHint(operation)),
   );
   showSamples();
@@ -70,8 +74,16 @@ function bodyField(text) {
   };
 }
 
-/** @param {HTMLElement[]} labels */
-const optionalFields = (labels) => element('details', {}, element('summary', {}, 'Optional parameters'), ...labels);
+/** @param {ReturnType<typeof field>[]} fields */
+function optionalFields(fields) {
+  const open = fields.some(({ input }) => input.value !== '');
+  return element(
+    'details',
+    { open },
+    element('summary', {}, 'Optional parameters'),
+    ...fields.map(({ label }) => label),
+  );
+}
 
 /** @param {Described} operation */
 function signInHint(operation) {
@@ -117,17 +129,17 @@ async function answerTo(request) {
     const { response, text } = await send(request());
     return shownAnswer(response, text, Math.round(performance.now() - start));
   } catch (error) {
-    const isBody = error instanceof SyntaxError;
-    const message = /** @type {Error} */ (error).message;
-    return [element('p', { class: 'failure' }, isBody ? `The body is not JSON: ${message}` : `No answer: ${message}`)];
+    const { message } = /** @type {Error} */ (error);
+    const text = error instanceof SyntaxError ? `The body is not JSON: ${message}` : message;
+    return [element('p', { class: 'failure' }, text)];
   }
 }
 
 /** @param {ApiRequest} request */
-async function send(request) {
+function send(request) {
   const { headers, body } = request;
   const token = currentSession()?.token;
-  const response = await fetch(addressOf(request), {
+  return reach(addressOf(request), {
     method: 'POST',
     headers: {
       ...headers,
@@ -136,7 +148,6 @@ async function send(request) {
     },
     ...(body && { body: JSON.stringify(body) }),
   });
-  return { response, text: await response.text() };
 }
 
 /**
