@@ -114,11 +114,11 @@ describe('a subscription that Stripe charges', () => {
     const { service, reference, renewalFails, deleted } = await givenPaid();
     const page = async () => (await fetch(`${service.url}/checkout/${reference}`)).text();
 
-    expect(await page()).toContain('Thank you: it is paid');
+    expect(await page()).toContain('Payment received');
     await renewalFails(10);
     expect(await page()).toContain('A payment is due');
     await deleted(20);
-    expect(await page()).toContain('It has ended');
+    expect(await page()).toContain('Subscription ended');
   });
 
   it('is found by the reference of its checkout if its Stripe id is not stored', async () => {

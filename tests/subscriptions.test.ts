@@ -137,7 +137,7 @@ describe('POST …/subscriptions/upgrade-trial', () => {
 
     expect(second.session_id).not.toBe(first.session_id);
     expect((await checkoutsOf(id)).map(({ status }) => status)).toEqual(['expired', 'open']);
-    expect(await (await fetch(first.checkout_url)).text()).toContain('Too late');
+    expect(await (await fetch(first.checkout_url)).text()).toContain('Checkout expired');
   });
 
   it('keeps the price that the checkout was opened with', async () => {
@@ -337,7 +337,7 @@ describe('without payments', () => {
     const pressed = ['pay', 'cancel'].map((button) => fetch(`${address}/${button}`, { method: 'POST' }));
 
     expect((await Promise.all(pressed)).map(({ status }) => status)).toEqual([404, 404]);
-    expect(page).toContain('Too late');
+    expect(page).toContain('Checkout expired');
     expect(page).not.toContain('<form');
     expect(await stored('subscriptions', id)).toMatchObject({ status: 'trial' });
     expect(await checkoutsOf(id)).toMatchObject([{ status: 'open' }]);
@@ -372,7 +372,7 @@ describe('the test checkout', () => {
     await press('cancel');
 
     expect(paid.status).toBe(200);
-    expect(await paid.text()).toContain('Thank you: it is paid');
+    expect(await paid.text()).toContain('Payment received');
     expect(before).toMatchObject({ status: 'paid', plan_id: expect.any(Number), paid_at: expect.any(Date) });
     expect(await stored('subscriptions', id)).toEqual(before);
     expect((await asOwner.post(UPGRADE, choiceOf(product))).status).toBe(400);

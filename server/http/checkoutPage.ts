@@ -19,7 +19,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
     return reply
       .code(failure.status)
       .type(HTML)
-      .send(layout('Not now', `<p class="lead">${failure.message}</p>`));
+      .send(layout('Something went wrong', `<p class="lead">${failure.message}</p>`));
   });
   // The forms have no fields, so bodies are ignored.
   scope.removeAllContentTypeParsers();
@@ -95,16 +95,19 @@ const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> 
           actions: `<p><a class="button" href="${escapeHtml(checkout.checkout_url ?? '')}">Back to the payment</a></p>`,
         },
   paid: ({ price_cents }) => ({
-    title: price_cents === 0 ? 'Your plan is active' : 'Thank you: it is paid',
+    title: price_cents === 0 ? 'Your plan is active' : 'Payment received',
     text: price_cents === 0 ? 'There is nothing to pay.' : 'Your subscription is active. You can close this page.',
   }),
   past_due: () => ({
     title: 'A payment is due',
     text: 'A later payment failed or is disputed. Settle it with the payment provider.',
   }),
-  ended: () => ({ title: 'It has ended', text: 'This subscription has ended. Start the upgrade again when you like.' }),
+  ended: () => ({
+    title: 'Subscription ended',
+    text: 'This subscription has ended. Start the upgrade again when you like.',
+  }),
   cancelled: () => ({ title: 'Cancelled', text: 'Nothing was paid. Start the upgrade again when you like.' }),
-  expired: () => ({ title: 'Too late', text: 'This checkout has expired. Start the upgrade again.' }),
+  expired: () => ({ title: 'Checkout expired', text: 'This checkout has expired. Start the upgrade again.' }),
 };
 
 const buttonsOf = ({ reference, ...checkout }: CheckoutView) => `<div class="actions">

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
+import { hasBrowser, holdBack, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenService, testService } from '../harness/service.ts';
 import { givenTrial, givenWorld, stored } from '../harness/world.ts';
 
@@ -28,9 +28,24 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await page.getByRole('button', { name: 'Pay €190.00' }).click();
 
     for (const part of ['test checkout', 'pro', '1 year', '€190.00']) expect(shown).toContain(part);
-    expect(await page.getByRole('heading').innerText()).toBe('Thank you: it is paid');
+    expect(await page.getByRole('heading').innerText()).toBe('Payment received');
     expect(page.url()).toBe(url);
     expect(await page.getByRole('button').count()).toBe(0);
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid' });
+    expect(problems).toEqual([]);
+  });
+
+  it('a checkout is paid once if its button is pressed twice', async () => {
+    const { id, url } = await givenCheckout();
+    const { page, problems } = await givenPage();
+    const pay = await holdBack(page, '**/pay');
+
+    await page.goto(url);
+    await page.getByRole('button', { name: 'Pay €190.00' }).dblclick({ noWaitAfter: true });
+    await pay.first;
+    pay.release();
+
+    await page.getByRole('heading', { name: 'Payment received' }).waitFor();
     expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid' });
     expect(problems).toEqual([]);
   });
