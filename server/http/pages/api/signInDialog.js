@@ -50,7 +50,7 @@ export async function openSignIn() {
 /** @typedef {(attempt: () => Promise<void>) => Promise<void>} Attempt */
 
 /**
- * Buttons that sign in as a user of the demo data; none where there is no demo data.
+ * Buttons that sign in with a demo account; none where there is no demo data.
  * @param {Attempt} attempt
  */
 export function demoButtons(attempt) {
@@ -64,7 +64,7 @@ export function demoButtons(attempt) {
         name,
       ),
     );
-    const text = element('p', { class: 'hint' }, 'Try it as a user of the demo data:');
+    const text = element('p', { class: 'hint' }, 'Try it with a demo account:');
     place.append(text, element('div', { class: 'choices' }, ...buttons));
   };
   loadDemoUsers().then(show, () => undefined);
