@@ -36,6 +36,7 @@ const LONGEST = [
   'disturbedStart',
   'databaseBackup',
   'start',
+  'boardChanges',
   'apiPage',
   'samples',
   'clientPackage',
