@@ -2,12 +2,29 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { tooManyRequests } from '../server/errors.ts';
+import type { FairQueue } from '../server/limits/fairQueue.ts';
+import { makeUnsentAnswers } from '../server/limits/unsentAnswers.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { givenService } from './harness/service.ts';
 import { givenProject, givenToken, givenUser, givenWorld, testDb } from './harness/world.ts';
 
 const LIST = '/services/operations/v1/operations/boards/list';
 const AUTHENTICATE = '/v1/authenticate';
+
+/** With a random key prefix: other test runs have users with the same ids. */
+const redis = `${process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379'}?keyPrefix=deckhand-test-${randomUUID()}:`;
+const hasRedis = await import('ioredis').then(async ({ Redis }) => {
+  const client = new Redis(redis, { lazyConnect: true, retryStrategy: null });
+  client.on('error', () => undefined);
+  return client.connect().then(
+    () => {
+      client.disconnect();
+      return true;
+    },
+    () => false,
+  );
+});
 
 const givenCaller = async (limit: number, more: Record<string, string> = {}) => {
   const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: String(limit), ...more });
@@ -162,18 +179,92 @@ describe('the rate limit', () => {
   });
 });
 
-/** With a random key prefix: other test runs have users with the same ids. */
-const redis = `${process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379'}?keyPrefix=deckhand-test-${randomUUID()}:`;
-const hasRedis = await import('ioredis').then(async ({ Redis }) => {
-  const client = new Redis(redis, { lazyConnect: true, retryStrategy: null });
-  client.on('error', () => undefined);
-  return client.connect().then(
-    () => {
-      client.disconnect();
-      return true;
-    },
-    () => false,
-  );
+describe('a call that is refused as busy', () => {
+  const busy = () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy');
+  const CALLS = (count: number) => `boards.list${',boards.list'.repeat(count - 1)}?batch=1`;
+
+  /** A service that refuses calls in the queue as long as `isBusy` says so. */
+  const givenBusy = async (limit: number, isBusy: () => boolean, more: Record<string, string> = {}) => {
+    const settings = { RATE_LIMIT_PER_MINUTE: String(limit), ...more };
+    const run: FairQueue['run'] = async (_, work) => (isBusy() ? Promise.reject(busy()) : work());
+    const { url } = await givenService(settings, { queue: { run, load: () => ({ running: 0, waiting: 0 }) } });
+    const caller = makeCaller(url, await givenToken(await givenUser({ project: await givenProject() })));
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${caller.token}` };
+    const batch = (count: number) => fetch(`${url}/trpc/${CALLS(count)}`, { method: 'POST', headers, body: '{}' });
+    return { caller, batch };
+  };
+  const remainingOf = ({ headers }: { headers: Headers }) => headers.get('x-ratelimit-remaining');
+
+  const counting = [
+    ['in memory', {}, true],
+    ['in memory while Redis is unreachable', { REDIS_URL: 'redis://127.0.0.1:1' }, true],
+    ['in Redis (skipped if unreachable)', { REDIS_URL: redis }, hasRedis],
+  ] as const;
+
+  describe.each(counting)('%s', (_, settings, isPossible) => {
+    it.runIf(isPossible)('does not count, over REST and RPC, and the headers say so', async () => {
+      let isBusy = true;
+      const { caller, batch } = await givenBusy(5, () => isBusy, settings);
+
+      for (const refused of [await caller.post(LIST), await caller.post(LIST), await batch(3), await batch(5)]) {
+        expect(refused.status).toBe(429);
+        expect(remainingOf(refused)).toBe('5');
+        expect(refused.headers.get('retry-after')).toBe('1');
+      }
+      isBusy = false;
+      const served = await batch(5);
+
+      expect(served.status).toBe(200);
+      expect(remainingOf(served)).toBe('0');
+      expect((await caller.post(LIST)).status).toBe(429);
+    });
+
+    it.runIf(isPossible)(
+      'in a batch leaves only the served calls counted, also if others are above the limit',
+      async () => {
+        let calls = 0;
+        const { caller, batch } = await givenBusy(5, () => [1, 3, 5].includes(calls++), settings);
+
+        const mixed = await batch(4);
+        const withOthersAbove = await batch(8);
+
+        expect([mixed.status, remainingOf(mixed)]).toEqual([207, '3']);
+        // Three calls are within the limit, of which the second is busy.
+        expect([withOthersAbove.status, remainingOf(withOthersAbove)]).toEqual([207, '1']);
+        expect((await caller.post(LIST)).status).toBe(200);
+        expect((await caller.post(LIST)).status).toBe(429);
+      },
+    );
+  });
+
+  it('does not count while its caller is being found', async () => {
+    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '1' }, { findCaller: () => Promise.reject(busy()) });
+    const caller = makeCaller(url, await givenToken(await givenUser()));
+
+    for (const refused of [await caller.post(LIST), await caller.post(LIST)]) {
+      expect(refused.status).toBe(429);
+      expect(remainingOf(refused)).toBe('1');
+    }
+    expect((await makeCaller(url).post(LIST)).status).toBe(401);
+  });
+
+  it('does not count if the caller has unread answers', async () => {
+    const unsentAnswers = { ...makeUnsentAnswers(), isTooMuch: () => true };
+    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' }, { unsentAnswers });
+    const caller = makeCaller(url, await givenToken(await givenUser({ project: await givenProject() })));
+
+    const batch = await Promise.all([1, 2].map(() => refusalOf(caller.rpc.boards.list.query())));
+
+    expect(batch).toMatchObject([{ status: 429 }, { status: 429 }]);
+    expect(remainingOf(await caller.post(LIST))).toBe('2');
+  });
+
+  it('still counts if it failed for another reason', async () => {
+    const { caller } = await givenCaller(3);
+
+    expect(remainingOf(await caller.post('/services/operations/v1/operations/boards/get', {}))).toBe('2');
+    expect(remainingOf(await caller.post('/nothing'))).toBe('1');
+  });
 });
 
 describe('guessing', () => {

@@ -1,15 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
+import type { Reason } from '../../shared/reasons.ts';
 import { highestNeeded } from '../access.ts';
 import type { AccountCaller, Context } from '../context.ts';
 import type { Credential } from '../domain/caller.ts';
 import { tooManyRequests } from '../errors.ts';
-import { type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
+import { BUSY, type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
 import { findProcedure } from '../procedures.ts';
 import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
 import type { Services } from '../services.ts';
+import { REASON_HEADER } from './errorHeaders.ts';
 import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
 
 declare module 'fastify' {
@@ -86,6 +88,16 @@ export function identifyCallers(
     if (key?.isUseDue) keyUse.note(key.id);
   });
 
+  scope.addHook('onSend', (request, reply, _payload, done) => {
+    const { counted } = request;
+    const unserved = unservedCalls(request, reply);
+    if (!counted || unserved === 0) return done();
+    rateLimit.giveBack(counted, unserved).then((left) => {
+      sendLimitHeaders(reply, left);
+      done();
+    }, done);
+  });
+
   scope.addHook('onSend', (request, reply, payload, done) => {
     const isText = typeof payload === 'string' || Buffer.isBuffer(payload);
     // Not for a closed connection, which would never release it.
@@ -95,6 +107,15 @@ export function identifyCallers(
     }
     done();
   });
+}
+
+/** How many calls of a request to give back: if some were refused as busy, these, and those above the limit, which were counted. */
+function unservedCalls({ reasons, counted }: FastifyRequest, reply: FastifyReply): number {
+  const refused = reasons ?? [reply.getHeader(REASON_HEADER) as Reason | undefined];
+  if (!refused.some((reason) => BUSY.has(reason))) return 0;
+  const isWholeRequest = refused.length === 1 && reply.statusCode === 429;
+  if (isWholeRequest) return counted?.calls ?? 0;
+  return refused.filter((reason) => BUSY.has(reason) || reason === 'over_rate_limit').length;
 }
 
 /** The rate limit key of a request: its user, else its address. */

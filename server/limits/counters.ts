@@ -1,7 +1,7 @@
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Log } from '../log.ts';
 
-type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty'>;
+type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
 
 export type Counters = {
   /** Counts per key in a window that starts with the first count. */
@@ -31,6 +31,11 @@ export async function openCounters(redisUrl: string | undefined, log: Log): Prom
           ifReachable(
             () => inRedis.penalty(key, calls),
             () => inProcess.penalty(key, calls),
+          ),
+        reward: (key, calls) =>
+          ifReachable(
+            () => inRedis.reward(key, calls),
+            () => inProcess.reward(key, calls),
           ),
       };
     },

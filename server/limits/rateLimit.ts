@@ -1,4 +1,5 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible';
+import type { Reason } from '../../shared/reasons.ts';
 import { networkOf } from '../address.ts';
 import { tooManyRequests } from '../errors.ts';
 import type { Counters } from './counters.ts';
@@ -9,11 +10,29 @@ const WINDOW_SECONDS = 60;
 export type RateLimit = {
   /** Counts calls for a key, and tells how many of them are within the limit. */
   count: (key: string, calls: number) => Promise<Counted>;
+  /** Takes back the count of calls that were not begun. */
+  giveBack: (counted: Counted, calls: number) => Promise<Counted>;
   /** Tells, without a round trip to Redis, that a key has used up its limit. */
   exhausted: (key: string) => Counted | undefined;
 };
 
-export type Counted = { limit: number; remaining: number; callsAllowed: number; retryAfterSeconds: number };
+export type Counted = {
+  limit: number;
+  remaining: number;
+  callsAllowed: number;
+  retryAfterSeconds: number;
+  /** What was counted, until when. */
+  key: string;
+  calls: number;
+  until: number;
+};
+
+/** The reasons of refusals before the work of a call began, because of the service and not of the caller: they do not count. */
+export const BUSY: ReadonlySet<Reason | undefined> = new Set<Reason>([
+  'service_busy',
+  'answers_unread',
+  'batch_answers_too_large',
+]);
 
 export const userKey = (userId: number) => `user:${userId}`;
 export const networkKey = (address: string) => `address:${networkOf(address)}`;
@@ -29,9 +48,11 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
   const exhaustedUntil = new Map<string, number>();
 
   const exhausted = (key: string): Counted | undefined => {
-    const milliseconds = (exhaustedUntil.get(key) ?? 0) - Date.now();
+    const until = exhaustedUntil.get(key) ?? 0;
+    const milliseconds = until - Date.now();
     if (milliseconds <= 0) return undefined;
-    return { limit, remaining: 0, callsAllowed: 0, retryAfterSeconds: Math.ceil(milliseconds / 1000) };
+    const retryAfterSeconds = Math.ceil(milliseconds / 1000);
+    return { limit, remaining: 0, callsAllowed: 0, retryAfterSeconds, key, calls: 0, until };
   };
 
   return {
@@ -40,16 +61,31 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
       const known = exhausted(key);
       if (known) return known;
       const { consumedPoints, msBeforeNext }: RateLimiterRes = await counter.penalty(key, calls);
-      if (consumedPoints >= limit) remember(key, Date.now() + msBeforeNext);
+      const until = Date.now() + msBeforeNext;
+      if (consumedPoints >= limit) remember(key, until);
       const before = consumedPoints - calls;
       return {
         limit,
-        remaining: Math.max(0, limit - consumedPoints),
+        remaining: remainingOf(consumedPoints),
         callsAllowed: Math.max(0, Math.min(calls, limit - before)),
         retryAfterSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
+        key,
+        calls,
+        until,
       };
     },
+    giveBack: async (counted, calls) => {
+      // In a new window it would be a gift.
+      if (Date.now() >= counted.until) return counted;
+      const { consumedPoints } = await counter.reward(counted.key, calls);
+      if (consumedPoints < limit) exhaustedUntil.delete(counted.key);
+      return { ...counted, remaining: remainingOf(consumedPoints) };
+    },
   };
+
+  function remainingOf(consumedPoints: number): number {
+    return Math.max(0, Math.min(limit, limit - consumedPoints));
+  }
 
   function remember(key: string, until: number) {
     exhaustedUntil.set(key, until);
