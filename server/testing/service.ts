@@ -5,13 +5,14 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Reply, Request, Started } from '../../client/testing/messages.ts';
 import { emptyTables } from '../database/emptyTables.ts';
 import { IN_MEMORY, optimizeLater } from '../database/options.ts';
-import { readSettings } from '../env.ts';
+import { misspeltSettings, readSettings, SETTINGS } from '../env.ts';
 import { makeLogger } from '../log.ts';
 import { start } from '../start.ts';
 
 /** Starts the service, tells its address and first superadmin, and then serves requests of the thread that started it. */
 export async function serveTests(port: MessagePort, given: Record<string, string>): Promise<void> {
   optimizeLater();
+  mustBeSettings(given);
   const settings = readSettings({ ...DEFAULTS, JWT_SECRET: randomBytes(48).toString('base64url'), ...given, ...FIXED });
   const { url, database, firstAdmin } = await start(
     settings,
@@ -25,6 +26,16 @@ export async function serveTests(port: MessagePort, given: Record<string, string
     reply.postMessage({ failure: failure ?? undefined } satisfies Reply);
   });
   port.postMessage({ url, admin } satisfies Started);
+}
+
+/** The environment of a service has many other variables; here, a name that is not a setting is a mistake. */
+function mustBeSettings(given: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(given)) {
+    const [hint = `${name} is not a setting. The README of Deckhand lists them.`] = misspeltSettings({ [name]: '' });
+    if (!SETTINGS.includes(name)) throw new Error(hint);
+    if (name in FIXED) throw new Error(`${name} can't be set: the address and the database of a test are fixed.`);
+    if (typeof value !== 'string') throw new Error(`${name} must be text, as in the environment.`);
+  }
 }
 
 const DEFAULTS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'silent', TEST_CHECKOUT: 'on' };

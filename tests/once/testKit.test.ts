@@ -212,6 +212,15 @@ describe('a Deckhand', () => {
     await expect(startDeckhand({ settings: { TOKEN_LIFETIME_HOURS: 'many' } })).rejects.toThrow('TOKEN_LIFETIME_HOURS');
   });
 
+  it.each([
+    [{ RATE_LIMT_PER_MINUTE: '5' }, 'RATE_LIMT_PER_MINUTE is not a setting. Did you mean RATE_LIMIT_PER_MINUTE?'],
+    [{ NOPE: 'x' }, 'NOPE is not a setting. The README of Deckhand lists them.'],
+    [{ PORT: '4000' }, "PORT can't be set: the address and the database of a test are fixed."],
+    [{ RATE_LIMIT_PER_MINUTE: 5 as never }, 'RATE_LIMIT_PER_MINUTE must be text, as in the environment.'],
+  ])('does not start with the settings %j', async (settings, message) => {
+    await expect(startDeckhand({ settings })).rejects.toThrow(message);
+  });
+
   it('can be stopped twice, and refuses to be emptied then', async () => {
     const stopped = await startDeckhand();
     const emptying = stopped.empty();
