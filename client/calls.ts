@@ -35,12 +35,14 @@ export type MutationOptions = CallDefaults & {
   idempotencyKey?: string | undefined;
 };
 
-/** The input is optional here if the procedure's input is. */
+/** The input may be left out if it has no required field. */
 export type Call<Input, Output, Options = CallOptions> = (...parts: Parts<Input, Options>) => Promise<Output>;
 
 type Parts<Input, Options> = undefined extends Input
   ? [input?: Input, options?: Options]
-  : [input: Input, options?: Options];
+  : Record<string, never> extends Input
+    ? [input?: Input | undefined, options?: Options]
+    : [input: Input, options?: Options];
 
 /** Lists with pages can be read row by row. */
 type Each<Input, Output> = Output extends { next_cursor: string | null }
@@ -49,11 +51,8 @@ type Each<Input, Output> = Output extends { next_cursor: string | null }
        * All rows, from the page of `cursor` on; the next page is read when its first row is needed:
        * `for await (const card of client.cards.list.each({ status: 'open' }))`.
        */
-      each: (...parts: Parts<Input | Unfiltered<Input>, CallOptions>) => AsyncGenerator<RowOf<Output>, void, undefined>;
+      each: (...parts: Parts<Input, CallOptions>) => AsyncGenerator<RowOf<Output>, void, undefined>;
     }
   : unknown;
-
-/** The input may be left out if all of its fields may. */
-type Unfiltered<Input> = Record<string, never> extends Input ? undefined : never;
 
 type RowOf<Page> = { [Name in keyof Page]: Page[Name] extends Array<infer Row> ? Row : never }[keyof Page];

@@ -15,6 +15,8 @@ export type Procedure = {
   summary: string;
   description: string;
   input: z.ZodType | undefined;
+  /** Whether it has a required field; otherwise a missing input is an empty one. */
+  needsInput: boolean;
   output: z.ZodType;
   /** Undefined for procedures that are only available over RPC. */
   rest: RestOperation | undefined;
@@ -41,20 +43,27 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/trpc.ts.`);
     if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
 
+    const needsInput = input !== undefined && !input.safeParse({}).success;
     const facts = { needsSignIn: ACCESS[access].needsSignIn, hasInput: !!input };
     return {
       name,
       type: _def.type,
-      call: procedure as unknown as Procedure['call'],
+      call: callOf(procedure as unknown as Procedure['call'], needsInput),
       access,
       summary: openapi?.summary ?? name,
       description: openapi?.description ?? '',
       input,
+      needsInput,
       output,
       rest: rest && withErrors(rest, facts),
       isKeyed: _def.type === 'mutation' && once !== 'never',
     };
   });
+}
+
+function callOf(call: Procedure['call'], needsInput: boolean): Procedure['call'] {
+  if (needsInput) return call;
+  return (options) => call({ ...options, getRawInput: async () => (await options.getRawInput()) ?? {} });
 }
 
 /** Every procedure of the service. */

@@ -12,8 +12,9 @@ type AnswersOf<Members> = {
     : FakeAnswer<PartsOf<Members[Name]>>;
 };
 
+/** An input that was left out is an empty one here, as for the service. */
 type FakeAnswer<Parts extends { input: unknown; output: unknown }> = (
-  input: Parts['input'],
+  input: Exclude<Parts['input'], undefined>,
 ) => Parts['output'] | Promise<Parts['output']>;
 
 /** `projectId` is there if the call has one. */
@@ -32,7 +33,7 @@ export function fakeClient(answers: FakeAnswers = {}): FakeClient {
     calls.push({ procedure: path, input, ...(projectId !== undefined && { projectId }) });
     const answer = answerAt(answers, path);
     if (!answer) throw new Error(`fakeClient has no answer for ${path}: give it one, as in ${exampleFor(path)}.`);
-    return answer(input);
+    return answer(input ?? {});
   });
 
   return new Proxy(client, {

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { callTRPCProcedure } from '@trpc/server';
 import superjson from 'superjson';
 import type { Context } from '../context.ts';
 import { connect, type Database } from '../database/connect.ts';
@@ -10,7 +9,6 @@ import { notFound } from '../errors.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
 import type { Log } from '../log.ts';
 import { findProcedure } from '../procedures.ts';
-import { appRouter } from '../routers/app.ts';
 import { readOrCreateSecret } from '../security/storedSecret.ts';
 import { openServices } from '../services.ts';
 import { startFailure } from '../startFailure.ts';
@@ -56,10 +54,8 @@ export function callOnDatabase<Result>(
       caller: await callerOf(database, chosen),
     };
     return work(async (path, input) => {
-      const { type } = findProcedure(path)!;
-      const getRawInput = async () => input;
-      const options = { router: appRouter, path, type, getRawInput, ctx, signal: undefined, batchIndex: 0 };
-      return asSent(await callTRPCProcedure(options));
+      const { type, call } = findProcedure(path)!;
+      return asSent(await call({ path, type, ctx, batchIndex: 0, getRawInput: async () => input }));
     });
   });
 }

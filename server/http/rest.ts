@@ -28,9 +28,8 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });
 
-  for (const { name, type, call, input, output, rest, access } of restProcedures) {
+  for (const { name, type, call, needsInput, output, rest, access } of restProcedures) {
     const toRest = projectionOf(output);
-    const needsBody = input !== undefined && !input.safeParse(undefined).success;
 
     scope.post(
       rest.path,
@@ -40,7 +39,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
         onRequest: (request, _reply, done) => done(refusalTo(request.caller, { name, type, access })),
       },
       async (request, reply) => {
-        const input = readInput(request, rest, needsBody);
+        const input = readInput(request, rest, needsInput);
         const ctx = contextOf(request, services);
         ctx.keys = keysOf(request);
         const result = await call({ path: name, type, ctx, batchIndex: 0, getRawInput: async () => input });

@@ -100,7 +100,9 @@ async function call(path: string, input: () => unknown, batchIndex: number, ctx:
 /** The input of each call by its index in the batch. Parsed on first use, after the access check. */
 function inputsOf(request: FastifyRequest): (index: number) => unknown {
   const isGet = request.method === 'GET';
-  if (!isGet && request.headers['content-type'] === undefined) throw badRequest(JSON_WANTED, 'body_not_json');
+  const needsInput = namesOf(request).some((name) => findProcedure(name)?.needsInput ?? true);
+  if (!isGet && needsInput && request.headers['content-type'] === undefined)
+    throw badRequest(JSON_WANTED, 'body_not_json');
   let inputs: Record<number, unknown> | undefined;
   return (index) => {
     inputs ??= isGet ? inputsOfQuery(request) : inputsIn((request.body as string | undefined) ?? '', request, 'body');

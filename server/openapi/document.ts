@@ -87,7 +87,7 @@ const AREAS: Record<string, string> = {
 };
 
 function completeOperation({ paths, components: { schemas } }: OpenApiDocument, procedure: RestProcedure) {
-  const { name, type, access, rest, isKeyed } = procedure;
+  const { name, type, access, rest, isKeyed, needsInput } = procedure;
   const operation = paths[rest.path]!.post;
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
@@ -103,6 +103,7 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
   const sent = requestBody?.content['application/json'].schema;
   if (sent) {
     schemas[`${schemaName}Request`] = sent;
+    requestBody.required = needsInput;
     requestBody.content = jsonContent(`${schemaName}Request`, schemas, REQUEST_EXAMPLES[name]);
   }
 

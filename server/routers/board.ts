@@ -45,9 +45,9 @@ export const boardRouter = router({
         query: ['tool_key'],
       }),
     )
-    .input(BoardList.optional())
+    .input(BoardList)
     .output(unchecked(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) })))
-    .query(({ ctx, input = {} }) => listBoards(ctx, input)),
+    .query(({ ctx, input }) => listBoards(ctx, input)),
 
   create: memberProcedure
     .meta(

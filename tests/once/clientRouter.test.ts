@@ -120,7 +120,9 @@ import type { AppRouter as OwnRouter } from '${ROOT}/server/routers/app.ts';
 
 /** A procedure as a function, in which \`Same\` finds the input and the answer. */
 type CallOf<T> = T extends { _def: { type: infer Kind extends string; $types: { input: infer Input; output: infer Output } } }
-  ? { [K in Kind]: (input: Input) => Promise<Output> } : never;
+  ? { [K in Kind]: (input: Input | MayBeMissing<Input>) => Promise<Output> } : never;
+/** The service takes a missing input for an empty one. */
+type MayBeMissing<Input> = Record<string, never> extends Input ? undefined : never;
 /** A field that is absent in JSON is undefined where it is made. */
 type Present<T> = { [Key in keyof T]-?: NonNullable<T[Key]> };
 type Errors<Router extends OwnRouter | PackedRouter> = inferRouterError<Router>;

@@ -93,6 +93,19 @@ delete: Mutation<CommentsDeleteInput, CommentsDeleteOutput>;`);
     expect(inTags).toEqual([]);
   });
 
+  it('let the input be left out where no field is required, and only there', async () => {
+    const calls = procedures.map(({ name, type, needsInput }) => {
+      const call = `void client.${name}.${type === 'query' ? 'query' : 'mutate'}();`;
+      return needsInput ? `// @ts-expect-error\n${call}` : call;
+    });
+    await writeFile(
+      join(project, 'inputs.ts'),
+      `import { createClient } from 'deckhand-client';\nconst client = createClient({ url: '' });\n${calls.join('\n')}`,
+    );
+
+    expect(await compile(project, strictly('nodenext'), 'inputs.ts')).toEqual([]);
+  });
+
   it('have examples that compile', async () => {
     const types = await typesOf('procedures.d.ts');
     const examples = [...types.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!.replaceAll(/^\s*\* ?/gm, ''));
