@@ -14,7 +14,10 @@ export type Mutation<Input, Output> = {
 export type CallDefaults = {
   /** The project to act in; without it, that of the named row, else the user's default project. */
   projectId?: number | undefined;
-  /** The longest time that a call may take, with its retries and the sign-in that it may need; no limit by default. */
+  /**
+   * The longest time that a call may take, with its retries and the sign-in that it may need, but without the time that it waits
+   * for its turn in the client. By default 60,000 for a query and 300,000 for a mutation, without the sign-in.
+   */
   timeoutMilliseconds?: number | undefined;
 };
 

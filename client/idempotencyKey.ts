@@ -1,5 +1,4 @@
-import type { Operation } from '@trpc/client';
-import { contextOf } from './callContext.ts';
+import type { Call } from './call.ts';
 import { DeckhandError } from './errors.ts';
 
 /** A new name for a call or a request. `crypto.randomUUID` is missing in browsers on pages without HTTPS. */
@@ -9,11 +8,10 @@ export function newName(): string {
 }
 
 /** The header with the keys of a batch of mutations; none for queries. */
-export function keyHeader(calls: readonly Operation[]): Record<string, string> {
-  return calls.some(keyOf) ? { 'idempotency-key': calls.map(keyOf).join() } : {};
+export function keyHeader(calls: Call[]): Record<string, string> {
+  const keys = calls.map(({ idempotencyKey }) => idempotencyKey);
+  return keys.some((key) => key !== undefined) ? { 'idempotency-key': keys.join() } : {};
 }
-
-export const keyOf = (call: Operation) => contextOf(call).idempotencyKey;
 
 /** Throws for a key that the service would not accept: it would refuse the other calls of the batch, too. */
 export function validKey(key: string): string {

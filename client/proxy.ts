@@ -1,4 +1,6 @@
+import type { Kind } from './call.ts';
 import type { CallDefaults, MutationOptions } from './calls.ts';
+import { DeckhandError, thrownAt } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
 /** Every procedure, as `client.cards.create.mutate(…)`. */
@@ -10,7 +12,7 @@ export type Client = Procedures & {
 /** Sends a call. `caller` has the stack of the line that made it. */
 export type Send = (call: {
   path: string;
-  kind: 'query' | 'mutation';
+  kind: Kind;
   input: unknown;
   options: MutationOptions;
   caller: Error;
@@ -38,6 +40,7 @@ function procedureAt(path: string[], send: Send, members: Record<string, unknown
     const caller = new Error('The line that made the call.');
     (Error as V8Error).captureStackTrace?.(caller, call);
     const parts = { path: procedure, options, caller };
+    if (!METHODS.has(method)) throw thrownAt(caller, new DeckhandError(wrongMethod(path)));
     if (method === 'each') return eachRow((page) => send({ ...parts, kind: 'query', input: page }), input as object);
     return send({ ...parts, kind: method === 'query' ? 'query' : 'mutation', input });
   };
@@ -49,6 +52,12 @@ function procedureAt(path: string[], send: Send, members: Record<string, unknown
     },
   });
 }
+
+const METHODS = new Set<string | undefined>(['query', 'mutate', 'each']);
+
+/** For JavaScript, where `client.cards.create(…)` is no compile error. */
+const wrongMethod = (path: string[]) =>
+  `${['client', ...path].join('.')} can't be called: a procedure has query or each if it reads, mutate if it changes something.`;
 
 /** Leaves the lines of this file out of the stack, where the engine can. */
 type V8Error = { captureStackTrace?: (error: Error, above: unknown) => void };

@@ -1,3 +1,4 @@
+import { type Call, isSignIn } from './call.ts';
 import { DeckhandError, errorOfOwn, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
@@ -76,6 +77,30 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
       return underWay;
     },
   };
+}
+
+/** Signs in before the first call, and again after a 401; a second 401 is thrown. */
+export async function signedIn<Result>(
+  { token, renew }: Session,
+  call: Call,
+  send: () => Promise<Result>,
+): Promise<Result> {
+  if (!renew || isSignIn(call)) return send();
+
+  const signIn = async () => {
+    call.stopwatch.wait();
+    await renew();
+    call.signal.throwIfAborted();
+  };
+  if (!(await token())) await signIn();
+  const used = await token();
+  try {
+    return await send();
+  } catch (error) {
+    if (!isRefusal(error) || error.status !== 401) throw error;
+    if ((await token()) === used) await signIn();
+    return send();
+  }
 }
 
 /** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */

@@ -1,10 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
 import { badRequest } from '../errors.ts';
 
-export const LARGEST_BODY_BYTES = 1024 * 1024;
 export const DEEPEST_BODY = 64;
-/** Parsing more distinct names would block the event loop for too long. */
-const MOST_FIELDS = 30_000;
 
 type Take = (text: string, request: FastifyRequest) => unknown;
 
@@ -56,8 +54,8 @@ export function mustBeParsable(json: Buffer, deepest: number, name: string): voi
   const { depth, fields } = shapeOf(json);
   if (depth > deepest)
     throw badRequest(`The ${name} is nested too deeply: at most ${DEEPEST_BODY} levels.`, 'body_too_large');
-  if (fields > MOST_FIELDS)
-    throw badRequest(`The ${name} has too many fields: at most ${MOST_FIELDS}.`, 'body_too_large');
+  if (fields > MOST_BODY_FIELDS)
+    throw badRequest(`The ${name} has too many fields: at most ${MOST_BODY_FIELDS}.`, 'body_too_large');
 }
 
 export function parseJson(text: string, name = 'body'): unknown {

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import { settleCheckout } from '../domain/settlement.ts';
 import { applySubscriptionEvent } from '../domain/subscriptionEvent.ts';
 import { badRequest } from '../errors.ts';
 import type { Services } from '../services.ts';
-import { LARGEST_BODY_BYTES } from './body.ts';
 import { limitRefusals } from './limitRequests.ts';
 
 /** Receives the payment provider's notifications. The signature covers the raw body, so it is not parsed. */

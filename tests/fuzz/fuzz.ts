@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { LARGEST_BODY_BYTES } from '../../server/http/body.ts';
+import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import { faultsOf, socketFaultsOf } from './check.ts';
 import { anyRequest, type Draft, type FuzzRequest, type SocketRequest } from './request.ts';
 import { type FuzzAnswer, makeSender, type Sender } from './send.ts';

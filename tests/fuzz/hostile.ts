@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { LARGEST_BODY_BYTES } from '../../server/http/body.ts';
+import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 
 /** Hostile values and bodies. */
 

@@ -1,5 +1,5 @@
 import superjson from 'superjson';
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { type ClientOptions, createClient, DeckhandError } from '../../client/client.ts';
 
 /** A client that records its requests. */
@@ -26,12 +26,31 @@ export function givenClient(options: ClientOptions) {
   };
 }
 
-export type GivenAnswer = () => Promise<Response>;
+/** What a request is answered with. */
+export type GivenAnswer = (address?: unknown, request?: RequestInit) => Promise<Response>;
 
 /** A client without a service: its requests get these answers, in this order. */
 export function givenAnswers(options: Partial<ClientOptions>, ...answers: GivenAnswer[]) {
-  return givenClient({ url: 'http://service.test', ...options, fetch: () => answers.shift()!() });
+  return givenClient({
+    url: 'http://service.test',
+    ...options,
+    fetch: (address, request) => answers.shift()!(address, request),
+  });
 }
+
+/** The same, but pauses pass at once and have no jitter. Time-outs are longer than any pause. */
+export function givenFastRetries(options: Partial<ClientOptions>, ...answers: GivenAnswer[]) {
+  const pauses: number[] = [];
+  vi.spyOn(Math, 'random').mockReturnValue(0);
+  vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, milliseconds = 0) => {
+    if (milliseconds > LONGEST_PAUSE) return realSetTimeout(work, milliseconds);
+    if (milliseconds > 0) pauses.push(milliseconds);
+    return realSetTimeout(work, 0);
+  }) as typeof setTimeout);
+  return { ...givenAnswers(options, ...answers), pauses: () => pauses };
+}
+const LONGEST_PAUSE = 50_000;
+const realSetTimeout = setTimeout;
 
 /** A successful answer to all calls of one request. */
 export const success =

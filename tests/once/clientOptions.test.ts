@@ -1,7 +1,7 @@
 import { format } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DeckhandError } from '../../client/client.ts';
-import { broken, errorOf, givenAnswers, page, refusal, success } from '../harness/client.ts';
+import { broken, errorOf, givenAnswers, givenFastRetries, page, refusal, success } from '../harness/client.ts';
 
 const WARNING = " The call may have been executed: repeat it with the error's idempotencyKey to get its answer.";
 const silence = () => new Promise<Response>(() => undefined);
@@ -65,7 +65,7 @@ describe('a time-out', () => {
     ['a query', 'No answer came within 5000 ms.', 'query'],
     ['a mutation', `No answer came within 5000 ms.${WARNING}`, 'mutation'],
   ])('ends %s', async (_, message, kind) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const { client } = givenAnswers({}, silence);
     const options = { timeoutMilliseconds: 5000 };
 
@@ -81,7 +81,7 @@ describe('a time-out', () => {
   });
 
   it('of the client includes retries, and leaves no timer behind', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const { client, called } = givenAnswers({ timeoutMilliseconds: 3000 }, refusal(429, { retryAfterSeconds: 9 }));
 
     const thrown = errorOf(client.boards.list.query());
@@ -262,8 +262,7 @@ describe('an error', () => {
   });
 
   it('of a mutation says so even if only its first attempt had a connection', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }).setTimerTickMode('nextTimerAsync');
-    const { client } = givenAnswers({ retries: 1 }, broken('ECONNRESET'), broken('ECONNREFUSED'));
+    const { client } = givenFastRetries({ retries: 1 }, broken('ECONNRESET'), broken('ECONNREFUSED'));
 
     expect((await errorOf(client.tags.create.mutate({ name: 'A' }))).message.endsWith(WARNING)).toBe(true);
   });

@@ -135,7 +135,10 @@ await client.cards.create.query({ title: 'A mutation is no query' });
 
   it('needs only what browsers have', async () => {
     const code = await readFile(join(project, 'node_modules/deckhand-client/client.js'), 'utf8');
-    const browser = { fetch, setTimeout, clearTimeout, crypto, AbortController, Headers, Response, URL };
+    const browser = {
+      ...{ fetch, setTimeout, clearTimeout, performance, crypto },
+      ...{ AbortController, Headers, Response, TextEncoder, URL },
+    };
 
     const { createClient }: { createClient: (options: ClientOptions) => Client } = runInNewContext(
       code.replace(/^export \{(.*)\};$/m, '({$1})'),

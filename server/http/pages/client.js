@@ -2,56 +2,6 @@
 /*!
 Made from client/client.ts by `npm run page-client`: change that instead. It contains:
 
-@trpc/server 11.22.1
-
-MIT License
-
-Copyright (c) 2023 Alex Johansson
-
-Permission is hereby granted, free of charge, to any person obtaining a copy
-of this software and associated documentation files (the "Software"), to deal
-in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
-copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all
-copies or substantial portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
-OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-SOFTWARE.
-
-
-@trpc/client 11.22.1
-
-MIT License
-
-Copyright (c) 2023 Alex Johansson
-
-Permission is hereby granted, free of charge, to any person obtaining a copy
-of this software and associated documentation files (the "Software"), to deal
-in the Software without restriction, including without limitation the rights
-to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
-copies of the Software, and to permit persons to whom the Software is
-furnished to do so, subject to the following conditions:
-
-The above copyright notice and this permission notice shall be included in all
-copies or substantial portions of the Software.
-
-THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
-IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
-FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
-AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
-LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
-OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
-SOFTWARE.
-
-
 superjson 2.2.6
 
 MIT License
@@ -101,1183 +51,590 @@ LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
 OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
 SOFTWARE.
 */
-// node_modules/@trpc/server/dist/observable-yEyhfXUI.mjs
-/** @public */
-function observable(subscribe) {
-	const self = {
-		subscribe(observer) {
-			let teardownRef = null;
-			let isDone = false;
-			let unsubscribed = false;
-			let teardownImmediately = false;
-			function unsubscribe() {
-				if (teardownRef === null) {
-					teardownImmediately = true;
-					return;
-				}
-				if (unsubscribed) return;
-				unsubscribed = true;
-				if (typeof teardownRef === "function") teardownRef();
-				else if (teardownRef) teardownRef.unsubscribe();
-			}
-			teardownRef = subscribe({
-				next(value) {
-					var _observer$next;
-					if (isDone) return;
-					(_observer$next = observer.next) === null || _observer$next === void 0 || _observer$next.call(observer, value);
-				},
-				error(err) {
-					var _observer$error;
-					if (isDone) return;
-					isDone = true;
-					(_observer$error = observer.error) === null || _observer$error === void 0 || _observer$error.call(observer, err);
-					unsubscribe();
-				},
-				complete() {
-					var _observer$complete;
-					if (isDone) return;
-					isDone = true;
-					(_observer$complete = observer.complete) === null || _observer$complete === void 0 || _observer$complete.call(observer);
-					unsubscribe();
-				}
-			});
-			if (teardownImmediately) unsubscribe();
-			return { unsubscribe };
-		},
-		pipe(...operations) {
-			return operations.reduce(pipeReducer, self);
-		}
-	};
-	return self;
-}
-function pipeReducer(prev, fn) {
-	return fn(prev);
-}
-/** @internal */
-function observableToPromise(observable) {
-	const ac = new AbortController();
-	return new Promise((resolve, reject) => {
-		let isDone = false;
-		function onDone() {
-			if (isDone) return;
-			isDone = true;
-			obs$.unsubscribe();
-		}
-		ac.signal.addEventListener("abort", () => {
-			reject(ac.signal.reason);
-		});
-		const obs$ = observable.subscribe({
-			next(data) {
-				isDone = true;
-				resolve(data);
-				onDone();
-			},
-			error(data) {
-				reject(data);
-			},
-			complete() {
-				ac.abort();
-				onDone();
-			}
-		});
-	});
-}
-// node_modules/@trpc/server/dist/observable-CkXWrCsV.mjs
-function share(_opts) {
-	return (source) => {
-		let refCount = 0;
-		let subscription = null;
-		let isConnecting = false;
-		let observers = /* @__PURE__ */ new Set();
-		function startIfNeeded() {
-			if (subscription || isConnecting) return;
-			isConnecting = true;
-			let isDone = false;
-			let sourceSubscription;
-			try {
-				sourceSubscription = source.subscribe({
-					next(value) {
-						notify(observers, (observer) => {
-							var _observer$next;
-							return (_observer$next = observer.next) === null || _observer$next === void 0 ? void 0 : _observer$next.call(observer, value);
-						});
-					},
-					error(error) {
-						isDone = true;
-						terminate((observer) => {
-							var _observer$error;
-							return (_observer$error = observer.error) === null || _observer$error === void 0 ? void 0 : _observer$error.call(observer, error);
-						});
-					},
-					complete() {
-						isDone = true;
-						terminate((observer) => {
-							var _observer$complete;
-							return (_observer$complete = observer.complete) === null || _observer$complete === void 0 ? void 0 : _observer$complete.call(observer);
-						});
-					}
-				});
-			} finally {
-				isConnecting = false;
-			}
-			if (isDone) sourceSubscription.unsubscribe();
-			else subscription = sourceSubscription;
-		}
-		function notify(targets, callback) {
-			for (const observer of [...targets]) if (targets.has(observer)) callback(observer);
-		}
-		function terminate(callback) {
-			const _sub = subscription;
-			const terminatedObservers = observers;
-			subscription = null;
-			observers = /* @__PURE__ */ new Set();
-			isConnecting = false;
-			try {
-				notify(terminatedObservers, callback);
-			} finally {
-				_sub === null || _sub === void 0 || _sub.unsubscribe();
-			}
-		}
-		function resetSource() {
-			const _sub = subscription;
-			subscription = null;
-			_sub === null || _sub === void 0 || _sub.unsubscribe();
-		}
-		function resetIfNeeded() {
-			if (refCount === 0 && subscription) resetSource();
-		}
-		return observable((subscriber) => {
-			refCount++;
-			const subscriberObservers = observers;
-			subscriberObservers.add(subscriber);
-			startIfNeeded();
-			return { unsubscribe() {
-				refCount--;
-				resetIfNeeded();
-				subscriberObservers.delete(subscriber);
-			} };
-		});
-	};
-}
-/**
-* @internal
-* An observable that maintains and provides a "current value" to subscribers
-* @see https://www.learnrxjs.io/learn-rxjs/subjects/behaviorsubject
-*/
-function behaviorSubject(initialValue) {
-	let value = initialValue;
-	const observerList = [];
-	const addObserver = (observer) => {
-		if (value !== void 0) observer.next(value);
-		observerList.push(observer);
-	};
-	const removeObserver = (observer) => {
-		observerList.splice(observerList.indexOf(observer), 1);
-	};
-	const obs = observable((observer) => {
-		addObserver(observer);
-		return () => {
-			removeObserver(observer);
-		};
-	});
-	obs.next = (nextValue) => {
-		if (value === nextValue) return;
-		value = nextValue;
-		for (const observer of observerList) observer.next(nextValue);
-	};
-	obs.get = () => value;
-	return obs;
-}
-// node_modules/@trpc/client/dist/splitLink-BZPioDdG.mjs
-/** @internal */
-function createChain(opts) {
-	return observable((observer) => {
-		function execute(index = 0, op = opts.op) {
-			const next = opts.links[index];
-			if (!next) throw new Error("No more links to execute - did you forget to add an ending link?");
-			return next({
-				op,
-				next(nextOp) {
-					return execute(index + 1, nextOp);
-				}
-			});
-		}
-		return execute().subscribe(observer);
-	});
-}
-function asArray(value) {
-	return Array.isArray(value) ? value : [value];
-}
-function splitLink(opts) {
-	return (runtime) => {
-		const yes = asArray(opts.true).map((link) => link(runtime));
-		const no = asArray(opts.false).map((link) => link(runtime));
-		return (props) => {
-			return observable((observer) => {
-				const links = opts.condition(props.op) ? yes : no;
-				return createChain({
-					op: props.op,
-					links
-				}).subscribe(observer);
-			});
-		};
-	};
-}
-// node_modules/@trpc/client/dist/objectSpread2-weooBxVk.mjs
-function _typeof$1(o) {
-	"@babel/helpers - typeof";
-	return _typeof$1 = "function" == typeof Symbol && "symbol" == typeof Symbol.iterator ? function(o) {
-		return typeof o;
-	} : function(o) {
-		return o && "function" == typeof Symbol && o.constructor === Symbol && o !== Symbol.prototype ? "symbol" : typeof o;
-	}, _typeof$1(o);
-}
-function toPrimitive$1(t, r) {
-	if ("object" != _typeof$1(t) || !t) return t;
-	var e = t[Symbol.toPrimitive];
-	if (void 0 !== e) {
-		var i = e.call(t, r || "default");
-		if ("object" != _typeof$1(i)) return i;
-		throw new TypeError("@@toPrimitive must return a primitive value.");
+// client/call.ts
+var isSignIn$1 = ({ path }) => path === "auth.authenticate";
+// client/errors.ts
+/** The error of a failed call, unless its signal aborted it. The message tells people what to do. */
+var DeckhandError = class extends Error {
+	/** Always `DeckhandError`. */
+	name = "DeckhandError";
+	/** The HTTP status; undefined if no answer came. */
+	status;
+	/** Why the service refused, for programs; undefined if no answer came, or not from the service. */
+	reason;
+	/** The messages of a 422 by field: `{ title: ['title is required.'] }`; otherwise empty. */
+	fields;
+	/** Seconds until a retry, if the service said so. */
+	retryAfterSeconds;
+	/** The id of the last request, as in the log of the service, even if no answer came; undefined if nothing was sent. */
+	requestId;
+	/** The key of a mutation: the same call with this `idempotencyKey` is not executed a second time. */
+	idempotencyKey;
+	/** The error data from the service; undefined if no answer came, or not from the service. */
+	data;
+	constructor(message, { response, data, call, cause } = {}) {
+		super(message, cause === void 0 ? {} : { cause });
+		this.status = data?.httpStatus ?? response?.status;
+		this.reason = data?.reason;
+		this.fields = data?.errors ?? {};
+		this.retryAfterSeconds = data?.retryAfterSeconds ?? retryAfterSecondsOf(response);
+		this.requestId = response?.headers.get("x-request-id") ?? call?.requestId;
+		this.idempotencyKey = call?.idempotencyKey;
+		this.data = data;
 	}
-	return ("string" === r ? String : Number)(t);
-}
-function toPropertyKey$1(t) {
-	var i = toPrimitive$1(t, "string");
-	return "symbol" == _typeof$1(i) ? i : i + "";
-}
-function _defineProperty$1(e, r, t) {
-	return (r = toPropertyKey$1(r)) in e ? Object.defineProperty(e, r, {
-		value: t,
-		enumerable: !0,
-		configurable: !0,
-		writable: !0
-	}) : e[r] = t, e;
-}
-function ownKeys$1(e, r) {
-	var t = Object.keys(e);
-	if (Object.getOwnPropertySymbols) {
-		var o = Object.getOwnPropertySymbols(e);
-		r && (o = o.filter(function(r) {
-			return Object.getOwnPropertyDescriptor(e, r).enumerable;
-		})), t.push.apply(t, o);
-	}
-	return t;
-}
-function _objectSpread2$1(e) {
-	for (var r = 1; r < arguments.length; r++) {
-		var t = null != arguments[r] ? arguments[r] : {};
-		r % 2 ? ownKeys$1(Object(t), !0).forEach(function(r) {
-			_defineProperty$1(e, r, t[r]);
-		}) : Object.getOwnPropertyDescriptors ? Object.defineProperties(e, Object.getOwnPropertyDescriptors(t)) : ownKeys$1(Object(t)).forEach(function(r) {
-			Object.defineProperty(e, r, Object.getOwnPropertyDescriptor(t, r));
-		});
-	}
-	return e;
-}
-// node_modules/@trpc/server/dist/codes-C9N0z0an.mjs
-/**
-* Check that value is object
-* @internal
-*/
-function isObject(value) {
-	return !!value && !Array.isArray(value) && typeof value === "object";
-}
-/**
-* JSON-RPC 2.0 Error codes
-*
-* `-32000` to `-32099` are reserved for implementation-defined server-errors.
-* For tRPC we're copying the last digits of HTTP 4XX errors.
-*/
-var TRPC_ERROR_CODES_BY_KEY = {
-	/**
-	* Invalid JSON was received by the server.
-	* An error occurred on the server while parsing the JSON text.
-	*/
-	PARSE_ERROR: -32700,
-	/**
-	* The JSON sent is not a valid Request object.
-	*/
-	BAD_REQUEST: -32600,
-	INTERNAL_SERVER_ERROR: -32603,
-	NOT_IMPLEMENTED: -32603,
-	BAD_GATEWAY: -32603,
-	SERVICE_UNAVAILABLE: -32603,
-	GATEWAY_TIMEOUT: -32603,
-	UNAUTHORIZED: -32001,
-	PAYMENT_REQUIRED: -32002,
-	FORBIDDEN: -32003,
-	NOT_FOUND: -32004,
-	METHOD_NOT_SUPPORTED: -32005,
-	TIMEOUT: -32008,
-	CONFLICT: -32009,
-	PRECONDITION_FAILED: -32012,
-	PAYLOAD_TOO_LARGE: -32013,
-	UNSUPPORTED_MEDIA_TYPE: -32015,
-	UNPROCESSABLE_CONTENT: -32022,
-	PRECONDITION_REQUIRED: -32028,
-	TOO_MANY_REQUESTS: -32029,
-	CLIENT_CLOSED_REQUEST: -32099
 };
-TRPC_ERROR_CODES_BY_KEY.BAD_GATEWAY, TRPC_ERROR_CODES_BY_KEY.SERVICE_UNAVAILABLE, TRPC_ERROR_CODES_BY_KEY.GATEWAY_TIMEOUT, TRPC_ERROR_CODES_BY_KEY.INTERNAL_SERVER_ERROR;
-// node_modules/@trpc/server/dist/getErrorShape-zlj81BiC.mjs
-function _typeof(o) {
-	"@babel/helpers - typeof";
-	return _typeof = "function" == typeof Symbol && "symbol" == typeof Symbol.iterator ? function(o) {
-		return typeof o;
-	} : function(o) {
-		return o && "function" == typeof Symbol && o.constructor === Symbol && o !== Symbol.prototype ? "symbol" : typeof o;
-	}, _typeof(o);
+/** Whether the service answered with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
+function isRefusal(error) {
+	return error instanceof DeckhandError && error.status !== void 0;
 }
-function toPrimitive(t, r) {
-	if ("object" != _typeof(t) || !t) return t;
-	var e = t[Symbol.toPrimitive];
-	if (void 0 !== e) {
-		var i = e.call(t, r || "default");
-		if ("object" != _typeof(i)) return i;
-		throw new TypeError("@@toPrimitive must return a primitive value.");
+/** Converts what sending a request threw into a `DeckhandError`. */
+function errorOf(thrown, call = {}) {
+	if (thrown instanceof DeckhandError) return thrown;
+	if (thrown instanceof ForeignAnswer) return notFromService(thrown.response, call, thrown.cause);
+	call.wasSent ||= !hadNoConnection(thrown);
+	return new DeckhandError(`No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warningFor(call)}`, {
+		call,
+		cause: thrown
+	});
+}
+/** For a call that took too long. */
+function timeOutOf(milliseconds, call) {
+	return new DeckhandError(`No answer came within ${milliseconds} ms.${warningFor({
+		...call,
+		wasSent: call.requestId !== void 0
+	})}`, { call });
+}
+/** For an error thrown by one of the caller's own functions. */
+function errorOfOwn(name, thrown) {
+	return new DeckhandError(`${name} threw an error: ${reasonOf(thrown)}`, { cause: thrown });
+}
+/** A copy with the stack of the line that made the call. Several calls of a batch can fail with one error. */
+function thrownAt({ stack = "" }, error) {
+	const copy = Object.assign(new DeckhandError(error.message, { cause: error.cause }), error);
+	const lines = stack.split("\n").filter((line) => /^\s*at |@/.test(line));
+	return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join("\n") });
+}
+/** Reads the JSON of an answer. Throws unless it can be from the service: a proxy without its service sends an error page. */
+async function readAnswer(response) {
+	if (!response.headers.get("content-type")?.includes("json")) throw new ForeignAnswer(response);
+	return response.json().catch((error) => {
+		throw error.name === "SyntaxError" ? new ForeignAnswer(response, error) : error;
+	});
+}
+var ForeignAnswer = class extends Error {
+	response;
+	constructor(response, cause) {
+		super("The answer is not from Deckhand.", { cause });
+		this.response = response;
 	}
-	return ("string" === r ? String : Number)(t);
+};
+function notFromService(response, call, cause) {
+	call.wasSent = true;
+	const warning = response.status >= 500 ? warningFor(call) : "";
+	return new DeckhandError(`The answer with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`, {
+		response,
+		call,
+		cause
+	});
 }
-function toPropertyKey(t) {
-	var i = toPrimitive(t, "string");
-	return "symbol" == _typeof(i) ? i : i + "";
+/** Only mutations have a key. */
+function warningFor({ idempotencyKey, wasSent }) {
+	if (idempotencyKey === void 0 || !wasSent) return "";
+	return " The call may have been executed: repeat it with the error's idempotencyKey to get its answer.";
 }
-function _defineProperty(e, r, t) {
-	return (r = toPropertyKey(r)) in e ? Object.defineProperty(e, r, {
-		value: t,
-		enumerable: !0,
-		configurable: !0,
-		writable: !0
-	}) : e[r] = t, e;
+/** Whether there was no connection on which to send the request. */
+function hadNoConnection(thrown) {
+	for (let error = thrown; error instanceof Error; error = error.cause) if ([
+		"ECONNREFUSED",
+		"ENOTFOUND",
+		"EAI_AGAIN"
+	].includes(error.code ?? "")) return true;
+	return false;
 }
-function ownKeys(e, r) {
-	var t = Object.keys(e);
-	if (Object.getOwnPropertySymbols) {
-		var o = Object.getOwnPropertySymbols(e);
-		r && (o = o.filter(function(r) {
-			return Object.getOwnPropertyDescriptor(e, r).enumerable;
-		})), t.push.apply(t, o);
+/** Node hides why a request failed behind "fetch failed". */
+function reasonOf(thrown) {
+	const causes = [];
+	for (let error = thrown; error instanceof Error; error = error.cause) {
+		const message = error.message.trim().replaceAll(/\s+/g, " ");
+		if (message && !causes.includes(message)) causes.push(message);
 	}
-	return t;
+	return causes.join(": ") || "the request failed";
 }
-function _objectSpread2(e) {
-	for (var r = 1; r < arguments.length; r++) {
-		var t = null != arguments[r] ? arguments[r] : {};
-		r % 2 ? ownKeys(Object(t), !0).forEach(function(r) {
-			_defineProperty(e, r, t[r]);
-		}) : Object.getOwnPropertyDescriptors ? Object.defineProperties(e, Object.getOwnPropertyDescriptors(t)) : ownKeys(Object(t)).forEach(function(r) {
-			Object.defineProperty(e, r, Object.getOwnPropertyDescriptor(t, r));
-		});
-	}
-	return e;
+/** The header is a number of seconds or a date. */
+function retryAfterSecondsOf(response) {
+	const header = response?.headers.get("retry-after");
+	if (!header) return void 0;
+	const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1e3);
+	return Number.isNaN(seconds) ? void 0 : Math.max(0, seconds);
 }
-// node_modules/@trpc/server/dist/asyncGeneratorDelegate-FcEJT04i.mjs
-/** @internal */
-function transformResultInner(response, transformer) {
-	if ("error" in response) {
-		const error = transformer.deserialize(response.error);
-		return {
-			ok: false,
-			error: _objectSpread2(_objectSpread2({}, response), {}, { error })
-		};
+// client/idempotencyKey.ts
+/** A new name for a call or a request. `crypto.randomUUID` is missing in browsers on pages without HTTPS. */
+function newName() {
+	const bytes = crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(16));
+	return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+/** The header with the keys of a batch of mutations; none for queries. */
+function keyHeader(calls) {
+	const keys = calls.map(({ idempotencyKey }) => idempotencyKey);
+	return keys.some((key) => key !== void 0) ? { "idempotency-key": keys.join() } : {};
+}
+/** Throws for a key that the service would not accept: it would refuse the other calls of the batch, too. */
+function validKey(key) {
+	if (/^[\x21-\x2b\x2d-\x7e]([\x20-\x2b\x2d-\x7e]{0,253}[\x21-\x2b\x2d-\x7e])?$/.test(key)) return key;
+	throw new DeckhandError("idempotencyKey must have 1 to 255 printable ASCII characters without commas.");
+}
+// client/input.ts
+/**
+* Writes an input as plain JSON; a `Date` becomes text. Throws for a value that would be sent as another one: an invalid `Date`
+* is null in JSON, and null clears a field.
+*/
+function writeInput(input) {
+	let fields = 0;
+	const places = /* @__PURE__ */ new Map();
+	function check(key, value) {
+		fields++;
+		const parent = places.get(this);
+		const place = parent ? `${parent}.${key}` : key;
+		const changed = changedByJson(this[key], value);
+		if (changed) throw new DeckhandError(`${place || "The input"} can't be sent: it is ${changed}.`);
+		if (typeof value === "object") places.set(value, place);
+		return value;
 	}
+	const json = toJson(input, check);
+	const text = json === void 0 ? "{}" : `{"json":${json}}`;
 	return {
-		ok: true,
-		result: _objectSpread2(_objectSpread2({}, response.result), (!response.result.type || response.result.type === "data") && {
-			type: "data",
-			data: transformer.deserialize(response.result.data)
-		})
+		text,
+		bytes: new TextEncoder().encode(text).length,
+		fields
 	};
 }
-var TransformResultError = class extends Error {
-	constructor() {
-		super("Unable to transform response from server");
-	}
-};
-/**
-* Transforms and validates that the result is a valid TRPCResponse
-* @internal
-*/
-function transformResult(response, transformer) {
-	let result;
+function toJson(input, check) {
 	try {
-		result = transformResultInner(response, transformer);
-	} catch (_unused) {
-		throw new TransformResultError();
+		return JSON.stringify(input, check);
+	} catch (error) {
+		if (error instanceof DeckhandError) throw error;
+		throw new DeckhandError(`The input can't be sent as JSON: ${error.message}`, { cause: error });
 	}
-	if (!result.ok && (!isObject(result.error.error) || typeof result.error.error["code"] !== "number")) throw new TransformResultError();
-	if (result.ok && !isObject(result.result)) throw new TransformResultError();
-	return result;
 }
-function _OverloadYield$1(e, d) {
-	this.v = e, this.k = d;
+/** What a value is that JSON has no place for; `value` is what its `toJSON` made of it. */
+function changedByJson(original, value) {
+	const [, type = ""] = /^\[object (.+)\]$/.exec(Object.prototype.toString.call(original)) ?? [];
+	if (value === null && original !== null) return type === "Date" ? "an invalid Date" : "null as JSON";
+	if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+	return EMPTY_IN_JSON.has(type) && value === original ? `a ${type}` : void 0;
 }
-function AsyncGenerator$1(e) {
-	var r, t;
-	function resume(r, t) {
-		try {
-			var n = e[r](t), o = n.value, u = o instanceof _OverloadYield$1;
-			Promise.resolve(u ? o.v : o).then(function(t) {
-				if (u) {
-					var i = "return" === r ? "return" : "next";
-					if (!o.k || t.done) return resume(i, t);
-					t = e[i](t).value;
-				}
-				settle(n.done ? "return" : "normal", t);
-			}, function(e) {
-				resume("throw", e);
-			});
-		} catch (e) {
-			settle("throw", e);
-		}
-	}
-	function settle(e, n) {
-		switch (e) {
-			case "return":
-				r.resolve({
-					value: n,
-					done: !0
-				});
-				break;
-			case "throw":
-				r.reject(n);
-				break;
-			default: r.resolve({
-				value: n,
-				done: !1
-			});
-		}
-		(r = r.next) ? resume(r.key, r.arg) : t = null;
-	}
-	this._invoke = function(e, n) {
-		return new Promise(function(o, u) {
-			var i = {
-				key: e,
-				arg: n,
-				resolve: o,
-				reject: u,
-				next: null
-			};
-			t ? t = t.next = i : (r = t = i, resume(e, n));
-		});
-	}, "function" != typeof e["return"] && (this["return"] = void 0);
-}
-AsyncGenerator$1.prototype["function" == typeof Symbol && Symbol.asyncIterator || "@@asyncIterator"] = function() {
-	return this;
-}, AsyncGenerator$1.prototype.next = function(e) {
-	return this._invoke("next", e);
-}, AsyncGenerator$1.prototype["throw"] = function(e) {
-	return this._invoke("throw", e);
-}, AsyncGenerator$1.prototype["return"] = function(e) {
-	return this._invoke("return", e);
-};
-// node_modules/@trpc/client/dist/TRPCClientError-CxFRO7Js.mjs
-function isTRPCClientError(cause) {
-	return cause instanceof TRPCClientError;
-}
-function isTRPCErrorResponse(obj) {
-	return isObject(obj) && isObject(obj["error"]) && typeof obj["error"]["code"] === "number" && typeof obj["error"]["message"] === "string";
-}
-function getMessageFromUnknownError(err, fallback) {
-	if (typeof err === "string") return err;
-	if (isObject(err) && typeof err["message"] === "string") return err["message"];
-	return fallback;
-}
-var TRPCClientError = class TRPCClientError extends Error {
-	constructor(message, opts) {
-		var _opts$result, _opts$result2;
-		const cause = opts === null || opts === void 0 ? void 0 : opts.cause;
-		super(message, { cause });
-		_defineProperty$1(this, "cause", void 0);
-		_defineProperty$1(this, "shape", void 0);
-		_defineProperty$1(this, "data", void 0);
-		_defineProperty$1(this, "meta", void 0);
-		this.meta = opts === null || opts === void 0 ? void 0 : opts.meta;
-		this.cause = cause;
-		this.shape = opts === null || opts === void 0 || (_opts$result = opts.result) === null || _opts$result === void 0 ? void 0 : _opts$result.error;
-		this.data = opts === null || opts === void 0 || (_opts$result2 = opts.result) === null || _opts$result2 === void 0 ? void 0 : _opts$result2.error.data;
-		this.name = "TRPCClientError";
-		Object.setPrototypeOf(this, TRPCClientError.prototype);
-	}
-	static from(_cause, opts = {}) {
-		const cause = _cause;
-		if (isTRPCClientError(cause)) {
-			if (opts.meta) cause.meta = _objectSpread2$1(_objectSpread2$1({}, cause.meta), opts.meta);
-			return cause;
-		}
-		if (isTRPCErrorResponse(cause)) return new TRPCClientError(cause.error.message, _objectSpread2$1(_objectSpread2$1({}, opts), {}, {
-			result: cause,
-			cause: opts.cause
-		}));
-		return new TRPCClientError(getMessageFromUnknownError(cause, "Unknown error"), _objectSpread2$1(_objectSpread2$1({}, opts), {}, { cause }));
-	}
-};
-// node_modules/@trpc/client/dist/unstable-internals.mjs
+var EMPTY_IN_JSON = /* @__PURE__ */ new Set([
+	"Map",
+	"Set",
+	"Promise",
+	"RegExp"
+]);
+// client/retry.ts
 /**
-* @internal
+* A call that got a 429 was not executed. After other failures that is unknown: a query may be executed twice, and a mutation
+* with an idempotency key will not be. An error before the request, as of a `token` function, is left to the caller.
 */
-/**
-* @internal
-*/
-function getTransformer(transformer) {
-	const _transformer = transformer;
-	if (!_transformer) return {
-		input: {
-			serialize: (data) => data,
-			deserialize: (data) => data
+function isSafeToRepeat({ kind, idempotencyKey }, error) {
+	const { status, requestId } = error;
+	if (isTooLong(error)) return false;
+	if (status === 429) return true;
+	return (status === void 0 ? requestId !== void 0 : PASSING_STATUSES.has(status)) && (kind === "query" || idempotencyKey !== void 0);
+}
+/** Whether the call has to wait for the next window of the rate limit. */
+var isOverLimit = (error) => error.reason === "over_rate_limit" && !isTooLong(error);
+/** The statuses of a proxy while the service is down. */
+var PASSING_STATUSES = /* @__PURE__ */ new Set([
+	502,
+	503,
+	504
+]);
+var FIRST_WAIT_SECONDS = .25;
+/** The rate limit window is a minute; a longer wait is left to the caller. */
+var LONGEST_WAIT_SECONDS = 60;
+var isTooLong = ({ retryAfterSeconds = 0 }) => retryAfterSeconds > LONGEST_WAIT_SECONDS;
+/** Exponential backoff with jitter, so that many clients do not retry at the same time; never before Retry-After. */
+function millisecondsBefore(retry, errors) {
+	const backOffSeconds = Math.min(FIRST_WAIT_SECONDS * 2 ** retry, LONGEST_WAIT_SECONDS) * (1 - Math.random() / 2);
+	return (Math.max(...errors.map((error) => error.retryAfterSeconds ?? 0)) + backOffSeconds) * 1e3;
+}
+// client/pace.ts
+var WINDOW_MILLISECONDS = 6e4;
+function makePace(onNextWindow) {
+	let limit = Number.POSITIVE_INFINITY;
+	let left = limit;
+	let isResting = false;
+	let isProbing = false;
+	let timer;
+	function wake() {
+		clearTimeout(timer);
+		timer = void 0;
+		isResting = false;
+	}
+	function nextWindow() {
+		wake();
+		left = limit;
+		isProbing = false;
+		onNextWindow();
+	}
+	return {
+		wake,
+		allowed: () => {
+			if (isResting) return 0;
+			if (left > 0) return left;
+			if (!isProbing) return 1;
+			timer ??= setTimeout(nextWindow, WINDOW_MILLISECONDS);
+			return 0;
 		},
-		output: {
-			serialize: (data) => data,
-			deserialize: (data) => data
+		spend: (calls) => {
+			isProbing ||= left <= 0;
+			left -= calls;
+		},
+		hear: (quota, othersInFlight) => {
+			isProbing = false;
+			if (!quota) return;
+			limit = quota.limit;
+			left = quota.remaining - othersInFlight;
+		},
+		rest: (errors) => {
+			if (isResting) return;
+			wake();
+			isResting = true;
+			timer = setTimeout(nextWindow, millisecondsBefore(0, errors));
 		}
 	};
-	if ("input" in _transformer) return _transformer;
+}
+// client/timeOut.ts
+/** Without a time-out of the caller. A mutation may be a sync or a push, which copies to thousands of projects. */
+var DEFAULT_MILLISECONDS = {
+	query: 6e4,
+	mutation: 3e5
+};
+/**
+* Runs a call with a signal of its own, which the caller's signal and the time-out abort. So no listeners stay on the caller's
+* signal, which may be used for many calls.
+*/
+async function withTimeOut({ signal, timeoutMilliseconds }, begun, work) {
+	const isDefault = timeoutMilliseconds === void 0;
+	const milliseconds = isDefault ? DEFAULT_MILLISECONDS[begun.kind] : validTimeOut(timeoutMilliseconds);
+	const controller = new AbortController();
+	const { run, rest } = makeStopwatch(milliseconds, controller.signal, () => controller.abort(timeOutOf(milliseconds, call)));
+	const stopwatch = {
+		run,
+		rest,
+		wait: isDefault ? rest : run
+	};
+	const call = {
+		...begun,
+		signal: controller.signal,
+		stopwatch
+	};
+	const end = () => controller.abort(signal?.reason);
+	signal?.addEventListener("abort", end, { once: true });
+	try {
+		stopwatch.wait();
+		return await untilAborted(work(call), controller.signal);
+	} finally {
+		rest();
+		signal?.removeEventListener("abort", end);
+	}
+}
+function makeStopwatch(milliseconds, signal, onEnd) {
+	let left = milliseconds;
+	let running;
 	return {
-		input: _transformer,
-		output: _transformer
-	};
-}
-// node_modules/@trpc/client/dist/httpUtils-CB_100ND.mjs
-var isFunction = (fn) => typeof fn === "function";
-function getFetch(customFetchImpl) {
-	if (customFetchImpl) return customFetchImpl;
-	if (typeof window !== "undefined" && isFunction(window.fetch)) return window.fetch.bind(window);
-	if (typeof globalThis !== "undefined" && isFunction(globalThis.fetch)) return globalThis.fetch;
-	throw new Error("No fetch implementation found");
-}
-/**
-* Like `Promise.all()` but for abort signals
-* - When all signals have been aborted, the merged signal will be aborted
-* - If one signal is `null`, no signal will be aborted
-*/
-function allAbortSignals(...signals) {
-	const ac = new AbortController();
-	const count = signals.length;
-	let abortedCount = 0;
-	const onAbort = () => {
-		if (++abortedCount === count) ac.abort();
-	};
-	for (const signal of signals) if (signal === null || signal === void 0 ? void 0 : signal.aborted) onAbort();
-	else signal === null || signal === void 0 || signal.addEventListener("abort", onAbort, { once: true });
-	return ac.signal;
-}
-/**
-* Like `Promise.race` but for abort signals
-*
-* Basically, a ponyfill for
-* [`AbortSignal.any`](https://developer.mozilla.org/en-US/docs/Web/API/AbortSignal/any_static).
-*/
-function raceAbortSignals(...signals) {
-	const ac = new AbortController();
-	for (const signal of signals) if (signal === null || signal === void 0 ? void 0 : signal.aborted) ac.abort();
-	else signal === null || signal === void 0 || signal.addEventListener("abort", () => ac.abort(), { once: true });
-	return ac.signal;
-}
-function resolveHTTPLinkOptions(opts) {
-	return {
-		url: opts.url.toString(),
-		fetch: opts.fetch,
-		transformer: getTransformer(opts.transformer),
-		methodOverride: opts.methodOverride
-	};
-}
-function arrayToDict(array) {
-	const dict = {};
-	for (let index = 0; index < array.length; index++) {
-		const element = array[index];
-		dict[index] = element;
-	}
-	return dict;
-}
-var METHOD = {
-	query: "GET",
-	mutation: "POST",
-	subscription: "PATCH"
-};
-function getInput(opts) {
-	return "input" in opts ? opts.transformer.input.serialize(opts.input) : arrayToDict(opts.inputs.map((_input) => opts.transformer.input.serialize(_input)));
-}
-var getUrl = (opts) => {
-	const parts = opts.url.split("?");
-	let url = parts[0].replace(/\/$/, "") + "/" + opts.path;
-	const queryParts = [];
-	if (parts[1]) queryParts.push(parts[1]);
-	if ("inputs" in opts) queryParts.push("batch=1");
-	if (opts.type === "query" || opts.type === "subscription") {
-		const input = getInput(opts);
-		if (input !== void 0 && opts.methodOverride !== "POST") queryParts.push(`input=${encodeURIComponent(JSON.stringify(input))}`);
-	}
-	if (queryParts.length) url += "?" + queryParts.join("&");
-	return url;
-};
-var getBody = (opts) => {
-	if (opts.type === "query" && opts.methodOverride !== "POST") return;
-	const input = getInput(opts);
-	return input !== void 0 ? JSON.stringify(input) : void 0;
-};
-var jsonHttpRequester = (opts) => {
-	return httpRequest(_objectSpread2$1(_objectSpread2$1({}, opts), {}, {
-		contentTypeHeader: "application/json",
-		getUrl,
-		getBody
-	}));
-};
-/**
-* Polyfill for DOMException with AbortError name
-*/
-var AbortError = class extends Error {
-	constructor() {
-		const name = "AbortError";
-		super(name);
-		this.name = name;
-		this.message = name;
-	}
-};
-/**
-* Polyfill for `signal.throwIfAborted()`
-*
-* @see https://developer.mozilla.org/en-US/docs/Web/API/AbortSignal/throwIfAborted
-*/
-var throwIfAborted = (signal) => {
-	var _signal$throwIfAborte;
-	if (!(signal === null || signal === void 0 ? void 0 : signal.aborted)) return;
-	(_signal$throwIfAborte = signal.throwIfAborted) === null || _signal$throwIfAborte === void 0 || _signal$throwIfAborte.call(signal);
-	if (typeof DOMException !== "undefined") throw new DOMException("AbortError", "AbortError");
-	throw new AbortError();
-};
-async function fetchHTTPResponse(opts) {
-	var _opts$methodOverride, _opts$trpcAcceptHeade;
-	throwIfAborted(opts.signal);
-	const url = opts.getUrl(opts);
-	const body = opts.getBody(opts);
-	const method = (_opts$methodOverride = opts.methodOverride) !== null && _opts$methodOverride !== void 0 ? _opts$methodOverride : METHOD[opts.type];
-	const resolvedHeaders = await (async () => {
-		const heads = await opts.headers();
-		if (Symbol.iterator in heads) return Object.fromEntries(heads);
-		return heads;
-	})();
-	const headers = _objectSpread2$1(_objectSpread2$1(_objectSpread2$1({}, opts.contentTypeHeader && method !== "GET" ? { "content-type": opts.contentTypeHeader } : {}), opts.trpcAcceptHeader ? { [(_opts$trpcAcceptHeade = opts.trpcAcceptHeaderKey) !== null && _opts$trpcAcceptHeade !== void 0 ? _opts$trpcAcceptHeade : "trpc-accept"]: opts.trpcAcceptHeader } : void 0), resolvedHeaders);
-	return getFetch(opts.fetch)(url, {
-		method,
-		signal: opts.signal,
-		body,
-		headers
-	});
-}
-async function httpRequest(opts) {
-	const meta = {};
-	const res = await fetchHTTPResponse(opts);
-	meta.response = res;
-	const json = await res.json();
-	meta.responseJSON = json;
-	return {
-		json,
-		meta
-	};
-}
-// node_modules/@trpc/client/dist/httpBatchLink-BMtWxLJV.mjs
-/**
-* A function that should never be called unless we messed something up.
-*/
-var throwFatalError = () => {
-	throw new Error("Something went wrong. Please submit an issue at https://github.com/trpc/trpc/issues/new");
-};
-/**
-* Dataloader that's very inspired by https://github.com/graphql/dataloader
-* Less configuration, no caching, and allows you to cancel requests
-* When cancelling a single fetch the whole batch will be cancelled only when _all_ items are cancelled
-*/
-function dataLoader(batchLoader) {
-	let pendingItems = null;
-	let dispatchTimer = null;
-	const destroyTimerAndPendingItems = () => {
-		clearTimeout(dispatchTimer);
-		dispatchTimer = null;
-		pendingItems = null;
-	};
-	/**
-	* Iterate through the items and split them into groups based on the `batchLoader`'s validate function
-	*/
-	function groupItems(items) {
-		const groupedItems = [[]];
-		let index = 0;
-		while (true) {
-			const item = items[index];
-			if (!item) break;
-			const lastGroup = groupedItems[groupedItems.length - 1];
-			if (item.aborted) {
-				var _item$reject;
-				(_item$reject = item.reject) === null || _item$reject === void 0 || _item$reject.call(item, /* @__PURE__ */ new Error("Aborted"));
-				index++;
-				continue;
-			}
-			if (batchLoader.validate(lastGroup.concat(item).map((it) => it.key))) {
-				lastGroup.push(item);
-				index++;
-				continue;
-			}
-			if (lastGroup.length === 0) {
-				var _item$reject2;
-				(_item$reject2 = item.reject) === null || _item$reject2 === void 0 || _item$reject2.call(item, /* @__PURE__ */ new Error("Input is too big for a single dispatch"));
-				index++;
-				continue;
-			}
-			groupedItems.push([]);
-		}
-		return groupedItems;
-	}
-	function dispatch() {
-		const groupedItems = groupItems(pendingItems);
-		destroyTimerAndPendingItems();
-		for (const items of groupedItems) {
-			if (!items.length) continue;
-			const batch = { items };
-			for (const item of items) item.batch = batch;
-			batchLoader.fetch(batch.items.map((_item) => _item.key)).then(async (result) => {
-				await Promise.all(result.map(async (valueOrPromise, index) => {
-					const item = batch.items[index];
-					try {
-						var _item$resolve;
-						const value = await Promise.resolve(valueOrPromise);
-						(_item$resolve = item.resolve) === null || _item$resolve === void 0 || _item$resolve.call(item, value);
-					} catch (cause) {
-						var _item$reject3;
-						(_item$reject3 = item.reject) === null || _item$reject3 === void 0 || _item$reject3.call(item, cause);
-					}
-					item.batch = null;
-					item.reject = null;
-					item.resolve = null;
-				}));
-				for (const item of batch.items) {
-					var _item$reject4;
-					(_item$reject4 = item.reject) === null || _item$reject4 === void 0 || _item$reject4.call(item, /* @__PURE__ */ new Error("Missing result"));
-					item.batch = null;
-				}
-			}).catch((cause) => {
-				for (const item of batch.items) {
-					var _item$reject5;
-					(_item$reject5 = item.reject) === null || _item$reject5 === void 0 || _item$reject5.call(item, cause);
-					item.batch = null;
-				}
-			});
-		}
-	}
-	function load(key) {
-		var _dispatchTimer;
-		const item = {
-			aborted: false,
-			key,
-			batch: null,
-			resolve: throwFatalError,
-			reject: throwFatalError
-		};
-		const promise = new Promise((resolve, reject) => {
-			var _pendingItems;
-			item.reject = reject;
-			item.resolve = resolve;
-			(_pendingItems = pendingItems) !== null && _pendingItems !== void 0 || (pendingItems = []);
-			pendingItems.push(item);
-		});
-		(_dispatchTimer = dispatchTimer) !== null && _dispatchTimer !== void 0 || (dispatchTimer = setTimeout(dispatch));
-		return promise;
-	}
-	return { load };
-}
-/**
-* @see https://trpc.io/docs/client/links/httpBatchLink
-*/
-function httpBatchLink(opts) {
-	var _opts$maxURLLength, _opts$maxItems;
-	const resolvedOpts = resolveHTTPLinkOptions(opts);
-	const maxURLLength = (_opts$maxURLLength = opts.maxURLLength) !== null && _opts$maxURLLength !== void 0 ? _opts$maxURLLength : Infinity;
-	const maxItems = (_opts$maxItems = opts.maxItems) !== null && _opts$maxItems !== void 0 ? _opts$maxItems : Infinity;
-	return () => {
-		const batchLoader = (type) => {
-			return {
-				validate(batchOps) {
-					if (maxURLLength === Infinity && maxItems === Infinity) return true;
-					if (batchOps.length > maxItems) return false;
-					const path = batchOps.map((op) => op.path).join(",");
-					const inputs = batchOps.map((op) => op.input);
-					return getUrl(_objectSpread2$1(_objectSpread2$1({}, resolvedOpts), {}, {
-						type,
-						path,
-						inputs,
-						signal: null
-					})).length <= maxURLLength;
-				},
-				async fetch(batchOps) {
-					const path = batchOps.map((op) => op.path).join(",");
-					const inputs = batchOps.map((op) => op.input);
-					const signal = allAbortSignals(...batchOps.map((op) => op.signal));
-					const res = await jsonHttpRequester(_objectSpread2$1(_objectSpread2$1({}, resolvedOpts), {}, {
-						path,
-						inputs,
-						type,
-						headers() {
-							if (!opts.headers) return {};
-							if (typeof opts.headers === "function") return opts.headers({ opList: batchOps });
-							return opts.headers;
-						},
-						signal
-					}));
-					return (Array.isArray(res.json) ? res.json : batchOps.map(() => res.json)).map((item) => ({
-						meta: res.meta,
-						json: item
-					}));
-				}
+		run: () => {
+			if (signal.aborted) return;
+			running ??= {
+				since: performance.now(),
+				timer: setTimeout(onEnd, left)
 			};
-		};
-		const loaders = {
-			query: dataLoader(batchLoader("query")),
-			mutation: dataLoader(batchLoader("mutation"))
-		};
-		return ({ op }) => {
-			return observable((observer) => {
-				/* istanbul ignore if -- @preserve */
-				if (op.type === "subscription") throw new Error("Subscriptions are unsupported by `httpLink` - use `httpSubscriptionLink` or `wsLink`");
-				const ac = new AbortController();
-				const promise = loaders[op.type].load(_objectSpread2$1(_objectSpread2$1({}, op), {}, { signal: raceAbortSignals(op.signal, ac.signal) }));
-				let isDone = false;
-				let _res = void 0;
-				promise.then((res) => {
-					isDone = true;
-					_res = res;
-					const transformed = transformResult(res.json, resolvedOpts.transformer.output);
-					if (!transformed.ok) {
-						observer.error(TRPCClientError.from(transformed.error, { meta: res.meta }));
-						return;
-					}
-					observer.next({
-						context: res.meta,
-						result: transformed.result
-					});
-					observer.complete();
-				}).catch((err) => {
-					isDone = true;
-					observer.error(TRPCClientError.from(err, { meta: _res === null || _res === void 0 ? void 0 : _res.meta }));
-				});
-				return () => {
-					if (!isDone) ac.abort();
-				};
-			});
-		};
+		},
+		rest: () => {
+			if (!running) return;
+			clearTimeout(running.timer);
+			left = Math.max(0, left - (performance.now() - running.since));
+			running = void 0;
+		}
 	};
 }
-// node_modules/@trpc/client/dist/wsLink-Bm5LKL6z.mjs
-/**
-* Get the result of a value or function that returns a value
-* It also optionally accepts typesafe arguments for the function
-*/
-var resultOf = (value, ...args) => {
-	return typeof value === "function" ? value(...args) : value;
-};
-function withResolvers() {
-	let resolve;
-	let reject;
-	return {
-		promise: new Promise((res, rej) => {
-			resolve = res;
-			reject = rej;
-		}),
-		resolve,
-		reject
-	};
+/** The longest time that a timer accepts, 24 days: after a longer one it would fire at once. */
+var LONGEST_TIMEOUT = 2 ** 31 - 1;
+var TIME_OUTS = `from 1 to ${LONGEST_TIMEOUT}`;
+var isTimeOut = (value) => typeof value === "number" && value > 0 && value <= LONGEST_TIMEOUT;
+function validTimeOut(milliseconds) {
+	if (isTimeOut(milliseconds)) return milliseconds;
+	throw new DeckhandError(`timeoutMilliseconds must be ${TIME_OUTS}.`);
 }
-/**
-* Resolves a WebSocket URL and optionally appends connection parameters.
-*
-* If connectionParams are provided, appends 'connectionParams=1' query parameter.
-*/
-async function prepareUrl(urlOptions) {
-	const url = await resultOf(urlOptions.url);
-	if (!urlOptions.connectionParams) return url;
-	return url + `${url.includes("?") ? "&" : "?"}connectionParams=1`;
-}
-async function buildConnectionMessage(connectionParams, encoder) {
-	const message = {
-		method: "connectionParams",
-		data: await resultOf(connectionParams)
-	};
-	return encoder.encode(message);
-}
-/**
-* Opens a WebSocket connection asynchronously and returns a promise
-* that resolves when the connection is successfully established.
-* The promise rejects if an error occurs during the connection attempt.
-*/
-function asyncWsOpen(ws) {
-	const { promise, resolve, reject } = withResolvers();
-	ws.addEventListener("open", () => {
-		ws.removeEventListener("error", reject);
-		resolve();
+async function pause(milliseconds, signal) {
+	let timer;
+	const passed = new Promise((resolve) => {
+		timer = setTimeout(resolve, milliseconds);
 	});
-	ws.addEventListener("error", reject);
-	return promise;
+	try {
+		await untilAborted(passed, signal);
+	} finally {
+		clearTimeout(timer);
+	}
 }
-/**
-* Sets up a periodic ping-pong mechanism to keep the WebSocket connection alive.
-*
-* - Sends "PING" messages at regular intervals defined by `intervalMs`.
-* - If a "PONG" response is not received within the `pongTimeoutMs`, the WebSocket is closed.
-* - The ping timer resets upon receiving any message to maintain activity.
-* - Automatically starts the ping process when the WebSocket connection is opened.
-* - Cleans up timers when the WebSocket is closed.
-*
-* @param ws - The WebSocket instance to manage.
-* @param options - Configuration options for ping-pong intervals and timeouts.
-*/
-function setupPingInterval(ws, { intervalMs, pongTimeoutMs }) {
-	let pingTimeout;
-	let pongTimeout;
-	function start() {
-		pingTimeout = setTimeout(() => {
-			ws.send("PING");
-			pongTimeout = setTimeout(() => {
-				ws.close();
-			}, pongTimeoutMs);
-		}, intervalMs);
-	}
-	function reset() {
-		clearTimeout(pingTimeout);
-		start();
-	}
-	function pong() {
-		clearTimeout(pongTimeout);
-		reset();
-	}
-	ws.addEventListener("open", start);
-	ws.addEventListener("message", ({ data }) => {
-		clearTimeout(pingTimeout);
-		start();
-		if (data === "PONG") pong();
-	});
-	ws.addEventListener("close", () => {
-		clearTimeout(pingTimeout);
-		clearTimeout(pongTimeout);
+function untilAborted(work, signal) {
+	return new Promise((resolve, reject) => {
+		const stop = () => reject(signal.reason);
+		if (signal.aborted) stop();
+		signal.addEventListener("abort", stop, { once: true });
+		work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
 	});
 }
-_defineProperty$1(class WsConnection {
-	constructor(opts) {
-		var _opts$WebSocketPonyfi;
-		_defineProperty$1(this, "id", ++WsConnection.connectCount);
-		_defineProperty$1(this, "WebSocketPonyfill", void 0);
-		_defineProperty$1(this, "urlOptions", void 0);
-		_defineProperty$1(this, "keepAliveOpts", void 0);
-		_defineProperty$1(this, "encoder", void 0);
-		_defineProperty$1(this, "wsObservable", behaviorSubject(null));
-		_defineProperty$1(this, "openPromise", null);
-		this.WebSocketPonyfill = (_opts$WebSocketPonyfi = opts.WebSocketPonyfill) !== null && _opts$WebSocketPonyfi !== void 0 ? _opts$WebSocketPonyfi : WebSocket;
-		if (!this.WebSocketPonyfill) throw new Error("No WebSocket implementation found - you probably don't want to use this on the server, but if you do you need to pass a `WebSocket`-ponyfill");
-		this.urlOptions = opts.urlOptions;
-		this.keepAliveOpts = opts.keepAlive;
-		this.encoder = opts.encoder;
+// client/line.ts
+/** Where calls wait for their turn. They are sent in batches, and what failed and is safe to repeat is sent again. */
+function makeLine({ largestBatch, maxInFlight, retries, send }) {
+	const lanes = /* @__PURE__ */ new Map();
+	const pace = makePace(sendSoon);
+	let inFlight = 0;
+	let wanted = 0;
+	let isScheduled = false;
+	return (call) => new Promise((resolve, reject) => {
+		call.signal.throwIfAborted();
+		const waiting = {
+			call,
+			resolve,
+			reject
+		};
+		const lane = lanes.get(laneOf(call)) ?? [];
+		lane.push(waiting);
+		lanes.set(laneOf(call), lane);
+		enter(waiting);
+		sendSoon();
+	});
+	function enter({ call }) {
+		call.stopwatch.rest();
+		call.signal.addEventListener("abort", giveUp);
+		wanted++;
 	}
-	get ws() {
-		return this.wsObservable.get();
+	function leave({ call }) {
+		call.signal.removeEventListener("abort", giveUp);
+		call.stopwatch.run();
+		giveUp();
 	}
-	set ws(ws) {
-		this.wsObservable.next(ws);
+	/** Without a waiting call, no timer keeps the process alive. */
+	function giveUp() {
+		wanted--;
+		if (wanted > 0) return;
+		lanes.clear();
+		pace.wake();
 	}
-	/**
-	* Checks if the WebSocket connection is open and ready to communicate.
-	*/
-	isOpen() {
-		return !!this.ws && this.ws.readyState === this.WebSocketPonyfill.OPEN && !this.openPromise;
+	/** In the next turn of the event loop, so that calls made at once are sent together. */
+	function sendSoon() {
+		if (isScheduled || lanes.size === 0) return;
+		isScheduled = true;
+		setTimeout(sendWaiting);
 	}
-	/**
-	* Checks if the WebSocket connection is closed or in the process of closing.
-	*/
-	isClosed() {
-		return !!this.ws && (this.ws.readyState === this.WebSocketPonyfill.CLOSING || this.ws.readyState === this.WebSocketPonyfill.CLOSED);
-	}
-	async open() {
-		if (this.openPromise) return this.openPromise;
-		this.id = ++WsConnection.connectCount;
-		const wsPromise = prepareUrl(this.urlOptions).then((url) => new this.WebSocketPonyfill(url));
-		this.openPromise = wsPromise.then(async (ws) => {
-			this.ws = ws;
-			ws.binaryType = "arraybuffer";
-			ws.addEventListener("message", function({ data }) {
-				if (data === "PING") this.send("PONG");
-			});
-			if (this.keepAliveOpts.enabled) setupPingInterval(ws, this.keepAliveOpts);
-			ws.addEventListener("close", () => {
-				if (this.ws === ws) this.ws = null;
-			});
-			await asyncWsOpen(ws);
-			if (this.urlOptions.connectionParams) ws.send(await buildConnectionMessage(this.urlOptions.connectionParams, this.encoder));
-		});
-		try {
-			await this.openPromise;
-		} finally {
-			this.openPromise = null;
+	function sendWaiting() {
+		isScheduled = false;
+		for (;;) {
+			const [next] = lanes;
+			if (!next) return;
+			const allowed = retries > 0 ? pace.allowed() : Number.POSITIVE_INFINITY;
+			const most = Math.min(largestBatch, maxInFlight - inFlight, allowed);
+			if (most < 1) return;
+			const [key, lane] = next;
+			const batch = takeBatch(lane, most).filter(isWanted);
+			lanes.delete(key);
+			if (lane.length > 0) lanes.set(key, lane);
+			batch.forEach(leave);
+			sendUntilSettled(batch);
 		}
 	}
-	/**
-	* Closes the WebSocket connection gracefully.
-	* Waits for any ongoing open operation to complete before closing.
-	*/
-	async close() {
-		try {
-			await this.openPromise;
-		} finally {
-			var _this$ws;
-			(_this$ws = this.ws) === null || _this$ws === void 0 || _this$ws.close();
+	/** Never rejects. A batch keeps its place in flight while it waits for its retry: the service is in trouble. */
+	async function sendUntilSettled(batch) {
+		inFlight += batch.length;
+		for (let retry = 0; batch.length > 0; retry++) {
+			const failed = await attempt(batch);
+			const putBack = failed.filter((each) => retries > 0 && isPutOff(each, batch.length));
+			const again = failed.filter((each) => !putBack.includes(each) && retry < retries && isRepeatable(each));
+			for (const each of failed) if (!putBack.includes(each) && !again.includes(each)) each.waiting.reject(each.error);
+			returnToLine(putBack);
+			release(batch.length - again.length);
+			if (again.length === 0) return;
+			await pauseBefore(retry, again);
+			batch = again.map((each) => each.waiting).filter(isWanted);
+			release(again.length - batch.length);
 		}
 	}
-}, "connectCount", 0);
-// node_modules/@trpc/client/dist/index.mjs
-var TRPCUntypedClient = class {
-	constructor(opts) {
-		_defineProperty$1(this, "links", void 0);
-		_defineProperty$1(this, "runtime", void 0);
-		_defineProperty$1(this, "requestId", void 0);
-		this.requestId = 0;
-		this.runtime = {};
-		this.links = opts.links.map((link) => link(this.runtime));
-	}
-	$request(opts) {
-		var _opts$context;
-		return createChain({
-			links: this.links,
-			op: _objectSpread2$1(_objectSpread2$1({}, opts), {}, {
-				context: (_opts$context = opts.context) !== null && _opts$context !== void 0 ? _opts$context : {},
-				id: ++this.requestId
-			})
-		}).pipe(share());
-	}
-	async requestAsPromise(opts) {
-		try {
-			return (await observableToPromise(this.$request(opts))).result.data;
-		} catch (err) {
-			throw TRPCClientError.from(err);
-		}
-	}
-	query(path, input, opts) {
-		return this.requestAsPromise({
-			type: "query",
-			path,
-			input,
-			context: opts === null || opts === void 0 ? void 0 : opts.context,
-			signal: opts === null || opts === void 0 ? void 0 : opts.signal
-		});
-	}
-	mutation(path, input, opts) {
-		return this.requestAsPromise({
-			type: "mutation",
-			path,
-			input,
-			context: opts === null || opts === void 0 ? void 0 : opts.context,
-			signal: opts === null || opts === void 0 ? void 0 : opts.signal
-		});
-	}
-	subscription(path, input, opts) {
-		return this.$request({
-			type: "subscription",
-			path,
-			input,
-			context: opts.context,
-			signal: opts.signal
-		}).subscribe({
-			next(envelope) {
-				switch (envelope.result.type) {
-					case "state":
-						var _opts$onConnectionSta;
-						(_opts$onConnectionSta = opts.onConnectionStateChange) === null || _opts$onConnectionSta === void 0 || _opts$onConnectionSta.call(opts, envelope.result);
-						break;
-					case "started":
-						var _opts$onStarted;
-						(_opts$onStarted = opts.onStarted) === null || _opts$onStarted === void 0 || _opts$onStarted.call(opts, { context: envelope.context });
-						break;
-					case "stopped":
-						var _opts$onStopped;
-						(_opts$onStopped = opts.onStopped) === null || _opts$onStopped === void 0 || _opts$onStopped.call(opts);
-						break;
-					case "data":
-					case void 0:
-						var _opts$onData;
-						(_opts$onData = opts.onData) === null || _opts$onData === void 0 || _opts$onData.call(opts, envelope.result.data);
-				}
-			},
-			error(err) {
-				var _opts$onError;
-				(_opts$onError = opts.onError) === null || _opts$onError === void 0 || _opts$onError.call(opts, err);
-			},
-			complete() {
-				var _opts$onComplete;
-				(_opts$onComplete = opts.onComplete) === null || _opts$onComplete === void 0 || _opts$onComplete.call(opts);
-			}
-		});
-	}
-};
-function createTRPCUntypedClient(opts) {
-	return new TRPCUntypedClient(opts);
-}
-/* istanbul ignore file -- @preserve */
-function _OverloadYield(e, d) {
-	this.v = e, this.k = d;
-}
-function AsyncGenerator(e) {
-	var r, t;
-	function resume(r, t) {
-		try {
-			var n = e[r](t), o = n.value, u = o instanceof _OverloadYield;
-			Promise.resolve(u ? o.v : o).then(function(t) {
-				if (u) {
-					var i = "return" === r ? "return" : "next";
-					if (!o.k || t.done) return resume(i, t);
-					t = e[i](t).value;
-				}
-				settle(n.done ? "return" : "normal", t);
-			}, function(e) {
-				resume("throw", e);
-			});
-		} catch (e) {
-			settle("throw", e);
-		}
-	}
-	function settle(e, n) {
-		switch (e) {
-			case "return":
-				r.resolve({
-					value: n,
-					done: !0
-				});
-				break;
-			case "throw":
-				r.reject(n);
-				break;
-			default: r.resolve({
-				value: n,
-				done: !1
-			});
-		}
-		(r = r.next) ? resume(r.key, r.arg) : t = null;
-	}
-	this._invoke = function(e, n) {
-		return new Promise(function(o, u) {
-			var i = {
-				key: e,
-				arg: n,
-				resolve: o,
-				reject: u,
-				next: null
+	/** Settles the calls that succeeded, and returns the others. */
+	async function attempt(batch) {
+		pace.spend(batch.length);
+		const calls = batch.map(({ call }) => call);
+		const { outcomes, quota } = await whileWanted(batch, (signal) => send(calls, signal)).catch(() => ({ outcomes: [] }));
+		pace.hear(quota, inFlight - batch.length);
+		return outcomes.flatMap((outcome, index) => {
+			const waiting = batch[index];
+			if ("error" in outcome) return {
+				waiting,
+				error: outcome.error
 			};
-			t ? t = t.next = i : (r = t = i, resume(e, n));
+			waiting.resolve(outcome.result);
+			return [];
 		});
-	}, "function" != typeof e["return"] && (this["return"] = void 0);
+	}
+	/** To the front of their lane. */
+	function returnToLine(failed) {
+		if (failed.length === 0) return;
+		const waiting = failed.map((each) => each.waiting);
+		waiting.forEach(enter);
+		const key = laneOf(waiting[0].call);
+		lanes.set(key, [...waiting, ...lanes.get(key) ?? []]);
+		const errors = failed.map(({ error }) => error).filter(isOverLimit);
+		if (errors.length > 0) pace.rest(errors);
+	}
+	function release(calls) {
+		inFlight -= calls;
+		sendSoon();
+	}
 }
-AsyncGenerator.prototype["function" == typeof Symbol && Symbol.asyncIterator || "@@asyncIterator"] = function() {
-	return this;
-}, AsyncGenerator.prototype.next = function(e) {
-	return this._invoke("next", e);
-}, AsyncGenerator.prototype["throw"] = function(e) {
-	return this._invoke("throw", e);
-}, AsyncGenerator.prototype["return"] = function(e) {
-	return this._invoke("return", e);
+/** Calls that can share a request: it names at most one project, and has queries or mutations. */
+var laneOf = ({ kind, projectId }) => `${kind} ${projectId}`;
+/** Takes calls from the front that fit into one request; one that is too large is taken alone, and refused by the service. */
+function takeBatch(lane, most) {
+	let [taken, bytes, fields] = [
+		0,
+		2,
+		0
+	];
+	for (const { call } of lane) {
+		bytes += call.input.bytes + ENVELOPE_BYTES;
+		fields += call.input.fields + ENVELOPE_FIELDS;
+		if (taken === most || taken > 0 && (bytes > 1048576 || fields > 3e4)) break;
+		taken++;
+	}
+	return lane.splice(0, taken);
+}
+/** `"49":` before the input of a call, and a comma behind it. */
+var ENVELOPE_BYTES = 6;
+var ENVELOPE_FIELDS = 1;
+var isWanted = ({ call }) => !call.signal.aborted;
+var isRepeatable = ({ waiting, error }) => isWanted(waiting) && isSafeToRepeat(waiting.call, error);
+/** Refusals that say nothing against the call: it goes back to its place in the line, and that is not a retry. */
+var isPutOff = ({ waiting, error }, calls) => isWanted(waiting) && (isOverLimit(error) || error.reason === "batch_answers_too_large" && calls > 1);
+/** One wait for all calls of a failed batch, so that they are sent together again. */
+async function pauseBefore(retry, failed) {
+	const waiting = failed.map((each) => each.waiting);
+	const errors = failed.map(({ error }) => error);
+	for (const { call } of waiting) call.stopwatch.wait();
+	await whileWanted(waiting, (signal) => pause(millisecondsBefore(retry, errors), signal)).catch(() => void 0);
+	for (const { call } of waiting) call.stopwatch.run();
+}
+/** Work for calls that is aborted when all of them are. */
+async function whileWanted(waiting, work) {
+	const controller = new AbortController();
+	const check = () => {
+		if (!waiting.some(isWanted)) controller.abort();
+	};
+	for (const { call } of waiting) call.signal.addEventListener("abort", check);
+	try {
+		return await untilAborted(work(controller.signal), controller.signal);
+	} finally {
+		for (const { call } of waiting) call.signal.removeEventListener("abort", check);
+	}
+}
+// client/options.ts
+/** Throws for a missing or wrong option: JavaScript has no compiler that does. */
+function mustBeValid(options) {
+	const given = Object(options);
+	for (const [name, [isValid, rule]] of Object.entries(RULES)) if (!(given[name] === void 0 && name !== "url") && !isValid(given[name])) throw new DeckhandError(`${name} must be ${rule}.`);
+}
+var isText = (value) => typeof value === "string";
+var isFunction = (value) => typeof value === "function";
+var isAddress = (value) => isText(value) && /^https?:/.test(value) && URL.canParse(value);
+function isSignIn(value) {
+	const { email, password, code } = Object(value);
+	return isText(email) && isText(password) && (code === void 0 || isText(code) || isFunction(code));
+}
+var wholeNumberFrom = (least) => [(value) => Number.isSafeInteger(value) && value >= least, `a whole number from ${least} on`];
+var RULES = {
+	url: [isAddress, "the address of the service, such as http://127.0.0.1:3000"],
+	token: [(value) => isText(value) || isFunction(value), "text or a function"],
+	signIn: [isSignIn, "an object with email and password, and perhaps a code"],
+	onSignIn: [isFunction, "a function"],
+	projectId: wholeNumberFrom(1),
+	timeoutMilliseconds: [isTimeOut, TIME_OUTS],
+	retries: wholeNumberFrom(0),
+	maxInFlight: wholeNumberFrom(1),
+	traceparent: [isFunction, "a function"],
+	fetch: [isFunction, "a function"]
 };
+// client/proxy.ts
+/** A client whose calls have these defaults. */
+function withDefaults(defaults, send) {
+	const as = (changed) => withDefaults(merged(defaults, changed), send);
+	const sendMerged = (call) => send({
+		...call,
+		options: {
+			...call.options,
+			...merged(defaults, call.options)
+		}
+	});
+	return procedureAt([], sendMerged, { as });
+}
+/** A field that is undefined does not replace a default. */
+function merged(defaults, changed) {
+	return {
+		projectId: changed.projectId ?? defaults.projectId,
+		timeoutMilliseconds: changed.timeoutMilliseconds ?? defaults.timeoutMilliseconds
+	};
+}
+/** `client.cards.create.mutate(input)` sends `cards.create`: each property access adds a part to the path. */
+function procedureAt(path, send, members = {}) {
+	const call = (input, options = {}) => {
+		const [procedure, method] = [path.slice(0, -1).join("."), path.at(-1)];
+		const caller = /* @__PURE__ */ new Error("The line that made the call.");
+		Error.captureStackTrace?.(caller, call);
+		const parts = {
+			path: procedure,
+			options,
+			caller
+		};
+		if (!METHODS.has(method)) throw thrownAt(caller, new DeckhandError(wrongMethod(path)));
+		if (method === "each") return eachRow((page) => send({
+			...parts,
+			kind: "query",
+			input: page
+		}), input);
+		return send({
+			...parts,
+			kind: method === "query" ? "query" : "mutation",
+			input
+		});
+	};
+	return new Proxy(call, { get: (_, name) => {
+		if (name === Symbol.toPrimitive) return () => ["client", ...path].join(".");
+		if (typeof name === "symbol" || NO_PARTS.has(name)) return void 0;
+		return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
+	} });
+}
+var METHODS = /* @__PURE__ */ new Set([
+	"query",
+	"mutate",
+	"each"
+]);
+/** For JavaScript, where `client.cards.create(…)` is no compile error. */
+var wrongMethod = (path) => `${["client", ...path].join(".")} can't be called: a procedure has query or each if it reads, mutate if it changes something.`;
+/** Properties that JavaScript reads when a value is awaited or printed; they are not procedures. */
+var NO_PARTS = /* @__PURE__ */ new Set([
+	"then",
+	"toJSON",
+	"toString",
+	"valueOf"
+]);
+async function* eachRow(list, input = {}) {
+	let page = {};
+	do {
+		page = await list(page.next_cursor ? {
+			...input,
+			cursor: page.next_cursor
+		} : input);
+		yield* Object.values(page).find(Array.isArray) ?? [];
+	} while (page.next_cursor);
+}
 // node_modules/superjson/dist/double-indexed-kv.js
 var DoubleIndexedKV = class {
 	constructor() {
@@ -1953,343 +1310,51 @@ SuperJSON.registerClass;
 SuperJSON.registerCustom;
 SuperJSON.registerSymbol;
 SuperJSON.allowErrorProps;
-// client/callContext.ts
-var contextOf = ({ context }) => context;
-// client/errors.ts
-/** The error of a failed call, unless its signal aborted it. The message tells people what to do. */
-var DeckhandError = class extends Error {
-	/** Always `DeckhandError`. */
-	name = "DeckhandError";
-	/** The HTTP status; undefined if no answer came. */
-	status;
-	/** Why the service refused, for programs; undefined if no answer came, or not from the service. */
-	reason;
-	/** The messages of a 422 by field: `{ title: ['title is required.'] }`; otherwise empty. */
-	fields;
-	/** Seconds until a retry, if the service said so. */
-	retryAfterSeconds;
-	/** The id of the last request, as in the log of the service, even if no answer came; undefined if nothing was sent. */
-	requestId;
-	/** The key of a mutation: the same call with this `idempotencyKey` is not executed a second time. */
-	idempotencyKey;
-	/** The error data from the service; undefined if no answer came, or not from the service. */
-	data;
-	constructor(message, { response, data, call, cause } = {}) {
-		super(message, cause === void 0 ? {} : { cause });
-		this.status = data?.httpStatus ?? response?.status;
-		this.reason = data?.reason;
-		this.fields = data?.errors ?? {};
-		this.retryAfterSeconds = data?.retryAfterSeconds ?? retryAfterSecondsOf(response);
-		this.requestId = response?.headers.get("x-request-id") ?? call?.requestId;
-		this.idempotencyKey = call?.idempotencyKey;
-		this.data = data;
-	}
-};
-/** Whether the service answered with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
-function isRefusal(error) {
-	return error instanceof DeckhandError && error.status !== void 0;
-}
-/** Converts what tRPC or `fetch` threw into a `DeckhandError`. */
-function errorOf(thrown, call = {}) {
-	if (thrown instanceof DeckhandError) return thrown;
-	const { message, data, meta, cause } = thrown;
-	if (cause instanceof DeckhandError) return cause;
-	if (cause instanceof ForeignAnswer) return notFromService(cause.response, call, cause.cause);
-	const response = meta?.response;
-	if (data) return new DeckhandError(message, {
-		response,
-		data,
-		call
-	});
-	if (response) return notFromService(response, call, thrown);
-	call.wasSent ||= !hadNoConnection(thrown);
-	return new DeckhandError(`No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warningFor(call)}`, {
-		call,
-		cause: thrown
-	});
-}
-/** For a call that took too long. */
-function timeOutOf(milliseconds, call) {
-	return new DeckhandError(`No answer came within ${milliseconds} ms.${warningFor({
-		...call,
-		wasSent: call.requestId !== void 0
-	})}`, { call });
-}
-/** For an error thrown by one of the caller's own functions. */
-function errorOfOwn(name, thrown) {
-	return new DeckhandError(`${name} threw an error: ${reasonOf(thrown)}`, { cause: thrown });
-}
-/** A copy with the stack of the line that made the call. Several calls of a batch can fail with one error. */
-function thrownAt({ stack = "" }, error) {
-	const copy = Object.assign(new DeckhandError(error.message, { cause: error.cause }), error);
-	const lines = stack.split("\n").filter((line) => /^\s*at |@/.test(line));
-	return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join("\n") });
-}
-/** Throws unless the answer can be from the service: a proxy without its service sends an error page. */
-function readableAnswer(response) {
-	if (!response.headers.get("content-type")?.includes("json")) throw new ForeignAnswer(response);
-	const read = response.json.bind(response);
-	const json = () => read().catch((error) => {
-		throw error.name === "SyntaxError" ? new ForeignAnswer(response, error) : error;
-	});
-	return Object.assign(response, { json });
-}
-var ForeignAnswer = class extends Error {
-	response;
-	constructor(response, cause) {
-		super("The answer is not from Deckhand.", { cause });
-		this.response = response;
-	}
-};
-function notFromService(response, call, cause) {
-	call.wasSent = true;
-	const warning = response.status >= 500 ? warningFor(call) : "";
-	return new DeckhandError(`The answer with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`, {
-		response,
-		call,
-		cause
-	});
-}
-/** Only mutations have a key. */
-function warningFor({ idempotencyKey, wasSent }) {
-	if (idempotencyKey === void 0 || !wasSent) return "";
-	return " The call may have been executed: repeat it with the error's idempotencyKey to get its answer.";
-}
-/** Whether there was no connection on which to send the request. */
-function hadNoConnection(thrown) {
-	for (let error = thrown; error instanceof Error; error = error.cause) if ([
-		"ECONNREFUSED",
-		"ENOTFOUND",
-		"EAI_AGAIN"
-	].includes(error.code ?? "")) return true;
-	return false;
-}
-/** Node hides why a request failed behind "fetch failed". */
-function reasonOf(thrown) {
-	const causes = [];
-	for (let error = thrown; error instanceof Error; error = error.cause) {
-		const message = error.message.trim().replaceAll(/\s+/g, " ");
-		if (message && !causes.includes(message)) causes.push(message);
-	}
-	return causes.join(": ") || "the request failed";
-}
-/** The header is a number of seconds or a date. */
-function retryAfterSecondsOf(response) {
-	const header = response?.headers.get("retry-after");
-	if (!header) return void 0;
-	const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1e3);
-	return Number.isNaN(seconds) ? void 0 : Math.max(0, seconds);
-}
-// client/idempotencyKey.ts
-/** A new name for a call or a request. `crypto.randomUUID` is missing in browsers on pages without HTTPS. */
-function newName() {
-	const bytes = crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(16));
-	return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-/** The header with the keys of a batch of mutations; none for queries. */
-function keyHeader(calls) {
-	return calls.some(keyOf) ? { "idempotency-key": calls.map(keyOf).join() } : {};
-}
-var keyOf = (call) => contextOf(call).idempotencyKey;
-/** Throws for a key that the service would not accept: it would refuse the other calls of the batch, too. */
-function validKey(key) {
-	if (/^[\x21-\x2b\x2d-\x7e]([\x20-\x2b\x2d-\x7e]{0,253}[\x21-\x2b\x2d-\x7e])?$/.test(key)) return key;
-	throw new DeckhandError("idempotencyKey must have 1 to 255 printable ASCII characters without commas.");
-}
-// client/links.ts
-/** Ends a call as soon as its signal aborts, even if other calls of its batch continue. */
-function ending() {
-	return linkOf(({ signal }, send) => untilAborted(send(), signal));
-}
-/** Signs in before the first call, and again after a 401; a second 401 is thrown. */
-function signingIn({ token, renew }) {
-	return linkOf(async (call, send) => {
-		if (!renew || isSignIn(call)) return send();
-		if (!await token()) await renew();
-		const used = await token();
-		try {
-			return await send();
-		} catch (error) {
-			if (error.status !== 401) throw error;
-			if (await token() === used) await renew();
-			return send();
-		}
-	});
-}
-/** A sign-in is never batched and has no token: calls that wait for the sign-in would deadlock. */
-var isSignIn = ({ path }) => path === "auth.authenticate";
-/** Sends the calls of each project as batches of their own, since a request names at most one project. */
-function batchingByProject(batchOf) {
-	return (runtime) => {
-		const batches = /* @__PURE__ */ new Map();
-		return (call) => {
-			const { projectId } = contextOf(call.op);
-			const batch = batches.get(projectId) ?? batchOf(projectId)(runtime);
-			if (!batches.has(projectId)) {
-				batches.set(projectId, batch);
-				setTimeout(() => batches.delete(projectId));
+// client/request.ts
+/** Sends calls of one kind as one batch of tRPC's protocol, always by POST: no input ends up in the log of a proxy. */
+async function sendRequest({ url, fetch: send = fetch }, calls, headers, signal) {
+	const paths = calls.map(({ path }) => path).join();
+	const address = `${url.replace(/\/+$/, "")}/trpc/${paths}?batch=1&kind=${calls[0].kind}`;
+	const body = `{${calls.map(({ input }, index) => `"${index}":${input.text}`)}}`;
+	try {
+		const response = await send(address, {
+			method: "POST",
+			body,
+			signal,
+			headers: {
+				"content-type": "application/json",
+				...await headers()
 			}
-			return batch(call);
-		};
-	};
-}
-/** Retries failed calls that are safe to repeat, with exponential backoff and never before Retry-After. */
-function retrying(retries) {
-	return linkOf(async (call, send) => {
-		const { signal } = call;
-		for (let retry = 0;; retry++) try {
-			return await send();
-		} catch (thrown) {
-			const error = thrown;
-			if (retry >= retries || signal?.aborted || !isSafeToRepeat(call, error)) throw error;
-			if ((error.retryAfterSeconds ?? 0) > LONGEST_WAIT_SECONDS) throw error;
-			await pause(millisecondsBefore(retry, error), signal);
-		}
-	});
-}
-/**
-* A call that got a 429 was not executed. After other failures that is unknown: a query may be executed twice, and a mutation
-* with an idempotency key will not be. An error before the request, as of a `token` function, is left to the caller.
-*/
-function isSafeToRepeat(call, { status, requestId }) {
-	if (status === 429) return true;
-	return (status === void 0 ? requestId !== void 0 : PASSING_STATUSES.has(status)) && (call.type === "query" || keyOf(call) !== void 0);
-}
-/** The statuses of a proxy while the service is down. */
-var PASSING_STATUSES = /* @__PURE__ */ new Set([
-	502,
-	503,
-	504
-]);
-var FIRST_WAIT_SECONDS = .25;
-/** The rate limit window is a minute; a longer wait is left to the caller. */
-var LONGEST_WAIT_SECONDS = 60;
-/** Exponential backoff with jitter, so that many clients do not retry at the same time. */
-function millisecondsBefore(retry, { retryAfterSeconds = 0 }) {
-	return (retryAfterSeconds + Math.min(FIRST_WAIT_SECONDS * 2 ** retry, LONGEST_WAIT_SECONDS) * (1 - Math.random() / 2)) * 1e3;
-}
-/**
-* Builds a tRPC link from a function that may send a call several times. `send` throws a `DeckhandError`, or the reason of the
-* signal if the call was aborted.
-*/
-function linkOf(handle) {
-	return () => ({ op, next }) => observable((observer) => {
-		const send = async () => {
-			op.signal?.throwIfAborted();
-			return observableToPromise(next(op)).then((result) => result, (thrown) => Promise.reject(errorOf(thrown, contextOf(op))));
-		};
-		handle(op, send).then((result) => {
-			observer.next(result);
-			observer.complete();
-		}, (error) => observer.error(error));
-	});
-}
-/**
-* Runs a call with a signal of its own, which its time-out aborts, too. So no listeners stay on the caller's signal, which may be
-* used for many calls.
-*/
-async function withOwnSignal({ signal, timeoutMilliseconds }, call, send) {
-	if (!signal && timeoutMilliseconds === void 0) return send(void 0);
-	const controller = new AbortController();
-	const end = () => controller.abort(signal?.reason);
-	const timer = timeoutMilliseconds !== void 0 && setTimeout(() => controller.abort(timeOutOf(timeoutMilliseconds, call)), validTimeOut(timeoutMilliseconds));
-	signal?.addEventListener("abort", end, { once: true });
-	try {
-		return await send(controller.signal);
-	} finally {
-		if (timer) clearTimeout(timer);
-		signal?.removeEventListener("abort", end);
-	}
-}
-/** The longest time that a timer accepts, 24 days: after a longer one it would fire at once. */
-var LONGEST_TIMEOUT = 2 ** 31 - 1;
-function validTimeOut(milliseconds) {
-	if (milliseconds > 0 && milliseconds <= LONGEST_TIMEOUT) return milliseconds;
-	throw new DeckhandError(`timeoutMilliseconds must be from 1 to ${LONGEST_TIMEOUT}.`);
-}
-async function pause(milliseconds, signal) {
-	let timer;
-	const passed = new Promise((resolve) => {
-		timer = setTimeout(resolve, milliseconds);
-	});
-	try {
-		await untilAborted(passed, signal);
-	} finally {
-		clearTimeout(timer);
-	}
-}
-function untilAborted(work, signal) {
-	if (!signal) return work;
-	return new Promise((resolve, reject) => {
-		const stop = () => reject(signal.reason);
-		signal.addEventListener("abort", stop, { once: true });
-		work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-	});
-}
-// client/proxy.ts
-/** A client whose calls have these defaults. */
-function withDefaults(defaults, send) {
-	const as = (changed) => withDefaults(merged(defaults, changed), send);
-	const sendMerged = (call) => send({
-		...call,
-		options: {
-			...call.options,
-			...merged(defaults, call.options)
-		}
-	});
-	return procedureAt([], sendMerged, { as });
-}
-/** A field that is undefined does not replace a default. */
-function merged(defaults, changed) {
-	return {
-		projectId: changed.projectId ?? defaults.projectId,
-		timeoutMilliseconds: changed.timeoutMilliseconds ?? defaults.timeoutMilliseconds
-	};
-}
-/** `client.cards.create.mutate(input)` sends `cards.create`: each property access adds a part to the path. */
-function procedureAt(path, send, members = {}) {
-	const call = (input, options = {}) => {
-		const [procedure, method] = [path.slice(0, -1).join("."), path.at(-1)];
-		const caller = /* @__PURE__ */ new Error("The line that made the call.");
-		Error.captureStackTrace?.(caller, call);
-		const parts = {
-			path: procedure,
-			options,
-			caller
-		};
-		if (method === "each") return eachRow((page) => send({
-			...parts,
-			kind: "query",
-			input: page
-		}), input);
-		return send({
-			...parts,
-			kind: method === "query" ? "query" : "mutation",
-			input
 		});
-	};
-	return new Proxy(call, { get: (_, name) => {
-		if (name === Symbol.toPrimitive) return () => ["client", ...path].join(".");
-		if (typeof name === "symbol" || NO_PARTS.has(name)) return void 0;
-		return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
-	} });
+		const answer = await readAnswer(response);
+		return {
+			outcomes: calls.map((call, index) => outcomeOf(Array.isArray(answer) ? answer[index] : answer, response, call)),
+			quota: quotaIn(response)
+		};
+	} catch (thrown) {
+		return { outcomes: calls.map((call) => ({ error: errorOf(thrown, call) })) };
+	}
 }
-/** Properties that JavaScript reads when a value is awaited or printed; they are not procedures. */
-var NO_PARTS = /* @__PURE__ */ new Set([
-	"then",
-	"toJSON",
-	"toString",
-	"valueOf"
-]);
-async function* eachRow(list, input = {}) {
-	let page = {};
-	do {
-		page = await list(page.next_cursor ? {
-			...input,
-			cursor: page.next_cursor
-		} : input);
-		yield* Object.values(page).find(Array.isArray) ?? [];
-	} while (page.next_cursor);
+function outcomeOf(sent, response, call) {
+	try {
+		if (sent?.result) return { result: SuperJSON.deserialize(sent.result.data) };
+		const { message, data } = SuperJSON.deserialize(sent.error);
+		return { error: new DeckhandError(message, {
+			response,
+			data,
+			call
+		}) };
+	} catch (error) {
+		return { error: errorOf(new ForeignAnswer(response, error), call) };
+	}
+}
+/** Undefined if a proxy left out the headers. */
+function quotaIn({ headers }) {
+	const [limit, remaining] = ["limit", "remaining"].map((name) => headers.get(`x-ratelimit-${name}`));
+	return limit && remaining ? {
+		limit: Number(limit),
+		remaining: Number(remaining)
+	} : void 0;
 }
 // client/session.ts
 function openSession({ token, signIn, onSignIn }, authenticate) {
@@ -2336,6 +1401,24 @@ function openSession({ token, signIn, onSignIn }, authenticate) {
 		}
 	};
 }
+/** Signs in before the first call, and again after a 401; a second 401 is thrown. */
+async function signedIn({ token, renew }, call, send) {
+	if (!renew || isSignIn$1(call)) return send();
+	const signIn = async () => {
+		call.stopwatch.wait();
+		await renew();
+		call.signal.throwIfAborted();
+	};
+	if (!await token()) await signIn();
+	const used = await token();
+	try {
+		return await send();
+	} catch (error) {
+		if (!isRefusal(error) || error.status !== 401) throw error;
+		if (await token() === used) await signIn();
+		return send();
+	}
+}
 /** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
 function sendable(token) {
 	if (token === void 0 || /^[\x20-\x7e]*\s*$/.test(token)) return token;
@@ -2376,49 +1459,46 @@ var api = Symbol.for("opentelemetry.js.api.1");
 // client/client.ts
 /** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made at once are batched. */
 function createClient(options) {
-	const { retries = 3, traceparent } = options;
+	mustBeValid(options);
+	const { url, fetch, retries = 3, maxInFlight = 100, traceparent } = options;
 	const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
-	const sender = createTRPCUntypedClient({ links: [
-		ending(),
-		signingIn(session),
-		retrying(retries),
-		splitLink({
-			condition: isSignIn,
-			true: httpBatchLink({
-				...requests(options),
-				maxItems: 1,
-				headers: ({ opList }) => ({
-					...traceHeaders(traceparent),
-					...requestIdHeader(opList)
-				})
-			}),
-			false: batchingByProject((projectId) => httpBatchLink({
-				...requests(options),
-				maxItems: 50,
-				headers: async ({ opList }) => {
-					const token = await session.token();
-					return {
-						...traceHeaders(traceparent),
-						...requestIdHeader(opList),
-						...token && { authorization: `Bearer ${token}` },
-						...projectId !== void 0 && { "x-project-id": String(projectId) },
-						...keyHeader(opList)
-					};
-				}
-			}))
-		})
-	] });
-	const send = async ({ path, kind, input, options, caller }) => {
+	const lineOf = (largestBatch, tokenOf) => makeLine({
+		largestBatch,
+		maxInFlight,
+		retries,
+		send: (calls, signal) => {
+			const headers = async () => {
+				const token = await tokenOf();
+				return {
+					...calls[0].trace,
+					...token && { authorization: `Bearer ${token}` },
+					...projectHeader(calls),
+					...keyHeader(calls),
+					...requestIdHeader(calls)
+				};
+			};
+			return sendRequest({
+				url,
+				fetch
+			}, calls, headers, signal);
+		}
+	});
+	const line = lineOf(50, session.token);
+	const signInLine = lineOf(1, async () => void 0);
+	const send = async ({ path, kind, input: given, options, caller }) => {
 		const { signal, projectId, idempotencyKey } = options;
 		try {
-			const isKeyed = kind === "mutation" && !isSignIn({ path });
-			const context = { projectId };
-			if (isKeyed) context.idempotencyKey = validKey(idempotencyKey ?? newName());
+			const input = writeInput(given);
+			const key = kind === "mutation" && !isSignIn$1({ path }) ? validKey(idempotencyKey ?? newName()) : void 0;
 			signal?.throwIfAborted();
-			return await withOwnSignal(options, context, (own) => sender[kind](path, input, {
-				signal: own,
-				context
-			}));
+			return await withTimeOut(options, {
+				path,
+				kind,
+				input,
+				projectId,
+				idempotencyKey: key,
+				trace: traceHeaders(traceparent)
+			}, (call) => signedIn(session, call, () => (isSignIn$1(call) ? signInLine : line)(call)));
 		} catch (error) {
 			signal?.throwIfAborted();
 			throw thrownAt(caller, errorOf(error));
@@ -2427,29 +1507,15 @@ function createClient(options) {
 	const client = withDefaults(options, send);
 	return client;
 }
+/** The calls of a request have the same project. */
+function projectHeader([first]) {
+	const { projectId } = first;
+	return projectId === void 0 ? {} : { "x-project-id": String(projectId) };
+}
 /** Names the request of these calls, so that the log of the service can be searched for a call even if no answer came. */
 function requestIdHeader(calls) {
 	const id = newName();
-	for (const call of calls) contextOf(call).requestId = id;
+	for (const call of calls) call.requestId = id;
 	return { "x-request-id": id };
-}
-/** The service reads plain JSON, so equal references are not annotated: a shared object is sent twice. */
-var transformer = {
-	serialize: (input) => {
-		const { json, meta: { referentialEqualities, ...meta } = {} } = SuperJSON.serialize(input);
-		return {
-			json,
-			...meta.values && { meta }
-		};
-	},
-	deserialize: (answer) => SuperJSON.deserialize(answer)
-};
-function requests({ url, fetch: send }) {
-	return {
-		url: `${url.replace(/\/+$/, "")}/trpc`,
-		transformer,
-		methodOverride: "POST",
-		fetch: async (address, request) => readableAnswer(await (send ?? fetch)(address, request))
-	};
 }
 export { DeckhandError, createClient, isRefusal };

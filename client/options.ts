@@ -1,0 +1,61 @@
+import type { CallDefaults } from './calls.ts';
+import { DeckhandError } from './errors.ts';
+import type { SessionOptions } from './session.ts';
+import { isTimeOut, TIME_OUTS } from './timeOut.ts';
+
+/** Where the service is, who calls, and what holds for all calls. */
+export type ClientOptions = SessionOptions &
+  CallDefaults & {
+    /** Where the service listens, as in `http://127.0.0.1:3000`. */
+    url: string;
+    /** The maximum number of retries of a failed call that is safe to repeat; 3 by default. With 0, a 429 is thrown, too. */
+    retries?: number | undefined;
+    /** The maximum number of calls that are sent and not answered; 100 by default. Further ones wait for their turn. */
+    maxInFlight?: number | undefined;
+    /**
+     * The W3C trace context to send with each request, such as `00-…-…-01`. Without it, that of the active span if OpenTelemetry
+     * is loaded; with `() => undefined`, none.
+     */
+    traceparent?: (() => string | undefined) | undefined;
+    /** Replaces the global `fetch`. */
+    fetch?: typeof fetch | undefined;
+  };
+
+/** Throws for a missing or wrong option: JavaScript has no compiler that does. */
+export function mustBeValid(options: ClientOptions): void {
+  const given: Record<string, unknown> = Object(options);
+  for (const [name, [isValid, rule]] of Object.entries(RULES)) {
+    const isAbsent = given[name] === undefined && name !== 'url';
+    if (!isAbsent && !isValid(given[name])) throw new DeckhandError(`${name} must be ${rule}.`);
+  }
+}
+
+type Rule = [isValid: (value: unknown) => boolean, rule: string];
+
+const isText = (value: unknown) => typeof value === 'string';
+const isFunction = (value: unknown) => typeof value === 'function';
+const isAddress = (value: unknown) =>
+  isText(value) && /^https?:/.test(value as string) && URL.canParse(value as string);
+
+function isSignIn(value: unknown): boolean {
+  const { email, password, code } = Object(value);
+  return isText(email) && isText(password) && (code === undefined || isText(code) || isFunction(code));
+}
+
+const wholeNumberFrom = (least: number): Rule => [
+  (value) => Number.isSafeInteger(value) && (value as number) >= least,
+  `a whole number from ${least} on`,
+];
+
+const RULES: Record<keyof ClientOptions, Rule> = {
+  url: [isAddress, 'the address of the service, such as http://127.0.0.1:3000'],
+  token: [(value) => isText(value) || isFunction(value), 'text or a function'],
+  signIn: [isSignIn, 'an object with email and password, and perhaps a code'],
+  onSignIn: [isFunction, 'a function'],
+  projectId: wholeNumberFrom(1),
+  timeoutMilliseconds: [isTimeOut, TIME_OUTS],
+  retries: wholeNumberFrom(0),
+  maxInFlight: wholeNumberFrom(1),
+  traceparent: [isFunction, 'a function'],
+  fetch: [isFunction, 'a function'],
+};
