@@ -6,6 +6,7 @@ export const REASONS = {
   body_incomplete: 'The body is shorter or longer than announced.',
   input_unreadable: 'The input of an RPC call has annotations other than `Date` and `undefined`.',
   batch_invalid: 'The batch has too many calls, or both queries and mutations.',
+  wrong_kind: 'A mutation was called as a query, or a query as a mutation.',
   idempotency_key_invalid: 'The header `Idempotency-Key` is invalid.',
   idempotency_answer_not_kept: 'The first call with this key was executed; its answer is not kept.',
   malformed_request: 'The request is not valid HTTP.',

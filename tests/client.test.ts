@@ -140,6 +140,45 @@ describe('a client of several projects', () => {
   });
 });
 
+describe('a call of the wrong kind, as JavaScript allows it', () => {
+  it('400 for a mutation called as a query: nothing is executed, and it is not retried', async () => {
+    const { client, called } = await givenSigningIn();
+    const { query } = client.cards.create as unknown as { query: (input: object) => Promise<unknown> };
+
+    const [error, { boards }] = await Promise.all([
+      errorOf(query({ title: 'Never' })),
+      // In the same batch.
+      client.boards.list.query(),
+    ]);
+
+    expect(error).toMatchObject({
+      status: 400,
+      reason: 'wrong_kind',
+      message: 'cards.create is a mutation: call it with mutate.',
+    });
+    expect(boards).toEqual([]);
+    expect(called()).toEqual(['auth.authenticate', 'cards.create,boards.list']);
+    expect((await client.cards.list.query()).cards).toEqual([]);
+  });
+
+  it('400 for a query called as a mutation', async () => {
+    const { client } = await givenSigningIn();
+    const { mutate } = client.boards.list as unknown as { mutate: () => Promise<unknown> };
+
+    const [error, { tag }] = await Promise.all([errorOf(mutate()), client.tags.create.mutate({ name: 'Kept' })]);
+
+    expect(error).toMatchObject({ status: 400, message: 'boards.list is a query: call it with query.' });
+    expect(tag.name).toBe('Kept');
+  });
+
+  it('400 for a mutation that is read row by row', async () => {
+    const { client } = await givenSigningIn();
+    const { each } = client.cards.create as unknown as { each: (input: object) => AsyncGenerator };
+
+    expect(await errorOf(each({ title: 'Never' }).next())).toMatchObject({ reason: 'wrong_kind' });
+  });
+});
+
 describe('an error', () => {
   it('has the id of the request, which the answer has too', async () => {
     const { client, header } = await givenSigningIn({ signIn: undefined });

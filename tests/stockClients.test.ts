@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { MutationObserver } from '@tanstack/react-query';
-import { createTRPCClient, httpLink } from '@trpc/client';
+import { createTRPCClient, httpBatchLink, httpLink } from '@trpc/client';
 import superjson from 'superjson';
 import { expect, it } from 'vitest';
 import type { AppRouter } from '../client/router.ts';
@@ -50,6 +50,22 @@ it('httpBatchLink calls the service', async () => {
   const due_date = new Date('2026-01-31T09:30:00Z');
   expect((await client.cards.create.mutate({ title: 'Typed', due_date })).card.due_date).toEqual(due_date);
   expect(await refusalOf(client.boards.get.query({ id: 2_000_000_000 }))).toBe('404 not_found: ');
+});
+
+it('httpBatchLink calls the service with queries by POST', async () => {
+  const { url, token } = await given();
+  const link = httpBatchLink({
+    url: `${url}/trpc`,
+    transformer: superjson,
+    headers: { authorization: `Bearer ${token}` },
+    methodOverride: 'POST',
+  });
+  const client = createTRPCClient<AppRouter>({ links: [link] });
+
+  const [{ boards }, { cards }] = await Promise.all([client.boards.list.query(), client.cards.list.query()]);
+
+  expect(boards).toMatchObject([{ title: 'Launch' }]);
+  expect(cards).toEqual([]);
 });
 
 it('TanStack Query calls the service', async () => {

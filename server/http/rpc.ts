@@ -5,7 +5,7 @@ import type { Reason } from '../../shared/reasons.ts';
 import type { Context } from '../context.ts';
 import { badRequest, JSON_WANTED, notFound, toFailure, tooManyRequests } from '../errors.ts';
 import { makeAnswerBudget } from '../limits/answerBudget.ts';
-import { findProcedure } from '../procedures.ts';
+import { findProcedure, type Procedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
 import type { Services } from '../services.ts';
@@ -44,7 +44,8 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
 
   async function answerCalls(request: FastifyRequest, reply: FastifyReply) {
     const names = namesOf(request);
-    mustBeValidBatch(names);
+    const kind = kindOf(request);
+    mustBeValidBatch(names, kind);
     if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
     const inputs = inputsOf(request);
     const context = contextOf(request, services);
@@ -52,7 +53,9 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     context.keys = keysOf(request, isBatch(request) ? { batchOf: names.length } : {});
 
     const answers = await Promise.all(
-      names.map((name, index) => traceCall(name, () => call(name, () => inputs(index), index, context))),
+      names.map((name, index) =>
+        traceCall(name, () => call({ path: name, kind }, () => inputs(index), index, context)),
+      ),
     );
     request.reasons = answers.flatMap(({ reason }) => reason ?? []);
     for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
@@ -68,6 +71,15 @@ const MULTI_STATUS = 207;
 
 type Answer = { status: number; text: string; reason?: Reason; retryAfterSeconds?: number | undefined };
 
+type Called = { path: string; kind: string | undefined };
+
+/** What our client called it as. Other clients do not tell: a query by POST looks like a mutation. */
+const kindOf = (request: FastifyRequest) => (request.query as { kind?: string }).kind;
+
+/** A mutation that was called as a query would have no idempotency key, and be executed again by a retry. */
+const wrongKind = ({ name, type }: Procedure) =>
+  badRequest(`${name} is a ${type}: call it with ${type === 'query' ? 'query' : 'mutate'}.`, 'wrong_kind');
+
 /** A span for each call of a batch; an unknown name is up to the caller, so it is not the name of the span. */
 function traceCall(path: string, work: () => Promise<Answer>): Promise<Answer> {
   return trace(findProcedure(path) ? path : 'unknown procedure', async (span) => {
@@ -78,10 +90,11 @@ function traceCall(path: string, work: () => Promise<Answer>): Promise<Answer> {
   });
 }
 
-async function call(path: string, input: () => unknown, batchIndex: number, ctx: Context): Promise<Answer> {
+async function call({ path, kind }: Called, input: () => unknown, batchIndex: number, ctx: Context): Promise<Answer> {
   try {
     const procedure = findProcedure(path);
     if (!procedure) throw notFound(`No procedure found on path "${path}"`, 'unknown_procedure');
+    if (kind !== undefined && kind !== procedure.type) throw wrongKind(procedure);
     let read: Promise<unknown> | undefined;
     const getRawInput = async () => {
       read ??= (async () => input())();
@@ -126,10 +139,12 @@ function inputsIn(text: string, request: FastifyRequest, name: 'body' | 'input')
   return sent as Record<number, unknown>;
 }
 
-function mustBeValidBatch(names: string[]): void {
+/** If the kind is known, each call of the other kind is refused by itself. */
+function mustBeValidBatch(names: string[], kind: string | undefined): void {
   if (names.length > LARGEST_BATCH) throw badRequest(`A batch has at most ${LARGEST_BATCH} calls.`, 'batch_invalid');
   const types = new Set(names.flatMap((name) => findProcedure(name)?.type ?? []));
-  if (types.size > 1) throw badRequest('A batch has either queries or mutations, not both.', 'batch_invalid');
+  if (types.size > 1 && kind === undefined)
+    throw badRequest('A batch has either queries or mutations, not both.', 'batch_invalid');
 }
 
 const batchTooLarge = () =>
