@@ -29,12 +29,16 @@ export const CommentThread = Comment.extend({
   }),
 }).meta({ id: 'CommentThread', description: 'A comment with its replies.' });
 
+/** How many levels of replies a thread has; deeper ones are hard to follow. */
+export const DEEPEST_REPLY = 100;
+
 export const CommentCreate = z.object({
   card_id: id.meta({ description: 'The card to comment on.', example: 16 }),
   comment: text().meta({ description: `The text; ${PLAIN_TEXT}.`, example: 'A first draft is ready.' }),
-  parent_comment_id: id
-    .nullish()
-    .meta({ description: 'The comment of the same card to reply to; a new thread if not sent.', example: null }),
+  parent_comment_id: id.nullish().meta({
+    description: `The comment of the same card to reply to; a new thread if not sent. Replies nest at most ${DEEPEST_REPLY} levels deep.`,
+    example: null,
+  }),
 });
 export type CommentCreate = z.output<typeof CommentCreate>;
 

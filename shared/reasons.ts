@@ -13,6 +13,7 @@ export const REASONS = {
   signature_invalid: 'The signature of a payment notification is missing or invalid.',
   answer_too_large: 'The answer would have more than 8 MiB.',
   place_full: 'There are as many boards, groups, invitations or API keys as there may be.',
+  thread_too_deep: 'The thread of comments has as many levels of replies as it may have.',
   several_parents: 'The rows to reorder do not have the same board or project.',
   last_owner: 'A project keeps at least one owner.',
   trial_already_paid: 'The subscription is no longer a trial: it is paid.',

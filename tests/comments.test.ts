@@ -1,7 +1,10 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { Migration20261116040001_fill_comment_threads as FillThreads } from '../server/database/migrations/Migration20261116040001_fill_comment_threads.ts';
+import { type Db, query, transact } from '../server/database/query.ts';
 import { refusalOf } from './harness/caller.ts';
-import { countStatements } from './harness/service.ts';
-import { givenCard, givenComment, givenWorld, stored } from './harness/world.ts';
+import { countStatements, databaseUrl, testDatabase } from './harness/service.ts';
+import { givenCard, givenComment, givenWorld, stored, testDb, type World } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/comments/create';
 
@@ -89,7 +92,138 @@ describe('POST …/comments/create', () => {
     const { asMember, project } = await givenWorld();
     const card_id = await givenCard(project);
 
+    const created = await asMember.post(CREATE, { card_id, comment: 'x' });
+    const parent_comment_id = created.body.data.comment.id;
+
     expect(await countStatements(() => asMember.post(CREATE, { card_id, comment: 'x' }))).toBe(2);
+    expect(await countStatements(() => asMember.post(CREATE, { card_id, comment: 'x', parent_comment_id }))).toBe(2);
+  });
+
+  it('400 for a reply below 100 levels of replies, on both surfaces, and nothing is stored', async () => {
+    const world = await givenWorld();
+    const { card_id, ids } = await givenChain(world, 100);
+    const reply = (at: number) => ({ card_id, comment: 'x', parent_comment_id: ids[at]! });
+
+    const last = await world.asMember.post(CREATE, reply(99));
+    const parent_comment_id: number = last.body.data.comment.id;
+    const refused = await world.asMember.post(CREATE, { ...reply(99), parent_comment_id });
+
+    const message = 'Replies nest at most 100 levels deep. Reply to an earlier comment of the thread.';
+    expect(last.status).toBe(201);
+    expect(await stored('comments', parent_comment_id)).toMatchObject({ root_comment_id: ids[0], depth: 100 });
+    expect(refused).toMatchObject({ status: 400, body: { error: true, message, data: [] } });
+    expect(refused.headers.get('x-error-reason')).toBe('thread_too_deep');
+    expect(await refusalOf(world.asMember.rpc.comments.create.mutate({ ...reply(99), parent_comment_id }))).toEqual({
+      status: 400,
+      message,
+    });
+    expect((await world.asMember.post(CREATE, reply(98))).status).toBe(201);
+    expect((await world.asOutsider.post(CREATE, { ...reply(99), parent_comment_id })).status).toBe(403);
+    const { threads } = await world.asViewer.rpc.comments.list.query({ card_id });
+    expect(threads.map(({ replies_count }) => replies_count)).toEqual([101]);
+  });
+});
+
+/** A comment and replies to each other, inserted as an earlier version did: without their thread. */
+async function givenChain({ project, users }: World, length: number) {
+  const card_id = await givenCard(project);
+  const first = await givenComment(project, card_id, users.member);
+  const added = await query(
+    await testDb(),
+    sql<{ id: number }>`
+      insert into comments (id, project_id, card_id, user_id, parent_comment_id, comment)
+      select ${first}::int + n, ${project.id}, ${card_id}, ${users.member.id}, ${first}::int + n - 1, 'A reply'
+      from generate_series(1, ${length - 1}::int) n returning id`,
+  );
+  await query(await testDb(), sql`select setval(pg_get_serial_sequence('comments', 'id'), ${first + length})`);
+  return { card_id, ids: [first, ...added.map(({ id }) => id)] };
+}
+
+describe('a chain of replies from before the limit', () => {
+  // Following parents one by one took seconds for a tenth of these, and a 500 after 30 seconds.
+  const LENGTH = databaseUrl ? 8_000 : 2_000;
+
+  it('is listed, answered and deleted in full', async () => {
+    const world = await givenWorld();
+    const { asViewer, asMember } = world;
+    const { card_id, ids } = await givenChain(world, LENGTH);
+    const listReplies = async (id: number) => {
+      const { replies } = await asViewer.rpc.comments.listReplies.query({ id, limit: 2 });
+      return replies.map((reply) => reply.id);
+    };
+
+    const { threads } = await asViewer.rpc.comments.list.query({ card_id });
+    expect(threads).toMatchObject([{ id: ids[0], replies_count: LENGTH - 1 }]);
+    expect(threads[0]!.replies.map(({ id }) => id)).toEqual(ids.slice(1, 101));
+    expect(await listReplies(ids[0]!)).toEqual(ids.slice(1, 3));
+    expect(await listReplies(ids[500]!)).toEqual(ids.slice(501, 503));
+    expect(await listReplies(ids.at(-1)!)).toEqual([]);
+    const reply = { card_id, comment: 'x', parent_comment_id: ids.at(-1)! };
+    expect(await refusalOf(asMember.rpc.comments.create.mutate(reply))).toMatchObject({ status: 400 });
+
+    await asMember.rpc.comments.delete.mutate({ id: ids[1000]! });
+    const [cut] = (await asViewer.rpc.comments.list.query({ card_id })).threads;
+    expect(cut!.replies_count).toBe(999);
+    await asMember.rpc.comments.delete.mutate({ id: ids[0]! });
+    expect((await asViewer.rpc.comments.list.query({ card_id })).threads).toEqual([]);
+  });
+});
+
+describe('the thread of a reply', () => {
+  const threadsOf = (db: Db, ids: number[]) =>
+    query(
+      db,
+      sql<{ id: number; root_comment_id: number | null; depth: number }>`
+        select id, root_comment_id, depth from comments where id = any(${ids}::int[]) order by id`,
+    );
+  const expectedOf = (ids: number[]) =>
+    ids.map((id, depth) => ({ id, root_comment_id: depth === 0 ? null : ids[0], depth }));
+
+  it('is filled for inserts of the previous version', async () => {
+    const { ids } = await givenChain(await givenWorld(), 5);
+
+    expect(await threadsOf(await testDb(), ids)).toEqual(expectedOf(ids));
+  });
+
+  it('is filled by the migration, also where a node of the previous version replies before its end', async () => {
+    const world = await givenWorld();
+    const { orm } = await testDatabase();
+    const { card_id, ids } = await givenChain(world, 1200);
+    const late = 2_000_000_001;
+    const undo = new Error('Leaves the tables as they were.');
+
+    const migrated = transact(await testDb(), async (db) => {
+      await query(db, sql`alter table comments drop constraint comments_thread_check`);
+      await query(db, sql`update comments set root_comment_id = null, depth = 0 where card_id = ${card_id}`);
+      await query(
+        db,
+        sql`insert into comments (id, project_id, card_id, user_id, parent_comment_id, comment)
+          values (${late}, ${world.project.id}, ${card_id}, ${world.users.member.id}, ${ids.at(-1)!}, 'x')`,
+      );
+      expect(await threadsOf(db, [late])).toEqual(expectedOf([...ids, late]).slice(-1));
+
+      const migration = new FillThreads(orm.em.getDriver() as never, orm.config);
+      migration.setTransactionContext(db as never);
+      await migration.up();
+
+      expect(await threadsOf(db, [...ids, late])).toEqual(expectedOf([...ids, late]));
+      throw undo;
+    });
+
+    await expect(migrated).rejects.toBe(undo);
+  });
+
+  it('is refused by the database unless it is complete and of the same card', async () => {
+    const world = await givenWorld();
+    const { ids } = await givenChain(world, 2);
+    const { ids: others } = await givenChain(world, 1);
+    const db = await testDb();
+    const change = (changes: string) =>
+      query(db, sql`update comments set ${sql.raw(changes)} where id = ${ids[1]!}`).catch(({ code }) => code);
+
+    expect(await change('root_comment_id = null')).toBe('23514');
+    expect(await change('depth = 0')).toBe('23514');
+    expect(await change(`root_comment_id = ${others[0]}`)).toBe('23503');
   });
 });
 

@@ -109,7 +109,7 @@ describe('the migration that makes identifiers of master cards unique', () => {
 });
 
 describe('the tables', () => {
-  it('match the entities, except for the tenant foreign keys, the triggers on cards and the search index', async () => {
+  it('match the entities, except for the tenant foreign keys, the triggers and the search index', async () => {
     const { orm } = await testDatabase();
 
     expect(await schemaDifference(orm)).toEqual([]);

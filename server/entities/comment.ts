@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Card } from './card.ts';
-import { identity, LIVE, moment, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import { identity, LIVE, moment, refersTo, refersWithoutKey, type SelfReference, softDeleted } from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -13,15 +13,26 @@ export const Comment = defineEntity({
     card_id: () => refersTo(Card, 'card_id'),
     user_id: () => refersTo(User, 'user_id'),
     parent_comment_id: (): SelfReference<'parent_comment_id'> => refersTo(Comment, 'parent_comment_id').nullable(),
+    /** The first comment of its thread, and how many comments are above it: null and 0 for the first one itself. */
+    root_comment_id: (): SelfReference<'root_comment_id'> => refersWithoutKey(Comment, 'root_comment_id'),
+    depth: p.integer().default(0),
     comment: p.text(),
     is_read: p.boolean().default(false),
     read_at: moment().nullable(),
     ...softDeleted(),
   },
-  checks: [{ name: 'comments_read_check', expression: 'is_read = (read_at is not null)' }],
+  checks: [
+    { name: 'comments_read_check', expression: 'is_read = (read_at is not null)' },
+    {
+      name: 'comments_thread_check',
+      expression:
+        '(root_comment_id is null) = (parent_comment_id is null) and (depth = 0) = (parent_comment_id is null)',
+    },
+  ],
   indexes: [
     { properties: ['card_id', 'id'], where: LIVE },
     { properties: ['parent_comment_id'], where: 'parent_comment_id is not null' },
+    { properties: ['root_comment_id', 'id'], where: `root_comment_id is not null and ${LIVE}` },
     { properties: ['user_id'] },
     { properties: ['project_id'] },
   ],

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -104,6 +104,15 @@ describe('the tables, typed by the entities', () => {
     expectTypeOf<{ project_id: number; tool_key: string }>().toExtend<NewRow<'project_tools'>>();
     expectTypeOf<'theme_versions'>().toExtend<TableName>();
     expectTypeOf<'theme_version'>().not.toExtend<TableName>();
+  });
+});
+
+describe('statements', () => {
+  it('follow no references by recursion: a bad plan scans a table for each level', async () => {
+    const domain = join(ROOT, 'server/domain');
+    const texts = await Promise.all((await readdir(domain)).map((file) => readFile(join(domain, file), 'utf8')));
+
+    expect(texts.filter((text) => /\bwith recursive\b/i.test(text))).toEqual([]);
   });
 });
 
