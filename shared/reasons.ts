@@ -68,6 +68,7 @@ export const REASONS = {
   answers_unread: 'Too many answers are waiting to be read by the caller.',
   batch_answers_too_large: 'The answers of the other calls of the batch are too large.',
   idempotency_key_running: 'The first call with this key is still running.',
+  idempotency_keys_used_up: 'The user has used too many idempotency keys in the last 24 hours.',
   service_busy: 'The service or its database is overloaded.',
   service_stopping: 'This node of the service is stopping.',
 

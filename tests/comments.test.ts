@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { Migration20261116040001_fill_comment_threads as FillThreads } from '../server/database/migrations/Migration20261116040001_fill_comment_threads.ts';
+import { Migration20261116032001_fill_comment_threads as FillThreads } from '../server/database/migrations/Migration20261116032001_fill_comment_threads.ts';
 import { type Db, query, transact } from '../server/database/query.ts';
 import { refusalOf } from './harness/caller.ts';
 import { countStatements, databaseUrl, testDatabase } from './harness/service.ts';

@@ -525,6 +525,113 @@ describe('a mutation with a key', () => {
   );
 });
 
+describe('what the keys of one user take', () => {
+  const MEBIBYTE = 1024 * 1024;
+  /** A user who has used so much, some hours ago. */
+  const givenUsage = async (used: { keys?: number; answer_bytes?: number }, hours = 23) => {
+    const own = await givenWorld();
+    await query(
+      await testDb(),
+      sql`insert into idempotency_usage (user_id, hour, keys, answer_bytes)
+        values (${own.users.member.id}, date_trunc('hour', now()) - make_interval(hours => ${hours}), ${used.keys ?? 0}, ${used.answer_bytes ?? 0})`,
+    );
+    return own;
+  };
+  const usage = async ({ users }: World) =>
+    query(
+      await testDb(),
+      sql<{ keys: number; answer_bytes: number }>`
+        select sum(keys)::int as keys, sum(answer_bytes)::int as answer_bytes from idempotency_usage
+        where user_id = ${users.member.id} and hour > now() - interval '2 hours'`,
+    );
+
+  it('is counted when a call succeeded: keys and bytes of answers', async () => {
+    const own = await givenWorld();
+    const keys = [randomUUID(), randomUUID()];
+
+    for (const key of keys) await own.asMember.post(CREATE, { title: key }, keyed(key));
+    await own.asMember.post(CREATE, { title: keys[0]! }, keyed(keys[0]));
+    await own.asMember.post(CREATE, { title: 'x', group_id: 2_000_000_000 }, keyed());
+
+    const answers = await Promise.all(keys.map(async (key) => (await storedKey(key))!.answer as string));
+    expect(await usage(own)).toEqual([{ keys: 2, answer_bytes: Buffer.byteLength(answers.join('')) }]);
+  });
+
+  it('is at most 32 MiB of answers in 24 hours: others are not stored, and a repeat is a 400, not a second card', async () => {
+    const own = await givenUsage({ answer_bytes: 32 * MEBIBYTE - 10 });
+    const [title, key] = [randomUUID(), randomUUID()];
+
+    const first = await own.asMember.post(CREATE, { title }, keyed(key));
+    const second = await own.asMember.post(CREATE, { title }, keyed(key));
+
+    expect(first.status).toBe(201);
+    expect(second).toMatchObject({ status: 400, body: { error: true, data: [] } });
+    expect(second.headers.get('x-error-reason')).toBe('idempotency_answer_not_kept');
+    expect(await storedKey(key)).toMatchObject({ answer: null, finished_at: expect.any(Date) });
+    expect(await countCards(title)).toBe(1);
+    expect(await usage(own)).toEqual([{ keys: 1, answer_bytes: 0 }]);
+    const ofOther = await own.asOwner.post(CREATE, { title }, keyed(key));
+    const again = await own.asOwner.post(CREATE, { title }, keyed(key));
+    expect([ofOther, again].map(replayed)).toEqual([null, 'true']);
+  });
+
+  it('429 for a new key after 250,000 in 24 hours; repeats of earlier ones and calls without a key work', async () => {
+    const own = await givenWorld();
+    const [title, other, key] = [randomUUID(), randomUUID(), randomUUID()];
+    await own.asMember.post(CREATE, { title }, keyed(key));
+    await query(await testDb(), sql`update idempotency_usage set keys = 250000 where user_id = ${own.users.member.id}`);
+
+    const refused = await own.asMember.post(CREATE, { title: other }, keyed());
+    const overRpc = await sendRpc(own.asMember, 'cards.create', card(other), randomUUID());
+    const repeated = await own.asMember.post(CREATE, { title }, keyed(key));
+    const without = await own.asMember.post(CREATE, { title });
+
+    expect(refused).toMatchObject({ status: 429, body: { error: true } });
+    expect(refused.headers.get('x-error-reason')).toBe('idempotency_keys_used_up');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(3600);
+    expect(overRpc.body.error.json.data).toMatchObject({ httpStatus: 429, reason: 'idempotency_keys_used_up' });
+    expect(await countCards(other)).toBe(0);
+    expect(replayed(repeated)).toBe('true');
+    expect(without.status).toBe(201);
+  });
+
+  it('429 for an expired key that was not removed yet, and not its old answer', async () => {
+    const own = await givenUsage({ keys: 249_999 });
+    const key = randomUUID();
+    await own.asMember.post(CREATE, { title: key }, keyed(key));
+    await query(
+      await testDb(),
+      sql`update idempotency_keys set created_at = now() - interval '24 hours 1 second' where key = ${key}`,
+    );
+
+    expect((await own.asMember.post(CREATE, { title: key }, keyed(key))).status).toBe(429);
+  });
+
+  it('is free again after 25 hours, and its rows are removed', async () => {
+    const own = await givenUsage({ keys: 250_000, answer_bytes: 32 * MEBIBYTE }, 25);
+    const key = randomUUID();
+
+    await own.asMember.post(CREATE, { title: key }, keyed(key));
+    const second = await own.asMember.post(CREATE, { title: key }, keyed(key));
+    expect(replayed(second)).toBe('true');
+
+    while (await removeExpiredKeys(await testDb()));
+    const left = sql`select from idempotency_usage where hour < now() - interval '25 hours'`;
+    expect(await query(await testDb(), left)).toEqual([]);
+  });
+
+  it('counts work in several steps, too', async () => {
+    const { board } = await givenMasterBoard();
+    const own = await givenWorld();
+
+    await own.asSuperadmin.post(SYNC, { board_id: board }, keyed());
+
+    const { superadmin } = own.users;
+    expect(await usage({ ...own, users: { ...own.users, member: superadmin } })).toMatchObject([{ keys: 1 }]);
+  });
+});
+
 describe('the cost of a key', () => {
   it.skipIf(!databaseUrl)('is nothing without one, four statements with a new one, and less for a repeat', async () => {
     const key = randomUUID();

@@ -2,7 +2,7 @@ import { Board } from '../entities/board.ts';
 import { Card, TourDismissal } from '../entities/card.ts';
 import { Comment } from '../entities/comment.ts';
 import { Group } from '../entities/group.ts';
-import { IdempotencyKey } from '../entities/idempotencyKey.ts';
+import { IdempotencyKey, IdempotencyUsage } from '../entities/idempotencyKey.ts';
 import { Invitation } from '../entities/invitation.ts';
 import { ApiKey } from '../entities/key.ts';
 import { Platform, Project, ProjectTool } from '../entities/platform.ts';
@@ -37,4 +37,5 @@ export const entities = [
   TemplateRun,
   TemplateOutcome,
   IdempotencyKey,
+  IdempotencyUsage,
 ];

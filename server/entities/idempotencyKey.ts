@@ -25,3 +25,15 @@ export const IdempotencyKey = defineEntity({
     { name: 'idempotency_keys_holder_check', expression: '(holder is null) = (held_until is null)' },
   ],
 });
+
+/** How much of a user's keys was stored in each hour. Old hours just stop counting, so that nothing is ever subtracted. */
+export const IdempotencyUsage = defineEntity({
+  name: 'IdempotencyUsage',
+  tableName: 'idempotency_usage',
+  properties: {
+    user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
+    hour: moment().primary(),
+    keys: p.integer(),
+    answer_bytes: p.integer(),
+  },
+});

@@ -1,8 +1,8 @@
 import { Migration } from '@mikro-orm/migrations';
 
 /** What holds once all replies know their thread. */
-export class Migration20261116040002_check_comment_threads extends Migration {
-  override name = 'Migration20261116040002_check_comment_threads';
+export class Migration20261116032002_check_comment_threads extends Migration {
+  override name = 'Migration20261116032002_check_comment_threads';
 
   override up(): void {
     this.addSql(

@@ -4,8 +4,8 @@ type Reply = { id: number; parent_id: number; is_below_first: boolean; root_comm
 type Place = { root_comment_id: number; depth: number };
 
 /** Fills the thread of existing replies, parents first. In steps by id and not by recursion, so that long chains take no longer. */
-export class Migration20261116040001_fill_comment_threads extends Migration {
-  override name = 'Migration20261116040001_fill_comment_threads';
+export class Migration20261116032001_fill_comment_threads extends Migration {
+  override name = 'Migration20261116032001_fill_comment_threads';
 
   override async up(): Promise<void> {
     // Again for replies with a smaller id than their parent.

@@ -4,8 +4,8 @@ import { Migration } from '@mikro-orm/migrations';
  * Each reply knows the first comment of its thread and how deep it is, so that no statement follows parents one by one. Nodes of
  * the previous version insert replies without these columns: the trigger fills them.
  */
-export class Migration20261116040000_comment_threads extends Migration {
-  override name = 'Migration20261116040000_comment_threads';
+export class Migration20261116032000_comment_threads extends Migration {
+  override name = 'Migration20261116032000_comment_threads';
 
   override up(): void {
     this.addSql(
