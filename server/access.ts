@@ -4,7 +4,7 @@ import type { ActingProject, Caller, CallerKey, ProjectCaller } from './context.
 import { forbidden, unauthorized } from './errors.ts';
 import { scopesFor } from './scopes.ts';
 
-type Rule = {
+export type Rule = {
   /** Who may call, in the words of the client's types. */
   callers: string;
   /** Whether a call without a valid token is answered 401. */
@@ -81,9 +81,10 @@ function refusalForKey({ scopes, projectId, isElsewhere }: CallerKey, called: Ca
 }
 
 /** The project of a call that names no row. Throws a 403 unless the caller has the role there. */
-export function actingProject({ project, neededRole }: ProjectCaller): ActingProject {
+export function actingProject({ project, neededRole, actedIn }: ProjectCaller): ActingProject {
   if (!project || project.role === null) throw withoutProject();
   mustHaveRole(neededRole, project.role);
+  actedIn?.push({ project_id: project.id });
   return project;
 }
 
@@ -108,7 +109,7 @@ const refusalForRole = (needed: Role, own: Role) =>
     ? undefined
     : forbidden(`This requires the role ${needed}; yours in this project is ${own}.`, 'role_missing');
 
-const withoutProject = () =>
+export const withoutProject = () =>
   forbidden(
     'You have no access to this project. Select one of yours with the X-Project-Id header.',
     'no_project_access',

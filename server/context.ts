@@ -92,7 +92,14 @@ export type ActingProject = { id: number; platform_id: number; role: Role | null
 export type AccountCaller = Caller & { id: number };
 
 /** A caller who may act in projects where they have this role. */
-export type ProjectCaller = Caller & { neededRole: Role };
+export type ProjectCaller = Caller & {
+  neededRole: Role;
+  /** Collected for a call with an idempotency key: a repeat checks the access there again. */
+  actedIn?: ActedIn[] | undefined;
+};
+
+/** Where a call acted: in a project, with the text of the 403 where it is not that of the selected project; or on a platform. */
+export type ActedIn = { project_id: number; refusal?: string } | { platform_id: number };
 
 /** The contexts of procedures that require a sign-in, that act on the caller's own account, and that act in a project. */
 export type SignedInContext = Context & { caller: Caller };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TRPCError } from '@trpc/server';
 import superjson from 'superjson';
-import type { Caller, Context } from './context.ts';
+import type { Caller, Context, ProjectCaller } from './context.ts';
 import { type Db, transact } from './database/query.ts';
 import {
   claimKey,
@@ -13,6 +13,7 @@ import {
   releaseKey,
   renewHold,
 } from './domain/idempotencyKey.ts';
+import { mustStillBePermitted } from './domain/permission.ts';
 import { badRequest, invalid, tooManyRequests } from './errors.ts';
 
 /**
@@ -26,7 +27,15 @@ export type Once = 'inSteps' | 'secret' | 'never';
 /** What tRPC's `next` returns. */
 export type Result = { ok: true; data: unknown } | { ok: false; error: TRPCError };
 
-type Call = { path: string; type: string; batchIndex: number; input: unknown; once: Once | undefined };
+type Call = {
+  path: string;
+  type: string;
+  batchIndex: number;
+  input: unknown;
+  once: Once | undefined;
+  /** A right that is enough for the procedure without a role. */
+  right: 'superadmin' | 'superadmin_billing' | undefined;
+};
 type CallWithKey = Call & { key: string };
 
 /** The call with its key; undefined if it has none, or if none counts for it. Throws a 400 for an invalid one. */
@@ -64,10 +73,13 @@ async function runInTransaction<Worked extends Result>(
   try {
     return await transact(context.db, async (db) => {
       failed = undefined;
+      const actedIn = actedInOf(context);
+      // The next attempt after a deadlock starts anew.
+      actedIn.length = 0;
       const earlier = await claimKey(db, keyed).catch((error) => {
         throw error.code === LOCK_TIMEOUT ? stillRunning() : error;
       });
-      if (earlier) return replay(context, call, keyed, earlier);
+      if (earlier) return replay({ ...context, db }, call, keyed, earlier);
 
       const result = await work(db);
       if (!result.ok) {
@@ -75,7 +87,7 @@ async function runInTransaction<Worked extends Result>(
         // Rolls back; the cause tells whether the transaction is worth a retry.
         throw result.error.cause ?? result.error;
       }
-      await finishKey(db, keyed, textOf(result.data));
+      await finishKey(db, keyed, textOf(result.data), actedIn);
       return result;
     });
   } catch (error) {
@@ -99,7 +111,7 @@ async function runInSteps<Worked extends Result>(
   try {
     const result = await work(db);
     const answer = result.ok && call.once !== 'secret' ? textOf(result.data) : null;
-    const ended = result.ok ? finishKey(db, keyed, answer) : releaseKey(db, keyed);
+    const ended = result.ok ? finishKey(db, keyed, answer, actedInOf(context)) : releaseKey(db, keyed);
     // The work is done, so its outcome is answered; a repeat takes over once the hold has expired.
     await ended.catch((error) => log.warn(error, 'The end of a call with an idempotency key could not be stored.'));
     return result;
@@ -122,15 +134,20 @@ async function claimOrWait({ db, isStopping }: Context, keyed: KeyedCall): Promi
   }
 }
 
+const actedInOf = ({ caller }: Context) => (caller as Partial<ProjectCaller>).actedIn ?? [];
+
 const isSameInput = ({ hashes }: KeyedCall, { input_hash }: EarlierCall) => hashes.includes(input_hash);
 
-function replay<Worked extends Result>(
-  { keys }: Context,
-  { path, batchIndex }: Call,
+/** The answer of the earlier call, for a caller who may still act where it acted. */
+async function replay<Worked extends Result>(
+  { db, keys, caller }: Context,
+  { path, batchIndex, right }: Call,
   keyed: KeyedCall,
   earlier: EarlierCall,
-): Worked {
+): Promise<Worked> {
   if (!isSameInput(keyed, earlier)) throw reused(keys!.documents422(path));
+  if (earlier.acted_in && !(right && caller![right]))
+    await mustStillBePermitted(db, caller as ProjectCaller, earlier.acted_in);
   if (earlier.answer === null) {
     throw badRequest('This call was already executed, and its answer is not kept.', 'idempotency_answer_not_kept');
   }

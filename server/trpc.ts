@@ -1,6 +1,6 @@
 import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import { ACCESS, type Access, mustHaveAccess } from './access.ts';
+import { ACCESS, type Access, mustHaveAccess, type Rule } from './access.ts';
 import type { AccountCaller, Caller, Context, ProjectCaller } from './context.ts';
 import { type FieldErrors, toFailure } from './errors.ts';
 import { overLimit } from './limits/rateLimit.ts';
@@ -51,21 +51,23 @@ export const billingProcedure = procedureFor<ProjectCaller>('billing');
 export const superadminProcedure = procedureFor<Caller>('superadmin');
 
 function procedureFor<Admitted extends Caller | undefined>(access: Access) {
-  const rule = ACCESS[access];
-  const neededRole = 'role' in rule ? rule.role : undefined;
+  const { role: neededRole, right }: Rule = ACCESS[access];
   return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta }) => {
     // In a batch, only the calls beyond the rate limit are refused.
     if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
     mustHaveAccess(ctx.caller, { name: path, type, access });
     const input = await getRawInput();
     mustBeReadable(input);
-    const keyed = ctx.keys && withKey(ctx, { path, type, batchIndex, input, once: meta?.once });
+    const keyed = ctx.keys && withKey(ctx, { path, type, batchIndex, input, right, once: meta?.once });
     const proceed = async () => {
       ctx.answerBudget?.mustNotBeSpent();
-      const caller = neededRole === undefined ? undefined : { caller: { ...ctx.caller!, neededRole } };
+      const caller =
+        neededRole === undefined ? undefined : { caller: { ...ctx.caller!, neededRole, actedIn: keyed && [] } };
       const work = (changes?: object) =>
         next((changes ? { ctx: changes } : KEEP_CONTEXT) as { ctx: { caller: Admitted } });
-      const result = await (keyed ? runOnce(ctx, keyed, (db) => work({ ...caller, db })) : work(caller));
+      const result = await (keyed
+        ? runOnce({ ...ctx, ...caller }, keyed, (db) => work({ ...caller, db }))
+        : work(caller));
       if (result.ok) ctx.answerBudget?.spend(result.data);
       return result;
     };

@@ -214,7 +214,15 @@ describe('work in one transaction', () => {
     const keys = { parseInput: async () => ({ parsed: null }) };
     const secretBox = { hashes: () => ['x'] };
     const context = { db: await testDb(), caller: world.users.member, keys, secretBox } as unknown as Context;
-    const call = { path: 'cards.create', type: 'mutation', batchIndex: 0, input: {}, once: undefined, key };
+    const call = {
+      path: 'cards.create',
+      type: 'mutation',
+      batchIndex: 0,
+      input: {},
+      once: undefined,
+      right: undefined,
+      key,
+    };
     return { work, key, result: await runOnce(context, call, work) };
   };
 

@@ -65,8 +65,15 @@ export function mustReferToProject(
   const named = { group_id: group_project_id, tag_id: tag_project_id };
   for (const [field, project_id] of Object.entries(named)) {
     if (project_id !== null && (project_id !== project.id || project.role === null))
-      throw forbidden(`${field} is not in this project.`, 'other_project');
+      throw forbidden(notInProject(field), 'other_project');
   }
-  if (project.role === null) actingProject(caller);
-  else mustHaveRole(caller.neededRole, project.role);
+  if (project.id === null || project.role === null) {
+    actingProject(caller);
+    return;
+  }
+  mustHaveRole(caller.neededRole, project.role);
+  const [field] = Object.entries(named).find(([, project_id]) => project_id !== null) ?? [];
+  caller.actedIn?.push({ project_id: project.id, ...(field && { refusal: notInProject(field) }) });
 }
+
+const notInProject = (field: string) => `${field} is not in this project.`;

@@ -72,7 +72,7 @@ type Choice = Record<'which' | 'callerRole' | 'isReadable' | 'shownCards', RawBu
 
 function writtenBoard({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<WrittenBoard> {
   return sql`
-    select permitted.caller_role, size.is_too_large, written.board, written.date_digits
+    select b.project_id, permitted.caller_role, size.is_too_large, written.board, written.date_digits
     from boards b cross join lateral (select ${callerRole} as caller_role) as permitted
     cross join lateral (
       select coalesce(sum(${bytesOf('groups', 'g')} + (

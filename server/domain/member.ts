@@ -140,11 +140,12 @@ export async function namedProject({ db, caller }: ProjectContext, { project_id 
   if (project_id == null) return actingProject(caller).id;
   const [project] = await query(
     db,
-    sql<CallerRole>`select ${roleIn('p.id', bound(permitOf(caller)))} as caller_role from projects p where p.id = ${project_id}`,
+    sql<Pick<CallerRole, 'caller_role'>>`
+      select ${roleIn('p.id', bound(permitOf(caller)))} as caller_role from projects p where p.id = ${project_id}`,
   );
   if (!project) throw unknownProject();
   const isOfAll = caller.superadmin && !caller.isProjectChosen;
-  mustBePermitted(caller, isOfAll ? 'owner' : project.caller_role, NOT_YOURS);
+  mustBePermitted(caller, { id: project_id, role: isOfAll ? 'owner' : project.caller_role }, NOT_YOURS);
   return project_id;
 }
 

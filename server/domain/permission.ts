@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Role } from '../../shared/user.ts';
-import { mustHaveRole, rolesFrom } from '../access.ts';
-import type { Caller, ProjectCaller } from '../context.ts';
+import { mustHaveRole, rolesFrom, withoutProject } from '../access.ts';
+import type { ActedIn, Caller, ProjectCaller } from '../context.ts';
 import type { ValueOf } from '../database/prepared.ts';
+import { type Db, query } from '../database/query.ts';
 import { forbidden } from '../errors.ts';
 
 /**
@@ -62,8 +63,47 @@ export function ownsPlatform(platform: Column, caller: Caller): RawBuilder<boole
     where own.user_id = ${caller.id} and own.role = 'owner' and theirs.platform_id = ${sql.ref(platform)})`;
 }
 
-/** Throws a 403 unless this role of the caller in the project of a row is high enough. */
-export function mustBePermitted({ neededRole }: ProjectCaller, role: Role | null, message: string): void {
+/** Throws a 403 unless the role of the caller in the project of a row is high enough. */
+export function mustBePermitted(
+  { neededRole, actedIn }: ProjectCaller,
+  { id, role }: { id: number; role: Role | null },
+  message: string,
+): void {
   if (role === null) throw forbidden(message, 'other_project');
   mustHaveRole(neededRole, role);
+  actedIn?.push({ project_id: id, refusal: message });
+}
+
+/** Throws a 403 unless the caller owns a project of the platform of a theme. */
+export function mustOwnPlatform({ actedIn }: Partial<ProjectCaller>, platform_id: number, isOwned: boolean): void {
+  if (!isOwned) throw forbidden('This theme belongs to another platform.', 'other_platform');
+  actedIn?.push({ platform_id });
+}
+
+/** Throws the 403 that the call would get if it was new, unless the caller may still act where it acted. */
+export async function mustStillBePermitted(db: Db, caller: ProjectCaller, actedIn: ActedIn[]): Promise<void> {
+  for (const place of actedIn) {
+    if ('platform_id' in place) {
+      const [found] = await query(
+        db,
+        sql<{ isOwned: boolean }>`
+          select ${ownsPlatform('p.id', caller)} as "isOwned" from platforms p where p.id = ${place.platform_id}`,
+      );
+      mustOwnPlatform(caller, place.platform_id, found?.isOwned ?? false);
+    } else {
+      const role = await roleOf(db, caller, place.project_id);
+      if (role === null && place.refusal === undefined) throw withoutProject();
+      mustBePermitted(caller, { id: place.project_id, role }, place.refusal ?? '');
+    }
+  }
+}
+
+async function roleOf(db: Db, caller: ProjectCaller, projectId: number): Promise<Role | null> {
+  if (caller.project?.id === projectId) return caller.project.role;
+  const role = roleIn('p.id', bound(permitOf(caller)));
+  const [found] = await query(
+    db,
+    sql<{ role: Role | null }>`select ${role} as role from projects p where p.id = ${projectId}`,
+  );
+  return found?.role ?? null;
 }

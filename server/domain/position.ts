@@ -34,7 +34,7 @@ export async function placeRows(
     );
     const found = await query(
       db,
-      sql<{ project_id: number; parent_id: number } & CallerRole>`
+      sql<{ parent_id: number } & CallerRole>`
         select t.project_id, ${sql.ref(`t.${ORDERED_WITHIN[table].column}`)} as parent_id, ${roleIn('t.project_id', permit)} as caller_role
         from ${sql.table(table)} t where t.id = any(${ids}) and ${isVisible(table)}`,
     );

@@ -32,8 +32,8 @@ export function selectionOf(columns: readonly (string | NamedExpression)[], alia
   return sql.join(columns.map((column) => (typeof column === 'string' ? sql.ref(prefix + column) : sql`${column}`)));
 }
 
-/** The caller's role in the project of a row that the call names. */
-export type CallerRole = { caller_role: Role | null };
+/** The project of a row that the call names, and the caller's role there. */
+export type CallerRole = { project_id: number; caller_role: Role | null };
 
 /** Throws unless the row exists (404) and the caller may act in its project (403). Returns it without the caller's role. */
 export function mustBeFound<Row extends object>(
@@ -43,7 +43,8 @@ export function mustBeFound<Row extends object>(
 ): Row {
   if (!found) throw notFound(`There is no such ${nounOf(table)}.`);
   const { caller_role, ...row } = found;
-  mustBePermitted(caller, caller_role, `This ${nounOf(table)} belongs to another project.`);
+  const project = { id: found.project_id, role: caller_role };
+  mustBePermitted(caller, project, `This ${nounOf(table)} belongs to another project.`);
   return row as Row;
 }
 
@@ -72,7 +73,7 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
       select ${selectionOf([...(columns ?? []), NAMED_PROJECT, role.as('caller_role')])}
       from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)}`,
   );
-  mustBeFound(caller, table, found);
+  mustBeFound(caller, table, found && { project_id: found.named_project_id, caller_role: found.caller_role });
   const { named_project_id, caller_role, ...row } = found!;
   return { row: row as unknown as Selected<Table, Columns>, project: { id: named_project_id, role: caller_role } };
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { CheckoutResult, SubscriptionList, TrialSet, TrialUpgrade } from '../../shared/subscription.ts';
 import { actingProject } from '../access.ts';
-import type { ProjectCaller, ProjectContext, ProvisioningContext } from '../context.ts';
+import type { ActingProject, ProjectCaller, ProjectContext, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import { badRequest, invalid, notFound } from '../errors.ts';
@@ -19,7 +19,7 @@ import { closeAtProvider } from './settlement.ts';
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
   const { db, caller, payments } = context;
   const plan = await choosePlan(db, choice);
-  const { platform_id } = caller.superadmin_billing && caller.project ? caller.project : actingProject(caller);
+  const { platform_id } = billedProject(caller);
 
   const { checkout, cancelled } = await transact(db, async (db) => {
     const subscription = await lockSubscription(db, platform_id, choice.product);
@@ -38,6 +38,12 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   const { session_id, checkout_url } =
     checkout.checkout_url === null ? await openAtProvider(context, checkout) : checkout;
   return { checkout_url: checkout_url!, session_id, subscription_id: checkout.subscription_id };
+}
+
+function billedProject(caller: ProjectCaller): ActingProject {
+  if (!caller.superadmin_billing || !caller.project) return actingProject(caller);
+  caller.actedIn?.push({ project_id: caller.project.id });
+  return caller.project;
 }
 
 /** Starts a trial, or moves its end; an ended subscription becomes a trial again. */

@@ -12,16 +12,16 @@ import type { ProjectContext, SignedInContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
-import { badRequest, forbidden, invalid, notFound } from '../errors.ts';
+import { badRequest, invalid, notFound } from '../errors.ts';
 import { readPage } from './page.ts';
-import { ownsPlatform } from './permission.ts';
+import { mustOwnPlatform, ownsPlatform } from './permission.ts';
 
 const THEME_COLUMNS = Theme.keyof().options;
 const VERSION_COLUMNS = ThemeVersion.keyof().options;
 type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
 
 export async function createTheme({ db, caller }: SignedInContext, { platform_id, name }: ThemeCreate) {
-  if (caller.isProjectChosen && caller.project?.platform_id !== platform_id) throw otherPlatform();
+  mustOwnPlatform(caller, platform_id, !caller.isProjectChosen || caller.project?.platform_id === platform_id);
   const inserted = db
     .insertInto('themes')
     .values({ platform_id, name })
@@ -52,11 +52,11 @@ export async function submitVersion({ db, caller }: ProjectContext, { theme_id, 
   const isOwned = ownsPlatform('themes.platform_id', caller);
   const theme = await db
     .selectFrom('themes')
-    .select(isOwned.as('is_owned'))
+    .select(['platform_id', isOwned.as('is_owned')])
     .where('id', '=', theme_id)
     .executeTakeFirst();
   if (!theme) throw notFound('There is no such theme.');
-  if (!theme.is_owned) throw otherPlatform();
+  mustOwnPlatform(caller, theme.platform_id, theme.is_owned);
 
   const submitted = await db
     .insertInto('theme_versions')
@@ -149,15 +149,16 @@ async function changeVersion(
     const found = await db
       .selectFrom('theme_versions')
       .select(VERSION_COLUMNS)
-      .select(({ selectFrom }) =>
-        selectFrom('themes').select(isOwned.as('is_owned')).whereRef('themes.id', '=', 'theme_id').as('is_owned'),
-      )
+      .select(({ selectFrom }) => {
+        const theme = selectFrom('themes').whereRef('themes.id', '=', 'theme_id');
+        return [theme.select('platform_id').as('platform_id'), theme.select(isOwned.as('is_owned')).as('is_owned')];
+      })
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirst();
     if (!found) throw notFound('There is no such theme version.');
-    const { is_owned, ...version } = found;
-    if (!is_owned) throw otherPlatform();
+    const { is_owned, platform_id, ...version } = found;
+    mustOwnPlatform(caller, platform_id!, is_owned!);
 
     const changes = await decide(version, db);
     if (Object.keys(changes).length === 0) return { version };
@@ -184,8 +185,6 @@ async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: 
   if (!replacement)
     throw invalid({ replacement_version_id: 'is not another published version of this theme' }, 'unknown_reference');
 }
-
-const otherPlatform = () => forbidden('This theme belongs to another platform.', 'other_platform');
 
 /** Themes that the caller may see. */
 const ownThemes = ({ db, caller }: ProjectContext) =>

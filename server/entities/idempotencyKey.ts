@@ -18,6 +18,8 @@ export const IdempotencyKey = defineEntity({
     finished_at: moment().nullable(),
     /** As superjson. Null after the end: the answer is not kept. */
     answer: p.text().nullable(),
+    /** The projects and platforms whose access a repeat checks again. Null if it depends on none. */
+    acted_in: p.json<object[]>().nullable(),
   },
   indexes: [{ properties: ['created_at'] }],
   checks: [
