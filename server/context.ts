@@ -32,6 +32,8 @@ export type Context = {
   answerBudget: AnswerBudget | undefined;
   /** The idempotency keys of the request; undefined without the header. */
   keys: RequestKeys | undefined;
+  /** What the `prepare` step of a call with an idempotency key returned, before its transaction. */
+  prepared?: { result: unknown } | undefined;
   /** Whether the node is stopping: long work then stops between two steps. */
   isStopping: () => boolean;
   /** Undefined without a valid token. */
@@ -54,7 +56,7 @@ export type RequestKeys = {
 };
 
 /** The part of the context that provisioning functions use. */
-export type ProvisioningContext = Pick<Context, 'db' | 'address'>;
+export type ProvisioningContext = Pick<Context, 'db' | 'address' | 'prepared'>;
 
 /** Who is calling. */
 export type Caller = {

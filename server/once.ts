@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { TRPCError } from '@trpc/server';
 import superjson from 'superjson';
 import type { Caller, Context, ProjectCaller } from './context.ts';
-import { type Db, transact } from './database/query.ts';
+import { transact } from './database/query.ts';
 import {
   claimKey,
   type EarlierCall,
@@ -33,10 +33,14 @@ type Call = {
   batchIndex: number;
   input: unknown;
   once: Once | undefined;
+  prepare: ((context: Context, input: unknown) => Promise<unknown>) | undefined;
   /** A right that is enough for the procedure without a role. */
   right: 'superadmin' | 'superadmin_billing' | undefined;
 };
 type CallWithKey = Call & { key: string };
+
+/** The procedure itself, with these parts of its context. */
+type Work<Worked extends Result> = (changes: Pick<Context, 'db' | 'prepared'>) => Promise<Worked>;
 
 /** The call with its key; undefined if it has none, or if none counts for it. Throws a 400 for an invalid one. */
 export function withKey({ keys, caller }: Context, call: Call): CallWithKey | undefined {
@@ -49,25 +53,28 @@ export function withKey({ keys, caller }: Context, call: Call): CallWithKey | un
 export async function runOnce<Worked extends Result>(
   context: Context,
   call: CallWithKey,
-  work: (db: Db) => Promise<Worked>,
+  work: Work<Worked>,
 ): Promise<Worked> {
   const input = await context.keys!.parseInput(call.path, call.input);
   // The procedure refuses it.
-  if (!input) return work(context.db);
+  if (!input) return work({ db: context.db });
 
   const { id, isProjectChosen, project } = context.caller as Caller;
   // The same input does something else in another project.
   const hashed = JSON.stringify([isProjectChosen ? project?.id : null, input.parsed]);
   const hashes = context.secretBox.hashes(hashed);
   const keyed = { user_id: id!, procedure: call.path, key: call.key, hashes, holder: call.once ? randomUUID() : null };
-  return call.once ? runInSteps(context, call, keyed, work) : runInTransaction(context, call, keyed, work);
+  if (call.once) return runInSteps(context, call, keyed, work);
+
+  const prepared = call.prepare && { result: await call.prepare(context, input.parsed) };
+  return runInTransaction(context, call, keyed, ({ db }) => work({ db, prepared }));
 }
 
 async function runInTransaction<Worked extends Result>(
   context: Context,
   call: Call,
   keyed: KeyedCall,
-  work: (db: Db) => Promise<Worked>,
+  work: Work<Worked>,
 ): Promise<Worked> {
   let failed: Worked | undefined;
   try {
@@ -81,7 +88,7 @@ async function runInTransaction<Worked extends Result>(
       });
       if (earlier) return replay({ ...context, db }, call, keyed, earlier);
 
-      const result = await work(db);
+      const result = await work({ db });
       if (!result.ok) {
         failed = result;
         // Rolls back; the cause tells whether the transaction is worth a retry.
@@ -101,7 +108,7 @@ async function runInSteps<Worked extends Result>(
   context: Context,
   call: Call,
   keyed: KeyedCall,
-  work: (db: Db) => Promise<Worked>,
+  work: Work<Worked>,
 ): Promise<Worked> {
   const { db, log } = context;
   const earlier = await claimOrWait(context, keyed);
@@ -109,7 +116,7 @@ async function runInSteps<Worked extends Result>(
 
   const timer = setInterval(() => renewHold(db, keyed).catch(() => undefined), RENEW_MILLISECONDS).unref();
   try {
-    const result = await work(db);
+    const result = await work({ db });
     const answer = result.ok && call.once !== 'secret' ? textOf(result.data) : null;
     const ended = result.ok ? finishKey(db, keyed, answer, actedInOf(context)) : releaseKey(db, keyed);
     // The work is done, so its outcome is answered; a repeat takes over once the hold has expired.

@@ -2,6 +2,7 @@ import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { ACCESS, type Access, mustHaveAccess, type Rule } from './access.ts';
 import type { AccountCaller, Caller, Context, ProjectCaller } from './context.ts';
+import type { Preparation } from './domain/preparation.ts';
 import { type FieldErrors, toFailure } from './errors.ts';
 import { overLimit } from './limits/rateLimit.ts';
 import { type Once, runOnce, withKey } from './once.ts';
@@ -14,6 +15,9 @@ export type Meta = Partial<RestMeta> & {
   rpcOnly?: string;
   /** For a mutation: how an idempotency key makes it happen once. */
   once?: Once;
+  /** Its slow step before the first statement (`domain/preparation.ts`). */
+  // biome-ignore lint/suspicious/noExplicitAny: the input of this procedure
+  prepare?: Preparation<Context, any, unknown>;
 };
 
 const t = initTRPC
@@ -58,7 +62,8 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
     mustHaveAccess(ctx.caller, { name: path, type, access });
     const input = await getRawInput();
     mustBeReadable(input);
-    const keyed = ctx.keys && withKey(ctx, { path, type, batchIndex, input, right, once: meta?.once });
+    const keyed =
+      ctx.keys && withKey(ctx, { path, type, batchIndex, input, right, once: meta?.once, prepare: meta?.prepare });
     const proceed = async () => {
       ctx.answerBudget?.mustNotBeSpent();
       const caller =
@@ -66,7 +71,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
       const work = (changes?: object) =>
         next((changes ? { ctx: changes } : KEEP_CONTEXT) as { ctx: { caller: Admitted } });
       const result = await (keyed
-        ? runOnce({ ...ctx, ...caller }, keyed, (db) => work({ ...caller, db }))
+        ? runOnce({ ...ctx, ...caller }, keyed, (changes) => work({ ...caller, ...changes }))
         : work(caller));
       if (result.ok) ctx.answerBudget?.spend(result.data);
       return result;

@@ -3,7 +3,7 @@ import { TRPCError } from '@trpc/server';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Context } from '../server/context.ts';
-import { type Db, query, transact } from '../server/database/query.ts';
+import { query, transact } from '../server/database/query.ts';
 import { claimKey, REMOVAL_LOCK, removeExpiredKeys, startRemoval } from '../server/domain/idempotencyKey.ts';
 import { type Result, runOnce } from '../server/once.ts';
 import { type Procedure, procedures } from '../server/procedures.ts';
@@ -209,7 +209,7 @@ describe('work in one transaction', () => {
     }),
   });
   const run = async (results: (() => Result)[]) => {
-    const work = vi.fn(async (_db: Db) => results.shift()!());
+    const work = vi.fn(async () => results.shift()!());
     const key = randomUUID();
     const keys = { parseInput: async () => ({ parsed: null }) };
     const secretBox = { hashes: () => ['x'] };
@@ -221,6 +221,7 @@ describe('work in one transaction', () => {
       input: {},
       once: undefined,
       right: undefined,
+      prepare: undefined,
       key,
     };
     return { work, key, result: await runOnce(context, call, work) };

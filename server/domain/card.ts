@@ -43,8 +43,9 @@ export const isShown = (card: string, userId: RawBuilder<unknown>) => sql<boolea
     select from tour_dismissals d where d.card_id = ${sql.ref(`${card}.id`)} and d.user_id = ${userId}::int))`;
 
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
-export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
-  const sent = JSON.stringify({ ...input, description: await cleanDescription(input.description) });
+export async function createCard(context: ProjectContext, input: CardCreate) {
+  const { db, caller } = context;
+  const sent = JSON.stringify({ ...input, description: await cleanDescription(context, input) });
   const [found] = await insertCard(db, { sent, ...permitOf(caller) });
   const { acting_id, acting_role, group_project_id, tag_project_id, is_owner_member, ...card } = found!;
   const place = { id: acting_id, role: acting_role };
@@ -99,7 +100,7 @@ export async function getCard(context: ProjectContext, { id }: { id: number }) {
 export async function updateCard(context: ProjectContext, { id, ...sent }: CardUpdate) {
   const { title, status, priority, is_active, sort_order, owner_id, tag_id, due_date, short_description } = sent;
   const changes: RowChanges<'cards'> = {
-    description: await cleanDescription(sent.description),
+    description: await cleanDescription(context, sent),
     short_description,
     owner_id,
     tag_id,

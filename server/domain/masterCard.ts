@@ -21,7 +21,7 @@ import type { Template } from './templateCopies.ts';
 
 /** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
-  const description = await cleanDescription(input.description);
+  const description = await cleanDescription(context, input);
   const { board_id } = await findMaster(context.db, 'groups', input.group_id, ['board_id']);
 
   return templateTransaction(context.db, board_id, async (db) => {
@@ -46,16 +46,16 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
 }
 
 /** Changes the sent fields of a master card; a push updates the copies. */
-export async function updateMasterCard({ db }: SignedInContext, { id, ...sent }: MasterCardUpdate) {
+export async function updateMasterCard(context: SignedInContext, { id, ...sent }: MasterCardUpdate) {
   const { title, status, is_active, priority, unique_identifier } = sent;
   const changes: RowChanges<'cards'> = {
-    description: await cleanDescription(sent.description),
+    description: await cleanDescription(context, sent),
     short_description: sent.short_description,
     evaluation_check: sent.evaluation_check,
     tour_key: sent.tour_key,
     ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
   };
-  const changed = changeMaster(db, 'cards', id, changes, CARD_COLUMNS);
+  const changed = changeMaster(context.db, 'cards', id, changes, CARD_COLUMNS);
   return { card: await mapConstraintErrors(changed, TAKEN) };
 }
 

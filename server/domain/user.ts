@@ -10,6 +10,7 @@ import { refusePassword } from '../security/commonPasswords.ts';
 import { hashPassword } from '../security/passwords.ts';
 import { RESET_FAILURES } from './code.ts';
 import { readPage } from './page.ts';
+import { preparation } from './preparation.ts';
 
 /** The columns of a user for superadmins. */
 export const USER_COLUMNS = User.keyof().options.map((field) =>
@@ -26,11 +27,17 @@ const REFUSALS = {
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
 };
 
-export async function createUser({ db, address }: ProvisioningContext, { password, ...fields }: UserCreate) {
+/** Hashes the password of an input; undefined if there is none. */
+export const hashSentPassword = preparation(
+  async ({ address }: ProvisioningContext, { password }: { password?: string | null | undefined }) =>
+    password == null ? undefined : hashPassword(password, address),
+);
+
+export async function createUser(context: ProvisioningContext, { password, ...fields }: UserCreate) {
   const { name, kind, email = makeHandle(), language, default_project_id } = fields;
   if (password !== undefined) mustBeGoodPassword('password', password, { name, email });
-  const password_hash = password === undefined ? null : await hashPassword(password, address);
-  const inserted = db
+  const password_hash = await hashSentPassword(context, { password });
+  const inserted = context.db
     .insertInto('users')
     .values({ name, kind, email, password_hash, language, default_project_id, ...rightsOf(fields) })
     .returning(USER_COLUMNS)
@@ -45,9 +52,9 @@ export const SERVICE_DOMAIN = '@service.invalid';
 const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOMAIN}`;
 
 /** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
-export async function updateUser({ db, address }: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
+export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id } = fields;
-  const password_hash = password == null ? undefined : await hashPassword(password, address);
+  const password_hash = await hashSentPassword(context, { password });
   const changes: RowChanges<'users'> = {
     name: name ?? undefined,
     email: email ?? undefined,
@@ -60,7 +67,7 @@ export async function updateUser({ db, address }: ProvisioningContext, { id, pas
     ...(password_hash && RESET_FAILURES),
   };
 
-  return transact(db, async (db) => {
+  return transact(context.db, async (db) => {
     const updated = db
       .updateTable('users')
       .set({ ...changes, updated_at: NOW })

@@ -13,6 +13,7 @@ import {
 } from '../../shared/card.ts';
 import { createCard, deleteCard, dismissTourCards, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
 import { listCards } from '../domain/cardList.ts';
+import { cleanDescription } from '../domain/description.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 import { unchecked } from '../unchecked.ts';
@@ -30,6 +31,7 @@ export const cardRouter = router({
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
+    .meta({ prepare: cleanDescription })
     .input(CardCreate)
     .output(unchecked(z.object({ card: CreatedCard })))
     .mutation(({ ctx, input }) => createCard(ctx, input)),
@@ -81,6 +83,7 @@ export const cardRouter = router({
         description: 'Changes the sent fields. `cards.move` changes the group and the position in it.',
       }),
     )
+    .meta({ prepare: cleanDescription })
     .input(CardUpdate)
     .output(oneCard)
     .mutation(({ ctx, input }) => updateCard(ctx, input)),

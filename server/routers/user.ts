@@ -10,7 +10,14 @@ import {
   UserUpdate,
 } from '../../shared/user.ts';
 import { authenticate } from '../domain/signIn.ts';
-import { createUser, dropSecondFactorOf, listUsers, signOutUser, updateUser } from '../domain/user.ts';
+import {
+  createUser,
+  dropSecondFactorOf,
+  hashSentPassword,
+  listUsers,
+  signOutUser,
+  updateUser,
+} from '../domain/user.ts';
 import { rest, specified } from '../restOperation.ts';
 import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
 
@@ -46,6 +53,7 @@ export const userRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ prepare: hashSentPassword })
     .input(UserCreate)
     .output(oneUser)
     .mutation(({ ctx, input }) => createUser(ctx, input)),
@@ -59,6 +67,7 @@ export const userRouter = router({
           'Changes the sent fields of a user; a new password or `is_active: false` signs them out everywhere.',
       }),
     )
+    .meta({ prepare: hashSentPassword })
     .input(UserUpdate)
     .output(oneUser)
     .mutation(({ ctx, input }) => updateUser(ctx, input)),
