@@ -74,10 +74,16 @@ type Circumstances = {
   cause?: unknown;
 };
 
-/** Converts what sending a request threw into a `DeckhandError`. */
+/** Converts what tRPC or `fetch` threw into a `DeckhandError`. */
 export function errorOf(thrown: unknown, call: FailedCall = {}): DeckhandError {
   if (thrown instanceof DeckhandError) return thrown;
-  if (thrown instanceof ForeignAnswer) return notFromService(thrown.response, call, thrown.cause);
+  const { message, data, meta, cause } = thrown as Error & { data?: RefusalData; meta?: { response?: Answer } };
+  if (cause instanceof DeckhandError) return cause;
+  if (cause instanceof ForeignAnswer) return notFromService(cause.response, call, cause.cause);
+
+  const response = meta?.response;
+  if (data) return new DeckhandError(message, { response, data, call });
+  if (response) return notFromService(response, call, thrown);
   // Kept for the later attempts of the call: the last one may find no connection.
   call.wasSent ||= !hadNoConnection(thrown);
   const words = `No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warningFor(call)}`;
@@ -102,16 +108,19 @@ export function thrownAt({ stack = '' }: Error, error: DeckhandError): DeckhandE
   return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join('\n') });
 }
 
-/** Reads the JSON of an answer. Throws unless it can be from the service: a proxy without its service sends an error page. */
-export async function readAnswer(response: Response): Promise<unknown> {
+/** Throws unless the answer can be from the service: a proxy without its service sends an error page. */
+export function readableAnswer(response: Response): Response {
   if (!response.headers.get('content-type')?.includes('json')) throw new ForeignAnswer(response);
-  return response.json().catch((error: Error) => {
-    // Any other error means that the connection broke.
-    throw error.name === 'SyntaxError' ? new ForeignAnswer(response, error) : error;
-  });
+  const read = response.json.bind(response);
+  const json = () =>
+    read().catch((error: Error) => {
+      // Any other error means that the connection broke.
+      throw error.name === 'SyntaxError' ? new ForeignAnswer(response, error) : error;
+    });
+  return Object.assign(response, { json });
 }
 
-export class ForeignAnswer extends Error {
+class ForeignAnswer extends Error {
   readonly response: Answer;
   constructor(response: Answer, cause?: unknown) {
     super('The answer is not from Deckhand.', { cause });

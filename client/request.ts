@@ -1,52 +1,51 @@
+import { createTRPCUntypedClient } from '@trpc/client';
+import { httpBatchLink } from '@trpc/client/links/httpBatchLink';
 import superjson from 'superjson';
 import type { Call } from './call.ts';
-import { DeckhandError, errorOf, ForeignAnswer, type RefusalData, readAnswer } from './errors.ts';
+import { errorOf, readableAnswer } from './errors.ts';
+import type { WrittenInput } from './input.ts';
 import type { Answered, Outcome } from './line.ts';
 import type { Quota } from './pace.ts';
 
 type Destination = { url: string; fetch: typeof fetch | undefined };
 
-/** Sends calls of one kind as one batch of tRPC's protocol, always by POST: no input ends up in the log of a proxy. */
+/** Sends calls of one kind as one batch, always by POST: no input ends up in the log of a proxy. */
 export async function sendRequest(
   { url, fetch: send = fetch }: Destination,
   calls: Call[],
   headers: () => Promise<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Answered> {
-  const paths = calls.map(({ path }) => path).join();
-  // The kind lets the service refuse a mutation that was called as a query: it would have no idempotency key.
-  const address = `${url.replace(/\/+$/, '')}/trpc/${paths}?batch=1&kind=${calls[0]!.kind}`;
-  const body = `{${calls.map(({ input }, index) => `"${index}":${input.text}`)}}`;
-  try {
-    const request = {
-      method: 'POST',
-      body,
-      signal,
-      headers: { 'content-type': 'application/json', ...(await headers()) },
-    };
-    const response = await send(address, request);
-    const answer = await readAnswer(response);
-    const outcomes = calls.map((call, index) =>
-      outcomeOf(Array.isArray(answer) ? answer[index] : answer, response, call),
-    );
-    return { outcomes, quota: quotaIn(response) };
-  } catch (thrown) {
-    return { outcomes: calls.map((call) => ({ error: errorOf(thrown, call) })) };
-  }
+  const { kind } = calls[0]!;
+  let response: Response | undefined;
+  const batch = httpBatchLink({
+    url: `${url.replace(/\/+$/, '')}/trpc`,
+    maxItems: calls.length,
+    methodOverride: 'POST',
+    headers,
+    transformer,
+    fetch: async (address, request) => {
+      // The kind lets the service refuse a mutation that was called as a query: it would have no idempotency key.
+      response = await send(`${address}&kind=${kind}`, request as RequestInit);
+      return readableAnswer(response);
+    },
+  });
+  // A client for each request: tRPC would put calls of several requests into one.
+  const client = createTRPCUntypedClient({ links: [batch] });
+  const outcomes = calls.map((call) =>
+    client[kind](call.path, call.input, { signal }).then(
+      (result): Outcome => ({ result }),
+      (thrown): Outcome => ({ error: errorOf(thrown, call) }),
+    ),
+  );
+  return { outcomes: await Promise.all(outcomes), quota: response && quotaIn(response) };
 }
 
-type Sent = Parameters<typeof superjson.deserialize>[0];
-type SentOutcome = { result?: { data: Sent }; error?: Sent } | null | undefined;
-
-function outcomeOf(sent: SentOutcome, response: Response, call: Call): Outcome {
-  try {
-    if (sent?.result) return { result: superjson.deserialize(sent.result.data) };
-    const { message, data } = superjson.deserialize<{ message: string; data: RefusalData }>(sent!.error!);
-    return { error: new DeckhandError(message, { response, data, call }) };
-  } catch (error) {
-    return { error: errorOf(new ForeignAnswer(response, error), call) };
-  }
-}
+/** Inputs are written when a call is made; the caller may have changed the object since. */
+const transformer = {
+  input: { serialize: ({ text }: WrittenInput) => JSON.parse(text), deserialize: superjson.deserialize },
+  output: superjson,
+};
 
 /** Undefined if a proxy left out the headers. */
 function quotaIn({ headers }: Response): Quota | undefined {

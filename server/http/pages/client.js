@@ -2,6 +2,56 @@
 /*!
 Made from client/client.ts by `npm run page-client`: change that instead. It contains:
 
+@trpc/server 11.22.1
+
+MIT License
+
+Copyright (c) 2023 Alex Johansson
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+
+@trpc/client 11.22.1
+
+MIT License
+
+Copyright (c) 2023 Alex Johansson
+
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
+
+
 superjson 2.2.6
 
 MIT License
@@ -87,10 +137,19 @@ var DeckhandError = class extends Error {
 function isRefusal(error) {
 	return error instanceof DeckhandError && error.status !== void 0;
 }
-/** Converts what sending a request threw into a `DeckhandError`. */
+/** Converts what tRPC or `fetch` threw into a `DeckhandError`. */
 function errorOf(thrown, call = {}) {
 	if (thrown instanceof DeckhandError) return thrown;
-	if (thrown instanceof ForeignAnswer) return notFromService(thrown.response, call, thrown.cause);
+	const { message, data, meta, cause } = thrown;
+	if (cause instanceof DeckhandError) return cause;
+	if (cause instanceof ForeignAnswer) return notFromService(cause.response, call, cause.cause);
+	const response = meta?.response;
+	if (data) return new DeckhandError(message, {
+		response,
+		data,
+		call
+	});
+	if (response) return notFromService(response, call, thrown);
 	call.wasSent ||= !hadNoConnection(thrown);
 	return new DeckhandError(`No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warningFor(call)}`, {
 		call,
@@ -114,12 +173,14 @@ function thrownAt({ stack = "" }, error) {
 	const lines = stack.split("\n").filter((line) => /^\s*at |@/.test(line));
 	return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join("\n") });
 }
-/** Reads the JSON of an answer. Throws unless it can be from the service: a proxy without its service sends an error page. */
-async function readAnswer(response) {
+/** Throws unless the answer can be from the service: a proxy without its service sends an error page. */
+function readableAnswer(response) {
 	if (!response.headers.get("content-type")?.includes("json")) throw new ForeignAnswer(response);
-	return response.json().catch((error) => {
+	const read = response.json.bind(response);
+	const json = () => read().catch((error) => {
 		throw error.name === "SyntaxError" ? new ForeignAnswer(response, error) : error;
 	});
+	return Object.assign(response, { json });
 }
 var ForeignAnswer = class extends Error {
 	response;
@@ -543,24 +604,24 @@ function mustBeValid(options) {
 	for (const [name, [isValid, rule]] of Object.entries(RULES)) if (!(given[name] === void 0 && name !== "url") && !isValid(given[name])) throw new DeckhandError(`${name} must be ${rule}.`);
 }
 var isText = (value) => typeof value === "string";
-var isFunction = (value) => typeof value === "function";
+var isFunction$1 = (value) => typeof value === "function";
 var isAddress = (value) => isText(value) && /^https?:/.test(value) && URL.canParse(value);
 function isSignIn(value) {
 	const { email, password, code } = Object(value);
-	return isText(email) && isText(password) && (code === void 0 || isText(code) || isFunction(code));
+	return isText(email) && isText(password) && (code === void 0 || isText(code) || isFunction$1(code));
 }
 var wholeNumberFrom = (least) => [(value) => Number.isSafeInteger(value) && value >= least, `a whole number from ${least} on`];
 var RULES = {
 	url: [isAddress, "the address of the service, such as http://127.0.0.1:3000"],
-	token: [(value) => isText(value) || isFunction(value), "text or a function"],
+	token: [(value) => isText(value) || isFunction$1(value), "text or a function"],
 	signIn: [isSignIn, "an object with email and password, and perhaps a code"],
-	onSignIn: [isFunction, "a function"],
+	onSignIn: [isFunction$1, "a function"],
 	projectId: wholeNumberFrom(1),
 	timeoutMilliseconds: [isTimeOut, TIME_OUTS],
 	retries: wholeNumberFrom(0),
 	maxInFlight: wholeNumberFrom(1),
-	traceparent: [isFunction, "a function"],
-	fetch: [isFunction, "a function"]
+	traceparent: [isFunction$1, "a function"],
+	fetch: [isFunction$1, "a function"]
 };
 // client/proxy.ts
 /** A client whose calls have these defaults. */
@@ -635,6 +696,1165 @@ async function* eachRow(list, input = {}) {
 		yield* Object.values(page).find(Array.isArray) ?? [];
 	} while (page.next_cursor);
 }
+// node_modules/@trpc/server/dist/observable-yEyhfXUI.mjs
+/** @public */
+function observable(subscribe) {
+	const self = {
+		subscribe(observer) {
+			let teardownRef = null;
+			let isDone = false;
+			let unsubscribed = false;
+			let teardownImmediately = false;
+			function unsubscribe() {
+				if (teardownRef === null) {
+					teardownImmediately = true;
+					return;
+				}
+				if (unsubscribed) return;
+				unsubscribed = true;
+				if (typeof teardownRef === "function") teardownRef();
+				else if (teardownRef) teardownRef.unsubscribe();
+			}
+			teardownRef = subscribe({
+				next(value) {
+					var _observer$next;
+					if (isDone) return;
+					(_observer$next = observer.next) === null || _observer$next === void 0 || _observer$next.call(observer, value);
+				},
+				error(err) {
+					var _observer$error;
+					if (isDone) return;
+					isDone = true;
+					(_observer$error = observer.error) === null || _observer$error === void 0 || _observer$error.call(observer, err);
+					unsubscribe();
+				},
+				complete() {
+					var _observer$complete;
+					if (isDone) return;
+					isDone = true;
+					(_observer$complete = observer.complete) === null || _observer$complete === void 0 || _observer$complete.call(observer);
+					unsubscribe();
+				}
+			});
+			if (teardownImmediately) unsubscribe();
+			return { unsubscribe };
+		},
+		pipe(...operations) {
+			return operations.reduce(pipeReducer, self);
+		}
+	};
+	return self;
+}
+function pipeReducer(prev, fn) {
+	return fn(prev);
+}
+/** @internal */
+function observableToPromise(observable) {
+	const ac = new AbortController();
+	return new Promise((resolve, reject) => {
+		let isDone = false;
+		function onDone() {
+			if (isDone) return;
+			isDone = true;
+			obs$.unsubscribe();
+		}
+		ac.signal.addEventListener("abort", () => {
+			reject(ac.signal.reason);
+		});
+		const obs$ = observable.subscribe({
+			next(data) {
+				isDone = true;
+				resolve(data);
+				onDone();
+			},
+			error(data) {
+				reject(data);
+			},
+			complete() {
+				ac.abort();
+				onDone();
+			}
+		});
+	});
+}
+// node_modules/@trpc/server/dist/observable-CkXWrCsV.mjs
+function share(_opts) {
+	return (source) => {
+		let refCount = 0;
+		let subscription = null;
+		let isConnecting = false;
+		let observers = /* @__PURE__ */ new Set();
+		function startIfNeeded() {
+			if (subscription || isConnecting) return;
+			isConnecting = true;
+			let isDone = false;
+			let sourceSubscription;
+			try {
+				sourceSubscription = source.subscribe({
+					next(value) {
+						notify(observers, (observer) => {
+							var _observer$next;
+							return (_observer$next = observer.next) === null || _observer$next === void 0 ? void 0 : _observer$next.call(observer, value);
+						});
+					},
+					error(error) {
+						isDone = true;
+						terminate((observer) => {
+							var _observer$error;
+							return (_observer$error = observer.error) === null || _observer$error === void 0 ? void 0 : _observer$error.call(observer, error);
+						});
+					},
+					complete() {
+						isDone = true;
+						terminate((observer) => {
+							var _observer$complete;
+							return (_observer$complete = observer.complete) === null || _observer$complete === void 0 ? void 0 : _observer$complete.call(observer);
+						});
+					}
+				});
+			} finally {
+				isConnecting = false;
+			}
+			if (isDone) sourceSubscription.unsubscribe();
+			else subscription = sourceSubscription;
+		}
+		function notify(targets, callback) {
+			for (const observer of [...targets]) if (targets.has(observer)) callback(observer);
+		}
+		function terminate(callback) {
+			const _sub = subscription;
+			const terminatedObservers = observers;
+			subscription = null;
+			observers = /* @__PURE__ */ new Set();
+			isConnecting = false;
+			try {
+				notify(terminatedObservers, callback);
+			} finally {
+				_sub === null || _sub === void 0 || _sub.unsubscribe();
+			}
+		}
+		function resetSource() {
+			const _sub = subscription;
+			subscription = null;
+			_sub === null || _sub === void 0 || _sub.unsubscribe();
+		}
+		function resetIfNeeded() {
+			if (refCount === 0 && subscription) resetSource();
+		}
+		return observable((subscriber) => {
+			refCount++;
+			const subscriberObservers = observers;
+			subscriberObservers.add(subscriber);
+			startIfNeeded();
+			return { unsubscribe() {
+				refCount--;
+				resetIfNeeded();
+				subscriberObservers.delete(subscriber);
+			} };
+		});
+	};
+}
+/**
+* @internal
+* An observable that maintains and provides a "current value" to subscribers
+* @see https://www.learnrxjs.io/learn-rxjs/subjects/behaviorsubject
+*/
+function behaviorSubject(initialValue) {
+	let value = initialValue;
+	const observerList = [];
+	const addObserver = (observer) => {
+		if (value !== void 0) observer.next(value);
+		observerList.push(observer);
+	};
+	const removeObserver = (observer) => {
+		observerList.splice(observerList.indexOf(observer), 1);
+	};
+	const obs = observable((observer) => {
+		addObserver(observer);
+		return () => {
+			removeObserver(observer);
+		};
+	});
+	obs.next = (nextValue) => {
+		if (value === nextValue) return;
+		value = nextValue;
+		for (const observer of observerList) observer.next(nextValue);
+	};
+	obs.get = () => value;
+	return obs;
+}
+// node_modules/@trpc/client/dist/splitLink-BZPioDdG.mjs
+/** @internal */
+function createChain(opts) {
+	return observable((observer) => {
+		function execute(index = 0, op = opts.op) {
+			const next = opts.links[index];
+			if (!next) throw new Error("No more links to execute - did you forget to add an ending link?");
+			return next({
+				op,
+				next(nextOp) {
+					return execute(index + 1, nextOp);
+				}
+			});
+		}
+		return execute().subscribe(observer);
+	});
+}
+// node_modules/@trpc/client/dist/objectSpread2-weooBxVk.mjs
+function _typeof$1(o) {
+	"@babel/helpers - typeof";
+	return _typeof$1 = "function" == typeof Symbol && "symbol" == typeof Symbol.iterator ? function(o) {
+		return typeof o;
+	} : function(o) {
+		return o && "function" == typeof Symbol && o.constructor === Symbol && o !== Symbol.prototype ? "symbol" : typeof o;
+	}, _typeof$1(o);
+}
+function toPrimitive$1(t, r) {
+	if ("object" != _typeof$1(t) || !t) return t;
+	var e = t[Symbol.toPrimitive];
+	if (void 0 !== e) {
+		var i = e.call(t, r || "default");
+		if ("object" != _typeof$1(i)) return i;
+		throw new TypeError("@@toPrimitive must return a primitive value.");
+	}
+	return ("string" === r ? String : Number)(t);
+}
+function toPropertyKey$1(t) {
+	var i = toPrimitive$1(t, "string");
+	return "symbol" == _typeof$1(i) ? i : i + "";
+}
+function _defineProperty$1(e, r, t) {
+	return (r = toPropertyKey$1(r)) in e ? Object.defineProperty(e, r, {
+		value: t,
+		enumerable: !0,
+		configurable: !0,
+		writable: !0
+	}) : e[r] = t, e;
+}
+function ownKeys$1(e, r) {
+	var t = Object.keys(e);
+	if (Object.getOwnPropertySymbols) {
+		var o = Object.getOwnPropertySymbols(e);
+		r && (o = o.filter(function(r) {
+			return Object.getOwnPropertyDescriptor(e, r).enumerable;
+		})), t.push.apply(t, o);
+	}
+	return t;
+}
+function _objectSpread2$1(e) {
+	for (var r = 1; r < arguments.length; r++) {
+		var t = null != arguments[r] ? arguments[r] : {};
+		r % 2 ? ownKeys$1(Object(t), !0).forEach(function(r) {
+			_defineProperty$1(e, r, t[r]);
+		}) : Object.getOwnPropertyDescriptors ? Object.defineProperties(e, Object.getOwnPropertyDescriptors(t)) : ownKeys$1(Object(t)).forEach(function(r) {
+			Object.defineProperty(e, r, Object.getOwnPropertyDescriptor(t, r));
+		});
+	}
+	return e;
+}
+// node_modules/@trpc/server/dist/codes-C9N0z0an.mjs
+/**
+* Check that value is object
+* @internal
+*/
+function isObject(value) {
+	return !!value && !Array.isArray(value) && typeof value === "object";
+}
+/**
+* JSON-RPC 2.0 Error codes
+*
+* `-32000` to `-32099` are reserved for implementation-defined server-errors.
+* For tRPC we're copying the last digits of HTTP 4XX errors.
+*/
+var TRPC_ERROR_CODES_BY_KEY = {
+	/**
+	* Invalid JSON was received by the server.
+	* An error occurred on the server while parsing the JSON text.
+	*/
+	PARSE_ERROR: -32700,
+	/**
+	* The JSON sent is not a valid Request object.
+	*/
+	BAD_REQUEST: -32600,
+	INTERNAL_SERVER_ERROR: -32603,
+	NOT_IMPLEMENTED: -32603,
+	BAD_GATEWAY: -32603,
+	SERVICE_UNAVAILABLE: -32603,
+	GATEWAY_TIMEOUT: -32603,
+	UNAUTHORIZED: -32001,
+	PAYMENT_REQUIRED: -32002,
+	FORBIDDEN: -32003,
+	NOT_FOUND: -32004,
+	METHOD_NOT_SUPPORTED: -32005,
+	TIMEOUT: -32008,
+	CONFLICT: -32009,
+	PRECONDITION_FAILED: -32012,
+	PAYLOAD_TOO_LARGE: -32013,
+	UNSUPPORTED_MEDIA_TYPE: -32015,
+	UNPROCESSABLE_CONTENT: -32022,
+	PRECONDITION_REQUIRED: -32028,
+	TOO_MANY_REQUESTS: -32029,
+	CLIENT_CLOSED_REQUEST: -32099
+};
+TRPC_ERROR_CODES_BY_KEY.BAD_GATEWAY, TRPC_ERROR_CODES_BY_KEY.SERVICE_UNAVAILABLE, TRPC_ERROR_CODES_BY_KEY.GATEWAY_TIMEOUT, TRPC_ERROR_CODES_BY_KEY.INTERNAL_SERVER_ERROR;
+// node_modules/@trpc/server/dist/getErrorShape-zlj81BiC.mjs
+function _typeof(o) {
+	"@babel/helpers - typeof";
+	return _typeof = "function" == typeof Symbol && "symbol" == typeof Symbol.iterator ? function(o) {
+		return typeof o;
+	} : function(o) {
+		return o && "function" == typeof Symbol && o.constructor === Symbol && o !== Symbol.prototype ? "symbol" : typeof o;
+	}, _typeof(o);
+}
+function toPrimitive(t, r) {
+	if ("object" != _typeof(t) || !t) return t;
+	var e = t[Symbol.toPrimitive];
+	if (void 0 !== e) {
+		var i = e.call(t, r || "default");
+		if ("object" != _typeof(i)) return i;
+		throw new TypeError("@@toPrimitive must return a primitive value.");
+	}
+	return ("string" === r ? String : Number)(t);
+}
+function toPropertyKey(t) {
+	var i = toPrimitive(t, "string");
+	return "symbol" == _typeof(i) ? i : i + "";
+}
+function _defineProperty(e, r, t) {
+	return (r = toPropertyKey(r)) in e ? Object.defineProperty(e, r, {
+		value: t,
+		enumerable: !0,
+		configurable: !0,
+		writable: !0
+	}) : e[r] = t, e;
+}
+function ownKeys(e, r) {
+	var t = Object.keys(e);
+	if (Object.getOwnPropertySymbols) {
+		var o = Object.getOwnPropertySymbols(e);
+		r && (o = o.filter(function(r) {
+			return Object.getOwnPropertyDescriptor(e, r).enumerable;
+		})), t.push.apply(t, o);
+	}
+	return t;
+}
+function _objectSpread2(e) {
+	for (var r = 1; r < arguments.length; r++) {
+		var t = null != arguments[r] ? arguments[r] : {};
+		r % 2 ? ownKeys(Object(t), !0).forEach(function(r) {
+			_defineProperty(e, r, t[r]);
+		}) : Object.getOwnPropertyDescriptors ? Object.defineProperties(e, Object.getOwnPropertyDescriptors(t)) : ownKeys(Object(t)).forEach(function(r) {
+			Object.defineProperty(e, r, Object.getOwnPropertyDescriptor(t, r));
+		});
+	}
+	return e;
+}
+// node_modules/@trpc/server/dist/asyncGeneratorDelegate-FcEJT04i.mjs
+/** @internal */
+function transformResultInner(response, transformer) {
+	if ("error" in response) {
+		const error = transformer.deserialize(response.error);
+		return {
+			ok: false,
+			error: _objectSpread2(_objectSpread2({}, response), {}, { error })
+		};
+	}
+	return {
+		ok: true,
+		result: _objectSpread2(_objectSpread2({}, response.result), (!response.result.type || response.result.type === "data") && {
+			type: "data",
+			data: transformer.deserialize(response.result.data)
+		})
+	};
+}
+var TransformResultError = class extends Error {
+	constructor() {
+		super("Unable to transform response from server");
+	}
+};
+/**
+* Transforms and validates that the result is a valid TRPCResponse
+* @internal
+*/
+function transformResult(response, transformer) {
+	let result;
+	try {
+		result = transformResultInner(response, transformer);
+	} catch (_unused) {
+		throw new TransformResultError();
+	}
+	if (!result.ok && (!isObject(result.error.error) || typeof result.error.error["code"] !== "number")) throw new TransformResultError();
+	if (result.ok && !isObject(result.result)) throw new TransformResultError();
+	return result;
+}
+function _OverloadYield$1(e, d) {
+	this.v = e, this.k = d;
+}
+function AsyncGenerator$1(e) {
+	var r, t;
+	function resume(r, t) {
+		try {
+			var n = e[r](t), o = n.value, u = o instanceof _OverloadYield$1;
+			Promise.resolve(u ? o.v : o).then(function(t) {
+				if (u) {
+					var i = "return" === r ? "return" : "next";
+					if (!o.k || t.done) return resume(i, t);
+					t = e[i](t).value;
+				}
+				settle(n.done ? "return" : "normal", t);
+			}, function(e) {
+				resume("throw", e);
+			});
+		} catch (e) {
+			settle("throw", e);
+		}
+	}
+	function settle(e, n) {
+		switch (e) {
+			case "return":
+				r.resolve({
+					value: n,
+					done: !0
+				});
+				break;
+			case "throw":
+				r.reject(n);
+				break;
+			default: r.resolve({
+				value: n,
+				done: !1
+			});
+		}
+		(r = r.next) ? resume(r.key, r.arg) : t = null;
+	}
+	this._invoke = function(e, n) {
+		return new Promise(function(o, u) {
+			var i = {
+				key: e,
+				arg: n,
+				resolve: o,
+				reject: u,
+				next: null
+			};
+			t ? t = t.next = i : (r = t = i, resume(e, n));
+		});
+	}, "function" != typeof e["return"] && (this["return"] = void 0);
+}
+AsyncGenerator$1.prototype["function" == typeof Symbol && Symbol.asyncIterator || "@@asyncIterator"] = function() {
+	return this;
+}, AsyncGenerator$1.prototype.next = function(e) {
+	return this._invoke("next", e);
+}, AsyncGenerator$1.prototype["throw"] = function(e) {
+	return this._invoke("throw", e);
+}, AsyncGenerator$1.prototype["return"] = function(e) {
+	return this._invoke("return", e);
+};
+// node_modules/@trpc/client/dist/TRPCClientError-CxFRO7Js.mjs
+function isTRPCClientError(cause) {
+	return cause instanceof TRPCClientError;
+}
+function isTRPCErrorResponse(obj) {
+	return isObject(obj) && isObject(obj["error"]) && typeof obj["error"]["code"] === "number" && typeof obj["error"]["message"] === "string";
+}
+function getMessageFromUnknownError(err, fallback) {
+	if (typeof err === "string") return err;
+	if (isObject(err) && typeof err["message"] === "string") return err["message"];
+	return fallback;
+}
+var TRPCClientError = class TRPCClientError extends Error {
+	constructor(message, opts) {
+		var _opts$result, _opts$result2;
+		const cause = opts === null || opts === void 0 ? void 0 : opts.cause;
+		super(message, { cause });
+		_defineProperty$1(this, "cause", void 0);
+		_defineProperty$1(this, "shape", void 0);
+		_defineProperty$1(this, "data", void 0);
+		_defineProperty$1(this, "meta", void 0);
+		this.meta = opts === null || opts === void 0 ? void 0 : opts.meta;
+		this.cause = cause;
+		this.shape = opts === null || opts === void 0 || (_opts$result = opts.result) === null || _opts$result === void 0 ? void 0 : _opts$result.error;
+		this.data = opts === null || opts === void 0 || (_opts$result2 = opts.result) === null || _opts$result2 === void 0 ? void 0 : _opts$result2.error.data;
+		this.name = "TRPCClientError";
+		Object.setPrototypeOf(this, TRPCClientError.prototype);
+	}
+	static from(_cause, opts = {}) {
+		const cause = _cause;
+		if (isTRPCClientError(cause)) {
+			if (opts.meta) cause.meta = _objectSpread2$1(_objectSpread2$1({}, cause.meta), opts.meta);
+			return cause;
+		}
+		if (isTRPCErrorResponse(cause)) return new TRPCClientError(cause.error.message, _objectSpread2$1(_objectSpread2$1({}, opts), {}, {
+			result: cause,
+			cause: opts.cause
+		}));
+		return new TRPCClientError(getMessageFromUnknownError(cause, "Unknown error"), _objectSpread2$1(_objectSpread2$1({}, opts), {}, { cause }));
+	}
+};
+// node_modules/@trpc/client/dist/unstable-internals.mjs
+/**
+* @internal
+*/
+/**
+* @internal
+*/
+function getTransformer(transformer) {
+	const _transformer = transformer;
+	if (!_transformer) return {
+		input: {
+			serialize: (data) => data,
+			deserialize: (data) => data
+		},
+		output: {
+			serialize: (data) => data,
+			deserialize: (data) => data
+		}
+	};
+	if ("input" in _transformer) return _transformer;
+	return {
+		input: _transformer,
+		output: _transformer
+	};
+}
+// node_modules/@trpc/client/dist/httpUtils-CB_100ND.mjs
+var isFunction = (fn) => typeof fn === "function";
+function getFetch(customFetchImpl) {
+	if (customFetchImpl) return customFetchImpl;
+	if (typeof window !== "undefined" && isFunction(window.fetch)) return window.fetch.bind(window);
+	if (typeof globalThis !== "undefined" && isFunction(globalThis.fetch)) return globalThis.fetch;
+	throw new Error("No fetch implementation found");
+}
+/**
+* Like `Promise.all()` but for abort signals
+* - When all signals have been aborted, the merged signal will be aborted
+* - If one signal is `null`, no signal will be aborted
+*/
+function allAbortSignals(...signals) {
+	const ac = new AbortController();
+	const count = signals.length;
+	let abortedCount = 0;
+	const onAbort = () => {
+		if (++abortedCount === count) ac.abort();
+	};
+	for (const signal of signals) if (signal === null || signal === void 0 ? void 0 : signal.aborted) onAbort();
+	else signal === null || signal === void 0 || signal.addEventListener("abort", onAbort, { once: true });
+	return ac.signal;
+}
+/**
+* Like `Promise.race` but for abort signals
+*
+* Basically, a ponyfill for
+* [`AbortSignal.any`](https://developer.mozilla.org/en-US/docs/Web/API/AbortSignal/any_static).
+*/
+function raceAbortSignals(...signals) {
+	const ac = new AbortController();
+	for (const signal of signals) if (signal === null || signal === void 0 ? void 0 : signal.aborted) ac.abort();
+	else signal === null || signal === void 0 || signal.addEventListener("abort", () => ac.abort(), { once: true });
+	return ac.signal;
+}
+function resolveHTTPLinkOptions(opts) {
+	return {
+		url: opts.url.toString(),
+		fetch: opts.fetch,
+		transformer: getTransformer(opts.transformer),
+		methodOverride: opts.methodOverride
+	};
+}
+function arrayToDict(array) {
+	const dict = {};
+	for (let index = 0; index < array.length; index++) {
+		const element = array[index];
+		dict[index] = element;
+	}
+	return dict;
+}
+var METHOD = {
+	query: "GET",
+	mutation: "POST",
+	subscription: "PATCH"
+};
+function getInput(opts) {
+	return "input" in opts ? opts.transformer.input.serialize(opts.input) : arrayToDict(opts.inputs.map((_input) => opts.transformer.input.serialize(_input)));
+}
+var getUrl = (opts) => {
+	const parts = opts.url.split("?");
+	let url = parts[0].replace(/\/$/, "") + "/" + opts.path;
+	const queryParts = [];
+	if (parts[1]) queryParts.push(parts[1]);
+	if ("inputs" in opts) queryParts.push("batch=1");
+	if (opts.type === "query" || opts.type === "subscription") {
+		const input = getInput(opts);
+		if (input !== void 0 && opts.methodOverride !== "POST") queryParts.push(`input=${encodeURIComponent(JSON.stringify(input))}`);
+	}
+	if (queryParts.length) url += "?" + queryParts.join("&");
+	return url;
+};
+var getBody = (opts) => {
+	if (opts.type === "query" && opts.methodOverride !== "POST") return;
+	const input = getInput(opts);
+	return input !== void 0 ? JSON.stringify(input) : void 0;
+};
+var jsonHttpRequester = (opts) => {
+	return httpRequest(_objectSpread2$1(_objectSpread2$1({}, opts), {}, {
+		contentTypeHeader: "application/json",
+		getUrl,
+		getBody
+	}));
+};
+/**
+* Polyfill for DOMException with AbortError name
+*/
+var AbortError = class extends Error {
+	constructor() {
+		const name = "AbortError";
+		super(name);
+		this.name = name;
+		this.message = name;
+	}
+};
+/**
+* Polyfill for `signal.throwIfAborted()`
+*
+* @see https://developer.mozilla.org/en-US/docs/Web/API/AbortSignal/throwIfAborted
+*/
+var throwIfAborted = (signal) => {
+	var _signal$throwIfAborte;
+	if (!(signal === null || signal === void 0 ? void 0 : signal.aborted)) return;
+	(_signal$throwIfAborte = signal.throwIfAborted) === null || _signal$throwIfAborte === void 0 || _signal$throwIfAborte.call(signal);
+	if (typeof DOMException !== "undefined") throw new DOMException("AbortError", "AbortError");
+	throw new AbortError();
+};
+async function fetchHTTPResponse(opts) {
+	var _opts$methodOverride, _opts$trpcAcceptHeade;
+	throwIfAborted(opts.signal);
+	const url = opts.getUrl(opts);
+	const body = opts.getBody(opts);
+	const method = (_opts$methodOverride = opts.methodOverride) !== null && _opts$methodOverride !== void 0 ? _opts$methodOverride : METHOD[opts.type];
+	const resolvedHeaders = await (async () => {
+		const heads = await opts.headers();
+		if (Symbol.iterator in heads) return Object.fromEntries(heads);
+		return heads;
+	})();
+	const headers = _objectSpread2$1(_objectSpread2$1(_objectSpread2$1({}, opts.contentTypeHeader && method !== "GET" ? { "content-type": opts.contentTypeHeader } : {}), opts.trpcAcceptHeader ? { [(_opts$trpcAcceptHeade = opts.trpcAcceptHeaderKey) !== null && _opts$trpcAcceptHeade !== void 0 ? _opts$trpcAcceptHeade : "trpc-accept"]: opts.trpcAcceptHeader } : void 0), resolvedHeaders);
+	return getFetch(opts.fetch)(url, {
+		method,
+		signal: opts.signal,
+		body,
+		headers
+	});
+}
+async function httpRequest(opts) {
+	const meta = {};
+	const res = await fetchHTTPResponse(opts);
+	meta.response = res;
+	const json = await res.json();
+	meta.responseJSON = json;
+	return {
+		json,
+		meta
+	};
+}
+// node_modules/@trpc/client/dist/httpBatchLink-BMtWxLJV.mjs
+/**
+* A function that should never be called unless we messed something up.
+*/
+var throwFatalError = () => {
+	throw new Error("Something went wrong. Please submit an issue at https://github.com/trpc/trpc/issues/new");
+};
+/**
+* Dataloader that's very inspired by https://github.com/graphql/dataloader
+* Less configuration, no caching, and allows you to cancel requests
+* When cancelling a single fetch the whole batch will be cancelled only when _all_ items are cancelled
+*/
+function dataLoader(batchLoader) {
+	let pendingItems = null;
+	let dispatchTimer = null;
+	const destroyTimerAndPendingItems = () => {
+		clearTimeout(dispatchTimer);
+		dispatchTimer = null;
+		pendingItems = null;
+	};
+	/**
+	* Iterate through the items and split them into groups based on the `batchLoader`'s validate function
+	*/
+	function groupItems(items) {
+		const groupedItems = [[]];
+		let index = 0;
+		while (true) {
+			const item = items[index];
+			if (!item) break;
+			const lastGroup = groupedItems[groupedItems.length - 1];
+			if (item.aborted) {
+				var _item$reject;
+				(_item$reject = item.reject) === null || _item$reject === void 0 || _item$reject.call(item, /* @__PURE__ */ new Error("Aborted"));
+				index++;
+				continue;
+			}
+			if (batchLoader.validate(lastGroup.concat(item).map((it) => it.key))) {
+				lastGroup.push(item);
+				index++;
+				continue;
+			}
+			if (lastGroup.length === 0) {
+				var _item$reject2;
+				(_item$reject2 = item.reject) === null || _item$reject2 === void 0 || _item$reject2.call(item, /* @__PURE__ */ new Error("Input is too big for a single dispatch"));
+				index++;
+				continue;
+			}
+			groupedItems.push([]);
+		}
+		return groupedItems;
+	}
+	function dispatch() {
+		const groupedItems = groupItems(pendingItems);
+		destroyTimerAndPendingItems();
+		for (const items of groupedItems) {
+			if (!items.length) continue;
+			const batch = { items };
+			for (const item of items) item.batch = batch;
+			batchLoader.fetch(batch.items.map((_item) => _item.key)).then(async (result) => {
+				await Promise.all(result.map(async (valueOrPromise, index) => {
+					const item = batch.items[index];
+					try {
+						var _item$resolve;
+						const value = await Promise.resolve(valueOrPromise);
+						(_item$resolve = item.resolve) === null || _item$resolve === void 0 || _item$resolve.call(item, value);
+					} catch (cause) {
+						var _item$reject3;
+						(_item$reject3 = item.reject) === null || _item$reject3 === void 0 || _item$reject3.call(item, cause);
+					}
+					item.batch = null;
+					item.reject = null;
+					item.resolve = null;
+				}));
+				for (const item of batch.items) {
+					var _item$reject4;
+					(_item$reject4 = item.reject) === null || _item$reject4 === void 0 || _item$reject4.call(item, /* @__PURE__ */ new Error("Missing result"));
+					item.batch = null;
+				}
+			}).catch((cause) => {
+				for (const item of batch.items) {
+					var _item$reject5;
+					(_item$reject5 = item.reject) === null || _item$reject5 === void 0 || _item$reject5.call(item, cause);
+					item.batch = null;
+				}
+			});
+		}
+	}
+	function load(key) {
+		var _dispatchTimer;
+		const item = {
+			aborted: false,
+			key,
+			batch: null,
+			resolve: throwFatalError,
+			reject: throwFatalError
+		};
+		const promise = new Promise((resolve, reject) => {
+			var _pendingItems;
+			item.reject = reject;
+			item.resolve = resolve;
+			(_pendingItems = pendingItems) !== null && _pendingItems !== void 0 || (pendingItems = []);
+			pendingItems.push(item);
+		});
+		(_dispatchTimer = dispatchTimer) !== null && _dispatchTimer !== void 0 || (dispatchTimer = setTimeout(dispatch));
+		return promise;
+	}
+	return { load };
+}
+/**
+* @see https://trpc.io/docs/client/links/httpBatchLink
+*/
+function httpBatchLink(opts) {
+	var _opts$maxURLLength, _opts$maxItems;
+	const resolvedOpts = resolveHTTPLinkOptions(opts);
+	const maxURLLength = (_opts$maxURLLength = opts.maxURLLength) !== null && _opts$maxURLLength !== void 0 ? _opts$maxURLLength : Infinity;
+	const maxItems = (_opts$maxItems = opts.maxItems) !== null && _opts$maxItems !== void 0 ? _opts$maxItems : Infinity;
+	return () => {
+		const batchLoader = (type) => {
+			return {
+				validate(batchOps) {
+					if (maxURLLength === Infinity && maxItems === Infinity) return true;
+					if (batchOps.length > maxItems) return false;
+					const path = batchOps.map((op) => op.path).join(",");
+					const inputs = batchOps.map((op) => op.input);
+					return getUrl(_objectSpread2$1(_objectSpread2$1({}, resolvedOpts), {}, {
+						type,
+						path,
+						inputs,
+						signal: null
+					})).length <= maxURLLength;
+				},
+				async fetch(batchOps) {
+					const path = batchOps.map((op) => op.path).join(",");
+					const inputs = batchOps.map((op) => op.input);
+					const signal = allAbortSignals(...batchOps.map((op) => op.signal));
+					const res = await jsonHttpRequester(_objectSpread2$1(_objectSpread2$1({}, resolvedOpts), {}, {
+						path,
+						inputs,
+						type,
+						headers() {
+							if (!opts.headers) return {};
+							if (typeof opts.headers === "function") return opts.headers({ opList: batchOps });
+							return opts.headers;
+						},
+						signal
+					}));
+					return (Array.isArray(res.json) ? res.json : batchOps.map(() => res.json)).map((item) => ({
+						meta: res.meta,
+						json: item
+					}));
+				}
+			};
+		};
+		const loaders = {
+			query: dataLoader(batchLoader("query")),
+			mutation: dataLoader(batchLoader("mutation"))
+		};
+		return ({ op }) => {
+			return observable((observer) => {
+				/* istanbul ignore if -- @preserve */
+				if (op.type === "subscription") throw new Error("Subscriptions are unsupported by `httpLink` - use `httpSubscriptionLink` or `wsLink`");
+				const ac = new AbortController();
+				const promise = loaders[op.type].load(_objectSpread2$1(_objectSpread2$1({}, op), {}, { signal: raceAbortSignals(op.signal, ac.signal) }));
+				let isDone = false;
+				let _res = void 0;
+				promise.then((res) => {
+					isDone = true;
+					_res = res;
+					const transformed = transformResult(res.json, resolvedOpts.transformer.output);
+					if (!transformed.ok) {
+						observer.error(TRPCClientError.from(transformed.error, { meta: res.meta }));
+						return;
+					}
+					observer.next({
+						context: res.meta,
+						result: transformed.result
+					});
+					observer.complete();
+				}).catch((err) => {
+					isDone = true;
+					observer.error(TRPCClientError.from(err, { meta: _res === null || _res === void 0 ? void 0 : _res.meta }));
+				});
+				return () => {
+					if (!isDone) ac.abort();
+				};
+			});
+		};
+	};
+}
+// node_modules/@trpc/client/dist/wsLink-Bm5LKL6z.mjs
+/**
+* Get the result of a value or function that returns a value
+* It also optionally accepts typesafe arguments for the function
+*/
+var resultOf = (value, ...args) => {
+	return typeof value === "function" ? value(...args) : value;
+};
+function withResolvers() {
+	let resolve;
+	let reject;
+	return {
+		promise: new Promise((res, rej) => {
+			resolve = res;
+			reject = rej;
+		}),
+		resolve,
+		reject
+	};
+}
+/**
+* Resolves a WebSocket URL and optionally appends connection parameters.
+*
+* If connectionParams are provided, appends 'connectionParams=1' query parameter.
+*/
+async function prepareUrl(urlOptions) {
+	const url = await resultOf(urlOptions.url);
+	if (!urlOptions.connectionParams) return url;
+	return url + `${url.includes("?") ? "&" : "?"}connectionParams=1`;
+}
+async function buildConnectionMessage(connectionParams, encoder) {
+	const message = {
+		method: "connectionParams",
+		data: await resultOf(connectionParams)
+	};
+	return encoder.encode(message);
+}
+/**
+* Opens a WebSocket connection asynchronously and returns a promise
+* that resolves when the connection is successfully established.
+* The promise rejects if an error occurs during the connection attempt.
+*/
+function asyncWsOpen(ws) {
+	const { promise, resolve, reject } = withResolvers();
+	ws.addEventListener("open", () => {
+		ws.removeEventListener("error", reject);
+		resolve();
+	});
+	ws.addEventListener("error", reject);
+	return promise;
+}
+/**
+* Sets up a periodic ping-pong mechanism to keep the WebSocket connection alive.
+*
+* - Sends "PING" messages at regular intervals defined by `intervalMs`.
+* - If a "PONG" response is not received within the `pongTimeoutMs`, the WebSocket is closed.
+* - The ping timer resets upon receiving any message to maintain activity.
+* - Automatically starts the ping process when the WebSocket connection is opened.
+* - Cleans up timers when the WebSocket is closed.
+*
+* @param ws - The WebSocket instance to manage.
+* @param options - Configuration options for ping-pong intervals and timeouts.
+*/
+function setupPingInterval(ws, { intervalMs, pongTimeoutMs }) {
+	let pingTimeout;
+	let pongTimeout;
+	function start() {
+		pingTimeout = setTimeout(() => {
+			ws.send("PING");
+			pongTimeout = setTimeout(() => {
+				ws.close();
+			}, pongTimeoutMs);
+		}, intervalMs);
+	}
+	function reset() {
+		clearTimeout(pingTimeout);
+		start();
+	}
+	function pong() {
+		clearTimeout(pongTimeout);
+		reset();
+	}
+	ws.addEventListener("open", start);
+	ws.addEventListener("message", ({ data }) => {
+		clearTimeout(pingTimeout);
+		start();
+		if (data === "PONG") pong();
+	});
+	ws.addEventListener("close", () => {
+		clearTimeout(pingTimeout);
+		clearTimeout(pongTimeout);
+	});
+}
+_defineProperty$1(class WsConnection {
+	constructor(opts) {
+		var _opts$WebSocketPonyfi;
+		_defineProperty$1(this, "id", ++WsConnection.connectCount);
+		_defineProperty$1(this, "WebSocketPonyfill", void 0);
+		_defineProperty$1(this, "urlOptions", void 0);
+		_defineProperty$1(this, "keepAliveOpts", void 0);
+		_defineProperty$1(this, "encoder", void 0);
+		_defineProperty$1(this, "wsObservable", behaviorSubject(null));
+		_defineProperty$1(this, "openPromise", null);
+		this.WebSocketPonyfill = (_opts$WebSocketPonyfi = opts.WebSocketPonyfill) !== null && _opts$WebSocketPonyfi !== void 0 ? _opts$WebSocketPonyfi : WebSocket;
+		if (!this.WebSocketPonyfill) throw new Error("No WebSocket implementation found - you probably don't want to use this on the server, but if you do you need to pass a `WebSocket`-ponyfill");
+		this.urlOptions = opts.urlOptions;
+		this.keepAliveOpts = opts.keepAlive;
+		this.encoder = opts.encoder;
+	}
+	get ws() {
+		return this.wsObservable.get();
+	}
+	set ws(ws) {
+		this.wsObservable.next(ws);
+	}
+	/**
+	* Checks if the WebSocket connection is open and ready to communicate.
+	*/
+	isOpen() {
+		return !!this.ws && this.ws.readyState === this.WebSocketPonyfill.OPEN && !this.openPromise;
+	}
+	/**
+	* Checks if the WebSocket connection is closed or in the process of closing.
+	*/
+	isClosed() {
+		return !!this.ws && (this.ws.readyState === this.WebSocketPonyfill.CLOSING || this.ws.readyState === this.WebSocketPonyfill.CLOSED);
+	}
+	async open() {
+		if (this.openPromise) return this.openPromise;
+		this.id = ++WsConnection.connectCount;
+		const wsPromise = prepareUrl(this.urlOptions).then((url) => new this.WebSocketPonyfill(url));
+		this.openPromise = wsPromise.then(async (ws) => {
+			this.ws = ws;
+			ws.binaryType = "arraybuffer";
+			ws.addEventListener("message", function({ data }) {
+				if (data === "PING") this.send("PONG");
+			});
+			if (this.keepAliveOpts.enabled) setupPingInterval(ws, this.keepAliveOpts);
+			ws.addEventListener("close", () => {
+				if (this.ws === ws) this.ws = null;
+			});
+			await asyncWsOpen(ws);
+			if (this.urlOptions.connectionParams) ws.send(await buildConnectionMessage(this.urlOptions.connectionParams, this.encoder));
+		});
+		try {
+			await this.openPromise;
+		} finally {
+			this.openPromise = null;
+		}
+	}
+	/**
+	* Closes the WebSocket connection gracefully.
+	* Waits for any ongoing open operation to complete before closing.
+	*/
+	async close() {
+		try {
+			await this.openPromise;
+		} finally {
+			var _this$ws;
+			(_this$ws = this.ws) === null || _this$ws === void 0 || _this$ws.close();
+		}
+	}
+}, "connectCount", 0);
+// node_modules/@trpc/client/dist/index.mjs
+var TRPCUntypedClient = class {
+	constructor(opts) {
+		_defineProperty$1(this, "links", void 0);
+		_defineProperty$1(this, "runtime", void 0);
+		_defineProperty$1(this, "requestId", void 0);
+		this.requestId = 0;
+		this.runtime = {};
+		this.links = opts.links.map((link) => link(this.runtime));
+	}
+	$request(opts) {
+		var _opts$context;
+		return createChain({
+			links: this.links,
+			op: _objectSpread2$1(_objectSpread2$1({}, opts), {}, {
+				context: (_opts$context = opts.context) !== null && _opts$context !== void 0 ? _opts$context : {},
+				id: ++this.requestId
+			})
+		}).pipe(share());
+	}
+	async requestAsPromise(opts) {
+		try {
+			return (await observableToPromise(this.$request(opts))).result.data;
+		} catch (err) {
+			throw TRPCClientError.from(err);
+		}
+	}
+	query(path, input, opts) {
+		return this.requestAsPromise({
+			type: "query",
+			path,
+			input,
+			context: opts === null || opts === void 0 ? void 0 : opts.context,
+			signal: opts === null || opts === void 0 ? void 0 : opts.signal
+		});
+	}
+	mutation(path, input, opts) {
+		return this.requestAsPromise({
+			type: "mutation",
+			path,
+			input,
+			context: opts === null || opts === void 0 ? void 0 : opts.context,
+			signal: opts === null || opts === void 0 ? void 0 : opts.signal
+		});
+	}
+	subscription(path, input, opts) {
+		return this.$request({
+			type: "subscription",
+			path,
+			input,
+			context: opts.context,
+			signal: opts.signal
+		}).subscribe({
+			next(envelope) {
+				switch (envelope.result.type) {
+					case "state":
+						var _opts$onConnectionSta;
+						(_opts$onConnectionSta = opts.onConnectionStateChange) === null || _opts$onConnectionSta === void 0 || _opts$onConnectionSta.call(opts, envelope.result);
+						break;
+					case "started":
+						var _opts$onStarted;
+						(_opts$onStarted = opts.onStarted) === null || _opts$onStarted === void 0 || _opts$onStarted.call(opts, { context: envelope.context });
+						break;
+					case "stopped":
+						var _opts$onStopped;
+						(_opts$onStopped = opts.onStopped) === null || _opts$onStopped === void 0 || _opts$onStopped.call(opts);
+						break;
+					case "data":
+					case void 0:
+						var _opts$onData;
+						(_opts$onData = opts.onData) === null || _opts$onData === void 0 || _opts$onData.call(opts, envelope.result.data);
+				}
+			},
+			error(err) {
+				var _opts$onError;
+				(_opts$onError = opts.onError) === null || _opts$onError === void 0 || _opts$onError.call(opts, err);
+			},
+			complete() {
+				var _opts$onComplete;
+				(_opts$onComplete = opts.onComplete) === null || _opts$onComplete === void 0 || _opts$onComplete.call(opts);
+			}
+		});
+	}
+};
+function createTRPCUntypedClient(opts) {
+	return new TRPCUntypedClient(opts);
+}
+/* istanbul ignore file -- @preserve */
+function _OverloadYield(e, d) {
+	this.v = e, this.k = d;
+}
+function AsyncGenerator(e) {
+	var r, t;
+	function resume(r, t) {
+		try {
+			var n = e[r](t), o = n.value, u = o instanceof _OverloadYield;
+			Promise.resolve(u ? o.v : o).then(function(t) {
+				if (u) {
+					var i = "return" === r ? "return" : "next";
+					if (!o.k || t.done) return resume(i, t);
+					t = e[i](t).value;
+				}
+				settle(n.done ? "return" : "normal", t);
+			}, function(e) {
+				resume("throw", e);
+			});
+		} catch (e) {
+			settle("throw", e);
+		}
+	}
+	function settle(e, n) {
+		switch (e) {
+			case "return":
+				r.resolve({
+					value: n,
+					done: !0
+				});
+				break;
+			case "throw":
+				r.reject(n);
+				break;
+			default: r.resolve({
+				value: n,
+				done: !1
+			});
+		}
+		(r = r.next) ? resume(r.key, r.arg) : t = null;
+	}
+	this._invoke = function(e, n) {
+		return new Promise(function(o, u) {
+			var i = {
+				key: e,
+				arg: n,
+				resolve: o,
+				reject: u,
+				next: null
+			};
+			t ? t = t.next = i : (r = t = i, resume(e, n));
+		});
+	}, "function" != typeof e["return"] && (this["return"] = void 0);
+}
+AsyncGenerator.prototype["function" == typeof Symbol && Symbol.asyncIterator || "@@asyncIterator"] = function() {
+	return this;
+}, AsyncGenerator.prototype.next = function(e) {
+	return this._invoke("next", e);
+}, AsyncGenerator.prototype["throw"] = function(e) {
+	return this._invoke("throw", e);
+}, AsyncGenerator.prototype["return"] = function(e) {
+	return this._invoke("return", e);
+};
 // node_modules/superjson/dist/double-indexed-kv.js
 var DoubleIndexedKV = class {
 	constructor() {
@@ -1311,43 +2531,35 @@ SuperJSON.registerCustom;
 SuperJSON.registerSymbol;
 SuperJSON.allowErrorProps;
 // client/request.ts
-/** Sends calls of one kind as one batch of tRPC's protocol, always by POST: no input ends up in the log of a proxy. */
+/** Sends calls of one kind as one batch, always by POST: no input ends up in the log of a proxy. */
 async function sendRequest({ url, fetch: send = fetch }, calls, headers, signal) {
-	const paths = calls.map(({ path }) => path).join();
-	const address = `${url.replace(/\/+$/, "")}/trpc/${paths}?batch=1&kind=${calls[0].kind}`;
-	const body = `{${calls.map(({ input }, index) => `"${index}":${input.text}`)}}`;
-	try {
-		const response = await send(address, {
-			method: "POST",
-			body,
-			signal,
-			headers: {
-				"content-type": "application/json",
-				...await headers()
-			}
-		});
-		const answer = await readAnswer(response);
-		return {
-			outcomes: calls.map((call, index) => outcomeOf(Array.isArray(answer) ? answer[index] : answer, response, call)),
-			quota: quotaIn(response)
-		};
-	} catch (thrown) {
-		return { outcomes: calls.map((call) => ({ error: errorOf(thrown, call) })) };
-	}
+	const { kind } = calls[0];
+	let response;
+	const client = createTRPCUntypedClient({ links: [httpBatchLink({
+		url: `${url.replace(/\/+$/, "")}/trpc`,
+		maxItems: calls.length,
+		methodOverride: "POST",
+		headers,
+		transformer,
+		fetch: async (address, request) => {
+			response = await send(`${address}&kind=${kind}`, request);
+			return readableAnswer(response);
+		}
+	})] });
+	const outcomes = calls.map((call) => client[kind](call.path, call.input, { signal }).then((result) => ({ result }), (thrown) => ({ error: errorOf(thrown, call) })));
+	return {
+		outcomes: await Promise.all(outcomes),
+		quota: response && quotaIn(response)
+	};
 }
-function outcomeOf(sent, response, call) {
-	try {
-		if (sent?.result) return { result: SuperJSON.deserialize(sent.result.data) };
-		const { message, data } = SuperJSON.deserialize(sent.error);
-		return { error: new DeckhandError(message, {
-			response,
-			data,
-			call
-		}) };
-	} catch (error) {
-		return { error: errorOf(new ForeignAnswer(response, error), call) };
-	}
-}
+/** Inputs are written when a call is made; the caller may have changed the object since. */
+var transformer = {
+	input: {
+		serialize: ({ text }) => JSON.parse(text),
+		deserialize: SuperJSON.deserialize
+	},
+	output: SuperJSON
+};
 /** Undefined if a proxy left out the headers. */
 function quotaIn({ headers }) {
 	const [limit, remaining] = ["limit", "remaining"].map((name) => headers.get(`x-ratelimit-${name}`));
