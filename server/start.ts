@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
+import { databaseFailure } from './database/databaseFailure.ts';
 import { addFirstUsers, type FirstAdmin, warnOfDemoPasswords } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
 import { startRemoval } from './domain/idempotencyKey.ts';
@@ -56,7 +57,7 @@ export async function start(
     return { ...running, database, stop, demoUser: added?.demoUser, firstAdmin: added?.firstAdmin };
   } catch (error) {
     await closeInTime(database);
-    throw error;
+    throw databaseFailure(error);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { DeckhandError } from '../../client/client.ts';
 import type { Reason } from '../../shared/reasons.ts';
+import { databaseFailure } from '../database/databaseFailure.ts';
 import { toFailure } from '../errors.ts';
 import { isStartFailure } from '../startFailure.ts';
 import type { ReadEnvironment } from './command.ts';
@@ -99,6 +100,6 @@ const inOptions = (message: string, reason: Reason | undefined) =>
 /** Operators see the original error, unlike callers. */
 function faultOf(error: unknown): unknown {
   const { cause = error } = error as { cause?: unknown };
-  const isWithoutTables = (cause as { code?: string }).code === '42P01';
-  return isWithoutTables ? 'The tables do not exist yet: create them with npx deckhand migrate.' : cause;
+  const fault = databaseFailure(cause);
+  return isStartFailure(fault) ? fault.message : fault;
 }

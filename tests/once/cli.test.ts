@@ -168,7 +168,8 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
 
     expect(await command('users', 'list')).toEqual({
       exitCode: 1,
-      complaint: 'The tables do not exist yet: create them with npx deckhand migrate.',
+      complaint:
+        'The database refused a statement: relation "users" does not exist (42P01). The tables are missing or those of another version: bring them up to date with npx deckhand migrate.',
     });
     expect((await command('migrate')).printed).toMatch(/^Applied: /);
     const created = await create('first@example.test', 'a good password\n');
@@ -203,6 +204,21 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
     expect((await command('users', 'update', '--id', '1', '--no-superadmin', '--language', 'de')).printed).toMatch(
       /\nlanguage +de\nsuperadmin +no\n/,
     );
+  });
+
+  it('1 with one line if the database refuses a statement', async () => {
+    const onNew = await givenCommands();
+    await onNew('migrate');
+    await onServer(onNew.url, 'alter table platforms add check (false), drop column updated_at');
+
+    expect((await onNew('platforms', 'list')).complaint).toMatch(
+      /^The database refused a statement: column .*updated_at.* \(42703\)\. .* npx deckhand migrate\.$/,
+    );
+    await onServer(onNew.url, 'alter table platforms add column updated_at timestamptz not null default now()');
+    expect(await onNew('platforms', 'create', '--name', 'x')).toEqual({
+      exitCode: 1,
+      complaint: expect.stringMatching(/^The database refused a statement: .*"platforms_check" \(23514\)\.$/),
+    });
   });
 
   it('acts as the operator, as a user, and in the chosen project', async () => {
@@ -286,18 +302,25 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
   });
 });
 
-/** Commands on a new database with the demo data. */
-async function givenDemo() {
+/** Commands on a new database. */
+async function givenCommands() {
   const name = `deckhand_cli_${randomBytes(6).toString('hex')}`;
   const DATABASE_URL = Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
   await createDatabase(DATABASE_URL);
   databases.push(name);
-  const onDemo = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL }), givenTerminal());
-  await onDemo('demo');
-  return Object.assign(onDemo, {
+  const onNew = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL }), givenTerminal());
+  return Object.assign(onNew, {
+    url: DATABASE_URL,
     with: (settings: Record<string, string>, answers: string[], ...words: string[]) =>
       answerTo(words, () => ({ DATABASE_URL, ...settings }), givenTerminal(answers)),
   });
+}
+
+/** The same with the demo data. */
+async function givenDemo() {
+  const onDemo = await givenCommands();
+  await onDemo('demo');
+  return onDemo;
 }
 
 const databases: string[] = [];

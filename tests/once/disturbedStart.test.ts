@@ -15,6 +15,8 @@ import {
   type Ended,
   givenCopyOf,
   givenDirectory,
+  givenMigratedDirectory,
+  readRows,
   removeProcesses,
   runToEnd,
   signIn,
@@ -153,6 +155,20 @@ describe.concurrent('a failed start', () => {
     expect(exitOf(second)).toEqual([1, expect.stringContaining(`DATA_DIR: ${DATA_DIR} is in use by another process`)]);
     expect(await caller.post(CREATE, { title: 'Still here' })).toMatchObject({ status: 201 });
     expect(await service.stop()).toMatchObject({ code: 0 });
+  });
+
+  it('1 in one line if the database refuses a statement of the start', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    await readRows({ DATA_DIR }, sql`alter table users add check (superadmin is false)`);
+
+    const ended = await runToEnd([SERVICE], { DATA_DIR });
+
+    expect(exitOf(ended)).toEqual([
+      1,
+      expect.stringMatching(
+        /^Deckhand did not start\. The database refused a statement: .*"users.*check" \(23514\)\.$/,
+      ),
+    ]);
   });
 
   it("1 for a data directory that can't be written", async () => {
