@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
 import { databaseFailure } from './database/databaseFailure.ts';
-import { addFirstUsers, type FirstAdmin, warnOfDemoPasswords } from './database/firstUsers.ts';
+import { addFirstUsers, type FirstAdmin, warnOfUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
 import { startRemoval } from './domain/idempotencyKey.ts';
 import { reencryptSecondFactors } from './domain/reencrypt.ts';
@@ -48,7 +48,7 @@ export async function start(
     await migrate(database, () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'));
     if (database.isEmbedded) await interruptAllRuns(database.db);
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
-    if (!database.isEmbedded) await warnOfDemoPasswords(database, settings, logger);
+    if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
     const running = await serve(settings, database, logger, buildApp);
     const stop = async () => {
       await running.stop();

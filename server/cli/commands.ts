@@ -38,7 +38,9 @@ const OF_ITS_OWN: Record<string, Command> = {
       });
       return {
         result: { filled },
-        told: filled ? 'Filled with the demo data.' : 'Nothing changed: the database already has users.',
+        told: filled
+          ? 'Filled with the demo data.'
+          : 'Nothing changed: the database is not empty. For the demo data, choose another DATA_DIR or DATABASE_URL.',
       };
     },
   },

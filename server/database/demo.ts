@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { hashPassword } from '../security/passwords.ts';
 import { hashRecoveryCode } from '../security/secondFactor.ts';
 import type { Database } from './connect.ts';
+import { entities } from './entities.ts';
 import { type Db, insertRows, query } from './query.ts';
 import type { NewRow, Row, RowChanges, TableName } from './tables.ts';
 
@@ -12,11 +13,13 @@ const emailOf = (name: (typeof NAMES)[number]) => `${name.toLowerCase()}@demo.te
 
 export const DEMO_USERS = NAMES.map(emailOf);
 
-/** Fills an empty database with demo data; returns false, without changes, if it has users. */
+/** Fills an empty database with demo data; returns false, without changes, if any table has rows. */
 export async function fillWithDemoData({ db }: Database): Promise<boolean> {
+  // Before the lock, which would stop the writers of a database in use.
+  if (await hasRows(db)) return false;
   return db.transaction().execute(async (db) => {
-    const known = await db.selectFrom('users').select('id').limit(1).executeTakeFirst();
-    if (known) return false;
+    await query(db, sql`lock table ${sql.join(TABLES)} in share row exclusive mode`);
+    if (await hasRows(db)) return false;
 
     await addTenants(db);
     await addOnboardingTemplate(db);
@@ -26,6 +29,14 @@ export async function fillWithDemoData({ db }: Database): Promise<boolean> {
     await continueIds(db);
     return true;
   });
+}
+
+const TABLES = entities.map(({ meta }) => sql.table(meta.tableName));
+
+async function hasRows(db: Db): Promise<boolean> {
+  const found = TABLES.map((table) => sql`exists (select from ${table})`);
+  const [answer] = await query(db, sql<{ hasRows: boolean }>`select ${sql.join(found, sql` or `)} as "hasRows"`);
+  return answer!.hasRows;
 }
 
 async function addTenants(db: Db) {

@@ -17,22 +17,20 @@ const FIRST_ADMIN = 'admin@deckhand.local';
 export type FirstAdmin = { id: number; email: string; password: string };
 
 /**
- * Adds the first users to an empty embedded database: the demo users, whose password is public, on loopback or with
- * DEMO_DATA=on; otherwise a superadmin with a random password that is shown once.
+ * Adds the first users to an embedded database. One without any rows gets the demo data, whose password is public, on loopback or
+ * with DEMO_DATA=on. One that has no users after that gets a superadmin with a random password.
  */
 export async function addFirstUsers(
   database: Database,
   { HOST, DEMO_DATA = isLoopback(HOST) }: Settings,
   announce: Announce,
-): Promise<{ demoUser: typeof DEMO_USER | undefined; firstAdmin?: FirstAdmin | undefined }> {
-  if (DEMO_DATA) {
-    await fillWithDemoData(database);
-    const [found] = await findDemoUsers(database.db, [DEMO_USER.email]);
-    return { demoUser: found && DEMO_USER };
-  }
+): Promise<{ demoUser: typeof DEMO_USER | undefined; firstAdmin: FirstAdmin | undefined }> {
+  if (DEMO_DATA) await fillWithDemoData(database);
+  else await refuseDemoPasswords(database, HOST);
 
-  await refuseDemoPasswords(database, HOST);
-  return { demoUser: undefined, firstAdmin: await addFirstAdmin(database, announce) };
+  const firstAdmin = await addFirstAdmin(database, announce);
+  const [demoUser] = DEMO_DATA ? await findDemoUsers(database.db, [DEMO_USER.email]) : [];
+  return { demoUser: demoUser && DEMO_USER, firstAdmin };
 }
 
 /** A database that was used on loopback before may still have the demo users. */
@@ -44,8 +42,13 @@ async function refuseDemoPasswords({ db }: Database, host: string): Promise<void
   );
 }
 
-/** On a server the demo data was added by a command, so that the start only warns. */
-export async function warnOfDemoPasswords({ db }: Database, { HOST }: Settings, log: Log): Promise<void> {
+/** On a server users and demo data are added by commands, so that the start only warns. */
+export async function warnOfUsers({ db }: Database, { HOST }: Settings, log: Log): Promise<void> {
+  if (!(await hasUsers(db))) {
+    log.warn(
+      'There are no users yet. Create the first superadmin: npx deckhand users create --name NAME --email EMAIL --superadmin --superadmin-billing',
+    );
+  }
   const emails = isLoopback(HOST) ? [] : await findDemoPasswords(db);
   if (emails.length === 0) return;
   log.warn(
@@ -66,19 +69,22 @@ export async function findDemoPasswords(db: Db): Promise<string[]> {
 
 /** Shows the password before the commit: an interrupted start leaves no user whose password was never shown. */
 async function addFirstAdmin({ db }: Database, announce: Announce): Promise<FirstAdmin | undefined> {
+  if (await hasUsers(db)) return undefined;
+  if (await hasUsers(db)) return undefined;
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');
   return db.transaction().execute(async (db) => {
     const [added] = await query(
       db,
       sql<Pick<Row<'users'>, 'id'>>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
-        select 'Admin', ${FIRST_ADMIN}, ${password_hash}, true, true where not exists (select from users) returning id`,
+        values ('Admin', ${FIRST_ADMIN}, ${password_hash}, true, true) returning id`,
     );
-    if (!added) return undefined;
-    announce(greetingOf(added.id, password));
-    return { id: added.id, email: FIRST_ADMIN, password };
+    announce(greetingOf(added!.id, password));
+    return { id: added!.id, email: FIRST_ADMIN, password };
   });
 }
+
+const hasUsers = async (db: Db) => (await query(db, sql`select from users limit 1`)).length > 0;
 
 const greetingOf = (id: number, password: string): Announcement => ({
   text: `

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
 import { COMMON, kebab, optionsOf } from '../../server/cli/options.ts';
+import { connect } from '../../server/database/connect.ts';
 import { lockDataDirectory } from '../../server/database/dataDirectory.ts';
+import { query } from '../../server/database/query.ts';
+import { readSettings } from '../../server/env.ts';
 import { procedures } from '../../server/procedures.ts';
 import { givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
@@ -204,6 +208,29 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
     expect((await command('users', 'update', '--id', '1', '--no-superadmin', '--language', 'de')).printed).toMatch(
       /\nlanguage +de\nsuperadmin +no\n/,
     );
+  });
+
+  it('demo waits for another command that adds rows, and then changes nothing', async () => {
+    const onNew = await givenCommands();
+    await onNew('migrate');
+    const database = await connect(readSettings({ DATABASE_URL: onNew.url, JWT_SECRET: 'x'.repeat(32) }));
+    const isWaiting = async () =>
+      (
+        await query(
+          database.db,
+          sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length > 0;
+
+    const demo = await database.db.transaction().execute(async (other) => {
+      await query(other, sql`insert into platforms (name) values ('Added meanwhile')`);
+      const answer = onNew('demo', '--json');
+      await vi.waitUntil(isWaiting, { timeout: 20_000, interval: 20 });
+      return { answer };
+    });
+
+    expect(await demo.answer).toMatchObject({ exitCode: 0, printed: expect.stringContaining('"filled": false') });
+    await database.close();
   });
 
   it('1 with one line if the database refuses a statement', async () => {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { addFirstUsers, warnOfDemoPasswords } from '../../server/database/firstUsers.ts';
+import { addFirstUsers, warnOfUsers } from '../../server/database/firstUsers.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
@@ -77,6 +77,26 @@ describe('an empty embedded database', () => {
   });
 });
 
+describe('an embedded database with rows, but without users', () => {
+  const provisioned = [
+    sql`insert into platforms (name) values ('Main')`,
+    sql`insert into plans (product, plan, period, price_cents) values ('websites', 'pro', 'month', 1900)`,
+    sql`insert into boards (is_master, title, position) values (true, 'Template', 1)`,
+  ];
+
+  it.each(provisioned)('gets the first superadmin, and no demo data (%#)', async (statement) => {
+    await rows(statement);
+
+    const { demoUser, printed } = await start({});
+
+    expect(demoUser).toBeUndefined();
+    expect(printed).toEqual([expect.stringContaining('admin@deckhand.local')]);
+    expect(await users()).toMatchObject([{ email: 'admin@deckhand.local', superadmin: true }]);
+    expect(await rows(sql`select from projects`)).toEqual([]);
+    expect(await start({ DEMO_DATA: 'on' })).toEqual({ demoUser: undefined, printed: [] });
+  });
+});
+
 describe('a database with demo data', () => {
   it('is refused, in one line, on a reachable address or without DEMO_DATA=on', async () => {
     await start({});
@@ -104,11 +124,20 @@ describe('a database with demo data', () => {
     const warnings: string[] = [];
     const log = { ...console, warn: (text: string) => void warnings.push(text) } as unknown as Log;
 
-    for (const HOST of ['127.0.0.1', '0.0.0.0']) await warnOfDemoPasswords(database, readSettings({ HOST }), log);
+    for (const HOST of ['127.0.0.1', '0.0.0.0']) await warnOfUsers(database, readSettings({ HOST }), log);
 
     expect(warnings).toEqual([
       expect.stringMatching(/^Anybody who reaches 0\.0\.0\.0 can sign in as admin@demo\.test, .*users update\.$/),
     ]);
+  });
+
+  it('is not there on a new server: it says how to create the first superadmin', async () => {
+    const warnings: string[] = [];
+    const log = { ...console, warn: (text: string) => void warnings.push(text) } as unknown as Log;
+
+    await warnOfUsers(database, readSettings({}), log);
+
+    expect(warnings).toEqual([expect.stringMatching(/^There are no users yet\. .*npx deckhand users create --name /)]);
   });
 
   it('is accepted once every demo user has another password or is deactivated', async () => {
