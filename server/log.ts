@@ -17,11 +17,14 @@ export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>, wri
 /** Something that is said whatever LOG_LEVEL is, for people and as a line of the log. */
 export type Announcement = { text: string; message: string; fields?: Record<string, unknown> };
 
-export type Announce = (announcement: Announcement) => void;
+/** `isOnTerminal`: a person reads it, and nobody keeps it. */
+export type Announce = ((announcement: Announcement) => void) & { isOnTerminal?: boolean };
 
 /** Text on a terminal, otherwise a line of the log, which is then JSON from the first line to the last. */
 export function makeAnnounce(log: Logger): Announce {
-  if (process.stdout.isTTY) return ({ text }) => console.log(text);
+  if (process.stdout.isTTY) {
+    return Object.assign(({ text }: Announcement) => console.log(text), { isOnTerminal: true });
+  }
   const always = log.child({}, { level: 'info' });
   return ({ message, fields = {} }) => always.info(fields, message);
 }

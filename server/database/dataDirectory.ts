@@ -63,5 +63,5 @@ async function closeToOthers(path: string): Promise<void> {
   });
   console.warn(`DATA_DIR: ${path} was readable by other users; its mode is now 700.`);
 }
-const OURS = /^(lock(-journal)?|database(\.unfinished)?|jwt-secret(\.new)?|restoring|lost\+found)$/;
+const OURS = /^(lock(-journal)?|database(\.unfinished)?|(jwt-secret|first-superadmin)(\.new)?|restoring|lost\+found)$/;
 const ELSEWHERE = 'use a new directory inside it';

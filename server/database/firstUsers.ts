@@ -1,13 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
 import { sql } from 'kysely';
 import type { Settings } from '../env.ts';
 import { isLoopback } from '../host.ts';
-import type { Announce, Announcement, Log } from '../log.ts';
+import type { Announce, Log } from '../log.ts';
 import { hashPassword } from '../security/passwords.ts';
+import { writePrivateFile } from '../security/privateFile.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
 import { findDemoUsers, hasDemoPassword } from './demoUsers.ts';
+import { isInMemory } from './options.ts';
 import { type Db, query } from './query.ts';
 import type { Row } from './tables.ts';
 
@@ -22,13 +25,13 @@ export type FirstAdmin = { id: number; email: string; password: string };
  */
 export async function addFirstUsers(
   database: Database,
-  { HOST, DEMO_DATA = isLoopback(HOST) }: Settings,
+  { HOST, DATA_DIR, DEMO_DATA = isLoopback(HOST) }: Settings,
   announce: Announce,
 ): Promise<{ demoUser: typeof DEMO_USER | undefined; firstAdmin: FirstAdmin | undefined }> {
   if (DEMO_DATA) await fillWithDemoData(database);
   else await refuseDemoPasswords(database, HOST);
 
-  const firstAdmin = await addFirstAdmin(database, announce);
+  const firstAdmin = await addFirstAdmin(database, (admin) => tellPassword(admin, DATA_DIR, announce));
   const [demoUser] = DEMO_DATA ? await findDemoUsers(database.db, [DEMO_USER.email]) : [];
   return { demoUser: demoUser && DEMO_USER, firstAdmin };
 }
@@ -67,9 +70,11 @@ export async function findDemoPasswords(db: Db): Promise<string[]> {
   return found;
 }
 
-/** Shows the password before the commit: an interrupted start leaves no user whose password was never shown. */
-async function addFirstAdmin({ db }: Database, announce: Announce): Promise<FirstAdmin | undefined> {
-  if (await hasUsers(db)) return undefined;
+/** Tells the password before the commit: an interrupted start leaves no user whose password nobody knows. */
+async function addFirstAdmin(
+  { db }: Database,
+  tell: (admin: FirstAdmin) => Promise<void>,
+): Promise<FirstAdmin | undefined> {
   if (await hasUsers(db)) return undefined;
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');
@@ -79,19 +84,31 @@ async function addFirstAdmin({ db }: Database, announce: Announce): Promise<Firs
       sql<Pick<Row<'users'>, 'id'>>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
         values ('Admin', ${FIRST_ADMIN}, ${password_hash}, true, true) returning id`,
     );
-    announce(greetingOf(added!.id, password));
-    return { id: added!.id, email: FIRST_ADMIN, password };
+    const admin = { id: added!.id, email: FIRST_ADMIN, password };
+    await tell(admin);
+    return admin;
   });
 }
 
 const hasUsers = async (db: Db) => (await query(db, sql`select from users limit 1`)).length > 0;
 
-const greetingOf = (id: number, password: string): Announcement => ({
-  text: `
+/** On a terminal the password is shown once. A log is kept and read by others: there it is in a file that only its owner reads. */
+async function tellPassword({ id, email, password }: FirstAdmin, directory: string, announce: Announce): Promise<void> {
+  const credentials = `  e-mail    ${email}\n  password  ${password}\n`;
+  const ifLost = `If it is lost, stop the service and set another: npx deckhand users update --id ${id} --password`;
+  if (announce.isOnTerminal) {
+    const text = `
 The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.
-  e-mail    ${FIRST_ADMIN}
-  password  ${password}
-If it is lost, stop the service and set another: npx deckhand users update --id ${id} --password`,
-  message: 'The first superadmin. The password is shown this once and kept nowhere: note it, sign in and change it.',
-  fields: { email: FIRST_ADMIN, password },
-});
+${credentials}${ifLost}`;
+    return announce({ text, message: '' });
+  }
+  if (isInMemory(directory)) return;
+
+  const file = resolve(directory, 'first-superadmin');
+  await writePrivateFile(
+    file,
+    `The first superadmin. Sign in, change the password, and delete this file.\n${credentials}${ifLost}\n`,
+  );
+  const message = `The first superadmin is ${email}. The password is in ${file}: sign in, change it, and delete the file.`;
+  announce({ text: message, message, fields: { email, file } });
+}

@@ -67,18 +67,21 @@ describe.concurrent('npx deckhand', () => {
 });
 
 describe.concurrent('an interrupted start', () => {
-  it('starts over after an unfinished first start, and prints the password of the first superadmin', async () => {
+  it('starts over after an unfinished first start, and names the file with the password of the first superadmin', async () => {
     const DATA_DIR = await givenDirectory();
     await mkdir(join(DATA_DIR, 'database'));
     await writeFile(join(DATA_DIR, 'database', 'PG_VERSION'), '');
 
     const service = await startService({ DATA_DIR, DEMO_DATA: 'off' });
 
-    const [, email, password] = /"email":"(.+?)","password":"(.+?)"/.exec(service.printed())!;
+    const [, email, file] = /"email":"(.+?)","file":"(.+?)"/.exec(service.printed())!;
+    const password = /password +(\S+)/.exec(await readFile(file!, 'utf8'))![1]!;
     const answer = await makeCaller(service.url).post('/v1/authenticate', { email, password });
     expect(answer).toMatchObject({ status: 200, body: { data: { superadmin: true, superadmin_billing: true } } });
     expect(await readdir(join(DATA_DIR, 'database.unfinished'))).toEqual(['PG_VERSION']);
-    expect((await service.stop()).stdout).not.toContain('demo');
+    const { stdout } = await service.stop();
+    expect(stdout).not.toContain('demo');
+    expect(stdout).not.toContain(password);
   });
 
   it('creates a new signing secret if only half of one was written', async () => {

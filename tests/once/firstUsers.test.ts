@@ -1,3 +1,5 @@
+import { lstat, mkdir, readdir, readFile, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
@@ -5,9 +7,9 @@ import { addFirstUsers, warnOfUsers } from '../../server/database/firstUsers.ts'
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
-import type { Log } from '../../server/log.ts';
+import type { Announce, Log } from '../../server/log.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
-import { migratedArchive } from '../harness/process.ts';
+import { givenDirectory, migratedArchive } from '../harness/process.ts';
 
 type UserRow = { id: number; email: string; password_hash: string; superadmin: boolean; superadmin_billing: boolean };
 
@@ -21,9 +23,12 @@ afterAll(() => database.close());
 const rows = <Row>(statement: ReturnType<typeof sql<Row>>) => query(database.db, statement);
 const users = () => rows(sql<UserRow>`select * from users order by id`);
 
+/** Starts on a terminal, unless a directory for the password is given. */
 const start = async (settings: Record<string, string>) => {
   const printed: string[] = [];
-  const { demoUser } = await addFirstUsers(database, readSettings(settings), ({ text }) => printed.push(text));
+  const announce: Announce = ({ text }) => void printed.push(text);
+  announce.isOnTerminal = settings.DATA_DIR === undefined;
+  const { demoUser } = await addFirstUsers(database, readSettings(settings), announce);
   return { demoUser, printed };
 };
 
@@ -60,9 +65,10 @@ describe('an empty embedded database', () => {
   });
 
   it('does not keep the superadmin if printing the password fails', async () => {
-    const failing = () => {
+    const failing: Announce = () => {
       throw new Error('cut off');
     };
+    failing.isOnTerminal = true;
 
     await expect(addFirstUsers(database, readSettings({ HOST: '0.0.0.0' }), failing)).rejects.toThrow('cut off');
 
@@ -94,6 +100,54 @@ describe('an embedded database with rows, but without users', () => {
     expect(await users()).toMatchObject([{ email: 'admin@deckhand.local', superadmin: true }]);
     expect(await rows(sql`select from projects`)).toEqual([]);
     expect(await start({ DEMO_DATA: 'on' })).toEqual({ demoUser: undefined, printed: [] });
+  });
+});
+
+describe('the password of the first superadmin, without a terminal', () => {
+  const settings = (DATA_DIR: string) => ({ HOST: '0.0.0.0', DATA_DIR });
+
+  it('is in a file that only its owner can read, and not in the log', async () => {
+    const DATA_DIR = await givenDirectory();
+    const file = join(DATA_DIR, 'first-superadmin');
+
+    const { printed } = await start(settings(DATA_DIR));
+
+    const content = await readFile(file, 'utf8');
+    const password = /^ {2}password {2}(\S+)$/m.exec(content)![1]!;
+    expect(await isPassword(password, (await users())[0]!.password_hash, 'test')).toBe(true);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect(printed).toEqual([expect.stringContaining(`The password is in ${file}: sign in, change it, and delete`)]);
+    expect(printed.join()).not.toContain(password);
+    expect(await readdir(DATA_DIR)).toEqual(['first-superadmin']);
+  });
+
+  it('replaces what a killed start left, and follows no link', async () => {
+    const DATA_DIR = await givenDirectory();
+    const elsewhere = join(await givenDirectory(), 'elsewhere');
+    await writeFile(elsewhere, 'not ours');
+    await symlink(elsewhere, join(DATA_DIR, 'first-superadmin'));
+    await symlink(elsewhere, join(DATA_DIR, 'first-superadmin.new'));
+
+    await start(settings(DATA_DIR));
+
+    expect(await readFile(elsewhere, 'utf8')).toBe('not ours');
+    expect((await lstat(join(DATA_DIR, 'first-superadmin'))).isFile()).toBe(true);
+    expect(await readdir(DATA_DIR)).toEqual(['first-superadmin']);
+  });
+
+  it('is made anew if it could not be written, and then there is no superadmin yet', async () => {
+    const DATA_DIR = await givenDirectory();
+    await mkdir(join(DATA_DIR, 'first-superadmin'));
+
+    await expect(start(settings(DATA_DIR))).rejects.toMatchObject({
+      name: 'StartFailure',
+      message: expect.stringMatching(/^DATA_DIR: .*first-superadmin can't be written: /),
+    });
+
+    expect(await users()).toEqual([]);
+    await rmdir(join(DATA_DIR, 'first-superadmin'));
+    await start(settings(DATA_DIR));
+    expect(await users()).toHaveLength(1);
   });
 });
 
