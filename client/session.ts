@@ -105,7 +105,7 @@ export async function signedIn<Result>(
 
 /** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
 function sendable(token: string | undefined): string | undefined {
-  if (token === undefined || /^[\x20-\x7e]*\s*$/.test(token)) return token;
+  if (token === undefined || /^[\x20-\x7e]*$/.test(token.trimEnd())) return token;
   throw new DeckhandError('token must have only printable ASCII characters.');
 }
 

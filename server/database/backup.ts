@@ -118,8 +118,11 @@ async function unpack(path: string, directory: string): Promise<void> {
 }
 
 /** Names that can't lead out of the directory. */
-const isOurs = (name: string) => name === STORED_SECRET || OURS.test(name);
-const OURS = new RegExp(`^${DATABASE}/([\\w-]+(\\.[\\w-]+)*/?)*$`);
+function isOurs(name: string): boolean {
+  const [first, ...parts] = name.replace(/\/$/, '').split('/');
+  const isPlain = (part: string) => /^[\w.-]+$/.test(part) && part !== '.' && part !== '..';
+  return name === STORED_SECRET || (name !== DATABASE && first === DATABASE && parts.every(isPlain));
+}
 
 /** Opens it, so that a backup that can't be used is noticed here. */
 async function refuseUnusable(unpacked: string, path: string): Promise<void> {

@@ -6,7 +6,14 @@ import { answerTo } from '../../server/cli/answer.ts';
 import { TAR_END, tarHeader, tarPadding } from '../../server/database/tar.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
-import { givenDirectory, givenMigratedDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
+import {
+  givenDirectory,
+  givenMigratedDirectory,
+  removeProcesses,
+  runToEnd,
+  signIn,
+  startService,
+} from '../harness/process.ts';
 import { everythingOf, expectStillUsed, startNode, type Used, useService } from '../harness/usedService.ts';
 
 holdTimeStep();
@@ -171,14 +178,23 @@ describe('deckhand database restore', () => {
     }
   });
 
+  const archive = (name: string) =>
+    gzipSync(
+      Buffer.concat([tarHeader({ name, isDirectory: false, size: 1 }), Buffer.from('x'), tarPadding(1), TAR_END]),
+    );
+
   it('1 for an archive with other names, or without a database', async () => {
-    const archive = (name: string) =>
-      gzipSync(
-        Buffer.concat([tarHeader({ name, isDirectory: false, size: 1 }), Buffer.from('x'), tarPadding(1), TAR_END]),
-      );
     const path = await givenPath();
 
-    for (const name of ['../outside', '/outside', 'database/../../outside', 'database/./x', 'other']) {
+    const leadingOut = [
+      '../outside',
+      '/outside',
+      'database/../../outside',
+      'database/..',
+      'database/./x',
+      'database//x',
+    ];
+    for (const name of [...leadingOut, 'database', 'other', 'database/a!']) {
       await writeFile(path, archive(name));
       expect((await run('restore', path, { DATA_DIR: await givenDirectory() })).complaint).toMatch(
         /it is not a backup/,
@@ -188,6 +204,20 @@ describe('deckhand database restore', () => {
     const DATA_DIR = await givenDirectory();
     expect((await run('restore', path, { DATA_DIR })).complaint).toMatch(/^--file: .* has no usable database: /);
     expect(await readdir(DATA_DIR)).toEqual(['lock']);
+  });
+
+  it('1 for a long name, without trying each way to divide it', async () => {
+    const path = await givenPath();
+    await writeFile(path, archive(`database/${'a'.repeat(90)}!`));
+
+    // In a process: a search without an end could not be interrupted here.
+    const restore = ['server/cli/deckhand.js', 'database', 'restore', '--file', path] as [string, ...string[]];
+    const ended = await runToEnd(restore, { DATA_DIR: await givenDirectory() }, async (child) => {
+      const killing = setTimeout(() => child.kill('SIGKILL'), 30_000);
+      child.on('exit', () => clearTimeout(killing));
+    });
+
+    expect(ended).toMatchObject({ code: 1, signal: null, stderr: expect.stringContaining('it is not a backup') });
   });
 
   it('1 if there is no such file, and no directory is made', async () => {

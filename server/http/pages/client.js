@@ -2633,7 +2633,7 @@ async function signedIn({ token, renew }, call, send) {
 }
 /** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
 function sendable(token) {
-	if (token === void 0 || /^[\x20-\x7e]*\s*$/.test(token)) return token;
+	if (token === void 0 || /^[\x20-\x7e]*$/.test(token.trimEnd())) return token;
 	throw new DeckhandError("token must have only printable ASCII characters.");
 }
 async function askedFor(name, ask) {
