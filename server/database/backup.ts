@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { mkdir, open, opendir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, opendir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
@@ -8,7 +8,7 @@ import { readSettings } from '../env.ts';
 import { STORED_SECRET } from '../security/storedSecret.ts';
 import { isStartFailure, startFailure } from '../startFailure.ts';
 import { connect, refuseWithoutDatabase } from './connect.ts';
-import { lockDataDirectory } from './dataDirectory.ts';
+import { lockDataDirectory, lockFileIn } from './dataDirectory.ts';
 import { embeddedDirectory } from './options.ts';
 import { query } from './query.ts';
 import { type Entry, readTar, TAR_END, tarHeader, tarPadding } from './tar.ts';
@@ -50,6 +50,8 @@ export async function restoreBackup(dataDirectory: string, path: string): Promis
     throw startFailure(`--file: ${path} can't be read: ${error.message}.`, error);
   });
   await file.close();
+  /** To remove, unless it is restored. */
+  const made = missingDirectories(dataDirectory);
   const unlock = await lockDataDirectory(dataDirectory);
   const unpacked = resolve(dataDirectory, RESTORING);
   try {
@@ -61,10 +63,19 @@ export async function restoreBackup(dataDirectory: string, path: string): Promis
     await unpack(path, unpacked);
     await refuseUnusable(unpacked, path);
     await moveInto(resolve(dataDirectory), unpacked);
+    made.length = 0;
   } finally {
     await rm(unpacked, { recursive: true, force: true });
+    if (made.length > 0) await rm(lockFileIn(dataDirectory));
     unlock();
+    for (const directory of made) await rmdir(directory).catch(() => undefined);
   }
+}
+
+/** The directories of a path that do not exist yet, the innermost first. */
+function missingDirectories(path: string): string[] {
+  const at = resolve(path);
+  return existsSync(at) ? [] : [at, ...missingDirectories(dirname(at))];
 }
 
 const DATABASE = basename(embeddedDirectory(''));

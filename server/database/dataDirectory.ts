@@ -16,7 +16,7 @@ export async function lockDataDirectory(directory: string): Promise<() => void> 
   try {
     await makeDirectory(path);
     await closeToOthers(path);
-    const lockFile = join(path, 'lock');
+    const lockFile = lockFileIn(path);
     await open(lockFile, 'a', 0o600).then((file) => file.close());
     const lock = new DatabaseSync(lockFile);
     lock.exec('begin exclusive');
@@ -32,6 +32,8 @@ export async function lockDataDirectory(directory: string): Promise<() => void> 
   }
 }
 const SQLITE_BUSY = 5;
+
+export const lockFileIn = (directory: string) => join(directory, 'lock');
 
 /** Whether another process has locked the directory. */
 export const isInUse = (error: unknown) => (error as { cause?: { errcode?: number } }).cause?.errcode === SQLITE_BUSY;

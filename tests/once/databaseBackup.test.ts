@@ -206,6 +206,17 @@ describe('deckhand database restore', () => {
     expect(await readdir(DATA_DIR)).toEqual(['lock']);
   });
 
+  it('1 leaves no directory that it made, and keeps those that were there', async () => {
+    const place = await givenDirectory();
+    const path = await givenPath();
+    await writeFile(path, archive('jwt-secret'));
+
+    for (const name of ['new', 'new/inner']) {
+      expect((await run('restore', path, { DATA_DIR: join(place, name) })).exitCode).toBe(1);
+      expect(await readdir(place)).toEqual([]);
+    }
+  });
+
   it('1 for a long name, without trying each way to divide it', async () => {
     const path = await givenPath();
     await writeFile(path, archive(`database/${'a'.repeat(90)}!`));
