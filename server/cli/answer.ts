@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { DeckhandError } from '../../client/client.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
@@ -10,9 +11,10 @@ import { isMisuse, suggestion } from './misuse.ts';
 import { parseOptions } from './parse.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 import { asText } from './text.ts';
+import { visible } from './visible.ts';
 
 /** The output and exit code of a command: 0 for success, 1 if refused or failed, 2 for wrong usage. */
-type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: unknown };
+type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: string };
 
 export async function answerTo(
   words: string[],
@@ -51,18 +53,22 @@ export async function answerTo(
 
 const NOUNS = new Set([...COMMANDS.keys()].map((name) => name.split(' ', 1)[0]!));
 
-const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed });
+const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed: visible(printed) });
 
 const misused = (message: string, name: string): CommandAnswer => ({
   exitCode: 2,
-  complaint: `${message}\nSee npx deckhand ${name ? `${name} ` : ''}--help`,
+  complaint: visible(`${message}\nSee npx deckhand ${name ? `${name} ` : ''}--help`),
 });
 
 function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
   const { exitCode, message, ...details } = failureOf(error);
-  if (isJson)
-    return { exitCode, complaint: JSON.stringify({ error: { message: String(message), ...details } }, null, 2) };
-  return exitCode === 2 ? misused(String(message), name) : { exitCode, complaint: message };
+  if (!isJson && exitCode === 2) return misused(String(message), name);
+  const complaint = isJson
+    ? JSON.stringify({ error: { message: String(message), ...details } }, null, 2)
+    : typeof message === 'string'
+      ? message
+      : inspect(message);
+  return { exitCode, complaint: visible(complaint) };
 }
 
 type CommandFailure = {

@@ -9,7 +9,7 @@ import { keyId } from '../security/tokens.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Given, Outcome } from './command.ts';
 import { withDatabase } from './onDatabase.ts';
-import { ERASE_REST, progressBar } from './progress.ts';
+import { progressBar } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 /** From `DATA_DIR` to `DATABASE_URL`: both are settings, since a URL with a password must not be an argument. */
@@ -34,13 +34,12 @@ export async function copyToServer({ environment, terminal }: Given): Promise<Ou
 
 function progressOn(terminal: Terminal) {
   return ({ table, done, total }: { table: string; done: number; total: number }) => {
-    if (terminal.canSee)
-      terminal.write(`\r${progressBar(done, total)} ${done} of ${total} rows (${table})${ERASE_REST}`);
+    if (terminal.canSee) terminal.update(`${progressBar(done, total)} ${done} of ${total} rows (${table})`);
   };
 }
 
 function clearLine(terminal: Terminal): void {
-  if (terminal.canSee) terminal.write(`\r${ERASE_REST}`);
+  if (terminal.canSee) terminal.update('');
 }
 
 async function nextSteps({ db }: Database, settings: Settings, secret: string | undefined): Promise<string[]> {

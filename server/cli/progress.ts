@@ -1,6 +1,3 @@
-/** Erases what an earlier, longer line left. */
-export const ERASE_REST = '\x1b[K';
-
 const BAR_WIDTH = 30;
 
 export function progressBar(done: number, total: number): string {

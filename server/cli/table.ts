@@ -1,3 +1,4 @@
+import { visible } from './visible.ts';
 import { padded, shortened, widthOf, wrapped } from './width.ts';
 
 export type Fields = Record<string, unknown>;
@@ -79,8 +80,8 @@ export function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (value instanceof Date) return value.toISOString();
-  // Control characters in values must not break the rows.
-  return (Array.isArray(value) ? value.join(', ') : String(value)).replaceAll(/\p{Cc}/gu, ' ');
+  // Line ends in values must not break the rows.
+  return visible((Array.isArray(value) ? value.join(', ') : String(value)).replaceAll(/\r?\n|\t/g, ' '));
 }
 
 /** For people, to the minute. */

@@ -4,7 +4,7 @@ import type { TemplateRun } from '../../shared/templateRun.ts';
 import { startFailure } from '../startFailure.ts';
 import { callAll } from './calls.ts';
 import type { Call, Given, Outcome } from './command.ts';
-import { ERASE_REST, progressBar } from './progress.ts';
+import { progressBar } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Syncs and pushes, which change many projects: with a preview, progress, and the way to the report. */
@@ -69,10 +69,10 @@ async function withProgress<Result>(
   for (let turn = 0; isRunning; turn++) {
     // A poll that fails says nothing about the run.
     const run = await findRun().catch(() => undefined);
-    if (isRunning) terminal.write(`\r${progressLine(run, turn)}${ERASE_REST}`);
+    if (isRunning) terminal.update(progressLine(run, turn));
     await Promise.race([ended.catch(() => undefined), pause(POLL_MILLISECONDS)]);
   }
-  terminal.write(`\r${ERASE_REST}`);
+  terminal.update('');
   return ended;
 }
 

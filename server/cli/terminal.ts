@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { visible } from './visible.ts';
 
 /** The person at the command line. Questions and progress go to standard error: standard output has only the result. */
 export type Terminal = {
@@ -12,15 +13,21 @@ export type Terminal = {
   width?: number | undefined;
   ask: (question: string, isHidden?: boolean) => Promise<string>;
   write: (text: string) => void;
+  /** Shows progress in the place of the last one; an empty text removes it. */
+  update: (line: string) => void;
 };
 
 export const processTerminal: Terminal = {
   canAnswer: process.stdin.isTTY === true,
   canSee: process.stderr.isTTY === true,
   width: process.stdout.isTTY ? process.stdout.columns || undefined : undefined,
-  ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(question, isHidden) : nextLine()),
-  write: (text) => void process.stderr.write(text),
+  ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(visible(question), isHidden) : nextLine()),
+  write: (text) => void process.stderr.write(visible(text)),
+  update: (line) => void process.stderr.write(`\r${visible(line)}${ERASE_REST}`),
 };
+
+/** Erases what an earlier, longer line left. */
+const ERASE_REST = '\x1b[K';
 
 /** Secrets are not options, since other users can see command lines. A new one is asked for twice. */
 export async function askSecret(terminal: Terminal, name: string, isNew: boolean): Promise<string> {

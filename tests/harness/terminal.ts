@@ -20,6 +20,7 @@ export function givenTerminal(answers: string[] = [], { isPerson = true, width }
       return left.shift() ?? '';
     },
     write: (text) => void shown.push(text),
+    update: (line) => void shown.push(`progress: ${line}`),
     shown,
   };
 }

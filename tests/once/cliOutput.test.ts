@@ -1,5 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { processTerminal } from '../../server/cli/terminal.ts';
 import { asText } from '../../server/cli/text.ts';
+import { visible } from '../../server/cli/visible.ts';
 import { shortened, widthOf, wrapped } from '../../server/cli/width.ts';
 
 describe('the output', () => {
@@ -121,6 +123,33 @@ owner_id    3
 status      open
 created_at  2026-01-31T09:30:0
             0.000Z`);
+  });
+});
+
+describe('the terminal', () => {
+  it('gets no characters that it would act on, in messages and progress', () => {
+    const written: unknown[] = [];
+    const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => written.push(text) > 0);
+
+    processTerminal.write('a\x1b[31m\tb\n');
+    processTerminal.update('\u202e1 of 2');
+    processTerminal.update('');
+    write.mockRestore();
+
+    expect(written).toEqual(['a\\u001b[31m\tb\n', '\r\\u202e1 of 2\x1b[K', '\r\x1b[K']);
+  });
+
+  it('gets wide characters and what joins them as they are', () => {
+    expect(visible('漢 👩‍👩‍👧 e\u0301 نمی‌خواهم')).toBe('漢 👩‍👩‍👧 e\u0301 نمی‌خواهم');
+  });
+
+  it('gets tables whose columns are aligned despite such characters', () => {
+    const tags = [
+      { id: 1, name: '\u202ex', color: 'red' },
+      { id: 2, name: 'y', color: 'blue' },
+    ];
+
+    expect(asText({ tags })).toBe(`id  name     color\n1   \\u202ex  red\n2   y        blue`);
   });
 });
 

@@ -61,12 +61,12 @@ describe('a sync on a terminal', () => {
     expect(terminal.shown).toEqual([
       'Preview of 3 projects: 2 added, 1 skipped.\n',
       'Go on? [y/N] ',
-      '\r[######------------------------] 1 of 5 projects\x1b[K',
-      '\r[############------------------] 2 of 5 projects\x1b[K',
-      expect.stringContaining('\x1b[K'),
+      'progress: [######------------------------] 1 of 5 projects',
+      'progress: [############------------------] 2 of 5 projects',
+      expect.stringMatching(/^progress: /),
       ...terminal.shown.slice(5),
     ]);
-    expect(terminal.shown.at(-1)).toBe('\r\x1b[K');
+    expect(terminal.shown.at(-1)).toBe('progress: ');
   });
 
   it('does nothing unless the answer is yes', async () => {
@@ -85,7 +85,7 @@ describe('a sync on a terminal', () => {
     await runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }));
 
     expect(called).not.toContain('masterBoards.previewSync');
-    expect(terminal.shown[0]).toBe('\r| running\x1b[K');
+    expect(terminal.shown[0]).toBe('progress: | running');
   });
 
   it('fails as the sync fails, and erases the progress', async () => {
@@ -98,7 +98,7 @@ describe('a sync on a terminal', () => {
     await expect(runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }))).rejects.toThrow(
       'There is no such board.',
     );
-    expect(terminal.shown.at(-1)).toBe('\r\x1b[K');
+    expect(terminal.shown.at(-1)).toBe('progress: ');
   });
 });
 
