@@ -5,7 +5,7 @@ import { keepLogin, readLogins } from './logins.ts';
 import { misuse } from './misuse.ts';
 import { withStartHint } from './onService.ts';
 import { askSecret, type Terminal } from './terminal.ts';
-import { chosenUrl, isOpenToOthers } from './url.ts';
+import { chosenUrl } from './url.ts';
 
 type Credentials = Pick<Authenticate, 'email' | 'password'>;
 
@@ -13,9 +13,6 @@ type Credentials = Pick<Authenticate, 'email' | 'password'>;
 export async function login({ input, chosen, environment, terminal }: Given): Promise<Outcome> {
   const url = chosenUrl({ chosen, environment });
   if (url === undefined) throw misuse('--url is missing.');
-  if (isOpenToOthers(url)) {
-    terminal.write('Warning: without https, everybody on the way can read the password and the token.\n');
-  }
 
   const { email } = input as Credentials;
   const password = await askSecret(terminal, 'password', false);
@@ -42,7 +39,8 @@ npx deckhand projects list-own --url ${url}`,
 export async function logout({ chosen, environment }: Given): Promise<Outcome> {
   const logins = await readLogins(environment);
   const urls = Object.keys(logins);
-  const url = chosenUrl({ chosen, environment }) ?? (urls.length === 1 ? urls[0] : undefined);
+  const [only] = urls.length === 1 ? urls : [];
+  const url = chosenUrl({ chosen, environment }) ?? (only && chosenUrl({ chosen: { url: only }, environment }));
   if (url === undefined && urls.length > 1) throw misuse(`--url is missing; you are signed in to ${urls.join(', ')}.`);
   const signedIn = url === undefined ? undefined : logins[url];
   if (url === undefined || !signedIn) return { result: { url: null }, told: 'You are not signed in.' };

@@ -3,7 +3,7 @@ import { unauthorized } from '../errors.ts';
 import { findProcedure } from '../procedures.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
-import { isOnThisMachine } from './url.ts';
+import { isOnThisMachine, plainUrl } from './url.ts';
 
 /** Calls procedures over RPC, with the API key of the environment, or as the user who signed in. */
 export async function callsOnService(url: string, { chosen, environment }: Where): Promise<Call> {
@@ -28,14 +28,16 @@ export async function callsOnService(url: string, { chosen, environment }: Where
 
 /** A key has no e-mail address. */
 async function credentialFor(url: string, environment: ReadEnvironment): Promise<{ token: string; email?: string }> {
-  const { DECKHAND_KEY } = environment();
-  if (DECKHAND_KEY) return { token: DECKHAND_KEY };
+  const { DECKHAND_KEY, DECKHAND_URL } = environment();
+  // A key is for one service: another one could use it there.
+  const isKeyForIt = !DECKHAND_URL || plainUrl(DECKHAND_URL) === url;
+  if (DECKHAND_KEY && isKeyForIt) return { token: DECKHAND_KEY };
   const { [url]: login } = await readLogins(environment);
   if (login) return login;
-  throw unauthorized(
-    `You are not signed in to ${url}. ${signInFirst(url, 'EMAIL')} (programs: set DECKHAND_KEY to an API key)`,
-    'not_signed_in',
-  );
+  const hint = DECKHAND_KEY
+    ? '(DECKHAND_KEY was not sent: it is for the service of DECKHAND_URL)'
+    : '(programs: set DECKHAND_KEY to an API key)';
+  throw unauthorized(`You are not signed in to ${url}. ${signInFirst(url, 'EMAIL')} ${hint}`, 'not_signed_in');
 }
 
 /** Says how to start a service of this machine that does not answer. */

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
 import { codeAt } from '../harness/codes.ts';
 import {
@@ -117,23 +120,12 @@ describe('login', () => {
     expect(ended.stdout).not.toContain('token');
   });
 
-  it('warns before it asks for a password that others could read', async () => {
-    const { command } = await givenPerson();
-    const terminal = givenTerminal();
-    terminal.ask = () => Promise.reject(Object.assign(new Error('Nobody answers.'), { code: 'ERR_PARSE_ARGS_TEST' }));
-
-    const { exitCode } = await command(['login', '--url', 'http://192.0.2.1', '--email', 'x'], terminal);
-
-    expect(exitCode).toBe(2);
-    expect(terminal.shown).toEqual([expect.stringMatching(/^Warning: without https/)]);
-  });
-
   it.each([
     [['login', '--email', 'x'], '--url is missing.'],
     [['login', '--url', 'x'], '--email is missing.'],
     [['boards', 'list', '--url', 'ftp://host'], '--url must be an address such as https://deckhand.example.com.'],
     [['boards', 'list', '--url', 'http://user@host'], '--url must be an address such as https://deckhand.example.com.'],
-    [['boards', 'list', '--url', 'http://host', '--as', 'x@y.test'], '--as is for the database'],
+    [['boards', 'list', '--url', 'https://host', '--as', 'x@y.test'], '--as is for the database'],
   ])('2 for %j', async (words, message) => {
     const { command } = await givenPerson();
 
@@ -252,8 +244,124 @@ describe('a command with DECKHAND_KEY', () => {
     });
   });
 
+  it('1 for another service than that of DECKHAND_URL, to which the key is not sent', async () => {
+    const sent: unknown[] = [];
+    const other = createServer((request, response) => {
+      sent.push(request.headers.authorization);
+      response.writeHead(500).end();
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+
+    expect(await withKey('dkh_x', 'boards', 'list', '--url', url)).toEqual({
+      exitCode: 1,
+      complaint: `You are not signed in to ${url}. Run: npx deckhand login --url ${url} --email EMAIL (DECKHAND_KEY was not sent: it is for the service of DECKHAND_URL)`,
+    });
+    expect(sent).toEqual([]);
+    other.close();
+  });
+
+  it('goes to the service of --url if that is DECKHAND_URL, or if there is none', async () => {
+    const key = await givenKey('boards:read');
+    const list = (settings: object) =>
+      answerTo(
+        ['boards', 'list', '--url', `${service.url}/`],
+        () => ({ DECKHAND_KEY: key, ...settings }),
+        givenTerminal(),
+      );
+
+    for (const settings of [{}, { DECKHAND_URL: '' }, { DECKHAND_URL: `${service.url}//` }]) {
+      expect((await list(settings)).printed).toContain('Launch plan');
+    }
+  });
+
   it('has no option for the key, since other users can see command lines', async () => {
     expect((await withKey('', 'boards', 'list', '--key', 'dkh_x')).exitCode).toBe(2);
+  });
+});
+
+describe('a service without https', () => {
+  /** Nobody answers there. */
+  const url = 'http://192.0.2.1';
+  const refused = {
+    exitCode: 1,
+    complaint: `${url} has no https: everybody on the way could read your password or key, so nothing was sent. Use its https address, or set DECKHAND_ALLOW_HTTP=on if you trust the whole network.`,
+  };
+
+  it('1 before the password is asked for, and before a key, a login or a token is sent', async () => {
+    const { command, HOME, file } = await givenPerson();
+    const terminal = givenTerminal();
+    await mkdir(join(file, '..'), { recursive: true });
+    await writeFile(file, JSON.stringify({ [url]: { email: 'x@y.test', token: 'x' } }));
+
+    expect(await command(['login', '--url', `${url}/`, '--email', 'x'], terminal)).toEqual(refused);
+    expect(terminal.shown).toEqual([]);
+    expect(await command(['boards', 'list', '--url', url])).toEqual(refused);
+    expect(await answerTo(['boards', 'list'], () => ({ HOME, DECKHAND_URL: url, DECKHAND_KEY: 'dkh_x' }))).toEqual(
+      refused,
+    );
+    expect(await command(['logout'])).toEqual(refused);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toHaveProperty([url]);
+  });
+
+  it('is used if DECKHAND_ALLOW_HTTP is on, and on this machine', async () => {
+    const terminal = givenTerminal();
+    terminal.ask = () => Promise.reject(Object.assign(new Error('Nobody answers.'), { code: 'ERR_PARSE_ARGS_TEST' }));
+    const login = (url: string, settings = {}) =>
+      answerTo(['login', '--url', url, '--email', 'x'], () => ({ HOME: '/nonexistent', ...settings }), terminal);
+
+    expect(await login(url, { DECKHAND_ALLOW_HTTP: 'on' })).toMatchObject({ exitCode: 2 });
+    expect(await login(url, { DECKHAND_ALLOW_HTTP: '' })).toEqual(refused);
+    for (const own of ['http://localhost:1', 'http://127.0.0.9:1', 'http://[::1]:1', 'https://192.0.2.1']) {
+      expect(await login(own), own).toMatchObject({ exitCode: 2 });
+    }
+  });
+});
+
+describe('texts of a service, in a pipe', () => {
+  /** Commands on a service that answers every call with this. */
+  async function givenAnswer(body: object, status = 200) {
+    const other = createServer((_request, response) => {
+      response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    onTestFinished(() => void other.close());
+    const DECKHAND_URL = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    return (...words: string[]) =>
+      runToEnd(['server/cli/deckhand.js', ...words], { DECKHAND_URL, DECKHAND_KEY: 'dkh_x' });
+  }
+  const resultOf = (json: object) => ({ result: { data: { json } } });
+  const HOSTILE = 'a\x1b]0;b\x07\x9b31m\u202ec\u2028d\re';
+  const SHOWN = String.raw`a\u001b]0;b\u0007\u009b31m\u202ec\u2028d\u000de`;
+
+  it('have no characters that a terminal acts on, in tables and trees', async () => {
+    const board = { id: 1, title: HOSTILE, groups: [{ id: 2, title: HOSTILE, cards: [{ id: 3, title: HOSTILE }] }] };
+    const list = await givenAnswer(resultOf({ tags: [{ id: 1, [HOSTILE]: HOSTILE }] }));
+    const tree = await givenAnswer(resultOf({ board }));
+
+    expect((await list('tags', 'list')).stdout).toBe(`id  ${SHOWN}\n1   ${SHOWN}\n`);
+    expect((await tree('boards', 'get', '--id', '1')).stdout).toBe(
+      `1  ${SHOWN}\n\n  2  ${SHOWN}\n    id  title\n    3   ${SHOWN}\n`,
+    );
+  });
+
+  it('have none in messages', async () => {
+    const error = { code: -32603, message: HOSTILE, data: { code: 'FORBIDDEN', httpStatus: 403 } };
+    const command = await givenAnswer({ error: { json: error } }, 403);
+
+    expect(await command('boards', 'list')).toMatchObject({ code: 1, stdout: '', stderr: `${SHOWN}\n` });
+    const { stderr } = await command('boards', 'list', '--json');
+    expect(stderr).not.toMatch(/[^\n\x20-\x7e]/);
+    expect(JSON.parse(stderr).error.message).toBe(HOSTILE);
+  });
+
+  it('are exact in JSON, and escaped there', async () => {
+    const command = await givenAnswer(resultOf({ tags: [{ id: 1, name: HOSTILE }] }));
+
+    const { stdout } = await command('tags', 'list', '--json');
+
+    expect(stdout).not.toMatch(/[^\n\x20-\x7e]/);
+    expect(JSON.parse(stdout)).toEqual({ tags: [{ id: 1, name: HOSTILE }] });
   });
 });
 

@@ -197,6 +197,7 @@ describe('a misspelt setting', () => {
     ],
     ...[
       'DECKHAND_KEY',
+      'DECKHAND_ALLOW_HTTP',
       'OTEL_LOGS_EXPORTER',
       'OTEL_EXPORTER_OTLP_HEADERS',
       'OTEL_SERVICE_NAME',
