@@ -7,14 +7,21 @@ import { type Rendered, renderMarkdown } from './markdown.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const HOME = '/docs/guides';
-const EXAMPLE_ORIGIN = 'http://127.0.0.1:3000';
+/** The address of the service in the files; but a proxy needs the one that it listens on. */
+const EXAMPLE_ORIGIN = /(?<!proxy_pass )http:\/\/127\.0\.0\.1:3000\b/g;
 
 type Guide = Rendered & { file: string; address: string };
 
-/** The README and the files of `docs/` as pages, with their pictures. None if these files are not installed. */
-export function guidePages(): { address: string; make: () => Promise<FixedContent> }[] {
+/**
+ * The README and the files of `docs/` as pages, with their pictures. None if these files are not installed. Examples name the
+ * address of the service, which is known, and stays the same, once requests come.
+ */
+export function guidePages(originOf: () => string): { address: string; make: () => Promise<FixedContent> }[] {
   const files = guideFiles();
-  const all = madeOnce(async () => inReadingOrder(await Promise.all(files.filter(isMarkdown).map(render))));
+  const all = madeOnce(async () => {
+    const origin = originOf();
+    return inReadingOrder(await Promise.all(files.filter(isMarkdown).map((file) => render(file, origin))));
+  });
 
   return files.map((file) => ({
     address: addressOf(file),
@@ -39,13 +46,14 @@ const isMarkdown = (file: string) => file.endsWith('.md');
 const read = (file: string) => readFile(join(ROOT, file), 'utf8');
 const addressOf = (file: string) => (isIndex(file) ? HOME : `${HOME}/${basename(file, '.md')}`);
 
-async function render(file: string): Promise<Guide> {
-  return { ...renderMarkdown(await read(file), linkTo), file, address: addressOf(file) };
+async function render(file: string, origin: string): Promise<Guide> {
+  const source = (await read(file)).replaceAll(EXAMPLE_ORIGIN, () => origin);
+  return { ...renderMarkdown(source, (href) => linkTo(href, origin)), file, address: addressOf(file) };
 }
 
 /** Links between the files, and to the service of the examples, lead to pages of this service; all others stay. */
-function linkTo(href: string): string {
-  if (href.startsWith(EXAMPLE_ORIGIN)) return href.slice(EXAMPLE_ORIGIN.length) || '/';
+function linkTo(href: string, origin: string): string {
+  if (href.startsWith(origin)) return href.slice(origin.length) || '/';
   const [path = '', anchor] = href.split('#', 2);
   if (path === '' || /^[a-z]+:/.test(path)) return href;
   const address = path.endsWith('openapi.json') ? '/openapi.json' : addressOf(basename(path));

@@ -36,7 +36,7 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
     const make = contentOf(PAGES, file);
     for (const address of ADDRESSES[file] ?? [`/pages/${file}`]) serve(address, make);
   }
-  for (const { address, make } of guidePages()) serve(address, make);
+  for (const { address, make } of guidePages(() => publicUrl ?? scope.ownOrigin)) serve(address, make);
 
   const writeDocument = async () => {
     const { openApiDocument } = await import('../openapi/document.ts');

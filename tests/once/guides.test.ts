@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { renderMarkdown } from '../../server/http/markdown.ts';
 import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
-import { testService } from '../harness/service.ts';
+import { givenService, testService } from '../harness/service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const names = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
@@ -46,6 +46,19 @@ describe('the guides', () => {
       const links = found(await read(address), /(?:href|src)="([^"]*)"/g);
       const others = links.filter((link) => !/^(https:\/\/|#|\/$|\/docs|\/pages\/|\/openapi\.json)/.test(link));
       expect(others, address).toEqual([]);
+    }
+  });
+
+  it('have examples with the address of this service', async () => {
+    const { url: other, app } = await givenService({ PUBLIC_URL: 'https://api.example.com/' });
+    const behindProxy = await (await fetch(`${other}/docs/guides/rest`)).text();
+    await app.close();
+
+    expect(await read('/docs/guides/rest')).toContain(`URL=${url}/api\n`);
+    expect(behindProxy).toContain('URL=https://api.example.com/api\n');
+    for (const address of addresses) {
+      const examples = (await read(address)).replaceAll('proxy_pass http://127.0.0.1:3000', '');
+      expect(examples, address).not.toContain('http://127.0.0.1:3000');
     }
   });
 
