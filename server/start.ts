@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { closeInTime, connect, type Database } from './database/connect.ts';
 import { databaseFailure } from './database/databaseFailure.ts';
+import { keepAddress } from './database/dataDirectory.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from './database/firstUsers.ts';
 import { migrate } from './database/migrate.ts';
 import { startRemoval } from './domain/idempotencyKey.ts';
@@ -94,6 +95,7 @@ async function serve(
   });
 
   const url = await listen(app, settings);
+  if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
   const stopRemoval = startRemoval(database.db, logger);
   return {
     url,

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import superjson from 'superjson';
 import type { Context } from '../context.ts';
 import { connect, type Database } from '../database/connect.ts';
-import { isInUse } from '../database/dataDirectory.ts';
+import { isInUse, readAddress } from '../database/dataDirectory.ts';
 import { findCallerByEmail, findOperator } from '../domain/caller.ts';
 import { readSettings, type Settings } from '../env.ts';
-import { notFound } from '../errors.ts';
+import { notFound, toFailure } from '../errors.ts';
+import { ownAddress } from '../host.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
 import type { Log } from '../log.ts';
 import { findProcedure } from '../procedures.ts';
@@ -20,7 +21,9 @@ type Opened<Result> = (database: Database, settings: Settings, secret: string | 
 export async function withDatabase<Result>(environment: ReadEnvironment, work: Opened<Result>): Promise<Result> {
   const { JWT_SECRET, ...others } = environment();
   const settings = readSettings({ ...others, JWT_SECRET: JWT_SECRET || MISSING_SECRET });
-  const database = await connect(settings).catch((error) => explainLock(error, settings));
+  const database = await connect(settings).catch(async (error) => {
+    throw isInUse(error) ? await lockFailure(error, settings) : error;
+  });
   try {
     const stored = () => (database.isEmbedded ? readOrCreateSecret(settings.DATA_DIR) : undefined);
     return await work(database, settings, JWT_SECRET || (await stored()));
@@ -30,10 +33,9 @@ export async function withDatabase<Result>(environment: ReadEnvironment, work: O
 }
 
 /** The process that uses an embedded database is usually the service. */
-function explainLock(error: unknown, { HOST, PORT, DATA_DIR }: Settings): never {
-  if (!isInUse(error)) throw error;
-  const url = `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${PORT}`;
-  throw startFailure(
+async function lockFailure(error: unknown, { HOST, PORT, DATA_DIR }: Settings): Promise<Error> {
+  const url = (await readAddress(DATA_DIR)) ?? ownAddress(HOST, PORT);
+  return startFailure(
     `DATA_DIR: ${DATA_DIR} is in use by another process. If that is the service, act on it with --url ${url} (sign in first: \
 npx deckhand login --url ${url} --email EMAIL), or stop it.`,
     error,
@@ -55,9 +57,24 @@ export function callOnDatabase<Result>(
     };
     return work(async (path, input) => {
       const { type, call } = findProcedure(path)!;
-      return asSent(await call({ path, type, ctx, batchIndex: 0, getRawInput: async () => input }));
+      const called = call({ path, type, ctx, batchIndex: 0, getRawInput: async () => input });
+      const result = await called.catch(async (error) => {
+        throw (await missingProject(error, database)) ?? error;
+      });
+      return asSent(result);
     });
   });
+}
+
+/** Without any project, choosing one is no advice. */
+async function missingProject(error: unknown, { db }: Database): Promise<Error | undefined> {
+  if (toFailure(error).reason !== 'no_project_access') return undefined;
+  const project = await db.selectFrom('projects').select('id').limit(1).executeTakeFirst();
+  if (project) return undefined;
+  return startFailure(
+    'There is no project yet. Create a platform and a project first: npx deckhand platforms create --name NAME, then npx deckhand projects create --platform-id ID --name NAME.',
+    error,
+  );
 }
 
 /** The result as an RPC client gets it. */

@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isMainThread } from 'node:worker_threads';
@@ -35,6 +35,14 @@ const SQLITE_BUSY = 5;
 
 export const lockFileIn = (directory: string) => join(directory, 'lock');
 
+const addressFileIn = (directory: string) => join(directory, 'address');
+
+/** Keeps where the service that uses the directory listens, for commands that find it locked. */
+export const keepAddress = (directory: string, url: string) => writeFile(addressFileIn(directory), url).catch(() => {});
+
+/** Of the last service that listened. */
+export const readAddress = (directory: string) => readFile(addressFileIn(directory), 'utf8').catch(() => undefined);
+
 /** Whether another process has locked the directory. */
 export const isInUse = (error: unknown) => (error as { cause?: { errcode?: number } }).cause?.errcode === SQLITE_BUSY;
 
@@ -65,5 +73,6 @@ async function closeToOthers(path: string): Promise<void> {
   });
   console.warn(`DATA_DIR: ${path} was readable by other users; its mode is now 700.`);
 }
-const OURS = /^(lock(-journal)?|database(\.unfinished)?|(jwt-secret|first-superadmin)(\.new)?|restoring|lost\+found)$/;
+const OURS =
+  /^(lock(-journal)?|address|database(\.unfinished)?|(jwt-secret|first-superadmin)(\.new)?|restoring|lost\+found)$/;
 const ELSEWHERE = 'use a new directory inside it';

@@ -9,9 +9,10 @@ import { lockDataDirectory } from '../../server/database/dataDirectory.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/env.ts';
 import { procedures } from '../../server/procedures.ts';
-import { givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
+import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 import { givenTerminal } from '../harness/terminal.ts';
+import { startNode } from '../harness/usedService.ts';
 
 const server = await findTestServer();
 
@@ -140,7 +141,46 @@ describe('on an embedded database', () => {
     expect(JSON.parse(ended.stdout)).toEqual({ platforms: [], next_cursor: null });
   });
 
-  it('1 while the service uses it, with the address of the service', async () => {
+  it('1 without a project, with the commands that create one', async () => {
+    const settings = { DATA_DIR: await givenMigratedDirectory() };
+    const command = (...words: string[]) => answerTo(words, () => settings, givenTerminal());
+
+    for (const words of [
+      ['boards', 'list'],
+      ['cards', 'create', '--title', 'x'],
+      ['boards', 'list', '--project', '1'],
+    ]) {
+      expect(await command(...words)).toEqual({
+        exitCode: 1,
+        complaint:
+          'There is no project yet. Create a platform and a project first: npx deckhand platforms create --name NAME, then npx deckhand projects create --platform-id ID --name NAME.',
+      });
+    }
+    await command('platforms', 'create', '--name', 'A');
+    await command('projects', 'create', '--platform-id', '1', '--name', 'B');
+    expect((await command('boards', 'list')).complaint).toMatch(/^No project is selected, .* --project ID: /);
+    expect(await command('boards', 'list', '--project', '1')).toEqual({ exitCode: 0, printed: 'None.' });
+  });
+
+  it('1 without tables, with the command that creates them', async () => {
+    const DATA_DIR = await givenDirectory();
+
+    const { complaint } = await answerTo(['boards', 'list'], () => ({ DATA_DIR }), givenTerminal());
+
+    expect(complaint).toMatch(/"projects" does not exist \(42P01\)\. .* with npx deckhand migrate\.$/);
+  });
+
+  it('1 while the service uses it, with the address where it listens', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    const { url, stop } = await startNode({ DATA_DIR });
+
+    const { complaint } = await answerTo(['boards', 'list'], () => ({ DATA_DIR }));
+    await stop();
+
+    expect(complaint).toContain(`act on it with --url ${url} (sign in first: npx deckhand login --url ${url} `);
+  });
+
+  it('1 while another process uses it, with the address of the settings', async () => {
     const DATA_DIR = await givenMigratedDirectory();
     const unlock = await lockDataDirectory(DATA_DIR);
 
