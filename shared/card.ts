@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import {
+  FUTURE_MOMENT,
   flag,
   HTML,
   IS_ACTIVE,
@@ -50,7 +51,7 @@ export const Card = z
       .meta({ description: `Its description; ${HTML}.` }),
     status: z.string().meta({ description: 'The status of the work.', example: 'open' }),
     priority: z.enum(PRIORITIES).meta({ description: 'Its priority.', example: 'normal' }),
-    due_date: timestamp.nullable().meta({ description: 'When it is due.' }),
+    due_date: timestamp.nullable().meta({ description: 'When it is due.', example: FUTURE_MOMENT }),
     snoozed_until: timestamp.nullable().meta({ description: 'Snoozed until this time.', example: null }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),

@@ -113,6 +113,9 @@ function fromDatabase(moment: string): Date {
   return new Date(moment.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
 }
 
+/** The example of a time to come: far away, so that it stays one. */
+export const FUTURE_MOMENT = '2099-01-31T09:30:00.000Z';
+
 const LONGEST_MOMENT = 64;
 
 /** What callers can send as a timestamp; over RPC also a `Date`. */
@@ -140,7 +143,7 @@ export const optionalMoment = z
   .nullish()
   .meta({
     anyOf: [momentText('date-time'), momentText('date'), { type: 'null' }],
-    example: '2026-01-31T09:30:00Z',
+    example: FUTURE_MOMENT,
   });
 
 /** Marks a field that REST sends as text, as documented; RPC keeps its type. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { recentProof } from './account.ts';
-import { id, MOMENT_TEXT, optionalMoment, text, timestamp } from './fields.ts';
+import { FUTURE_MOMENT, id, MOMENT_TEXT, optionalMoment, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 /** Secrets of API keys start with this, so that scanners and logs can find them. */
@@ -17,7 +17,7 @@ export const ApiKey = z
     project_id: id.nullable().meta({ description: 'The only project that it acts in; null for all of the user.' }),
     name: z.string().meta({ description: 'Its name.', example: 'Nightly import' }),
     scopes: z.array(z.string()).meta({ description: scopesMeaning, example: ['cards:read', 'cards:write'] }),
-    expires_at: timestamp.nullable().meta({ description: 'When it expires; null for never.' }),
+    expires_at: timestamp.nullable().meta({ description: 'When it expires; null for never.', example: FUTURE_MOMENT }),
     last_used_at: timestamp.nullable().meta({ description: 'When it was last used, to the minute; null for never.' }),
     previous_expires_at: timestamp
       .nullable()

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { flag, id, optionalText, text, timestamp } from './fields.ts';
+import { FUTURE_MOMENT, flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;
@@ -70,7 +70,7 @@ export const Subscription = z
       description:
         '`trial`: active or expired; `paid`; `past_due`: a payment failed or is disputed; `ended`: cancelled or refunded.',
     }),
-    trial_ends_at: timestamp.meta({ description: 'The end of the trial.' }),
+    trial_ends_at: timestamp.meta({ description: 'The end of the trial.', example: FUTURE_MOMENT }),
     plan: z.string().nullable().meta({ description: 'The plan that was paid for.' }),
     period: period.nullable().meta({ description: 'The billing period.' }),
     paid_at: timestamp.nullable().meta({ description: 'When it was paid for.' }),

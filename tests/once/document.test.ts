@@ -106,6 +106,14 @@ describe('the OpenAPI document', () => {
     });
   });
 
+  it('has no example of a time to come that has passed', () => {
+    const toCome = JSON.stringify(document).matchAll(/"(due_date|until|expires_at|trial_ends_at)\\*":\\*"(\d{4})-/g);
+
+    expect(new Set(Array.from(toCome, ([, field, year]) => `${field} ${year}`))).toEqual(
+      new Set(['due_date 2099', 'until 2099', 'expires_at 2099', 'trial_ends_at 2099']),
+    );
+  });
+
   it('says which value the dialog of the API page asks for', () => {
     expect(document.components.securitySchemes).toEqual({
       Authorization: { type: 'http', scheme: 'bearer', description: expect.stringContaining('`data.token`') },
