@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { type BaseLogger, type Logger, pino } from 'pino';
+import { counted } from '../shared/count.ts';
 import { KEY_PREFIX } from '../shared/key.ts';
 import type { Settings } from './env.ts';
 
@@ -82,7 +83,7 @@ export function makeOutput(write: Write = (text) => writeSync(process.stdout.fd,
   }
 
   function reportLost() {
-    add(`{"level":40,"time":${Date.now()},"msg":"${lost} lines of this log could not be written."}\n`);
+    add(`{"level":40,"time":${Date.now()},"msg":"${counted(lost, 'line')} of this log could not be written."}\n`);
     lost = 0;
   }
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { counted } from '../../shared/count.ts';
 import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
 import { copyDatabase } from '../database/copy.ts';
 import { findDemoPasswords } from '../database/firstUsers.ts';
@@ -24,7 +25,7 @@ export async function copyToServer({ environment, terminal }: Given): Promise<Ou
       const tables = await copyDatabase(source, target, progressOn(terminal)).finally(() => clearLine(terminal));
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
       const next = await nextSteps(source, settings, secret);
-      const done = `Copied ${rows} rows of ${Object.keys(tables).length} tables. All values were compared and are equal. The embedded database was not changed.`;
+      const done = `Copied ${counted(rows, 'row')} of ${counted(Object.keys(tables).length, 'table')}. All values were compared and are equal. The embedded database was not changed.`;
       return { result: { rows, tables, next }, told: [done, ...next.map((step) => `- ${step}`)].join('\n') };
     } finally {
       await source.close();
@@ -34,7 +35,7 @@ export async function copyToServer({ environment, terminal }: Given): Promise<Ou
 
 function progressOn(terminal: Terminal) {
   return ({ table, done, total }: { table: string; done: number; total: number }) => {
-    if (terminal.canSee) terminal.update(`${progressBar(done, total)} ${done} of ${total} rows (${table})`);
+    if (terminal.canSee) terminal.update(`${progressBar(done, total)} ${done} of ${counted(total, 'row')} (${table})`);
   };
 }
 

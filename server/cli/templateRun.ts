@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { z } from 'zod';
+import { counted } from '../../shared/count.ts';
 import type { TemplateRun } from '../../shared/templateRun.ts';
 import { startFailure } from '../startFailure.ts';
 import { callAll } from './calls.ts';
@@ -36,7 +37,7 @@ export async function runTemplate(call: Call, procedure: string, { input, chosen
 async function confirm(call: Call, procedure: string, input: unknown, terminal: Terminal): Promise<void> {
   const { projects } = (await callAll(call, PREVIEWS[procedure]!, input)) as { projects: { outcome: string }[] };
   const counts = [...Map.groupBy(projects, ({ outcome }) => outcome)].map(([outcome, of]) => `${of.length} ${outcome}`);
-  terminal.write(`Preview of ${projects.length} projects: ${counts.join(', ') || 'none'}.\n`);
+  terminal.write(`Preview of ${counted(projects.length, 'project')}: ${counts.join(', ') || 'none'}.\n`);
   const answer = await terminal.ask('Go on? [y/N] ');
   if (!/^y(es)?$/i.test(answer.trim())) throw startFailure('Nothing was changed.');
 }
@@ -82,12 +83,14 @@ type Progress = Pick<Run, 'projects_done' | 'projects_total'>;
 export function progressLine(run: Progress | undefined, turn: number): string {
   const { projects_done: done, projects_total: total } = run ?? { projects_done: 0, projects_total: 0 };
   if (total === 0) return `${'|/-\\'[turn % 4]} running`;
-  return `${progressBar(done, total)} ${done} of ${total} projects`;
+  return `${progressBar(done, total)} ${done} of ${counted(total, 'project')}`;
 }
 
 function summaryOf(run: Run): string {
-  const counts = Object.entries(run).filter(([name]) => /^(boards|groups|cards)_(added|updated)$/.test(name));
-  const changes = counts.map(([name, count]) => `${count} ${name.replace('_', ' ')}`).join(', ');
-  return `${run.projects_changed} of ${run.projects_with_access} projects changed, ${run.projects_skipped} without access; ${changes}.
+  const changes = Object.entries(run).flatMap(([name, count]) => {
+    const [, noun, change] = /^(board|group|card)s_(added|updated)$/.exec(name) ?? [];
+    return noun ? `${counted(Number(count), noun)} ${change}` : [];
+  });
+  return `${run.projects_changed} of ${counted(run.projects_with_access, 'project')} changed, ${run.projects_skipped} without access; ${changes.join(', ')}.
 Report: npx deckhand template-runs report --id ${run.id}`;
 }

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { counted } from '../../shared/count.ts';
 import { startFailure } from '../startFailure.ts';
 import type { Database } from './connect.ts';
 import { withoutForeignKeys } from './foreignKeys.ts';
@@ -113,6 +114,6 @@ async function refuseDifference(db: Db, table: TableText, { rows, checksum }: Co
   const copied = await contentOf(db, table);
   if (copied.rows === rows && copied.checksum === checksum) return;
   throw startFailure(
-    `The copy of ${table.name} has ${copied.rows} rows instead of ${rows}, or other values. Nothing was copied.`,
+    `The copy of ${table.name} has ${counted(copied.rows, 'row')} instead of ${rows}, or other values. Nothing was copied.`,
   );
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { counted } from '../../shared/count.ts';
 import type { RequestKeys } from '../context.ts';
 import { badRequest } from '../errors.ts';
 import { findProcedure } from '../procedures.ts';
@@ -14,7 +15,7 @@ export function keysOf({ headers }: FastifyRequest, { batchOf }: { batchOf?: num
   return {
     keyOf: (batchIndex) => {
       if (listed.length !== (batchOf ?? 1))
-        throw invalidKey(`must have ${batchOf} keys, one for each call of the batch`);
+        throw invalidKey(`must have ${counted(batchOf!, 'key')}, one for each call of the batch`);
       const key = listed[batchIndex]!;
       if (batchOf !== undefined && key === '') return undefined;
       if (!VALID_KEY.test(key)) throw invalidKey('must have 1 to 255 printable ASCII characters');

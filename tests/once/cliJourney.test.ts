@@ -83,7 +83,7 @@ describe('a team that has only the command line', () => {
     expect(preview).toMatch(/\n1 +Their site +added +1 +1 +1 +/);
 
     const synced = await admin.sees(['master-boards', 'sync', ...onTemplate, '--yes']);
-    expect(synced).toMatch(/^1 of 1 projects changed, 0 without access; 1 cards added, .*\.\nReport: /);
+    expect(synced).toMatch(/^1 of 1 project changed, 0 without access; 1 card added, .*\.\nReport: /);
     const boards = (await owner.gets(['boards', 'list'])).boards as { id: number; title: string }[];
     const copy = String(boards.find(({ title }) => title === 'Welcome')!.id);
     expect(await owner.sees(['boards', 'get', '--id', copy])).toContain('Look around');

@@ -118,6 +118,7 @@ describe('a sync without a terminal', () => {
 describe('the progress', () => {
   it('is a bar up to the end, and a turning line without counts', () => {
     expect(progressLine({ projects_done: 0, projects_total: 3 }, 0)).toBe(`[${'-'.repeat(30)}] 0 of 3 projects`);
+    expect(progressLine({ projects_done: 0, projects_total: 1 }, 0)).toBe(`[${'-'.repeat(30)}] 0 of 1 project`);
     expect(progressLine({ projects_done: 4, projects_total: 3 }, 0)).toBe(`[${'#'.repeat(30)}] 4 of 3 projects`);
     expect(progressLine(undefined, 3)).toBe('\\ running');
     expect(progressLine({ projects_done: 0, projects_total: 0 }, 1)).toBe('/ running');
