@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { Settings } from './env.ts';
-import { notFound, toFailure } from './errors.ts';
+import { toFailure } from './errors.ts';
 import { ownAddress } from './host.ts';
 import { asBadRequest } from './http/body.ts';
 import { checkoutPage } from './http/checkoutPage.ts';
@@ -71,6 +71,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   addDrain(app);
   rememberOrigin(app);
   traceRequests(app);
+  // Fastify's own would parse any body, also on unknown paths.
+  app.removeAllContentTypeParsers();
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id);
     // Node ignores later requests on this connection, so it is closed.
@@ -97,10 +99,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     sendErrorHeaders(reply, failure);
     return reply.code(failure.status).send({ error: true, message: failure.message, data: [] });
   });
-  app.setNotFoundHandler(() => {
-    throw notFound('There is no such path.', 'unknown_path');
-  });
-
   allowOrigins(app, allowedOrigins);
   sendSecurityHeaders(app);
   await metrics(app, options);

@@ -11,7 +11,6 @@ type Take = (text: string, request: FastifyRequest) => unknown;
  * any content type.
  */
 export function acceptJson(scope: FastifyInstance, deepest: number, take: Take): void {
-  scope.removeAllContentTypeParsers();
   // Fastify refuses an unreadable content type before it calls the parser.
   scope.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
     if ('content-type' in headers && isEmpty(headers)) headers['content-type'] = JSON_TYPE;
@@ -24,6 +23,14 @@ export function acceptJson(scope: FastifyInstance, deepest: number, take: Take):
     } catch (error) {
       done(error as Error);
     }
+  });
+}
+
+/** Answers without reading bodies, whatever their type: Node discards them. Fastify goes by these headers. */
+export function ignoreBodies(scope: FastifyInstance): void {
+  scope.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
+    for (const name of ['content-type', 'content-length', 'transfer-encoding']) delete headers[name];
+    done();
   });
 }
 

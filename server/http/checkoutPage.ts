@@ -4,6 +4,7 @@ import { isReference } from '../domain/checkoutRow.ts';
 import { settleCheckout } from '../domain/settlement.ts';
 import { toFailure } from '../errors.ts';
 import type { Services } from '../services.ts';
+import { ignoreBodies } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
 import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
 import { limitAddresses } from './limitRequests.ts';
@@ -21,12 +22,8 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
       .type(HTML)
       .send(layout('Something went wrong', `<p class="lead">${failure.message}</p>`));
   });
-  // The forms have no fields, so bodies are ignored.
-  scope.removeAllContentTypeParsers();
-  scope.addContentTypeParser('*', (_request, payload, done) => {
-    payload.resume();
-    payload.once('end', () => done(null));
-  });
+  // The forms have no fields.
+  ignoreBodies(scope);
 
   const find = async (request: FastifyRequest) => {
     const { reference } = request.params as { reference: string };

@@ -4,21 +4,22 @@ import { toFailure } from '../errors.ts';
 import { type Counted, networkKey, overLimit, type RateLimit } from '../limits/rateLimit.ts';
 import { asBadRequest } from './body.ts';
 
-/** Counts every request for pages and documents by its address, signed in or not. */
+/** Counts every request by its address, signed in or not. */
 export function limitAddresses(scope: FastifyInstance, rateLimit: RateLimit): void {
-  scope.addHook('onRequest', async (request, reply) => {
-    const counted = await rateLimit.count(addressKey(request), 1);
-    sendLimitHeaders(reply, counted);
-    if (counted.callsAllowed === 0) throw overLimit(counted);
-  });
+  scope.addHook('onRequest', (request, reply) => limitAddress(request, reply, rateLimit));
+}
+
+export async function limitAddress(request: FastifyRequest, reply: FastifyReply, rateLimit: RateLimit): Promise<void> {
+  const counted = await rateLimit.count(addressKey(request), 1);
+  sendLimitHeaders(reply, counted);
+  if (counted.callsAllowed === 0) throw overLimit(counted);
 }
 
 /** Counts only requests that are refused: the payment provider may send any number of signed notifications. */
 export function limitRefusals(scope: FastifyInstance, rateLimit: RateLimit): void {
-  scope.setErrorHandler(async (error, request) => {
-    if (toFailure(asBadRequest(error)).status !== 400) throw error;
-    const counted = await rateLimit.count(addressKey(request), 1);
-    throw counted.callsAllowed === 0 ? overLimit(counted) : error;
+  scope.setErrorHandler(async (error, request, reply) => {
+    if (toFailure(asBadRequest(error)).status === 400) await limitAddress(request, reply, rateLimit);
+    throw error;
   });
 }
 

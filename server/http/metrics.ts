@@ -1,11 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Reason } from '../../shared/reasons.ts';
 import { forbidden, unauthorized } from '../errors.ts';
 import type { Load, MetricsAccess, Services } from '../services.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
+import { limitAddress } from './limitRequests.ts';
 import { methodOf, operationOf } from './operation.ts';
 
 declare module 'fastify' {
@@ -16,15 +17,22 @@ declare module 'fastify' {
 }
 
 /** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
-export async function metrics(scope: FastifyInstance, { metricsAccess, load, database }: Services): Promise<void> {
+export async function metrics(
+  scope: FastifyInstance,
+  { metricsAccess, load, database, rateLimit }: Services,
+): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addBuildInfo(registry, database.isEmbedded ? 'embedded' : 'postgresql');
   addLoad(registry, load);
   countRequests(scope, registry);
 
-  scope.get('/metrics', { config: { isProbe: true } }, async ({ headers: { authorization = '' } }, reply) => {
-    mustBeAllowed(metricsAccess, authorization);
+  // A scrape with the token has no limit: a node whose address is flooded must not look down.
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (!hasToken(request, metricsAccess)) await limitAddress(request, reply, rateLimit);
+  };
+  scope.get('/metrics', { config: { isProbe: true }, onRequest }, async (request, reply) => {
+    mustBeAllowed(request, metricsAccess);
     return reply.type(registry.contentType).send(await registry.metrics());
   });
   scope.addHook('onClose', async () => registry.clear());
@@ -137,13 +145,16 @@ function addLoad(registry: Registry, load: () => Load): void {
   );
 }
 
-function mustBeAllowed({ token, isOpen }: MetricsAccess, authorization: string): void {
-  if (isOpen) return;
-  if (token === undefined)
+function mustBeAllowed(request: FastifyRequest, access: MetricsAccess): void {
+  if (access.isOpen) return;
+  if (access.token === undefined)
     throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.', 'metrics_closed');
-  if (!isSame(authorization.replace(/^Bearer +/i, ''), token))
+  if (!hasToken(request, access))
     throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.', 'not_signed_in');
 }
+
+const hasToken = ({ headers: { authorization = '' } }: FastifyRequest, { token }: MetricsAccess) =>
+  token !== undefined && isSame(authorization.replace(/^Bearer +/i, ''), token);
 
 /** Compares in constant time. */
 function isSame(given: string, wanted: string): boolean {

@@ -8,6 +8,7 @@ import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedCon
 import { guidePages } from './guides.ts';
 import { HTML } from './htmlPage.ts';
 import { limitAddresses } from './limitRequests.ts';
+import { refuseUnknownRoutes } from './unknownRoute.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
 
@@ -25,9 +26,13 @@ const ADDRESSES: Record<string, string[]> = {
   'favicon.svg': ['/pages/favicon.svg', '/favicon.ico'],
 };
 
-/** The start page, the API page, the guides and the OpenAPI document, without files from other hosts. */
+/**
+ * The start page, the API page, the guides and the OpenAPI document, without files from other hosts. All paths that no other
+ * scope knows are refused here, too.
+ */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
+  refuseUnknownRoutes(scope);
   const serve = (address: string, make: () => Promise<FixedContent>) =>
     scope.get(address, async (request, reply) => sendFixed(request, reply, await make()));
 

@@ -10,19 +10,21 @@ type Surface = {
   rule: string;
 };
 
-/** An unknown path is a 404, another method on a known path a 405; both before the body is read. */
-export function refuseUnknownRoutes(scope: FastifyInstance, surface: Surface): void {
+/** An unknown path is a 404, another method on a known path of a surface a 405; both before the body is read. */
+export function refuseUnknownRoutes(scope: FastifyInstance, surface?: Surface): void {
   scope.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
+    if (!surface) return done(noSuchPath());
     const methods = surface.methodsOf(request);
     if (isAllowedPreflight(request, reply)) return void answerPreflight(reply, methods);
     const isWrongPath = methods.split(', ').includes(request.method) || !surface.isKnown(request.url.split('?', 1)[0]!);
-    if (isWrongPath) return done(notFound('There is no such path.', 'unknown_path'));
-    done(refuseMethod(request, reply, surface));
+    done(isWrongPath ? noSuchPath() : refuseMethod(request, reply, surface));
   });
   // Never reached; it only makes the hooks run for unknown paths.
   scope.setNotFoundHandler((_request, reply) => reply.send());
 }
+
+const noSuchPath = () => notFound('There is no such path.', 'unknown_path');
 
 /** A 405 that names the allowed methods. */
 export function refuseMethod(request: FastifyRequest, reply: FastifyReply, { methodsOf, rule }: Surface): Error {

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import { settleCheckout } from '../domain/settlement.ts';
 import { applySubscriptionEvent } from '../domain/subscriptionEvent.ts';
@@ -15,16 +15,18 @@ export async function paymentWebhook(
   const { name, readNotification } = payments;
   limitRefusals(scope, rateLimit);
 
-  scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST_BODY_BYTES }, (_request, body, done) =>
     done(null, body),
   );
 
-  scope.post(`/${name}`, async (request) => {
+  const unsigned = () => badRequest('The notification is not signed.', 'signature_invalid');
+  // Before the body is read.
+  const onRequest: onRequestHookHandler = ({ headers }, _reply, done) =>
+    done(headers['stripe-signature'] === undefined ? unsigned() : undefined);
+  scope.post(`/${name}`, { onRequest }, async (request) => {
     const { body, headers, log } = request;
     const signature = headers['stripe-signature'];
-    if (!Buffer.isBuffer(body) || typeof signature !== 'string')
-      throw badRequest('The notification is not signed.', 'signature_invalid');
+    if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw unsigned();
     const notice = await readNotification(body, signature);
     const context = { db: database.db, payments, log };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);
