@@ -41,6 +41,9 @@ type AppOptions = Services & {
 /** The log levels that include a line per request; for others the line is not built. */
 const LEVELS_WITH_ANSWERS = new Set(['info', 'debug', 'trace']);
 
+/** How long a request may take to arrive, headers and body. */
+const LONGEST_RECEIPT_MILLISECONDS = 30_000;
+
 /** Builds the service without listening. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { logger, trustProxy, allowedOrigins, isStopping, database } = options;
@@ -52,10 +55,16 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy,
     requestIdHeader: false,
     genReqId: ({ headers }) => nameOf(headers['x-request-id']) ?? randomUUID(),
-    requestTimeout: 30_000,
+    requestTimeout: LONGEST_RECEIPT_MILLISECONDS,
     clientErrorHandler: malformed.onClientError,
-    // Checked in malformed.ts, since Node's own 400 has another body and no headers.
-    http: { requireHostHeader: false },
+    http: {
+      // By default 60 seconds for headers, and Node applies the longer of both limits to bodies.
+      headersTimeout: LONGEST_RECEIPT_MILLISECONDS,
+      // By default Node looks for late requests every 30 seconds.
+      connectionsCheckingInterval: 1000,
+      // Checked in malformed.ts, since Node's own 400 has another body and no headers.
+      requireHostHeader: false,
+    },
     // While it stops, requests on keep-alive connections are still served.
     return503OnClosing: false,
     // Longer than any URL that fits into the headers, since Fastify's own error has another body and no headers.
