@@ -155,8 +155,15 @@ export const SENT_AS_TEXT = 'x-sent-as-text';
 export const REQUIRED_UNLESS = 'x-required-unless';
 
 function limited(schema: z.ZodString, maxLength: number) {
-  return atMost(schema, maxLength).refine(isStorable, { error: 'must not contain U+0000 or a lone surrogate' });
+  return atMost(schema, maxLength)
+    .refine(isStorable, { error: 'must not contain U+0000 or a lone surrogate', abort: true })
+    .refine((value) => !CONTROL_CHARACTER.test(value), {
+      error: 'must not contain control characters other than tab and line ends',
+    });
 }
+
+/** Any but tab, line feed and carriage return. Nobody types them, and JSON needs six bytes for most of them. */
+export const CONTROL_CHARACTER = /[^\P{Cc}\t\n\r]/u;
 
 /** Checks the length before any other check. */
 function atMost(schema: z.ZodString, maxLength: number) {

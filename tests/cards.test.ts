@@ -239,6 +239,14 @@ describe('POST …/cards/create', () => {
     ['U+0000', { title: 'a\0b' }, { title: ['title must not contain U+0000 or a lone surrogate.'] }],
     ['a lone surrogate', { title: 'a\ud800' }, { title: ['title must not contain U+0000 or a lone surrogate.'] }],
     [
+      'control characters',
+      { title: 'a\u0001b', description: '\u001b[0m' },
+      {
+        title: ['title must not contain control characters other than tab and line ends.'],
+        description: ['description must not contain control characters other than tab and line ends.'],
+      },
+    ],
+    [
       'U+0000 in the description',
       { title: 'x', description: '\0' },
       { description: ['description must not contain U+0000 or a lone surrogate.'] },
@@ -277,6 +285,9 @@ describe('POST …/cards/create', () => {
     ['&lt;b&gt; stays', '&lt;b&gt; stays'],
     ['a & b <', 'a &amp; b &lt;'],
     ['<script>alert(1)</script>', null],
+    ['a\tb\r\nc', 'a\tb\r\nc'],
+    ['<b>&#1;a&#x1b;&#9;&#10;b</b>', '<b>a\t\nb</b>'],
+    ['<a title="x&#1;">b</a>', '<a title="x">b</a>'],
   ])('answers the description %j as %j', async (description, answered) => {
     const answer = await world.asMember.post(CREATE, { title: 'x', description });
 

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { CONTROL_CHARACTER } from '../../shared/fields.ts';
 
 /** Parsing deeper HTML takes seconds; nobody writes it by hand. */
 const DEEPEST_HTML = 100;
@@ -22,7 +23,7 @@ export function refuseHtml(html: string): string | undefined {
 }
 
 /**
- * Keeps text and images; removes scripts, event handlers, styles and other URL schemes, and escapes `<`, `>` and `&` between
+ * Keeps text and images; removes scripts, event handlers, styles, other URL schemes and control characters, and escapes `<`, `>` and `&` between
  * tags. The result is at most six times as long, and sanitising it again changes nothing. Plain text is returned as it is.
  */
 export async function sanitizeHtml(html: string): Promise<string> {
@@ -72,8 +73,11 @@ async function loadCleaner(): Promise<(html: string) => string> {
     allowProtocolRelative: false,
     disallowedTagsMode: 'discard' as const,
   };
-  return (html) => sanitize(html, options);
+  // Entities can name control characters, which texts must not contain.
+  return (html) => sanitize(html, options).replaceAll(CONTROL_CHARACTERS, '');
 }
+
+const CONTROL_CHARACTERS = new RegExp(CONTROL_CHARACTER, 'gu');
 
 const VOID_ELEMENTS = new Set('area base br col embed hr img input link meta source track wbr'.split(' '));
 

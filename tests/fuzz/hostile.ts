@@ -115,6 +115,7 @@ const SMALL_VARIANTS: BodyVariant[] = [
   asText('minus zero', (body) => body.replace(/:\d+/, ':-0')),
   asText('leading zero', (body) => body.replace(/:\d/, ':0$&').replace(':0:', ':0')),
   asText('control character', (body) => body.replace(/:"/, ':"\u0001')),
+  asText('escaped control character', (body) => body.replace(/:"/, ':"\\u009f')),
   asText('escaped U+0000', (body) => body.replace(/:"/, ':"\\u0000')),
   asText('escaped surrogate', (body) => body.replace(/:"/, ':"\\ud83d')),
   asText('64 deep', () => deep(64)),

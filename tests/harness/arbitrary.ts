@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { z } from 'zod';
 import type { Schema } from '../../server/openapi/example.ts';
 import type { Procedure } from '../../server/procedures.ts';
-import { REQUIRED_UNLESS } from '../../shared/fields.ts';
+import { CONTROL_CHARACTER, REQUIRED_UNLESS } from '../../shared/fields.ts';
 
 /** Random values for a schema: valid and invalid ones. */
 
@@ -41,23 +41,24 @@ function validObject({ properties = {}, required = [] }: Schema): fc.Arbitrary<R
   return fc.record(fields, { requiredKeys: [...required, ...requiredOften], noNullPrototype: true });
 }
 
-/** Text of the allowed length, counted in code points, without zero bytes, which can't be stored. */
+/** Text of the allowed length, counted in code points, without control characters, which are refused. */
 function validText({ format, pattern, minLength = 0, maxLength = 200 }: Schema): fc.Arbitrary<string> {
   if (format === 'date-time') return moment.map((date) => date.toISOString());
   if (format === 'date') return moment.map((date) => date.toISOString().slice(0, 10));
   if (format === 'email') return fc.oneof(fc.emailAddress(), fc.constantFrom('用户@例え.jp', 'user@localhost'));
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern as string));
   const longest = maxLength as number;
-  const storable = character.filter((one) => one !== '\0');
   const text = fc.oneof(
-    { weight: 4, arbitrary: fc.string({ unit: storable, maxLength: Math.min(longest, 20) }) },
+    { weight: 4, arbitrary: fc.string({ unit: character, maxLength: Math.min(longest, 20) }) },
     { weight: 1, arbitrary: fc.constantFrom('x', '😀').map((one) => one.repeat(longest)) },
     { weight: 1, arbitrary: fc.constant(' <p onclick="x()">a &amp; <b>b</p> ') },
   );
   return text.filter((value) => value.trim().length >= (minLength as number) && [...value].length <= longest);
 }
 
-const character = fc.string({ unit: 'binary', minLength: 1, maxLength: 1 });
+const character = fc
+  .string({ unit: 'binary', minLength: 1, maxLength: 1 })
+  .filter((one) => !CONTROL_CHARACTER.test(one));
 
 const moment = fc.date({
   min: new Date('0001-01-01T00:00:00Z'),
@@ -106,4 +107,22 @@ function wrongValue(schema: Schema): fc.Arbitrary<unknown> {
   return fc.constantFrom(undefined, ...beyond, ...beyond, ...ODD_VALUES);
 }
 
-const ODD_VALUES = [null, true, 5, -1, 0, 1.5, 1e300, '', ' \t\n', 'x', 'a\0b', '\ud800', 'x\udc00', [], [['x']], {}];
+const ODD_VALUES = [
+  null,
+  true,
+  5,
+  -1,
+  0,
+  1.5,
+  1e300,
+  '',
+  ' \t\n',
+  'x',
+  'a\0b',
+  'a\u0001b',
+  '\ud800',
+  'x\udc00',
+  [],
+  [['x']],
+  {},
+];

@@ -124,3 +124,41 @@ describe('input that is not trimmed', () => {
     ]);
   });
 });
+
+describe('control characters', () => {
+  const REFUSED = ['must not contain control characters other than tab and line ends'];
+  /** They are verified as sent, and neither stored nor answered. */
+  const AS_SENT = new Set(['password', 'new_password', 'token', 'code', 'cursor']);
+
+  it.each(['\u0001', '\b', '\v', '\f', '\u001b', '\u001f', '\u007f', '\u0080', '\u0085', '\u009f'])(
+    '422 for %j in a text',
+    (character) => {
+      expect(messagesOf(text(), `a${character}b`)).toEqual(REFUSED);
+      expect(messagesOf(optionalText(), `a${character}b`)).toEqual(REFUSED);
+    },
+  );
+
+  it('are allowed if they are a tab or a line end; other characters that are not shown are, too', () => {
+    expect(text().parse('a\tb\nc\r\nd\u00a0e\u00adf\u200bg\u2028h')).toBe('a\tb\nc\r\nd\u00a0e\u00adf\u200bg\u2028h');
+  });
+
+  it('422 for U+0000 with one message', () => {
+    expect(messagesOf(text(), 'a\0\u0001b')).toEqual(['must not contain U+0000 or a lone surrogate']);
+  });
+
+  it('are refused by every text of every input', () => {
+    const accepting = procedures.flatMap(({ name, input }) =>
+      Object.entries(input ? shapeOf(input) : {})
+        .filter(([, field]) => [A_CONTROL, [A_CONTROL]].some((value) => accepts(field as z.ZodType, value)))
+        .map(([field]) => `${name}.${field}`),
+    );
+
+    expect(accepting.filter((path) => !AS_SENT.has(path.split('.').at(-1)!))).toEqual([]);
+    expect(accepting).toContain('auth.authenticate.password');
+  });
+
+  const A_CONTROL = 'a\u0001b';
+  const shapeOf = (input: z.ZodType): z.ZodRawShape =>
+    input instanceof z.ZodObject ? input.shape : shapeOf((input as z.ZodOptional<z.ZodType>).unwrap());
+  const accepts = (field: z.ZodType, value: unknown) => field.safeParse(value).success;
+});
