@@ -28,7 +28,7 @@ export type Context = {
   address: string;
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
-  /** Limits the answers of a batch, which stay in memory until the last one is done; undefined for a single call. */
+  /** Limits the memory of answers; undefined on the command line. */
   answerBudget: AnswerBudget | undefined;
   /** The idempotency keys of the request; undefined without the header. */
   keys: RequestKeys | undefined;

@@ -15,11 +15,17 @@ import {
   testDb,
 } from './harness/world.ts';
 
-/** One answer has at most 8 MiB of text. */
+/** One answer has at most 8 MiB of JSON. */
 
 /** Makes a text of a row longer than callers can send. */
-async function lengthen(table: string, column: string, id: number, megabytes: number): Promise<number> {
-  const text = sql`repeat('x', ${megabytes * 1024 * 1024})`;
+async function lengthen(
+  table: string,
+  column: string,
+  id: number,
+  megabytes: number,
+  character = 'x',
+): Promise<number> {
+  const text = sql`repeat(${character}, ${megabytes * 1024 * 1024})`;
   await query(await testDb(), sql`update ${sql.table(table)} set ${sql.ref(column)} = ${text} where id = ${id}`);
   return id;
 }
@@ -98,6 +104,22 @@ describe('boards.get', () => {
     expect(await refusalOf(asViewer.rpc.boards.get.query({ id }))).toMatchObject({ status: 400 });
   });
 
+  it('400 for a board that is too large because of quotes, which JSON escapes', async () => {
+    const { asViewer, project } = await givenWorld();
+    const id = await givenBoard(project);
+    await lengthen('groups', 'description', await givenGroup(project, id), 5, '"');
+
+    expect(await refusalOf(asViewer.rpc.boards.get.query({ id }))).toMatchObject({ status: 400 });
+  });
+
+  it('400 for a master board that is too large because of control characters of an earlier version', async () => {
+    const { asSuperadmin } = await givenWorld();
+    const { board: id, group } = await givenMasterBoard();
+    await lengthen('groups', 'description', group, 2, '\u0001');
+
+    expect(await refusalOf(asSuperadmin.rpc.masterBoards.get.query({ id }))).toMatchObject({ status: 400 });
+  });
+
   it('403 for a large board of another project', async () => {
     const { asOutsider, project } = await givenWorld();
     const id = await givenBoard(project);
@@ -128,6 +150,34 @@ describe('a page', () => {
     } while (cursor !== null);
 
     expect(pages).toEqual([[0], [1, 2]]);
+  });
+
+  it('of cards ends early because of quotes, which JSON escapes', async () => {
+    const { asViewer, project } = await givenWorld();
+    const ids: number[] = [];
+    for (const [sort_order, megabytes] of [2, 3, 2].entries()) {
+      ids.push(await lengthen('cards', 'description', await givenCard(project, { sort_order }), megabytes, '"'));
+    }
+
+    const { cards, next_cursor } = await asViewer.rpc.cards.list.query({});
+
+    expect(cards.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(next_cursor).not.toBeNull();
+  });
+
+  it('of comments ends early because of quotes, which JSON escapes', async () => {
+    const { asViewer, project, users } = await givenWorld();
+    const card_id = await givenCard(project);
+    const ids: number[] = [];
+    for (const megabytes of [2, 3, 2]) {
+      const id = await givenComment(project, card_id, users.member);
+      ids.push(await lengthen('comments', 'comment', id, megabytes, '"'));
+    }
+
+    const { threads, next_cursor } = await asViewer.rpc.comments.list.query({ card_id });
+
+    expect(threads.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect(next_cursor).not.toBeNull();
   });
 
   it('of comments ends early when they are long, and includes the first replies of each thread', async () => {
@@ -215,6 +265,16 @@ describe('a list of boards', () => {
       message: 'The boards are too large for one answer. List those of one tool_key.',
     });
     expect((await asViewer.rpc.boards.list.query({ tool_key: 'seo' })).boards).toHaveLength(1);
+  });
+
+  it('400 when they, or the groups of a master board, are too large because of characters that JSON escapes', async () => {
+    const { asViewer, asSuperadmin, project } = await givenWorld();
+    const { board: board_id, group } = await givenMasterBoard();
+    await lengthen('boards', 'description', await givenBoard(project), 2, '\u0001');
+    await lengthen('groups', 'description', group, 5, '"');
+
+    expect(await refusalOf(asViewer.rpc.boards.list.query())).toMatchObject({ status: 400 });
+    expect(await refusalOf(asSuperadmin.rpc.masterGroups.list.query({ board_id }))).toMatchObject({ status: 400 });
   });
 
   it('400 when master boards are too large', async () => {

@@ -16,7 +16,7 @@ import {
 } from './harness/world.ts';
 
 const OPERATIONS = '/api/services/operations/v1/operations';
-const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\b\f\n\r\t\u0001\u001f\u007f\u2028 </script>';
+const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\n\r\t\u2028 </script>';
 
 describe.skipIf(!databaseUrl)('the hand-written baseline of the benchmark', () => {
   let floor: Awaited<ReturnType<typeof startFloor>>;

@@ -16,46 +16,74 @@ const SIZES = {
   comments: { texts: ['comment'], others: 300 },
 } satisfies { [Table in TableName]?: { texts: (keyof Row<Table>)[]; others: number } };
 
-/** The approximate size of a row in an answer, computed from lengths without reading long texts. */
-export function bytesOf(table: keyof typeof SIZES, alias: string): RawBuilder<number> {
+/** The approximate size of a row in an answer without escapes, computed from lengths without reading long texts. */
+export function bytesOf(table: Sized, alias: string): RawBuilder<number> {
+  return sizeOf(table, alias, (text) => sql`octet_length(${text})`);
+}
+
+type Sized = keyof typeof SIZES;
+
+function sizeOf(
+  table: Sized,
+  alias: string,
+  lengthOf: (text: RawBuilder<unknown>) => RawBuilder<unknown>,
+): RawBuilder<number> {
   const { texts, others } = SIZES[table];
-  const lengths = texts.map((text) => sql`coalesce(octet_length(${sql.ref(`${alias}.${text}`)}), 0)`);
+  const lengths = texts.map((text) => sql`coalesce(${lengthOf(sql.ref(`${alias}.${text}`))}, 0)`);
   return sql`(${sql.lit(others)} + ${sql.join(lengths, sql` + `)})::bigint`;
+}
+
+/** JSON escapes make a text at most six times as long. */
+const LONGEST_ESCAPE = 6;
+
+/**
+ * The approximate size of a row as JSON. The row needs `bytes` and `bytes_of_all`: if all rows fit whatever they contain, their
+ * escapes are not counted, which takes time.
+ */
+function jsonBytesOf(table: Sized, alias: string): RawBuilder<number> {
+  return sql`case when bytes_of_all <= ${sql.lit(Math.floor(LARGEST_ANSWER_BYTES / LONGEST_ESCAPE))} then bytes
+    else ${sizeOf(table, alias, (text) => sql`octet_length(to_json(${text})::text)`)} end`;
 }
 
 type NamesOf<Found> = readonly (keyof Found & string)[];
 const namesOf = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
 
 /**
- * Cuts a page to the maximum size of an answer, but keeps at least one row. `rows` need a column `bytes` and are ordered by
- * `key`; `found` is the number of rows before the cut.
+ * Cuts a page of a table to the maximum size of an answer, but keeps at least one row. `rows` need a column `bytes` and are
+ * ordered by `key`; `found` is the number of rows before the cut. Only texts that pass the first cut are read.
  */
 export function cutToAnswerSize<Found>(
+  table: Sized,
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,
   key: NamesOf<Found>,
 ): RawBuilder<Found & { found: number }> {
-  const order = namesOf(key);
+  const before = sql`over (order by ${namesOf(key)} rows between unbounded preceding and 1 preceding)`;
   return sql`
     select ${namesOf(columns)}, found from (
-      select page.*, count(*) over ()::int as found,
-        sum(bytes) over (order by ${order} rows between unbounded preceding and 1 preceding) as bytes_before
-      from (${rows}) as page
+      select page.*, sum(${jsonBytesOf(table, 'page')}) ${before} as json_before from (
+        select page.*, count(*) over ()::int as found, sum(bytes) over () as bytes_of_all, sum(bytes) ${before} as bytes_before
+        from (${rows}) as page
+      ) as page where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)}
     ) as page
-    where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)} order by ${order}`;
+    where coalesce(json_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)} order by ${namesOf(key)}`;
 }
 
-/** All rows, or only the first one if they exceed an answer: `mustFitAnswer` then refuses. */
+/** All rows of a table, or only the first one if they exceed an answer: `mustFitAnswer` then refuses. */
 export function allOrFirstRow<Found>(
+  table: Sized,
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,
   key: NamesOf<Found>,
 ): RawBuilder<Found & { is_too_large: boolean }> {
   const order = namesOf(key);
+  const largest = sql.lit(LARGEST_ANSWER_BYTES);
+  // Texts that are too long without escapes are not read.
+  const json = sql`case when bytes_of_all > ${largest} then bytes else ${jsonBytesOf(table, 'list')} end`;
   return sql`
     select ${namesOf(columns)}, is_too_large from (
-      select list.*, sum(bytes) over () > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large, row_number() over (order by ${order}) as place
-      from (${rows}) as list
+      select list.*, sum(${json}) over () > ${largest} as is_too_large, row_number() over (order by ${order}) as place
+      from (select list.*, sum(bytes) over () as bytes_of_all from (${rows}) as list) as list
     ) as list
     where not is_too_large or place = 1 order by ${order}`;
 }

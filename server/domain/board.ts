@@ -26,6 +26,7 @@ export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 /** Selects boards (alias `b`) with their counts, in order; the counts are of what `getBoard` shows to the user. */
 export const listedBoards = (which: RawBuilder<unknown>, userId: RawBuilder<unknown> = sql`null`) =>
   allOrFirstRow(
+    'boards',
     sql<ListedBoardRow>`
       select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
         (select count(*)::int from groups g where g.board_id = b.id and ${live('g')}) as groups_count,

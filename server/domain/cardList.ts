@@ -35,7 +35,7 @@ export async function listCards(
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
   const readCards = async (cards: RawBuilder<CardRow>) => {
-    const page = cutToAnswerSize(cards, Card.keyof().options, ['sort_order', 'id']);
+    const page = cutToAnswerSize('cards', cards, Card.keyof().options, ['sort_order', 'id']);
     const found = await query(db, isFiltered ? plannedEachTime(page) : page);
     return toPage('cards', found, limit, ['sort_order', 'id']);
   };

@@ -14,7 +14,6 @@ import { prepared } from '../database/prepared.ts';
 import { type Db, live, query, transact } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest, forbidden, invalid } from '../errors.ts';
-import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, cutToAnswerSize } from './answerSize.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
@@ -81,6 +80,13 @@ const insertComment = prepared<
 /** How many replies a thread includes. */
 const FIRST_REPLIES = 100;
 
+type Numbered = { root_id: number; id: number; place: number; replies_count: number };
+
+/** The comments of the threads with their sizes. */
+const NUMBERED = sql<Numbered>`
+  select n.*, c.comment, ${bytesOf('comments', 'c')} as bytes
+  from numbered n join comments c on c.id = n.id where n.place <= ${sql.lit(FIRST_REPLIES)}`;
+
 /** The threads of a card, oldest first, each with its first replies. */
 export async function listComments(context: ProjectContext, { card_id, cursor, limit }: CommentList) {
   await findRow(context, 'cards', card_id);
@@ -101,11 +107,7 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
         select root_id, id, row_number() over (partition by root_id order by id <> root_id, id) - 1 as place,
           count(*) over (partition by root_id) - 1 as replies_count
         from thread
-      ), sized as (
-        select n.*, sum(${bytesOf('comments', 'c')}) over (order by n.root_id, n.place) - ${bytesOf('comments', 'c')} as bytes_before
-        from numbered n join comments c on c.id = n.id where n.place <= ${FIRST_REPLIES}
-      ), answered as (
-        select * from sized where bytes_before < ${sql.lit(LARGEST_ANSWER_BYTES)}
+      ), answered as (${cutToAnswerSize('comments', NUMBERED, ['root_id', 'id', 'place', 'replies_count'], ['root_id', 'place'])}
       ), replies as (
         select a.root_id, json_agg(reply order by reply.id) as replies
         from answered a join (select ${selectionOf(COMMENT_COLUMNS)} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
@@ -137,6 +139,7 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
   const found = await query(
     context.db,
     cutToAnswerSize(
+      'comments',
       sql<CommentRow>`
         select ${selectionOf(COMMENT_COLUMNS, 'c')}, ${bytesOf('comments', 'c')} as bytes from comments c
         where ${isBelow} and ${live('c')} and c.id > ${after} order by c.id limit ${limit + 1}`,

@@ -71,13 +71,17 @@ const selectMasterBoard = prepared<{ id: number }, WrittenBoard>((value) =>
 type Choice = Record<'which' | 'callerRole' | 'isReadable' | 'shownCards', RawBuilder<unknown>>;
 
 function writtenBoard({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<WrittenBoard> {
+  const largest = sql.lit(LARGEST_ANSWER_BYTES);
+  // The size is checked twice: before it is written without escapes, afterwards with them.
   return sql`
-    select b.project_id, permitted.caller_role, size.is_too_large, written.board, written.date_digits
+    select b.project_id, permitted.caller_role,
+      size.is_too_large or coalesce(octet_length(written.board) > ${largest}, false) as is_too_large,
+      case when octet_length(written.board) <= ${largest} then written.board end as board, written.date_digits
     from boards b cross join lateral (select ${callerRole} as caller_role) as permitted
     cross join lateral (
       select coalesce(sum(${bytesOf('groups', 'g')} + (
         select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and ${live('c')})), 0)
-        > ${sql.lit(LARGEST_ANSWER_BYTES)} as is_too_large
+        > ${largest} as is_too_large
       from groups g where g.board_id = b.id and ${live('g')}
     ) as size
     left join lateral (
@@ -98,7 +102,7 @@ function writtenBoard({ which, callerRole, isReadable, shownCards }: Choice): Ra
             order by c.position, c.id
           ) as card
         ) as in_group
-        where g.board_id = b.id and ${live('g')}
+        where g.board_id = b.id and ${live('g')} and not size.is_too_large
         order by g.position, g.id
       ) as listed
     ) as written on ${isReadable} and not size.is_too_large

@@ -29,6 +29,7 @@ export async function listMasterGroups({ db }: SignedInContext, { board_id }: Ma
   const found = await query(
     db,
     allOrFirstRow(
+      'groups',
       sql<GroupRow & { cards_count: number }>`
         select ${selectionOf(GROUP_COLUMNS, 'g')}, ${bytesOf('groups', 'g')} as bytes,
           (select count(*)::int from cards c where c.group_id = g.id and ${live('c')}) as cards_count

@@ -5,8 +5,9 @@ import type { Reason } from '../../shared/reasons.ts';
 import { highestNeeded } from '../access.ts';
 import type { AccountCaller, Context } from '../context.ts';
 import type { Credential } from '../domain/caller.ts';
-import { tooManyRequests } from '../errors.ts';
+import { makeAnswerBudget } from '../limits/answerBudget.ts';
 import { BUSY, type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
+import type { UnsentAnswer } from '../limits/unsentAnswers.ts';
 import { findProcedure } from '../procedures.ts';
 import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
@@ -20,6 +21,8 @@ declare module 'fastify' {
     caller: AccountCaller | undefined;
     /** Set if the body was not complete when the caller was found. */
     findCallerAgain: (() => Promise<AccountCaller | undefined>) | undefined;
+    /** Undefined before a procedure is called. */
+    unsent: UnsentAnswer | undefined;
   }
 }
 
@@ -36,6 +39,7 @@ export function identifyCallers(
   scope.decorateRequest('counted', undefined);
   scope.decorateRequest('caller', undefined);
   scope.decorateRequest('findCallerAgain', undefined);
+  scope.decorateRequest('unsent', undefined);
 
   scope.addHook('onRequest', async (request, reply) => {
     // Answers are private, and some contain tokens, secrets or recovery codes.
@@ -71,15 +75,17 @@ export function identifyCallers(
       sendLimitHeaders(reply, counted);
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) throw overLimit(counted);
-      if (unsentAnswers.isTooMuch(callerKey(request))) {
-        throw tooManyRequests('You have too many unread answers. Read them first.', 1, 'answers_unread');
-      }
+      unsentAnswers.mustBeFew(callerKey(request));
     }
   });
 
   // A body may take 30 seconds: callers who were signed out or lost their role meanwhile are refused.
-  scope.addHook('preHandler', async (request) => {
+  scope.addHook('preHandler', async (request, reply) => {
     if (request.findCallerAgain) request.caller = await request.findCallerAgain();
+    // Not for a closed connection, which would never release it.
+    if (reply.raw.closed) return;
+    request.unsent = unsentAnswers.open(callerKey(request));
+    reply.raw.once('close', request.unsent.release);
   });
 
   scope.addHook('onResponse', (request, _reply, done) => {
@@ -98,13 +104,8 @@ export function identifyCallers(
     }, done);
   });
 
-  scope.addHook('onSend', (request, reply, payload, done) => {
-    const isText = typeof payload === 'string' || Buffer.isBuffer(payload);
-    // Not for a closed connection, which would never release it.
-    if (isText && unsentAnswers.isCounted(payload.length) && !reply.raw.closed) {
-      const { release } = unsentAnswers.add(callerKey(request), payload.length);
-      reply.raw.once('close', release);
-    }
+  scope.addHook('onSend', (request, _reply, payload, done) => {
+    if (typeof payload === 'string' || Buffer.isBuffer(payload)) request.unsent?.setBytes(Buffer.byteLength(payload));
     done();
   });
 }
@@ -122,7 +123,7 @@ function unservedCalls({ reasons, counted }: FastifyRequest, reply: FastifyReply
 const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request.caller.id) : addressKey(request));
 
 /** The context for the procedures of this request. */
-export function contextOf(request: FastifyRequest, services: Services): Context {
+export function contextOf(request: FastifyRequest, services: Services, calls = 1): Context {
   return {
     db: services.database.db,
     bulkPace: services.database.bulkPace,
@@ -135,7 +136,7 @@ export function contextOf(request: FastifyRequest, services: Services): Context 
     publicUrl: services.publicUrl ?? request.server.ownOrigin,
     address: addressOf(request),
     queue: services.queue,
-    answerBudget: undefined,
+    answerBudget: makeAnswerBudget(request.unsent, calls),
     keys: undefined,
     isStopping: services.isStopping,
     caller: request.caller,

@@ -3,8 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import type { Context } from '../context.ts';
-import { badRequest, JSON_WANTED, notFound, toFailure, tooManyRequests } from '../errors.ts';
-import { makeAnswerBudget } from '../limits/answerBudget.ts';
+import { badRequest, JSON_WANTED, notFound, toFailure } from '../errors.ts';
 import { findProcedure, type Procedure } from '../procedures.ts';
 import { appRouter } from '../routers/app.ts';
 import { transformer } from '../rpcInput.ts';
@@ -48,8 +47,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     mustBeValidBatch(names, kind);
     if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
     const inputs = inputsOf(request);
-    const context = contextOf(request, services);
-    context.answerBudget = names.length > 1 ? makeAnswerBudget(batchTooLarge) : undefined;
+    const context = contextOf(request, services, names.length);
     context.keys = keysOf(request, isBatch(request) ? { batchOf: names.length } : {});
 
     const answers = await Promise.all(
@@ -146,9 +144,6 @@ function mustBeValidBatch(names: string[], kind: string | undefined): void {
   if (types.size > 1 && kind === undefined)
     throw badRequest('A batch has either queries or mutations, not both.', 'batch_invalid');
 }
-
-const batchTooLarge = () =>
-  tooManyRequests('The answers of this batch are too large. Retry the remaining calls.', 1, 'batch_answers_too_large');
 
 const isBatch = (request: FastifyRequest) => (request.query as { batch?: unknown }).batch === '1';
 

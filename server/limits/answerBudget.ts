@@ -1,32 +1,48 @@
-/** The maximum size of one answer, before JSON escaping (at worst six bytes for one). */
+import { tooManyRequests } from '../errors.ts';
+import { JsonText } from '../jsonText.ts';
+import type { UnsentAnswer } from './unsentAnswers.ts';
+
+/** The maximum size of one answer as JSON, and of all answers of a batch, which stay in memory until the last one is done. */
 export const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** The approximate size limit of all answers of a batch, which stay in memory until the last one is done. */
+/** The size limits of the answers to one request. */
 export type AnswerBudget = {
-  /** Before a call: throws if the other answers have used up the limit. */
+  /** Before a call: throws if the other answers of the batch, or the caller's unread ones, have used up the limit. */
   mustNotBeSpent: () => void;
   spend: (answer: unknown) => void;
 };
 
-export function makeAnswerBudget(refuse: () => Error): AnswerBudget {
-  let bytesLeft = LARGEST_ANSWER_BYTES;
+export function makeAnswerBudget(unsent: UnsentAnswer | undefined, calls: number): AnswerBudget {
+  let bytes = 0;
   return {
     mustNotBeSpent: () => {
-      if (bytesLeft <= 0) throw refuse();
+      unsent?.mustBeFew();
+      if (calls > 1 && bytes >= LARGEST_ANSWER_BYTES) throw batchTooLarge();
     },
     spend: (answer) => {
-      bytesLeft -= bytesOf(answer);
+      bytes += bytesOf(answer);
+      unsent?.setBytes(bytes);
     },
   };
 }
 
+const batchTooLarge = () =>
+  tooManyRequests('The answers of this batch are too large. Retry the remaining calls.', 1, 'batch_answers_too_large');
+
 const FIELD_BYTES = 20;
+
+/** For shorter texts, counting escapes is not worth the time. */
+const SHORTEST_COUNTED_TEXT = 1000;
 
 /** The approximate size of a value as JSON. */
 function bytesOf(value: unknown): number {
-  if (typeof value === 'string') return value.length + FIELD_BYTES;
+  if (typeof value === 'string') return textBytesOf(value) + FIELD_BYTES;
   if (typeof value !== 'object' || value === null) return FIELD_BYTES;
+  if (value instanceof JsonText) return Buffer.byteLength(value.text);
   let bytes = FIELD_BYTES;
   for (const part of Object.values(value)) bytes += bytesOf(part);
   return bytes;
 }
+
+const textBytesOf = (text: string) =>
+  text.length < SHORTEST_COUNTED_TEXT ? text.length : Buffer.byteLength(JSON.stringify(text));

@@ -1,30 +1,54 @@
+import { tooManyRequests } from '../errors.ts';
+
 /** The limit of unsent answers in memory per user, or per address without a token. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 
+/** Smaller answers are not counted, since the rate limit bounds them. */
 const SMALLEST_COUNTED_BYTES = 64 * 1024;
 
 export type UnsentAnswers = {
-  /** Smaller answers are not counted, since the rate limit bounds them. */
-  isCounted: (bytes: number) => boolean;
-  /** Counts an answer until `release` is called, when it was sent or its connection closed. */
-  add: (key: string, bytes: number) => { release: () => void };
-  isTooMuch: (key: string) => boolean;
+  /** Throws a 429 if the caller has too many. */
+  mustBeFew: (key: string) => void;
+  /** The answer to a new request of the caller; without a size it counts nothing. */
+  open: (key: string) => UnsentAnswer;
+};
+
+export type UnsentAnswer = {
+  mustBeFew: () => void;
+  /** Its size in memory: an estimate while it is made, then the real one. */
+  setBytes: (bytes: number) => void;
+  /** When it was sent, or its connection closed. */
+  release: () => void;
 };
 
 /** Limits the memory of unsent answers. */
-export function makeUnsentAnswers(): UnsentAnswers {
+export function makeUnsentAnswers(mostBytes = MOST_UNSENT_BYTES): UnsentAnswers {
   const unsent = new Map<string, number>();
   const change = (key: string, bytes: number) => {
     const sum = (unsent.get(key) ?? 0) + bytes;
     if (sum > 0) unsent.set(key, sum);
     else unsent.delete(key);
   };
+  const mustBeFew = (key: string) => {
+    if ((unsent.get(key) ?? 0) <= mostBytes) return;
+    throw tooManyRequests('You have too many unread answers. Read them first.', 1, 'answers_unread');
+  };
+
   return {
-    isCounted: (bytes) => bytes >= SMALLEST_COUNTED_BYTES,
-    add: (key, bytes) => {
-      change(key, bytes);
-      return { release: () => change(key, -bytes) };
+    mustBeFew,
+    open: (key) => {
+      let counted = 0;
+      let isReleased = false;
+      const setBytes = (bytes: number) => {
+        const next = bytes < SMALLEST_COUNTED_BYTES || isReleased ? 0 : bytes;
+        if (next !== counted) change(key, next - counted);
+        counted = next;
+      };
+      const release = () => {
+        isReleased = true;
+        setBytes(0);
+      };
+      return { mustBeFew: () => mustBeFew(key), setBytes, release };
     },
-    isTooMuch: (key) => (unsent.get(key) ?? 0) > MOST_UNSENT_BYTES,
   };
 }
