@@ -27,6 +27,7 @@ const asUserWhile = async (user: TestUser, meanwhile: () => Promise<unknown>): P
   let asked = 0;
   const mustBeAllowed = async () => {
     if (++asked === 2) await meanwhile();
+    return { hasFailed: false };
   };
   const { url } = await givenService({}, { attemptLimit: { mustBeAllowed, countFailure: async () => {} } });
   return makeCaller(url, await givenToken(user));

@@ -7,12 +7,15 @@ import { query } from '../server/database/query.ts';
 import { findCaller } from '../server/domain/caller.ts';
 import { hashPassword } from '../server/security/passwords.ts';
 import { makeTokens } from '../server/security/tokens.ts';
-import { makeCaller, refusalOf } from './harness/caller.ts';
+import { type Answer, makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
-import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, testDb } from './harness/world.ts';
+import { givenProject, givenToken, givenUser, givenWorld, PASSWORD, type TestUser, testDb } from './harness/world.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
 const LIST = '/services/operations/v1/operations/boards/list';
+
+/** For 60 password checks at their real cost. */
+const LONG = { timeout: 60_000 };
 
 const nobody = async () => makeCaller((await testService()).url);
 
@@ -183,6 +186,28 @@ describe('POST /v1/authenticate', () => {
       },
     });
   });
+
+  it.skipIf(databaseUrl)('200 for newcomers while addresses that failed lately fill the queue', LONG, async () => {
+    const { url } = await givenService({ TRUST_PROXY: '1' });
+    const slow = await givenUser({ password_hash: await hashPassword(PASSWORD, 'a test') });
+    const from = (address: string, { email }: TestUser, password: string) =>
+      makeCaller(url).post(AUTHENTICATE, { email, password }, { 'x-forwarded-for': address });
+    const addresses = Array.from({ length: 60 }, (_, at) => `10.3.0.${at}`);
+    const quick = await givenUser();
+    for (const address of addresses) expect((await from(address, quick, 'wrong')).status).toBe(401);
+
+    const guesses = addresses.map((address) => from(address, slow, 'wrong'));
+    // The first 429 comes when the queue is full.
+    await Promise.race([Promise.all(guesses), ...guesses.map(onlyIfRefused)]);
+    const newcomers = await Promise.all(Array.from({ length: 8 }, (_, at) => from(`10.4.0.${at}`, slow, PASSWORD)));
+
+    expect(newcomers.map(({ status }) => status)).toEqual(Array(8).fill(200));
+    await Promise.all(guesses);
+  });
+
+  const onlyIfRefused = async (guess: Promise<Answer>) => {
+    if ((await guess).status !== 429) await new Promise(() => {});
+  };
 
   // The limit does not depend on the database, so one of the two is enough.
   it.skipIf(databaseUrl)('429 when too many password checks are queued, and later it works again', async () => {

@@ -3,10 +3,10 @@ import type { Context } from '../context.ts';
 type AttemptContext = Pick<Context, 'attemptLimit' | 'address' | 'log'>;
 type FailureReason = 'wrong password' | 'unknown account' | 'wrong code' | 'blocked';
 
-/** Throws a 429 after too many failures. */
-export async function mustBeAllowed(context: AttemptContext, email: string): Promise<void> {
+/** Throws a 429 after too many failures; tells whether the network has failed lately. */
+export async function mustBeAllowed(context: AttemptContext, email: string): Promise<{ hasFailed: boolean }> {
   const { attemptLimit, address } = context;
-  await attemptLimit.mustBeAllowed({ email, address }).catch((error) => {
+  return attemptLimit.mustBeAllowed({ email, address }).catch((error) => {
     logFailure(context, email, 'blocked');
     throw error;
   });

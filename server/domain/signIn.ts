@@ -48,8 +48,8 @@ export async function checkPassword(
   password: string,
   hash: string | undefined,
 ): Promise<boolean> {
-  await mustBeAllowed(context, email);
-  const isRight = await isPassword(password, hash, context.address);
+  const { hasFailed } = await mustBeAllowed(context, email);
+  const isRight = await isPassword(password, hash, context.address, { hasFailed });
   // Checked again, since others may have failed while this one was queued.
   await mustBeAllowed(context, email);
   if (!isRight) await countFailure(context, email, hash === undefined ? 'unknown account' : 'wrong password');

@@ -6,8 +6,8 @@ import { tooManyRequests } from '../errors.ts';
 
 /** Counts failed attempts per account and network, so that an attacker is blocked without locking out the user. */
 export type AttemptLimit = {
-  /** Throws a 429 after too many failures from the network. */
-  mustBeAllowed: (attempt: Attempt) => Promise<void>;
+  /** Throws a 429 after too many failures from the network; tells whether there was one in the last 15 minutes. */
+  mustBeAllowed: (attempt: Attempt) => Promise<{ hasFailed: boolean }>;
   countFailure: (attempt: Attempt) => Promise<void>;
 };
 
@@ -48,7 +48,7 @@ export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
 
   return {
     mustBeAllowed: async (attempt) => {
-      await Promise.all(
+      const failures = await Promise.all(
         countersFor(attempt).map(async ({ limit, counter, key }) => {
           const failed = await counter.get(key);
           if (failed && failed.consumedPoints >= limit) {
@@ -58,8 +58,10 @@ export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
               'too_many_failures',
             );
           }
+          return failed?.consumedPoints ?? 0;
         }),
       );
+      return { hasFailed: failures.some((count) => count > 0) };
     },
     countFailure: async (attempt) => {
       await Promise.all(countersFor(attempt).map(({ counter, key }) => counter.penalty(key)));

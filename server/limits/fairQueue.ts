@@ -7,8 +7,12 @@ export type FairQueue = {
 
 export type QueueLoad = { running: number; waiting: number };
 
-/** How long work may wait for work of its own key; `longestWaitMilliseconds` by default. */
-type RunOptions = { longestWaitForOwnMilliseconds?: number };
+type RunOptions = {
+  /** How long work may wait for work of its own key; `longestWaitMilliseconds` by default. */
+  longestWaitForOwnMilliseconds?: number;
+  /** Whether the key waits for all others, and loses its place to them in a full queue. */
+  goesLast?: boolean;
+};
 
 type Options = {
   /** The maximum of running work, in total and per key. */
@@ -22,7 +26,7 @@ type Options = {
   refuse: () => Error;
 };
 
-type Line = { running: number; waiting: Set<Waiter> };
+type Line = { running: number; waiting: Set<Waiter>; goesLast: boolean };
 type Waiter = { admit: () => void; refuse: () => void; timer: NodeJS.Timeout | undefined };
 
 /** The initial value for lines, most of which never have a waiter. */
@@ -35,14 +39,17 @@ export function makeFairQueue(options: Options): FairQueue {
   const lines = new Map<string, Line>();
   /** Lines with waiters that may run; the first one is next. */
   const ready = new Set<Line>();
+  /** Of those that go last, while there is no other. */
+  const readyLast = new Set<Line>();
   let running = 0;
   let waiting = 0;
 
   return {
     load: () => ({ running, waiting }),
-    run: async (key, work, { longestWaitForOwnMilliseconds = 0 } = {}) => {
-      const line = lines.get(key) ?? { running: 0, waiting: NOBODY };
+    run: async (key, work, { longestWaitForOwnMilliseconds = 0, goesLast = false } = {}) => {
+      const line = lines.get(key) ?? { running: 0, waiting: NOBODY, goesLast };
       lines.set(key, line);
+      if (line.goesLast !== goesLast) changePlace(line, goesLast);
       try {
         // A free slot means that every waiting key is at its own limit.
         if (running < options.running && mayRun(line)) enter(line);
@@ -57,6 +64,16 @@ export function makeFairQueue(options: Options): FairQueue {
       }
     },
   };
+
+  function readyOf(line: Line): Set<Line> {
+    return line.goesLast ? readyLast : ready;
+  }
+
+  function changePlace(line: Line, goesLast: boolean): void {
+    const isReady = readyOf(line).delete(line);
+    line.goesLast = goesLast;
+    if (isReady) readyOf(line).add(line);
+  }
 
   function mayRun(line: Line): boolean {
     return line.running < options.runningPerKey;
@@ -73,7 +90,7 @@ export function makeFairQueue(options: Options): FairQueue {
     return new Promise((admit, reject) => {
       const refuse = () => {
         removeWaiter(line, waiter);
-        if (line.waiting.size === 0) ready.delete(line);
+        if (line.waiting.size === 0) readyOf(line).delete(line);
         reject(options.refuse());
       };
       const waiter: Waiter = { admit, refuse, timer: undefined };
@@ -89,16 +106,28 @@ export function makeFairQueue(options: Options): FairQueue {
       if (line.waiting === NOBODY) line.waiting = new Set();
       line.waiting.add(waiter);
       waiting++;
-      if (mayRun(line)) ready.add(line);
+      if (mayRun(line)) readyOf(line).add(line);
     });
   }
 
-  /** In a full queue the longest line loses its last waiter, so that keys with few waiters can't be locked out. */
+  /**
+   * In a full queue the longest line loses its last waiter, so that keys with few waiters can't be locked out. Lines that go last
+   * lose theirs first, however short they are, and never take the place of others.
+   */
   function makeRoomFor(line: Line): void {
-    let longest = line;
-    for (const other of lines.values()) if (other.waiting.size > longest.waiting.size) longest = other;
-    if (longest.waiting.size <= line.waiting.size + 1) throw options.refuse();
+    const last = longestLine(true);
+    const longest = last.waiting.size > 0 || line.goesLast ? last : longestLine(false);
+    const isBehind = longest.goesLast && !line.goesLast;
+    if (!isBehind && longest.waiting.size <= line.waiting.size + 1) throw options.refuse();
     [...longest.waiting].at(-1)!.refuse();
+  }
+
+  function longestLine(goesLast: boolean): Line {
+    let longest: Line = { running: 0, waiting: NOBODY, goesLast };
+    for (const line of lines.values()) {
+      if (line.goesLast === goesLast && line.waiting.size > longest.waiting.size) longest = line;
+    }
+    return longest;
   }
 
   function removeWaiter(line: Line, waiter: Waiter): void {
@@ -110,16 +139,16 @@ export function makeFairQueue(options: Options): FairQueue {
   function leave(line: Line): void {
     running--;
     line.running--;
-    if (line.waiting.size > 0) ready.add(line);
+    if (line.waiting.size > 0) readyOf(line).add(line);
 
-    const [next] = ready;
+    const [next] = ready.size > 0 ? ready : readyLast;
     if (!next) return;
     const [first] = next.waiting;
     removeWaiter(next, first!);
     enter(next);
     // To the end of the round, if it may run again.
-    ready.delete(next);
-    if (next.waiting.size > 0 && mayRun(next)) ready.add(next);
+    readyOf(next).delete(next);
+    if (next.waiting.size > 0 && mayRun(next)) readyOf(next).add(next);
     first!.admit();
   }
 }

@@ -9,6 +9,8 @@ const AUTHENTICATE = '/v1/authenticate';
 const FLOOD_SECONDS = 10;
 const FLOODING = 8;
 const SAMPLES = 200;
+const GUESSING = 60;
+const NEWCOMERS = 20;
 const right = { email: 'member@demo.test', password: 'demo-password' };
 
 const { settings: database, remove } = await givenBenchDatabase();
@@ -37,6 +39,10 @@ try {
   console.log(`unknown e-mail: median ${unknown.toFixed(2)} ms; wrong password: median ${wrong.toFixed(2)} ms`);
   console.log(`they differ by ${difference.toFixed(2)} % over ${SAMPLES} samples each, one after the other`);
 
+  const { served, longest, guesses } = await measureNewcomers();
+  console.log(`newcomers while ${GUESSING} addresses guess, one at a time each: ${served} of ${NEWCOMERS} signed in,`);
+  console.log(`in ${longest.toFixed(0)} ms at most; ${guesses.toFixed(1)} guesses per second were answered`);
+
   /** Lists boards at a steady rate, without waiting for answers. */
   async function measureList(seconds: number) {
     const times: Promise<number>[] = [];
@@ -59,6 +65,37 @@ try {
     };
     await Promise.all(Array.from({ length: FLOODING }, keepSigningIn));
     return count / FLOOD_SECONDS;
+  }
+
+  /** People at new addresses, one after the other, while many addresses guess at random accounts. */
+  async function measureNewcomers() {
+    const from = (address: string, sent: object) => asNobody.post(AUTHENTICATE, sent, { 'x-forwarded-for': address });
+    let isOver = false;
+    let answered = 0;
+    const begun = performance.now();
+    const keepGuessing = async (at: number) => {
+      while (!isOver) {
+        const email = `${at}-${answered}@demo.test`;
+        const { status } = await from(`10.8.0.${at}`, { email, password: 'wrong-password' });
+        if (status === 401) answered++;
+        else await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    };
+    const guessing = Array.from({ length: GUESSING }, (_, at) => keepGuessing(at));
+    // Until each of them has failed once.
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+
+    let served = 0;
+    let longest = 0;
+    for (let newcomer = 0; newcomer < NEWCOMERS; newcomer++) {
+      const start = performance.now();
+      const { status } = await from(`10.9.0.${newcomer}`, right);
+      if (status === 200) served++;
+      longest = Math.max(longest, performance.now() - start);
+    }
+    isOver = true;
+    await Promise.all(guessing);
+    return { served, longest, guesses: (answered / (performance.now() - begun)) * 1000 };
   }
 
   /** Each from another address, so that no attempt is blocked for guessing. */

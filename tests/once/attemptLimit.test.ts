@@ -67,3 +67,27 @@ describe('guessing from many IPv6 networks of one customer', () => {
     await attemptLimit.mustBeAllowed({ email: 'a@b.test', address: '10.0.0.1' });
   });
 });
+
+describe('a failure', () => {
+  const hasFailed = async (attemptLimit: ReturnType<typeof givenAttemptLimit>, address: string, email = 'a@b.test') =>
+    (await attemptLimit.mustBeAllowed({ email, address })).hasFailed;
+
+  it('is remembered for the address, for any account, and for no other IPv4 address', async () => {
+    const attemptLimit = givenAttemptLimit();
+
+    expect(await hasFailed(attemptLimit, '10.0.0.1')).toBe(false);
+    await attemptLimit.countFailure({ email: 'a@b.test', address: '10.0.0.1' });
+
+    expect(await hasFailed(attemptLimit, '10.0.0.1')).toBe(true);
+    expect(await hasFailed(attemptLimit, '10.0.0.1', 'another@b.test')).toBe(true);
+    expect(await hasFailed(attemptLimit, '10.0.0.2')).toBe(false);
+  });
+
+  it('is remembered for the /48 of an IPv6 address', async () => {
+    const attemptLimit = givenAttemptLimit();
+    await attemptLimit.countFailure({ email: 'a@b.test', address: '2001:db8:1:100::1' });
+
+    expect(await hasFailed(attemptLimit, '2001:db8:1:ffff::1', 'another@b.test')).toBe(true);
+    expect(await hasFailed(attemptLimit, '2001:db8:2:100::1')).toBe(false);
+  });
+});

@@ -9,8 +9,8 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
   const queue = makeFairQueue({ ...LIMITS, ...options });
   const started: string[] = [];
   const ends = new Map<string, () => void>();
-  /** Work named `a1` belongs to the key `a`. */
-  const run = (name: string) =>
+  /** Work named `a1` belongs to the key `a`; keys in upper case go last. */
+  const run = (name: string, goesLast = /[A-Z]/.test(name)) =>
     queue.run(
       name[0]!,
       () =>
@@ -18,6 +18,7 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
           started.push(name);
           ends.set(name, () => resolve(name));
         }),
+      { goesLast },
     );
   /** Waits for one turn of the event loop. */
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -70,6 +71,44 @@ describe('a fair queue', () => {
     for (const name of ['a1', 'b1', 'a2', 'c1', 'a3']) if (started.includes(name)) await end(name);
     for (const name of ['b1', 'a2', 'c1', 'a3']) if (started.includes(name)) await end(name);
     expect(started.toSorted()).toEqual(['a1', 'a2', 'a3', 'b1', 'c1']);
+  });
+
+  it('runs the work of keys that go last after all other, in turns', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1 });
+
+    for (const name of ['A1', 'A2', 'A3', 'B1', 'c1', 'd1', 'c2']) void run(name);
+    await settle();
+    for (const at of [0, 1]) await end(started[at]!);
+    void run('e1');
+    for (const at of [2, 3, 4, 5, 6, 7]) await end(started[at]!);
+
+    expect(started).toEqual(['A1', 'c1', 'd1', 'c2', 'e1', 'B1', 'A2', 'A3']);
+  });
+
+  it('moves all work of a key that goes last from now on, and back', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1 });
+
+    for (const name of ['a1', 'b1', 'c1']) void run(name);
+    void run('b2', true);
+    void run('D1');
+    void run('d2', false);
+    await settle();
+    for (const at of [0, 1, 2, 3, 4]) await end(started[at]!);
+
+    expect(started).toEqual(['a1', 'c1', 'd2', 'b1', 'D1', 'b2']);
+  });
+
+  it('drops work of keys that go last for any other when the queue is full', async () => {
+    const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1, waiting: 3, waitingPerKey: 3 });
+    const refused: string[] = [];
+    const named = (name: string) => void run(name).catch(() => refused.push(name));
+
+    for (const name of ['x1', 'A1', 'B1', 'B2', 'C1', 'd1', 'e1', 'f1', 'G1']) named(name);
+    await settle();
+    expect(refused.toSorted()).toEqual(['A1', 'B1', 'B2', 'C1', 'G1']);
+
+    for (const at of [0, 1, 2, 3]) await end(started[at]!);
+    expect(started).toEqual(['x1', 'd1', 'e1', 'f1']);
   });
 
   it('waits longer, if allowed, when only work of the same key is in the way', async () => {

@@ -5,9 +5,9 @@ import { hashPassword, isPassword } from '../../server/security/passwords.ts';
 const HASH = '$argon2id$v=19$m=8,p=1,t=1$IV3MQ6gR1No8spGoZ7ydJg$gCm3Dp/UPfS9wOxLhQ3L2r1h5rwgFTCvGi5pKPwmsVg';
 const PASSWORD = 'correct horse battery staple';
 
-const attempts = (count: number, addressOf: (at: number) => string) =>
+const attempts = (count: number, addressOf: (at: number) => string, hasFailed = false) =>
   Array.from({ length: count }, (_, at) =>
-    isPassword(PASSWORD, HASH, addressOf(at)).catch(({ code }) => code as string),
+    isPassword(PASSWORD, HASH, addressOf(at), { hasFailed }).catch(({ code }) => code as string),
   );
 const countRefused = async (answers: Promise<unknown>[]) =>
   (await Promise.all(answers)).filter((answer) => answer === 'TOO_MANY_REQUESTS').length;
@@ -35,5 +35,13 @@ describe('passwords', () => {
 
     expect(await countRefused(flood)).toBe(8);
     expect(await isPassword(PASSWORD, HASH, '10.0.0.59')).toBe(true);
+  });
+
+  it('of networks that failed lately are checked last, and turned away first', async () => {
+    const flood = attempts(60, (at) => `10.0.0.${at}`, true);
+    const newcomers = attempts(8, (at) => `10.1.0.${at}`);
+
+    expect(await Promise.all(newcomers)).toEqual(Array(8).fill(true));
+    expect(await countRefused(flood)).toBe(16);
   });
 });
