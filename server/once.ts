@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TRPCError } from '@trpc/server';
-import superjson from 'superjson';
-import type { Caller, Context, ProjectCaller } from './context.ts';
+import superjson, { type SuperJSONResult } from 'superjson';
+import type { ActedIn, Caller, Context, ProjectCaller } from './context.ts';
 import { transact } from './database/query.ts';
 import {
   claimKey,
@@ -80,9 +80,6 @@ async function runInTransaction<Worked extends Result>(
   try {
     return await transact(context.db, async (db) => {
       failed = undefined;
-      const actedIn = actedInOf(context);
-      // The next attempt after a deadlock starts anew.
-      actedIn.length = 0;
       const earlier = await claimKey(db, keyed).catch((error) => {
         throw error.code === LOCK_TIMEOUT ? stillRunning() : error;
       });
@@ -94,7 +91,7 @@ async function runInTransaction<Worked extends Result>(
         // Rolls back; the cause tells whether the transaction is worth a retry.
         throw result.error.cause ?? result.error;
       }
-      await finishKey(db, keyed, textOf(result.data), actedIn);
+      await finishKey(db, keyed, textOf(result.data, context));
       return result;
     });
   } catch (error) {
@@ -117,8 +114,8 @@ async function runInSteps<Worked extends Result>(
   const timer = setInterval(() => renewHold(db, keyed).catch(() => undefined), RENEW_MILLISECONDS).unref();
   try {
     const result = await work({ db });
-    const answer = result.ok && call.once !== 'secret' ? textOf(result.data) : null;
-    const ended = result.ok ? finishKey(db, keyed, answer, actedInOf(context)) : releaseKey(db, keyed);
+    const answer = result.ok && call.once !== 'secret' ? textOf(result.data, context) : null;
+    const ended = result.ok ? finishKey(db, keyed, answer) : releaseKey(db, keyed);
     // The work is done, so its outcome is answered; a repeat takes over once the hold has expired.
     await ended.catch((error) => log.warn(error, 'The end of a call with an idempotency key could not be stored.'));
     return result;
@@ -141,8 +138,6 @@ async function claimOrWait({ db, isStopping }: Context, keyed: KeyedCall): Promi
   }
 }
 
-const actedInOf = ({ caller }: Context) => (caller as Partial<ProjectCaller>).actedIn ?? [];
-
 const isSameInput = ({ hashes }: KeyedCall, { input_hash }: EarlierCall) => hashes.includes(input_hash);
 
 /** The answer of the earlier call, for a caller who may still act where it acted. */
@@ -153,21 +148,29 @@ async function replay<Worked extends Result>(
   earlier: EarlierCall,
 ): Promise<Worked> {
   if (!isSameInput(keyed, earlier)) throw reused(keys!.documents422(path));
-  if (earlier.acted_in && !(right && caller![right]))
-    await mustStillBePermitted(db, caller as ProjectCaller, earlier.acted_in);
   if (earlier.answer === null) {
     throw badRequest('This call was already executed, and its answer is not kept.', 'idempotency_answer_not_kept');
   }
+  const { actedIn, ...answer }: Stored = JSON.parse(earlier.answer);
+  const hasRight = right && caller![right] && !caller!.isProjectChosen;
+  if (actedIn && !hasRight) await mustStillBePermitted(db, caller as ProjectCaller, actedIn);
   keys!.replayed.add(batchIndex);
   // What `next` would return; tRPC reads only these two fields.
-  return { ok: true, data: superjson.deserialize(JSON.parse(earlier.answer)) } as Worked;
+  return { ok: true, data: superjson.deserialize(answer) } as Worked;
 }
 
 /** Larger answers are not stored. */
 const MOST_BYTES = 1024 * 1024;
 
-function textOf(answer: unknown): string | null {
-  const text = JSON.stringify(superjson.serialize(answer));
+/** An answer with where its call acted; nodes of the previous version ignore that. */
+type Stored = SuperJSONResult & { actedIn?: ActedIn[] };
+
+function textOf(answer: unknown, { caller }: Context): string | null {
+  const { actedIn = [] } = caller as Partial<ProjectCaller>;
+  // Each row that was found has added its project.
+  const places = [...new Map(actedIn.map((place) => [JSON.stringify(place), place])).values()];
+  const stored: Stored = { ...superjson.serialize(answer), ...(places.length > 0 && { actedIn: places }) };
+  const text = JSON.stringify(stored);
   return Buffer.byteLength(text) > MOST_BYTES ? null : text;
 }
 

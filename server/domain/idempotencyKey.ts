@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
-import type { ActedIn } from '../context.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, query, transact } from '../database/query.ts';
 import { tooManyRequests } from '../errors.ts';
@@ -18,12 +17,7 @@ export type KeyedCall = {
 };
 
 /** What is stored about an earlier call with the key. */
-export type EarlierCall = {
-  input_hash: string;
-  isFinished: boolean;
-  answer: string | null;
-  acted_in: ActedIn[] | null;
-};
+export type EarlierCall = { input_hash: string; isFinished: boolean; answer: string | null };
 
 /** What the keys of one user may take in 24 hours: above it, answers are not stored, or new keys are refused. */
 const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
@@ -49,7 +43,7 @@ export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | u
         select ${user_id}::int, ${procedure}, ${key}, ${hashes[0]!}, ${holder}::uuid, ${heldUntil}
         from (${usageOf(user_id)}) as used where used.keys < ${sql.lit(MOST_KEYS)}
         on conflict (user_id, procedure, key) do update set input_hash = excluded.input_hash, created_at = now(),
-          holder = excluded.holder, held_until = excluded.held_until, finished_at = null, answer = null, acted_in = null
+          holder = excluded.holder, held_until = excluded.held_until, finished_at = null, answer = null
         where ${isExpired(sql`k.created_at`)}
           or (k.finished_at is null and k.held_until < now() and k.input_hash = any(${hashes}::text[]))
         returning k.key`,
@@ -59,7 +53,7 @@ export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | u
     const [earlier] = await query(
       db,
       sql<EarlierCall>`
-        select input_hash, finished_at is not null as "isFinished", answer, acted_in from idempotency_keys
+        select input_hash, finished_at is not null as "isFinished", answer from idempotency_keys
         where ${isOf(call)} and not ${isExpired(sql`created_at`)}`,
     );
     if (earlier) return earlier;
@@ -70,14 +64,7 @@ export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | u
 }
 
 /** Stores the answer, unless it is null or the user has stored too much; calls at the same moment may exceed that by a few. */
-export async function finishKey(
-  db: Db,
-  call: KeyedCall,
-  answer: string | null,
-  actedIn: ActedIn[] = [],
-): Promise<void> {
-  // A statement for each row that it found may have added the same.
-  const places = [...new Set(actedIn.map((place) => JSON.stringify(place)))];
+export async function finishKey(db: Db, call: KeyedCall, answer: string | null): Promise<void> {
   const bytes = answer === null ? 0 : Buffer.byteLength(answer);
   await query(
     db,
@@ -90,8 +77,7 @@ export async function finishKey(
         values (${call.user_id}, date_trunc('hour', now()), 1, coalesce((select bytes from kept), 0))
         on conflict (user_id, hour) do update set keys = u.keys + 1, answer_bytes = u.answer_bytes + excluded.answer_bytes
       )
-      update idempotency_keys set finished_at = ${NOW}, answer = case when exists (select from kept) then ${answer}::text end,
-        acted_in = ${places.length === 0 ? null : `[${places}]`}::jsonb
+      update idempotency_keys set finished_at = ${NOW}, answer = case when exists (select from kept) then ${answer}::text end
       where ${isHeldBy(call)}`,
   );
 }

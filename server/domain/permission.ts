@@ -75,7 +75,11 @@ export function mustBePermitted(
 }
 
 /** Throws a 403 unless the caller owns a project of the platform of a theme. */
-export function mustOwnPlatform({ actedIn }: Partial<ProjectCaller>, platform_id: number, isOwned: boolean): void {
+export function mustOwnPlatform(
+  { actedIn }: Caller & Pick<ProjectCaller, 'actedIn'>,
+  platform_id: number,
+  isOwned: boolean,
+): void {
   if (!isOwned) throw forbidden('This theme belongs to another platform.', 'other_platform');
   actedIn?.push({ platform_id });
 }

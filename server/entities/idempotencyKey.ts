@@ -16,10 +16,8 @@ export const IdempotencyKey = defineEntity({
     holder: p.uuid().nullable(),
     held_until: moment().nullable(),
     finished_at: moment().nullable(),
-    /** As superjson. Null after the end: the answer is not kept. */
+    /** As superjson, with the projects whose access a repeat checks again. Null after the end: the answer is not kept. */
     answer: p.text().nullable(),
-    /** The projects and platforms whose access a repeat checks again. Null if it depends on none. */
-    acted_in: p.json<object[]>().nullable(),
   },
   indexes: [{ properties: ['created_at'] }],
   checks: [
