@@ -1,7 +1,19 @@
 import { z } from 'zod';
 import { Card } from './card.ts';
 import { changesOf } from './changes.ts';
-import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
+import {
+  changedPosition,
+  flag,
+  IS_ACTIVE,
+  id,
+  newPosition,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 import { Group } from './group.ts';
 
 export const Board = z
@@ -50,13 +62,13 @@ export const BoardGet = z.object({ id: id.meta({ description: 'The board.', exam
 const content = {
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.` }),
   tool_key: optionalText(100).meta({ description: 'The tool that it belongs to.', example: 'seo' }),
-  position: position.nullish().meta({ description: 'Its position, lowest first.' }),
+  position: changedPosition,
 };
 
 export const BoardCreate = z.object({
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...content,
-  position: content.position.meta({ description: 'Its position, lowest first; last if not sent.' }),
+  position: newPosition,
 });
 export type BoardCreate = z.output<typeof BoardCreate>;
 

@@ -9,6 +9,13 @@ export const position = z
   .int32()
   .meta({ description: 'Its position, lowest first; ties are ordered by id.', example: 1 });
 
+/** The position of a row that is created or changed. */
+const MOVES_OTHERS = 'rows of the same place whose position is taken move behind it';
+export const newPosition = position
+  .nullish()
+  .meta({ description: `Its position, lowest first, or last if not sent; ${MOVES_OTHERS}.` });
+export const changedPosition = position.nullish().meta({ description: `Its position, lowest first; ${MOVES_OTHERS}.` });
+
 export const flag = z.boolean().nullish();
 
 /** What `is_active: false` means for boards, groups and cards. */

@@ -1,6 +1,18 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { flag, IS_ACTIVE, id, optionalText, PLAIN_TEXT, placements, position, text, timestamp } from './fields.ts';
+import {
+  changedPosition,
+  flag,
+  IS_ACTIVE,
+  id,
+  newPosition,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 
 export const Group = z
   .object({
@@ -33,7 +45,7 @@ export const look = {
   type: optionalText(50).meta({ description: 'Its type.', example: 'list' }),
   color: optionalText(50).meta({ description: 'Its color.', example: '#0b6e99' }),
   icon: optionalText(100).meta({ description: 'The name of its icon.', example: 'flag' }),
-  position: position.nullish().meta({ description: 'Its position, lowest first.' }),
+  position: changedPosition,
   is_collapsed: flag.meta({ description: 'Whether it is shown collapsed.' }),
 };
 
@@ -41,7 +53,7 @@ export const GroupCreate = z.object({
   board_id: id.meta({ description: 'Its board.' }),
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
   ...look,
-  position: look.position.meta({ description: 'Its position, lowest first; last if not sent.' }),
+  position: newPosition,
   is_collapsed: look.is_collapsed.meta({ description: 'Whether it is shown collapsed; false if not sent.' }),
 });
 export type GroupCreate = z.output<typeof GroupCreate>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { flag, id, optionalText, position, text, timestamp } from './fields.ts';
+import { changedPosition, flag, id, newPosition, optionalText, position, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const Tag = z
@@ -27,14 +27,14 @@ const look = {
 export const TagCreate = z.object({
   name: text(255).meta({ description: 'Its name; equal names are allowed.', example: 'Content' }),
   ...look,
-  position: position.nullish().meta({ description: 'Its position, lowest first; last if not sent.', example: null }),
+  position: newPosition.meta({ example: null }),
 });
 export type TagCreate = z.output<typeof TagCreate>;
 
 const changes = {
   name: optionalText(255).meta({ description: 'Its name.' }),
   ...look,
-  position: position.nullish().meta({ description: 'Its position, lowest first.' }),
+  position: changedPosition,
   is_active: flag.meta({ description: 'Whether it is active.' }),
 };
 export const TagUpdate = z.object({ id, ...changesOf(changes, ['color', 'icon']) });

@@ -16,8 +16,8 @@ import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { allOrFirstRow, bytesOf, mustFitAnswer } from './answerSize.ts';
 import { isShown } from './card.ts';
-import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
-import { changeRow, deleteWithContents, type Selected, selectionOf, withoutNulls } from './row.ts';
+import { changeAndPlace, insertAt, type Place, placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
+import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
 
 /** The columns of a board in answers. */
 export const BOARD_COLUMNS = Board.keyof().options;
@@ -60,7 +60,8 @@ const selectBoards = prepared<
 export async function createBoard({ db, caller }: ProjectContext, input: BoardCreate) {
   const { id: project_id, platform_id } = actingProject(caller);
   const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
-  const board = await insertBoard(db, owner, input, sql`project_id = ${project_id}`);
+  const lock = (db: Db) => lockProject(db, project_id);
+  const board = await insertBoard(db, owner, input, { isSibling: sql`t.project_id = ${project_id}`, lock });
   if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
 
   return { board };
@@ -73,18 +74,20 @@ export async function insertBoard(
   db: Db,
   { project_id, platform_id, is_master, created_by }: BoardOwner,
   input: BoardCreate,
-  isSibling: RawBuilder<unknown>,
+  place: Pick<Place, 'isSibling' | 'lock'>,
 ): Promise<BoardRow | undefined> {
-  const [board] = await query(
-    db,
-    sql<BoardRow>`
+  return insertAt(db, input.position, { table: 'boards', ...place }, async (db) => {
+    const [board] = await query(
+      db,
+      sql<BoardRow>`
       insert into boards (project_id, platform_id, is_master, title, description, tool_key, created_by, position)
       select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null},
         ${created_by}::int, ${positionAmongSiblings(input.position)}
-      from ${siblingsIn('boards', isSibling)} where siblings.count < ${MOST_SIBLINGS}
+      from ${siblingsIn('boards', place.isSibling)} where siblings.count < ${MOST_SIBLINGS}
       returning ${selectionOf(BOARD_COLUMNS)}`,
-  );
-  return board;
+    );
+    return board;
+  });
 }
 
 /** Changes the sent fields of a board. */
@@ -95,12 +98,12 @@ export async function updateBoard(
   const changes: RowChanges<'boards'> = {
     description,
     tool_key,
-    ...withoutNulls<'boards'>({ title, position, is_active }),
+    ...withoutNulls<'boards'>({ title, is_active }),
   };
-  return { board: await changeRow(context, 'boards', id, changes, BOARD_COLUMNS) };
+  return { board: await changeAndPlace(context, 'boards', { id, position }, changes, BOARD_COLUMNS) };
 }
 
-/** Sets the positions of boards of one project, of all or none. */
+/** Puts boards of one project at their positions, all or none. */
 export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {
   await placeRows(context, 'boards', boards);
 }

@@ -8,15 +8,17 @@ import {
   type GroupUpdate,
 } from '../../shared/group.ts';
 import type { ProjectContext } from '../context.ts';
-import { live, query } from '../database/query.ts';
+import { type Db, live, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { bound, isEnough, permitOf, roleIn } from './permission.ts';
-import { placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
+import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
 import {
   type CallerRole,
   changeRow,
   deleteWithContents,
+  findRow,
+  lockProject,
   mustBeFound,
   type Selected,
   selectionOf,
@@ -28,7 +30,17 @@ export const GROUP_COLUMNS = Group.keyof().options;
 export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
 
 /** Creates a group on a board, after the others unless a position was sent. */
-export async function createGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate) {
+export async function createGroup(context: ProjectContext, input: GroupCreate) {
+  const { board_id, position } = input;
+  const lock = async (db: Db) => {
+    const { project } = await findRow({ ...context, db }, 'boards', board_id);
+    await lockProject(db, project.id);
+  };
+  const place = { table: 'groups', isSibling: sql`t.board_id = ${board_id}`, lock } as const;
+  return { group: await insertAt(context.db, position, place, (db) => insertGroup({ ...context, db }, input)) };
+}
+
+async function insertGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate): Promise<GroupRow> {
   const permit = bound(permitOf(caller));
   const [group] = await query(
     db,
@@ -41,7 +53,7 @@ export async function createGroup({ db, caller }: ProjectContext, { board_id, ..
         select board.project_id, board.board_platform_id, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
           ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id}::int,
           ${positionAmongSiblings(input.position)}
-        from board cross join lateral ${siblingsIn('groups', sql`board_id = board.board_id`)}
+        from board cross join lateral ${siblingsIn('groups', sql`t.board_id = board.board_id`)}
         where ${isEnough(sql`board.caller_role`, permit)} and siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf(GROUP_COLUMNS)}
       )
@@ -49,8 +61,7 @@ export async function createGroup({ db, caller }: ProjectContext, { board_id, ..
   );
   const found = mustBeFound(caller, 'boards', group);
   if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
-
-  return { group: found };
+  return found;
 }
 
 /** Changes the sent fields of a group. */
@@ -61,9 +72,9 @@ export async function updateGroup(context: ProjectContext, { id, ...sent }: Grou
     type,
     color,
     icon,
-    ...withoutNulls<'groups'>({ title, position, is_collapsed }),
+    ...withoutNulls<'groups'>({ title, is_collapsed }),
   };
-  return { group: await changeRow(context, 'groups', id, changes, GROUP_COLUMNS) };
+  return { group: await changeAndPlace(context, 'groups', { id, position }, changes, GROUP_COLUMNS) };
 }
 
 /** Switches a group on or off. */
@@ -71,7 +82,7 @@ export async function configureGroup(context: ProjectContext, { id, is_active }:
   return { group: await changeRow(context, 'groups', id, withoutNulls<'groups'>({ is_active }), GROUP_COLUMNS) };
 }
 
-/** Sets the positions of groups of one board, of all or none. */
+/** Puts groups of one board at their positions, atomically. */
 export async function reorderGroups(context: ProjectContext, { groups }: GroupReorder) {
   await placeRows(context, 'groups', groups);
 }

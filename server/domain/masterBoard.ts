@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { BoardReorder } from '../../shared/board.ts';
-import { MOST_SIBLINGS } from '../../shared/fields.ts';
+import { MOST_SIBLINGS, type Placement } from '../../shared/fields.ts';
 import type { MasterBoardCreate, MasterBoardPush, MasterBoardSync, MasterBoardUpdate } from '../../shared/master.ts';
 import type { BoardPushPreview, SyncPreview } from '../../shared/templateRun.ts';
 import type { SignedInContext } from '../context.ts';
@@ -24,7 +24,7 @@ export async function listMasterBoards({ db }: SignedInContext) {
 /** Creates a master board, after the others unless a position was sent. */
 export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
   const owner = { project_id: null, platform_id: null, is_master: true, created_by: caller.id };
-  const board = await insertBoard(db, owner, input, sql`is_master`);
+  const board = await insertBoard(db, owner, input, { isSibling: sql`t.is_master`, lock: lockMasterBoards });
   if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
 
   return { board };
@@ -38,14 +38,27 @@ export async function updateMasterBoard(
   const changes: RowChanges<'boards'> = {
     description,
     tool_key,
-    ...withoutNulls<'boards'>({ title, position, is_active }),
+    ...withoutNulls<'boards'>({ title, is_active }),
   };
-  return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
+  return transact(db, async (db) => {
+    if (position != null) await placeMasterBoards(db, [{ id, position }]);
+    return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
+  });
 }
 
-/** Sets the positions of master boards, of all or none. */
+/** Puts master boards at their positions, atomically. */
 export async function reorderMasterBoards({ db }: SignedInContext, { boards }: BoardReorder) {
-  await transact(db, (db) => placeMasters(db, 'boards', boards));
+  await transact(db, (db) => placeMasterBoards(db, boards));
+}
+
+async function placeMasterBoards(db: Db, placements: Placement[]): Promise<void> {
+  await lockMasterBoards(db);
+  await placeMasters(db, 'boards', placements, sql`t.is_master`);
+}
+
+/** Locks the order of the master boards. */
+async function lockMasterBoards(db: Db): Promise<void> {
+  await query(db, sql`select id from boards where is_master and ${live()} order by id for no key update`);
 }
 
 /** Adds the missing copies of a master board, its groups and cards to every active project with access. */

@@ -14,7 +14,7 @@ import { badRequest, invalid } from '../errors.ts';
 import { CARD_COLUMNS, type CardRow } from './card.ts';
 import { cleanDescription } from './description.ts';
 import { groupTemplate } from './masterGroup.ts';
-import { changeMaster, deleteMaster, findMaster, placeMasters } from './masterRow.ts';
+import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from './masterRow.ts';
 import { DELETED, selectionOf, withoutNulls } from './row.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
@@ -69,23 +69,25 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
 
   await templateTransaction(db, board_id, async (db) => {
     await findMaster(db, 'groups', group_id, ['id']);
-    await placeMasters(db, 'cards', cards);
     const ids = cards.map(({ id }) => id);
-    const elsewhere = await db
+    const found = await db
       .selectFrom('cards as c')
       .innerJoin('groups as g', 'g.id', 'c.group_id')
-      .select('c.id')
+      .select('g.board_id')
       .where('c.id', '=', sql<number>`any(${ids}::int[])`)
-      .where('g.board_id', '<>', board_id)
-      .limit(1)
-      .executeTakeFirst();
-    if (elsewhere) throw badRequest('The cards belong to several boards.', 'several_parents');
+      .where('c.is_master', 'is', true)
+      .where(live('c'))
+      .execute();
+    if (found.length < cards.length) throw noSuchMaster('cards');
+    if (found.some((card) => card.board_id !== board_id))
+      throw badRequest('The cards belong to several boards.', 'several_parents');
     await db
       .updateTable('cards')
       .set({ group_id })
       .where('id', '=', sql<number>`any(${ids}::int[])`)
       .where('group_id', '<>', group_id)
       .execute();
+    await placeMasters(db, 'cards', cards, sql`t.group_id = ${group_id}`);
   });
 }
 

@@ -55,7 +55,7 @@ export async function createMasterGroup(
       sql<GroupRow>`
         insert into groups (is_master, board_id, title, description, created_by, position)
         select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${positionAmongSiblings()}
-        from ${siblingsIn('groups', sql`board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
+        from ${siblingsIn('groups', sql`t.board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf(GROUP_COLUMNS)}`,
     );
     if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
@@ -79,7 +79,7 @@ export async function configureMasterGroup(
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
-/** Sets the positions of groups of a master board, of all or none. */
+/** Puts groups of a master board at their positions, atomically. */
 export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
   await templateTransaction(db, board_id, async (db) => {
     const board = await db
@@ -101,7 +101,7 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
       );
     }
 
-    await placeMasters(db, 'groups', groups);
+    await placeMasters(db, 'groups', groups, sql`t.board_id = ${board_id}`);
   });
 }
 

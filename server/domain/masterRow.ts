@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Placement } from '../../shared/fields.ts';
 import { type Db, live, plannedEachTime, query } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
@@ -49,8 +49,13 @@ export async function deleteMaster(db: Db, table: MasterTable, id: number): Prom
   await changeMaster(db, table, id, { deleted_at: new Date() }, ['id']);
 }
 
-/** Sets the positions of templates, of all or none; `db` is in a transaction. */
-export async function placeMasters(db: Db, table: MasterTable, placements: Placement[]): Promise<void> {
-  const placed = await setPositions(db, table, placements, sql`t.is_master and ${live('t')}`);
-  if (placed.length < placements.length) throw noSuchMaster(table);
+/** Puts templates `t` at their positions among these siblings, atomically; `db` is in a transaction. */
+export async function placeMasters(
+  db: Db,
+  table: MasterTable,
+  placements: Placement[],
+  isSibling: RawBuilder<unknown>,
+): Promise<void> {
+  const placed = await setPositions(db, table, placements, sql`t.is_master and ${isSibling}`);
+  if (placed < placements.length) throw noSuchMaster(table);
 }

@@ -4,10 +4,11 @@ import { Tag, type TagCreate, type TagUpdate } from '../../shared/tag.ts';
 import { actingProject } from '../access.ts';
 import type { ProjectContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
-import { live, nextPosition, transact } from '../database/query.ts';
+import { type Db, live, nextPosition, transact } from '../database/query.ts';
 import type { RowChanges } from '../database/tables.ts';
 import { readPage } from './page.ts';
-import { changeRow, deleteRow, findRow, lockProject, withoutNulls } from './row.ts';
+import { changeAndPlace, insertAt } from './position.ts';
+import { deleteRow, findRow, lockProject, withoutNulls } from './row.ts';
 
 /** The columns of a tag in answers. */
 const TAG_COLUMNS = Tag.keyof().options;
@@ -17,20 +18,14 @@ export async function createTag(
   { db, caller }: ProjectContext,
   { name, color = null, icon = null, position }: TagCreate,
 ) {
-  const project = actingProject(caller);
-  const last = sql`select max(position) from tags where project_id = ${project.id} and ${live()}`;
-  const tag = await db
-    .insertInto('tags')
-    .values({
-      project_id: project.id,
-      name,
-      color,
-      icon,
-      created_by: caller.id,
-      position: position ?? nextPosition(last),
-    })
-    .returning(TAG_COLUMNS)
-    .executeTakeFirstOrThrow();
+  const { id: project_id } = actingProject(caller);
+  const last = sql`select max(position) from tags where project_id = ${project_id} and ${live()}`;
+  const row = { project_id, name, color, icon, created_by: caller.id, position: position ?? nextPosition(last) };
+  const lock = (db: Db) => lockProject(db, project_id);
+  const place = { table: 'tags', isSibling: sql`t.project_id = ${project_id}`, lock } as const;
+  const tag = await insertAt(db, position, place, (db) =>
+    db.insertInto('tags').values(row).returning(TAG_COLUMNS).executeTakeFirstOrThrow(),
+  );
   return { tag };
 }
 
@@ -43,8 +38,8 @@ export async function listTags({ db, caller }: ProjectContext, page: Page) {
 
 /** Changes the sent fields of a tag. */
 export async function updateTag(context: ProjectContext, { id, name, color, icon, position, is_active }: TagUpdate) {
-  const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, position, is_active }) };
-  return { tag: await changeRow(context, 'tags', id, changes, TAG_COLUMNS) };
+  const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, is_active }) };
+  return { tag: await changeAndPlace(context, 'tags', { id, position }, changes, TAG_COLUMNS) };
 }
 
 /** Deletes a tag, and removes it from its cards. */

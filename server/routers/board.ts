@@ -80,7 +80,8 @@ export const boardRouter = router({
       rest('/services/operations/v1/operations/boards/reorder', {
         message: 'Boards reordered.',
         summary: 'Reorder boards',
-        description: 'Sets the positions of boards of one project, of all or none.',
+        description:
+          'Sets the positions of boards of one project atomically; other boards whose position is taken move behind them.',
       }),
     )
     .input(BoardReorder)

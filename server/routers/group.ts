@@ -49,7 +49,8 @@ export const groupRouter = router({
       specified('/services/operations/v1/operations/groups/reorder', {
         message: 'Groups reordered.',
         summary: 'Reorder groups',
-        description: 'Sets the positions of groups of one board, of all or none.',
+        description:
+          'Sets the positions of groups of one board atomically; other groups whose position is taken move behind them.',
       }),
     )
     .input(GroupReorder)

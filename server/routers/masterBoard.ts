@@ -118,7 +118,7 @@ export const masterBoardRouter = router({
       rest('/services/operations/v1/admin/master-boards/reorder', {
         message: 'Master boards reordered.',
         summary: 'Reorder master boards',
-        description: 'Sets the positions of master boards, of all or none.',
+        description: 'Sets the positions of master boards atomically; others whose position is taken move behind them.',
       }),
     )
     .input(MasterBoardReorder)

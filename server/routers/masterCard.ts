@@ -84,7 +84,8 @@ export const masterCardRouter = router({
       rest('/services/operations/v1/admin/master-cards/reorder', {
         message: 'Master cards reordered.',
         summary: 'Reorder master cards',
-        description: 'Moves master cards of one board to positions in a group, all or none.',
+        description:
+          'Moves master cards of one board to positions in a group, atomically; other cards whose position is taken move behind them.',
       }),
     )
     .input(MasterCardMove)

@@ -57,7 +57,8 @@ export const masterGroupRouter = router({
       specified('/services/operations/v1/admin/master-groups/reorder', {
         message: 'Master groups reordered.',
         summary: 'Reorder master groups',
-        description: 'Sets the positions of groups of a master board, of all or none.',
+        description:
+          'Sets the positions of groups of a master board atomically; other groups whose position is taken move behind them.',
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
