@@ -5,7 +5,8 @@ import { Page, pageOf } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;
 
-export const SUBSCRIPTION_STATUSES = ['trial', 'paid', 'past_due', 'ended'] as const;
+/** As stored. */
+export const SUBSCRIPTION_STATUSES = ['trial', 'free', 'paid', 'past_due', 'ended'] as const;
 
 const period = z.enum(PERIODS).meta({ description: 'The billing period.', example: 'month' });
 const product = text(100).meta({ description: 'The subscribed product.', example: 'websites' });
@@ -66,14 +67,14 @@ export const Subscription = z
       description: 'A project of the platform to act in when paying for it; null if there is none.',
     }),
     product: z.string().meta({ description: 'The product.' }),
-    status: z.enum(SUBSCRIPTION_STATUSES).meta({
+    status: z.enum([...SUBSCRIPTION_STATUSES, 'expired']).meta({
       description:
-        '`trial`: active or expired; `paid`; `past_due`: a payment failed or is disputed; `ended`: cancelled or refunded.',
+        '`trial`; `expired`: a trial that is over; `free`: a plan without a price; `paid`; `past_due`: a payment failed or is disputed; `ended`: cancelled or refunded.',
     }),
     trial_ends_at: timestamp.meta({ description: 'The end of the trial.', example: FUTURE_MOMENT }),
-    plan: z.string().nullable().meta({ description: 'The plan that was paid for.' }),
+    plan: z.string().nullable().meta({ description: 'The plan that was chosen; null for a trial.' }),
     period: period.nullable().meta({ description: 'The billing period.' }),
-    paid_at: timestamp.nullable().meta({ description: 'When it was paid for.' }),
+    paid_at: timestamp.nullable().meta({ description: 'When it was paid for; null for a trial or a free plan.' }),
   })
   .meta({ id: 'Subscription', description: "A platform's subscription to a product." });
 

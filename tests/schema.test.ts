@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Migration20261115100300_clean_descriptions as CleanDescriptions } from '../server/database/migrations/Migration20261115100300_clean_descriptions.ts';
 import { Migration20261115182126_unique_master_identifiers as UniqueIdentifiers } from '../server/database/migrations/Migration20261115182126_unique_master_identifiers.ts';
 import { Migration20261116030943_keep_default_projects as KeepDefaultProjects } from '../server/database/migrations/Migration20261116030943_keep_default_projects.ts';
+import { Migration20261116050000_free_subscriptions as FreeSubscriptions } from '../server/database/migrations/Migration20261116050000_free_subscriptions.ts';
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { waitingFor } from './harness/lock.ts';
@@ -18,6 +19,7 @@ import {
   givenTag,
   givenTrial,
   givenUser,
+  insert,
   stored,
   testDb,
 } from './harness/world.ts';
@@ -77,6 +79,40 @@ describe('the migration that keeps default projects', () => {
 
     const after = async ({ id }: { id: number }) => (await stored('users', id)).default_project_id;
     expect([await after(chosen), await after(several), await after(none)]).toEqual([high.id, low.id, null]);
+  });
+});
+
+describe('the migration of free subscriptions', () => {
+  it('makes those free that were stored as paid with a free plan, and leaves the others', async () => {
+    const { orm } = await testDatabase();
+    const db = await testDb();
+    const given = async (...prices: number[]) => {
+      const { id, product } = await givenTrial(await givenProject());
+      const [plan] = await query(db, sql<{ id: number }>`select id from plans where product = ${product} limit 1`);
+      for (const price_cents of prices)
+        await insert('checkouts', {
+          subscription_id: id,
+          plan_id: plan!.id,
+          price_cents,
+          currency: 'EUR',
+          provider: 'none',
+          status: 'paid',
+        });
+      await query(
+        db,
+        sql`update subscriptions set status = 'paid', plan_id = ${plan!.id}, paid_at = now() where id = ${id}`,
+      );
+      return id;
+    };
+    const subscriptions = { free: await given(0), paid: await given(1900), both: await given(0, 1900) };
+
+    const migration = new FreeSubscriptions(orm.em.getDriver() as never, orm.config);
+    migration.up();
+    for (const statement of migration.getQueries()) await query(db, sql.raw(String(statement)));
+
+    const after = async (id: number) => (await stored('subscriptions', id)).status;
+    expect(await after(subscriptions.free)).toBe('free');
+    expect([await after(subscriptions.paid), await after(subscriptions.both)]).toEqual(['paid', 'paid']);
   });
 });
 
@@ -275,6 +311,9 @@ describe('the tables', () => {
     const [none, plan, now] = [sql`null`, sql`(select min(id) from plans)`, sql`now()`];
 
     expect(await change('trial', plan, now)).toBe(CHECK);
+    expect(await change('free', plan, now)).toBe(CHECK);
+    expect(await change('free', none, none)).toBe(CHECK);
+    expect(await change('free', plan, none)).toBe('accepted');
     for (const status of ['paid', 'past_due', 'ended']) {
       expect(await change(status, none, now)).toBe(CHECK);
       expect(await change(status, plan, none)).toBe(CHECK);

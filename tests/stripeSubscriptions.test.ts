@@ -296,7 +296,7 @@ describe('upgrade-trial and trials', () => {
     expect(status).toBe(400);
     expect(body).toEqual({
       error: true,
-      message: 'A payment for this subscription is due. Settle that one; you can not start a second subscription.',
+      message: "A payment for this subscription is due. Settle it first; you can't start a second subscription.",
       data: [],
     });
   });

@@ -64,8 +64,48 @@ describe('POST …/subscriptions/upgrade-trial', () => {
     const answer = await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
 
     expect(answer.body.data).toEqual({ checkout_url: expect.any(String), session_id: null, subscription_id: id });
-    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid', paid_at: expect.any(Date) });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'free', paid_at: null });
     expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
+  });
+
+  it('200 with the same answer when the same free plan is chosen again, also after it was a trial again', async () => {
+    const { project, asOwner, asSuperadmin } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const choose = async () => (await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }))).body;
+    const first = await choose();
+
+    expect(await choose()).toEqual(first);
+    await asSuperadmin.rpc.subscriptions.setTrial.mutate({ platform_id: project.platform_id, product, days: 3 });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'trial' });
+
+    expect(await choose()).toEqual(first);
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'free' });
+    expect(await checkoutsOf(id)).toHaveLength(1);
+  });
+
+  it('200 for a paying plan after a free one, which ends when the other is paid', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { id, product } = await givenTrial(project);
+    const choose = async (more: object) => (await asOwner.post(UPGRADE, choiceOf(product, more))).body.data;
+    const free = await choose({ plan: 'free' });
+
+    const paying = await choose({});
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'free' });
+    await fetch(`${paying.checkout_url}/pay`, { method: 'POST' });
+
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid', paid_at: expect.any(Date) });
+    expect(await (await fetch(free.checkout_url)).text()).toContain('has ended');
+    expect((await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }))).status).toBe(400);
+  });
+
+  it('is listed as expired when the trial is over, and as free with a free plan', async () => {
+    const { project, asOwner } = await givenWorld();
+    const { product } = await givenTrial(project, { trial_ends_at: new Date(0) });
+    const list = async () => (await asOwner.rpc.subscriptions.list.query({})).subscriptions;
+
+    expect(await list()).toMatchObject([{ status: 'expired', plan: null, paid_at: null }]);
+    await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
+    expect(await list()).toMatchObject([{ status: 'free', plan: 'free', paid_at: null }]);
   });
 
   it('cancels open checkouts when a free plan is activated', async () => {
@@ -153,7 +193,8 @@ describe('POST …/subscriptions/upgrade-trial', () => {
   it('400 for a subscription that is already paid', async () => {
     const { project, asOwner } = await givenWorld();
     const { product } = await givenTrial(project);
-    await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
+    const { body } = await asOwner.post(UPGRADE, choiceOf(product));
+    await fetch(`${body.data.checkout_url}/pay`, { method: 'POST' });
 
     const answer = await asOwner.post(UPGRADE, choiceOf(product));
 
@@ -321,7 +362,7 @@ describe('without payments', () => {
     const answer = await asOwner.post(UPGRADE, choiceOf(product, { plan: 'free' }));
 
     expect(answer).toMatchObject({ status: 200, body: { data: { session_id: null, subscription_id: id } } });
-    expect(await stored('subscriptions', id)).toMatchObject({ status: 'paid' });
+    expect(await stored('subscriptions', id)).toMatchObject({ status: 'free' });
     expect(await checkoutsOf(id)).toMatchObject([{ status: 'paid', provider: 'none' }]);
     expect(await (await fetch(answer.body.data.checkout_url)).text()).toContain('Your plan is active');
   });

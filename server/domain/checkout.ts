@@ -14,6 +14,7 @@ import {
 } from './checkoutRow.ts';
 import type { PlanRow } from './plan.ts';
 import { type CancelledCheckout, cancelOpenCheckouts, closeAtProvider, markPaid } from './settlement.ts';
+import { updateSubscription } from './subscriptionEvent.ts';
 
 type CheckoutOrder = {
   subscription_id: number;
@@ -55,17 +56,27 @@ export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> 
     .executeTakeFirstOrThrow();
 }
 
-/** Activates a free plan with a paid checkout, and cancels the other open checkouts. */
+/** Activates a free plan with a paid checkout, and cancels the open checkouts. Does nothing if that plan is active already. */
 export async function payWithoutProvider(
   db: Db,
   order: CheckoutOrder,
   publicUrl: string,
 ): Promise<{ checkout: CheckoutRow; cancelled: CancelledCheckout[] }> {
   const cancelled = await cancelOpenCheckouts(db, order);
-  const checkout = await addCheckout(db, order);
-  await markPaid(db, checkout);
+  const active = await findActiveFreePlan(db, order);
+  const checkout = active ?? (await addCheckout(db, order));
+  // It may have become a trial again since.
+  await (active ? updateSubscription(db, active) : markPaid(db, checkout));
   return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, cancelled };
 }
+
+const findActiveFreePlan = (db: Db, { subscription_id, plan }: CheckoutOrder) =>
+  db
+    .selectFrom('checkouts')
+    .select(CHECKOUT_COLUMNS)
+    .where(({ and }) => and({ subscription_id, plan_id: plan.id, status: 'paid', price_cents: 0 }))
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
 
 /**
  * Opens a checkout at the provider, outside any transaction, so that no row stays locked meanwhile. Concurrent calls on a node
@@ -113,12 +124,12 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
   }
 }
 
-/** The error if a subscription can't be paid in this status. One that has ended can be paid again. */
+/** The error if a subscription can't be paid in this status. One that is free or has ended can be paid. */
 export function refusalOf(status: SubscriptionStatus): Error | undefined {
   if (status === 'paid') return badRequest('This subscription is already paid.', 'trial_already_paid');
   if (status === 'past_due') {
     return badRequest(
-      'A payment for this subscription is due. Settle that one; you can not start a second subscription.',
+      "A payment for this subscription is due. Settle it first; you can't start a second subscription.",
       'payment_due',
     );
   }

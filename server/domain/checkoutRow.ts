@@ -21,10 +21,11 @@ export type CheckoutRow = Pick<Row<'checkouts'>, (typeof CHECKOUT_COLUMNS)[numbe
 /** A literal, since a bound value would not use the partial index of open checkouts. */
 export const OPEN = sql.lit<'open'>('open');
 
-/** The status that a paid checkout gives its subscription. */
+/** The status that a paid checkout `c` gives its subscription. */
 export type PaidStatus = Exclude<SubscriptionStatus, 'trial'>;
 export const PAID_STATUS = sql<PaidStatus>`
-  case when ended_at is not null then 'ended' when is_past_due or is_disputed then 'past_due' else 'paid' end`;
+  case when c.ended_at is not null then 'ended' when c.price_cents = 0 then 'free'
+    when c.is_past_due or c.is_disputed then 'past_due' else 'paid' end`;
 
 export type LockedCheckout = CheckoutRow & {
   paid_status: PaidStatus;
@@ -35,7 +36,7 @@ export type LockedCheckout = CheckoutRow & {
 export async function lockCheckout(db: Db, condition: Expression<SqlBool>): Promise<LockedCheckout | undefined> {
   // A match by the provider's subscription id comes before a match by reference.
   const found = db
-    .selectFrom('checkouts')
+    .selectFrom('checkouts as c')
     .where(condition)
     .orderBy('provider_subscription_id', (order) => order.asc().nullsLast())
     .limit(1);

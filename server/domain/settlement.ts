@@ -109,7 +109,16 @@ export async function closeAtProvider(
   }
 }
 
+/** A subscription has one free plan at most, which ends when another plan begins. */
 export async function markPaid(db: Db, checkout: CheckoutRow): Promise<void> {
+  await db
+    .updateTable('checkouts')
+    .set({ ended_at: NOW, updated_at: NOW })
+    .where('subscription_id', '=', checkout.subscription_id)
+    .where('status', '=', 'paid')
+    .where('price_cents', '=', 0)
+    .where('ended_at', 'is', null)
+    .execute();
   await db.updateTable('checkouts').set({ status: 'paid', updated_at: NOW }).where('id', '=', checkout.id).execute();
   await updateSubscription(db, checkout);
 }

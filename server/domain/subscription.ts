@@ -1,5 +1,12 @@
 import { sql } from 'kysely';
-import type { CheckoutResult, SubscriptionList, TrialSet, TrialUpgrade } from '../../shared/subscription.ts';
+import type { z } from 'zod';
+import type {
+  CheckoutResult,
+  Subscription,
+  SubscriptionList,
+  TrialSet,
+  TrialUpgrade,
+} from '../../shared/subscription.ts';
 import { actingProject } from '../access.ts';
 import type { ActingProject, ProjectCaller, ProjectContext, ProvisioningContext } from '../context.ts';
 import { NOW } from '../database/moment.ts';
@@ -13,7 +20,7 @@ import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
 /**
- * Opens a checkout to pay for a trial, active or expired, or for an ended subscription. Returns the open checkout for the same
+ * Opens a checkout to pay for a trial, active or expired, or for a free or ended subscription. Returns the open checkout for the same
  * choice, if there is one; a free plan is activated at once.
  */
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
@@ -46,7 +53,7 @@ function billedProject(caller: ProjectCaller): ActingProject {
   return caller.project;
 }
 
-/** Starts a trial, or moves its end; an ended subscription becomes a trial again. */
+/** Starts a trial, or moves its end; an ended or free subscription becomes a trial again. */
 export async function setTrial({ db }: ProvisioningContext, { platform_id, product, days }: TrialSet) {
   const known = await db.selectFrom('plans').select('id').where('product', '=', product).limit(1).executeTakeFirst();
   if (!known) throw invalid({ product: 'does not exist: add its plans to the catalogue first' }, 'unknown_plan');
@@ -59,7 +66,7 @@ export async function setTrial({ db }: ProvisioningContext, { platform_id, produ
       one
         .columns(['platform_id', 'product'])
         .doUpdateSet({ status: 'trial', plan_id: null, paid_at: null, trial_ends_at, updated_at: NOW })
-        .where('subscriptions.status', 'in', ['trial', 'ended']),
+        .where('subscriptions.status', 'in', ['trial', 'free', 'ended']),
     )
     .returning('id')
     .executeTakeFirst();
@@ -79,11 +86,16 @@ export async function listSubscriptions({ db, caller }: ProjectContext, { platfo
   return readPage('subscriptions', found, page, ['s.id']);
 }
 
+/** An expired trial stays a trial in the table, since no event ends it. */
+const SHOWN_STATUS = sql<z.output<typeof Subscription>['status']>`
+  case when s.status = 'trial' and s.trial_ends_at <= now() then 'expired' else s.status end`;
+
 const subscriptions = (db: Db, owner?: ProjectCaller) =>
   db
     .selectFrom('subscriptions as s')
     .leftJoin('plans as p', 'p.id', 's.plan_id')
-    .select(['s.id', 's.platform_id', 's.product', 's.status', 's.trial_ends_at', 'p.plan', 'p.period', 's.paid_at'])
+    .select(['s.id', 's.platform_id', 's.product', 's.trial_ends_at', 'p.plan', 'p.period', 's.paid_at'])
+    .select(SHOWN_STATUS.as('status'))
     .select(({ selectFrom }) =>
       selectFrom('projects as b')
         .select(({ fn }) => fn.min('b.id').as('id'))

@@ -26,7 +26,7 @@ export async function applySubscriptionEvent(
     if (change === 'ended') await end(db, checkout, at);
     else await setFlag(db, checkout, change, at);
     const { paid_status } = await db
-      .selectFrom('checkouts')
+      .selectFrom('checkouts as c')
       .select(PAID_STATUS.as('paid_status'))
       .where('id', '=', id)
       .executeTakeFirstOrThrow();
@@ -87,7 +87,8 @@ export async function updateSubscription(
     db,
     sql`
       update subscriptions set status = best.paid_status, plan_id = best.plan_id, updated_at = now(),
-        paid_at = case when subscriptions.status in ('paid', 'past_due') then paid_at else now() end
+        paid_at = case when best.paid_status = 'free' then null
+          when subscriptions.status in ('paid', 'past_due') then paid_at else now() end
       from (
         select c.plan_id, ${PAID_STATUS} as paid_status
         from checkouts c join subscriptions s on s.id = c.subscription_id

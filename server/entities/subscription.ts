@@ -22,7 +22,7 @@ export const Plan = defineEntity({
   uniques: [{ properties: ['product', 'plan', 'period'] }],
 });
 
-/** A platform's subscription to a product: a trial until a plan is paid; then its paid checkouts determine the status. */
+/** A platform's subscription to a product: a trial until a plan is chosen; then its paid checkouts determine the status. */
 export const Subscription = defineEntity({
   name: 'Subscription',
   tableName: 'subscriptions',
@@ -39,7 +39,7 @@ export const Subscription = defineEntity({
   checks: [
     {
       name: 'subscriptions_paid_check',
-      expression: `(status = 'trial') = (plan_id is null) and (status = 'trial') = (paid_at is null)`,
+      expression: `(status = 'trial') = (plan_id is null) and (status in ('trial', 'free')) = (paid_at is null)`,
     },
   ],
   indexes: [{ properties: ['plan_id'] }],

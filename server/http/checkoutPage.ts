@@ -91,10 +91,8 @@ const STATES: Record<CheckoutView['status'], (checkout: CheckoutView) => State> 
           text: 'The payment has not arrived. If you have just paid, look again in a minute.',
           actions: `<p><a class="button" href="${escapeHtml(checkout.checkout_url ?? '')}">Back to the payment</a></p>`,
         },
-  paid: ({ price_cents }) => ({
-    title: price_cents === 0 ? 'Your plan is active' : 'Payment received',
-    text: price_cents === 0 ? 'There is nothing to pay.' : 'Your subscription is active. You can close this page.',
-  }),
+  free: () => ({ title: 'Your plan is active', text: 'There is nothing to pay.' }),
+  paid: () => ({ title: 'Payment received', text: 'Your subscription is active. You can close this page.' }),
   past_due: () => ({
     title: 'A payment is due',
     text: 'A later payment failed or is disputed. Settle it with the payment provider.',

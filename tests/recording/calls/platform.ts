@@ -29,7 +29,7 @@ export const platform: Call[] = [
     ['every field wrong', 'owner', { product: [], plan: {}, period: null }],
     ['to a free plan', 'owner', starter],
     ['to the same free plan again', 'owner', starter],
-    ['a subscription that is paid', 'owner', pro],
+    ['from a free plan to one with a price', 'owner', pro],
     ['an expired trial, to a free plan', 'outsider', { ...starter, period: 'month' }],
   ]),
 
