@@ -60,6 +60,10 @@ export const Card = z
   .meta({ id: 'Card', description: 'A card.' });
 export type Card = z.output<typeof Card>;
 
+export const ListedCard = Card.extend({
+  is_dismissed: z.boolean().meta({ description: 'Whether it is a tour card that the caller dismissed.' }),
+}).meta({ id: 'ListedCard', description: 'A card as the caller sees it.' });
+
 export const CreatedCard = Card.extend({
   card_type: z.enum(CARD_TYPES).meta({ description: '`tour` if it has a tour_key, else `regular`.' }),
 }).meta({ id: 'CreatedCard', description: 'The created card.' });
@@ -107,7 +111,7 @@ export const CardMove = z.object({
     .int32()
     .min(1)
     .nullish()
-    .meta({ description: 'Its position among the cards there, from 1; last if not sent.' }),
+    .meta({ description: 'Its position among the cards there that the caller sees, from 1; last if not sent.' }),
 });
 export type CardMove = z.output<typeof CardMove>;
 
@@ -122,12 +126,17 @@ export type CardSnooze = z.output<typeof CardSnooze>;
 /** The filters of a card list; a card must match all of them. */
 export const CardList = Page.extend({
   group_id: id.nullish().meta({ description: 'Only those in this group.' }),
-  is_grouped: flag.meta({ description: 'Only those in a group, or only those in none, which no board shows.' }),
+  is_grouped: flag.meta({
+    description: 'Only those in a group (true), or only those in none (false), which no board shows.',
+  }),
   owner_id: id.nullish().meta({ description: 'Only those of this owner.' }),
   tag_id: id.nullish().meta({ description: 'Only those with this tag.' }),
   status: optionalText(50).meta({ description: 'Only those with this status.' }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'Only those with this priority.' }),
   is_overdue: flag.meta({ description: 'Only those that are overdue, or only those that are not.' }),
+  include_dismissed: flag.meta({
+    description: 'Whether tour cards that the caller dismissed are listed, too; false if not sent.',
+  }),
   text: optionalText(255).meta({
     description:
       'Only those with this text in title or descriptions, ignoring case. With fewer than three letters or digits in a row, a page may be short or empty and still have a `next_cursor`.',
@@ -135,4 +144,4 @@ export const CardList = Page.extend({
 });
 export type CardList = z.output<typeof CardList>;
 
-export const CardPage = pageOf('cards', Card);
+export const CardPage = pageOf('cards', ListedCard);

@@ -3,7 +3,6 @@ import { refusalOf } from './harness/caller.ts';
 import { givenCard, givenTag, givenWorld, stored } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/tags/create';
-const DISMISS = '/services/operations/v1/operations/tour/cards/dismiss-all';
 
 describe('POST …/tags/create', () => {
   it('201 with the tag in last position; equal names are allowed', async () => {
@@ -116,32 +115,5 @@ describe('tags over RPC', () => {
 
     expect(await stored('cards', card)).toMatchObject({ tag_id: null, deleted_at: null });
     expect(await refusalOf(asMember.rpc.tags.delete.mutate({ id }))).toMatchObject({ status: 404 });
-  });
-});
-
-describe('POST …/tour/cards/dismiss-all', () => {
-  it('200 with the number of cards dismissed: each once per user, only in this project', async () => {
-    const { asViewer, asMember, project, otherProject } = await givenWorld();
-    await givenCard(project, { tour_key: 'a' });
-    await givenCard(project, { tour_key: 'b' });
-    await givenCard(project, { tour_key: 'c', deleted_at: new Date() });
-    await givenCard(project);
-    await givenCard(otherProject, { tour_key: 'a' });
-
-    const first = await asViewer.post(DISMISS);
-    const again = await asViewer.post(DISMISS, {});
-    const other = await asMember.post(DISMISS, '', { 'content-type': 'application/json' });
-
-    expect(first.body).toEqual({ error: false, message: 'Tour cards dismissed.', data: { dismissed_count: 2 } });
-    expect([again.body.data.dismissed_count, other.body.data.dismissed_count]).toEqual([0, 2]);
-  });
-
-  it('counts each card once in ten concurrent calls', async () => {
-    const { asViewer, project } = await givenWorld();
-    for (let count = 0; count < 5; count++) await givenCard(project, { tour_key: 'a' });
-
-    const answers = await Promise.all(Array.from({ length: 10 }, () => asViewer.post(DISMISS)));
-
-    expect(answers.reduce((sum, { body }) => sum + body.data.dismissed_count, 0)).toBe(5);
   });
 });

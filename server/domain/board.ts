@@ -15,9 +15,9 @@ import { type Db, live, query } from '../database/query.ts';
 import type { Row, RowChanges } from '../database/tables.ts';
 import { badRequest } from '../errors.ts';
 import { allOrFirstRow, bytesOf, mustFitAnswer } from './answerSize.ts';
-import { isShown } from './card.ts';
 import { changeAndPlace, insertAt, type Place, placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
 import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
+import { isShown } from './tour.ts';
 
 /** The columns of a board in answers. */
 export const BOARD_COLUMNS = Board.keyof().options;

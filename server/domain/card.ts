@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import {
   type CARD_TYPES,
   Card,
@@ -8,7 +8,6 @@ import {
   type CardUpdate,
 } from '../../shared/card.ts';
 import type { Role } from '../../shared/user.ts';
-import { accountOf, actingProject } from '../access.ts';
 import type { ProjectContext } from '../context.ts';
 import { prepared } from '../database/prepared.ts';
 import { live, nextPosition, query, transact } from '../database/query.ts';
@@ -24,6 +23,7 @@ import {
 import { cleanDescription } from './description.ts';
 import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
 import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
+import { isDismissed, isShown } from './tour.ts';
 
 /** The due date has passed, and the card is not closed. */
 export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed', false)`;
@@ -36,11 +36,6 @@ export type CardRow = Selected<'cards', typeof CARD_COLUMNS>;
 
 const CARD_TYPE = sql<(typeof CARD_TYPES)[number]>`case when tour_key is null then 'regular' else 'tour' end`;
 const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
-
-/** Cards `c` that boards show to a user: all but the tour cards that they dismissed. */
-export const isShown = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`
-  (${sql.ref(`${card}.tour_key`)} is null or not exists (
-    select from tour_dismissals d where d.card_id = ${sql.ref(`${card}.id`)} and d.user_id = ${userId}::int))`;
 
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
 export async function createCard(context: ProjectContext, input: CardCreate) {
@@ -90,9 +85,10 @@ const insertCard = prepared<
     from sent left join acting on true left join created on true`,
 );
 
-/** One card. */
+/** One card, and whether the caller dismissed it. */
 export async function getCard(context: ProjectContext, { id }: { id: number }) {
-  const { row: card } = await findRow(context, 'cards', id, CARD_COLUMNS);
+  const is_dismissed = isDismissed('t', sql`${context.caller.id}`).as('is_dismissed');
+  const { row: card } = await findRow(context, 'cards', id, [...CARD_COLUMNS, is_dismissed]);
   return { card };
 }
 
@@ -115,7 +111,10 @@ export async function updateCard(context: ProjectContext, { id, ...sent }: CardU
   });
 }
 
-/** Moves a card to a position in a group or outside any, and renumbers the cards there from 1. */
+/**
+ * Moves a card to a position in a group or outside any, and renumbers the cards there from 1. The position counts the cards that
+ * the caller sees, without the tour cards that they dismissed.
+ */
 export async function moveCard(context: ProjectContext, { id, group_id, position }: CardMove) {
   const { project } = await findRow(context, 'cards', id);
 
@@ -128,16 +127,20 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
       // Other cards get even places, so that the moved one fits between two of them.
       sql`
         with other as (
-          select id, 2 * row_number() over (order by position, id) as place from cards
-          where project_id = ${project.id} and group_id is not distinct from ${group_id}::int and id <> ${id} and ${live()}
+          select c.id, 2 * row_number() over (order by c.position, c.id) as place,
+            sum(${isShown('c', sql`${context.caller.id}`)}::int) over (order by c.position, c.id) as place_shown
+          from cards c
+          where c.project_id = ${project.id} and c.group_id is not distinct from ${group_id}::int and c.id <> ${id} and ${live('c')}
         ), placed as (
           select id, row_number() over (order by place) as position
-          from (select id, place from other union all select ${id}::int, ${position == null ? null : 2 * position - 1}::bigint) as every
+          from (select id, place from other union all
+            select ${id}::int, (select min(place) - 1 from other where place_shown = ${position ?? null}::int)) as every
         )
         update cards set position = placed.position from placed
         where cards.id = placed.id and cards.position <> placed.position`,
     );
-    return getCard({ ...context, db }, { id });
+    const { row: card } = await findRow({ ...context, db }, 'cards', id, CARD_COLUMNS);
+    return { card };
   });
 }
 
@@ -149,20 +152,4 @@ export async function snoozeCard(context: ProjectContext, { id, until }: CardSno
 /** Soft-deletes a card; its comments stay, hidden. */
 export async function deleteCard(context: ProjectContext, { id }: { id: number }) {
   await deleteRow(context, 'cards', id);
-}
-
-/** Dismisses, for the caller, every tour card of the project that is not dismissed yet. */
-export async function dismissTourCards({ db, caller }: ProjectContext) {
-  const { id: project_id } = actingProject(caller);
-  const user_id = accountOf(caller);
-  const dismissed = await query(
-    db,
-    sql`
-      insert into tour_dismissals (user_id, card_id)
-      select ${user_id}, c.id from cards c
-      where c.project_id = ${project_id} and c.tour_key is not null and ${live('c')}
-        and not exists (select from tour_dismissals d where d.user_id = ${user_id} and d.card_id = c.id)
-      on conflict do nothing returning card_id`,
-  );
-  return { dismissed_count: dismissed.length };
 }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { Card, type CardList } from '../../shared/card.ts';
+import { type CardList, ListedCard } from '../../shared/card.ts';
 import { actingProject } from '../access.ts';
 import type { ProjectCaller, ProjectContext } from '../context.ts';
 import { live, plannedEachTime, query } from '../database/query.ts';
@@ -9,6 +9,9 @@ import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { readCursor, toCursor, toPage } from './page.ts';
 import { bound, isEnough, permitOf, roleIn } from './permission.ts';
 import { selectionOf } from './row.ts';
+import { isDismissed, isShown } from './tour.ts';
+
+type ListedCardRow = CardRow & { is_dismissed: boolean };
 
 /**
  * The cards of the project that match all filters, in order. A text search scans the next cards first, which fill the page if
@@ -18,12 +21,15 @@ import { selectionOf } from './row.ts';
  */
 export async function listCards(
   { db, hasSearchIndex, caller }: ProjectContext,
-  { cursor, limit, ...wanted }: CardList,
+  { cursor, limit, include_dismissed, ...wanted }: CardList,
 ) {
   const [sort_order, id] = readCursor(cursor, 2);
+  const userId = sql`${caller.id}`;
+  const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
   const conditions = [
     sql`c.project_id = ${projectOf(caller, wanted)}`,
     live('c'),
+    include_dismissed !== true && isShown('c', userId),
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
     ...EQUAL.map((column) => wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`),
     wanted.is_grouped != null && sql`(c.group_id is not null) = ${wanted.is_grouped}`,
@@ -33,9 +39,9 @@ export async function listCards(
   const isFiltered = Object.values(wanted).some((value) => value != null);
   const where = (more: RawBuilder<unknown>[] = []) => sql`where ${sql.join([...conditions, ...more], sql` and `)}`;
   const next = (more: RawBuilder<unknown>[] = []) =>
-    sql<CardRow>`select ${COLUMNS} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
-  const readCards = async (cards: RawBuilder<CardRow>) => {
-    const page = cutToAnswerSize('cards', cards, Card.keyof().options, ['sort_order', 'id']);
+    sql<ListedCardRow>`select ${columns} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
+  const readCards = async (cards: RawBuilder<ListedCardRow>) => {
+    const page = cutToAnswerSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
     const found = await query(db, isFiltered ? plannedEachTime(page) : page);
     return toPage('cards', found, limit, ['sort_order', 'id']);
   };
@@ -51,7 +57,7 @@ export async function listCards(
       ) as c where c.sum - c.bytes < ${sql.lit(SCANNED_BYTES)}
     ), last as (select c.sort_order, c.id from scanned c order by c.sort_order desc, c.id desc limit 1)`;
   const near = sql`
-    select ${COLUMNS} from cards c where c.id in (select id from scanned) and ${hasText(text)} ${IN_ORDER} limit ${limit + 1}`;
+    select ${columns} from cards c where c.id in (select id from scanned) and ${hasText(text)} ${IN_ORDER} limit ${limit + 1}`;
   const isAfterScanned = sql`(c.sort_order, c.id) > (select sort_order, id from last)`;
 
   if (isIndexed) {

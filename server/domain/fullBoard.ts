@@ -9,10 +9,11 @@ import { live } from '../database/query.ts';
 import { asJsonText } from '../jsonText.ts';
 import { LARGEST_ANSWER_BYTES } from '../limits/answerBudget.ts';
 import { bytesOf, mustFitAnswer } from './answerSize.ts';
-import { IS_OVERDUE, isShown } from './card.ts';
+import { IS_OVERDUE } from './card.ts';
 import { noSuchMaster } from './masterRow.ts';
 import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
 import { type CallerRole, mustBeFound } from './row.ts';
+import { isShown } from './tour.ts';
 
 /**
  * A board with its groups and cards, without the tour cards that the caller dismissed. PostgreSQL writes the JSON, unless it

@@ -67,6 +67,8 @@ export const TourDismissal = defineEntity({
   properties: {
     user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
     card_id: () => refersTo(Card, 'card_id').primary().deleteRule('cascade'),
+    /** The step that was dismissed; null if an older version stored it. */
+    tour_key: p.string().length(100).nullable(),
     dismissed_at: moment().defaultRaw('now()'),
   },
   indexes: [{ properties: ['card_id'] }],

@@ -10,10 +10,12 @@ import {
   CardSnooze,
   CardUpdate,
   CreatedCard,
+  ListedCard,
 } from '../../shared/card.ts';
-import { createCard, deleteCard, dismissTourCards, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
+import { createCard, deleteCard, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
 import { listCards } from '../domain/cardList.ts';
 import { cleanDescription } from '../domain/description.ts';
+import { dismissTourCards, restartTours } from '../domain/tour.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 import { unchecked } from '../unchecked.ts';
@@ -54,11 +56,11 @@ export const cardRouter = router({
       rest('/services/operations/v1/operations/cards/get', {
         message: 'The card.',
         summary: 'Get a card',
-        description: 'One card.',
+        description: 'One card, and whether the caller dismissed it.',
       }),
     )
     .input(CardGet)
-    .output(oneCard)
+    .output(unchecked(z.object({ card: ListedCard })))
     .query(({ ctx, input }) => getCard(ctx, input)),
 
   list: viewerProcedure
@@ -120,7 +122,8 @@ export const tourRouter = router({
       specified('/services/operations/v1/operations/tour/cards/dismiss-all', {
         message: 'Tour cards dismissed.',
         summary: 'Dismiss all tour cards',
-        description: 'Dismisses all tour cards of the project for the calling user.',
+        description:
+          'Dismisses all tour cards for the calling user, in all of their projects or, with `X-Project-Id`, in that one.',
         errors: [400, 401, 403, 429, 500],
       }),
     )
@@ -128,4 +131,21 @@ export const tourRouter = router({
       z.object({ dismissed_count: z.int().meta({ description: 'Number of newly dismissed cards.', example: 2 }) }),
     )
     .mutation(({ ctx }) => dismissTourCards(ctx)),
+
+  restart: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tour/restart', {
+        message: 'Tours restarted.',
+        summary: 'Restart tours',
+        description:
+          'Shows all dismissed tour cards to the calling user again, in all of their projects or, with `X-Project-Id`, in that one.',
+        namesRow: false,
+      }),
+    )
+    .output(
+      z.object({
+        restored_count: z.int().min(0).meta({ description: 'Number of cards that are shown again.', example: 2 }),
+      }),
+    )
+    .mutation(({ ctx }) => restartTours(ctx)),
 });

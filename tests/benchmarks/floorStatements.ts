@@ -52,7 +52,7 @@ export const LIST_BOARDS: Statement = {
         select b.*,
           (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
           (select count(*)::int from groups g join cards c on c.group_id = g.id and c.deleted_at is null
-              and (c.tour_key is null or not exists (select from tour_dismissals d where d.card_id = c.id and d.user_id = $3))
+              and (c.tour_key is null or not exists (select from tour_dismissals d where d.card_id = c.id and d.user_id = $3 and coalesce(d.tour_key, c.tour_key) = c.tour_key))
             where g.board_id = b.id and g.deleted_at is null) as cards_count,
           (400 + coalesce(octet_length(b.title), 0) + coalesce(octet_length(b.description), 0))::bigint as bytes
         from boards b
@@ -82,7 +82,7 @@ export const GET_BOARD: Statement = {
               ${iso('c.due_date')}, ${iso('c.snoozed_until')}, ${moments('c')}
             from cards c
             where c.group_id = listed.id and c.deleted_at is null and (c.tour_key is null or not exists (
-              select from tour_dismissals d where d.card_id = c.id and d.user_id = $3))
+              select from tour_dismissals d where d.card_id = c.id and d.user_id = $3 and coalesce(d.tour_key, c.tour_key) = c.tour_key))
           ) as card), '') || ']}', ',' order by listed.position, listed.id)
         from (
           select g.id, g.project_id, g.platform_id, g.master_group_id, g.board_id, g.position, g.created_by, g.is_master,

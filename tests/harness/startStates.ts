@@ -188,6 +188,7 @@ const rows: Record<string, Row> = {
   'tags.list': { access: 'viewer' },
   'tags.update': { access: 'member', input: { id: tag } },
   'tags.delete': { access: 'member', input: { id: tag } },
+  'tour.restart': { access: 'viewer', beside: board },
   'tour.dismissAll': { access: 'viewer', beside: board },
   'masterBoards.list': { access: 'superadmin', beside: masterBoard },
   'masterBoards.get': { access: 'superadmin', input: { id: masterBoard } },
