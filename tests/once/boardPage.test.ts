@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { createClient } from '../../client/client.ts';
 import { PAGE_CLIENT, printPageClient } from '../../client/package/pageClient.ts';
 import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
 import { testService } from '../harness/service.ts';
@@ -50,6 +52,27 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     await page.locator('.card').first().waitFor();
     await openBoard(page, 'Launch plan');
     expect((await cardsIn(page, to))[1]).toBe('Dragged');
+    expect(problems).toEqual([]);
+  });
+
+  it('shows cards that are in no group in a last column, from where they can be moved', async () => {
+    const { page, problems } = await givenStart();
+    await signIn(page, 'Member');
+    const title = `Loose ${randomUUID()}`;
+    const { origin } = new URL(page.url());
+    const member = { email: 'member@demo.test', password: 'demo-password' };
+    await createClient({ url: origin, signIn: member }).cards.create.mutate({ title });
+    await openBoard(page, 'Launch plan');
+    expect((await page.locator('.group h3').allInnerTexts()).at(-1)).toBe('In no group');
+    const before = await page.locator('#boards [aria-current=true]').innerText();
+
+    const card = page.locator('.card', { hasText: title });
+    await card.focus();
+    await page.keyboard.press('Alt+ArrowLeft');
+    await untilTold(page, `Moved “${title}”.`);
+
+    expect(await page.getByText('group_id: null').count()).toBe(0);
+    expect(await page.locator('#boards [aria-current=true]').innerText()).not.toBe(before);
     expect(problems).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import { boardView } from './boardView.js';
 import { recorded } from './calls.js';
 import { changesOf } from './changes.js';
 import { followDrags } from './drag.js';
-import { countCards, withCard, withMove, withoutCard } from './places.js';
+import { countCards, withCard, withMove, withoutCard, withUngrouped } from './places.js';
 import { showTemplates } from './templates.js';
 import { report, tell } from './told.js';
 
@@ -41,7 +41,10 @@ const shown = { projectId: 0, boardId: 0 };
 const view = boardView(byId('board'), {
   add: (group_id, title, idempotencyKey) =>
     change({
-      send: () => client.cards.create.mutate({ title, group_id }, ...(idempotencyKey ? [{ idempotencyKey }] : [])),
+      send: () =>
+        client
+          .as({ projectId: shown.projectId })
+          .cards.create.mutate({ title, group_id: group_id || null }, ...(idempotencyKey ? [{ idempotencyKey }] : [])),
       apply: (board, answer) => (answer ? withCard(board, group_id, answer.card) : board),
       done: `Added “${title}”.`,
     }),
@@ -78,7 +81,7 @@ followDrags(byId('board'), (move) => {
   const { id, group_id, position, title } = move;
   change({
     card: id,
-    send: () => client.cards.move.mutate({ id, group_id, position }),
+    send: () => client.cards.move.mutate({ id, group_id: group_id || null, position }),
     apply: (board) => withMove(board, move),
     done: `Moved “${title}”.`,
   });
@@ -140,10 +143,11 @@ async function showProject(projectId, signal) {
  */
 async function openBoard(id, signal) {
   const { signal: ended } = session;
+  const { projectId } = shown;
   const changes =
     boards.get(id) ??
     changesOf({
-      load: async () => (await client.boards.get.query({ id })).board,
+      load: () => loadBoard(projectId, id),
       show: (board) => {
         const tab = document.getElementById(`board-${id}`);
         if (tab) tab.textContent = tabText(board.title, countCards(board));
@@ -159,6 +163,19 @@ async function openBoard(id, signal) {
   shown.boardId = id;
   for (const tab of byId('boards').children) tab.setAttribute('aria-current', String(tab.id === `board-${id}`));
   changes.draw();
+}
+
+/**
+ * The board, and the cards of the project that are in no group, if there are any, as a last column.
+ * @param {number} projectId
+ * @param {number} id
+ */
+async function loadBoard(projectId, id) {
+  const [{ board }, { cards }] = await Promise.all([
+    client.boards.get.query({ id }),
+    client.as({ projectId }).cards.list.query({ is_grouped: false, limit: 200 }),
+  ]);
+  return withUngrouped(board, cards);
 }
 
 /**

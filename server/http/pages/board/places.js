@@ -1,4 +1,4 @@
-/** @import { Board, Card } from './boardView.js' */
+/** @import { Board, Card, Group } from './boardView.js' */
 /** @import { Move } from './drag.js' */
 
 /**
@@ -35,8 +35,25 @@ export function withoutCard(board, id) {
   return { ...board, groups };
 }
 
-/** @param {Board} board */
-export const countCards = ({ groups }) => groups.reduce((count, { cards }) => count + cards.length, 0);
+/** The id of the column for cards that are in no group. */
+const NO_GROUP = 0;
+
+/**
+ * The board with a further column for these cards, which are in no group.
+ * @param {Board} board
+ * @param {Card[]} cards
+ * @returns {Board}
+ */
+export function withUngrouped(board, cards) {
+  if (cards.length === 0) return board;
+  const ordered = cards.toSorted((one, other) => one.position - other.position || one.id - other.id);
+  const column = /** @type {Group} */ ({ id: NO_GROUP, title: 'In no group', cards: ordered });
+  return { ...board, groups: [...board.groups, column] };
+}
+
+/** Cards on the board itself. @param {Board} board */
+export const countCards = ({ groups }) =>
+  groups.reduce((count, { id, cards }) => (id === NO_GROUP ? count : count + cards.length), 0);
 
 /**
  * Whether two boards have the same cards at the same places.
