@@ -23,8 +23,9 @@ export function refuseHtml(html: string): string | undefined {
 }
 
 /**
- * Keeps text and images; removes scripts, event handlers, styles, other URL schemes and control characters, and escapes `<`, `>` and `&` between
- * tags. The result is at most six times as long, and sanitising it again changes nothing. Plain text is returned as it is.
+ * Keeps text, images and everyday markup; removes scripts, event handlers, styles other than `text-align`, other URL schemes and
+ * control characters, and escapes `<`, `>` and `&` between tags. The result is at most six times as long, and sanitising it again
+ * changes nothing. Plain text is returned as it is.
  */
 export async function sanitizeHtml(html: string): Promise<string> {
   if (isPlainText(html)) return html;
@@ -61,23 +62,50 @@ async function cleanUntilStable(html: string, pause?: () => Promise<unknown>): P
 async function loadCleaner(): Promise<(html: string) => string> {
   const { default: sanitize } = await import('sanitize-html');
   const options = {
-    allowedTags: [...sanitize.defaults.allowedTags, 'img', 'del', 'ins'],
+    allowedTags: [...sanitize.defaults.allowedTags, 'img', 'del', 'ins', 'details', 'summary'],
     allowedAttributes: {
-      a: ['href', 'title'],
+      // Not `name`: without it an `id` can't replace a property of `document`.
+      '*': ['class', 'id', 'style'],
+      a: ['href', 'title', 'target', 'rel'],
+      details: ['open'],
       img: ['src', 'alt', 'title', 'width', 'height'],
       th: ['colspan', 'rowspan'],
       td: ['colspan', 'rowspan'],
     },
-    allowedSchemes: ['http', 'https', 'mailto'],
+    allowedSchemes: ['http', 'https', 'mailto', 'tel'],
     allowedSchemesByTag: { img: ['http', 'https'] },
     allowProtocolRelative: false,
     disallowedTagsMode: 'discard' as const,
+    transformTags: {
+      a: (tagName: string, { target, rel, ...attribs }: Attributes) => ({
+        tagName,
+        attribs: target?.toLowerCase() === '_blank' ? { ...attribs, ...NEW_WINDOW } : attribs,
+      }),
+      '*': (tagName: string, { style, ...attribs }: Attributes) => ({
+        tagName,
+        attribs: { ...attribs, ...alignmentIn(style) },
+      }),
+    },
+    // `alignmentIn` has left nothing to parse; the library's CSS parser would take several times as long as the rest.
+    parseStyleAttributes: false,
   };
   // Entities can name control characters, which texts must not contain.
   return (html) => sanitize(html, options).replaceAll(CONTROL_CHARACTERS, '');
 }
 
 const CONTROL_CHARACTERS = new RegExp(CONTROL_CHARACTER, 'gu');
+
+type Attributes = Record<string, string>;
+
+/** The opened page gets no access to this one, and does not learn its URL. */
+const NEW_WINDOW = { target: '_blank', rel: 'noopener noreferrer' };
+
+/** The only style that is kept; of several the last one counts, as in a browser. */
+function alignmentIn(style = ''): { style?: string } {
+  const [, alignment] = [...style.matchAll(TEXT_ALIGN)].at(-1) ?? [];
+  return alignment === undefined ? {} : { style: `text-align:${alignment.toLowerCase()}` };
+}
+const TEXT_ALIGN = /(?:^|;)\s*text-align\s*:\s*(left|right|center|justify|start|end)\s*(?=;|$)/gi;
 
 const VOID_ELEMENTS = new Set('area base br col embed hr img input link meta source track wbr'.split(' '));
 
