@@ -48,7 +48,9 @@ export const Card = z
     description: z
       .string()
       .nullable()
-      .meta({ description: `Its description; ${HTML}.` }),
+      .meta({
+        description: `Its description. If \`is_master\` or \`master_card_id\` is set, it ${HTML}; otherwise it is ${PLAIN_TEXT}.`,
+      }),
     status: z.string().meta({ description: 'The status of the work.', example: 'open' }),
     priority: z.enum(PRIORITIES).meta({ description: 'Its priority.', example: 'normal' }),
     due_date: timestamp.nullable().meta({ description: 'When it is due.', example: FUTURE_MOMENT }),
@@ -71,7 +73,7 @@ export const CreatedCard = Card.extend({
 export const CardCreate = z.object({
   title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
   description: optionalText().meta({
-    description: `Its description; ${HTML}.`,
+    description: `Its description; ${PLAIN_TEXT}.`,
     example: 'Two paragraphs and a picture.',
   }),
   group_id: id
@@ -92,6 +94,9 @@ const content = CardCreate.omit({ title: true, group_id: true }).shape;
 const changes = {
   title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
   ...content,
+  description: content.description.meta({
+    description: `Its description. If \`master_card_id\` is set, it ${HTML}; otherwise it is ${PLAIN_TEXT}.`,
+  }),
   status: content.status.meta({ description: 'The status of the work.' }),
   priority: content.priority.meta({ description: 'Its priority.' }),
   short_description: optionalText().meta({ description: `A short description; ${PLAIN_TEXT}.` }),

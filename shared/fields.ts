@@ -34,7 +34,7 @@ export const optionalText = (maxLength = LONGEST_TEXT) =>
 
 /** The note in the document for texts that pages show. */
 export const PLAIN_TEXT = 'plain text: escape it when you show it';
-export const HTML = 'may contain HTML, which is sanitised; plain text is kept as sent';
+export const HTML = 'may contain HTML, which is sanitised';
 
 /** An optional choice; an empty text becomes null. */
 export const optionalChoice = <Choice extends string>(choices: readonly Choice[]) => {

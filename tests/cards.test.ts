@@ -107,49 +107,15 @@ describe('POST …/cards/create', () => {
     });
   });
 
-  it('sanitises the description as HTML, and stores the other texts as sent', async () => {
-    const description = 'a < b <script>alert(1)</script><p onclick="x()">Hi</p><a href="javascript:x()">there</a>';
-
-    const { body } = await world.asMember.post(CREATE, { title: '<b>', status: 'a & b', description });
+  it('stores texts as sent, trimmed at the ends', async () => {
+    const { body } = await world.asMember.post(CREATE, { title: '<b>', status: 'a & b', description: ' <p>\n ' });
     const { card } = await world.asMember.rpc.cards.update.mutate({
       id: body.data.card.id,
       short_description: '<script>',
-      description: `${description}<img src=x onerror=y>`,
     });
 
-    expect(body.data.card).toMatchObject({
-      title: '<b>',
-      status: 'a & b',
-      description: 'a &lt; b <p>Hi</p><a>there</a>',
-    });
-    expect(card).toMatchObject({
-      short_description: '<script>',
-      description: 'a &lt; b <p>Hi</p><a>there</a><img src="x" />',
-    });
-  });
-
-  it('stores null if sanitising leaves nothing of the description', async () => {
-    const { body } = await world.asMember.post(CREATE, { title: 'x', description: ' <script>x</script> ' });
-
-    expect(body.data.card.description).toBeNull();
-  });
-
-  it('422 for a description that nests too deeply or has too many tags, in create and update', async () => {
-    const { asMember, project } = world;
-    const id = await givenCard(project);
-    const refusals = [
-      ['<b>'.repeat(101), 'description must not nest deeper than 100 elements.'],
-      ['<br>'.repeat(3001), 'description must not contain more than 3000 of the characters < and &.'],
-    ] as const;
-
-    for (const [description, message] of refusals) {
-      const created = await asMember.post(CREATE, { title: 'x', description });
-      expect(created).toMatchObject({ status: 422, body: { errors: { description: [message] } } });
-      expect(await refusalOf(asMember.rpc.cards.update.mutate({ id, description }))).toMatchObject({
-        status: 422,
-        message,
-      });
-    }
+    expect(body.data.card).toMatchObject({ title: '<b>', status: 'a & b', description: '<p>' });
+    expect(card).toMatchObject({ short_description: '<script>', description: '<p>' });
   });
 
   it('puts cards at the end of their group, and of the project', async () => {
@@ -278,20 +244,6 @@ describe('POST …/cards/create', () => {
 
     expect(answer).toMatchObject({ status: 422 });
     expect(answer.body).toEqual({ message: expect.any(String), errors });
-  });
-
-  it.each([
-    ['Tom & Jerry <3', 'Tom & Jerry <3'],
-    ['&lt;b&gt; stays', '&lt;b&gt; stays'],
-    ['a & b <', 'a &amp; b &lt;'],
-    ['<script>alert(1)</script>', null],
-    ['a\tb\r\nc', 'a\tb\r\nc'],
-    ['<b>&#1;a&#x1b;&#9;&#10;b</b>', '<b>a\t\nb</b>'],
-    ['<a title="x&#1;">b</a>', '<a title="x">b</a>'],
-  ])('answers the description %j as %j', async (description, answered) => {
-    const answer = await world.asMember.post(CREATE, { title: 'x', description });
-
-    expect(answer).toMatchObject({ status: 201, body: { data: { card: { description: answered } } } });
   });
 
   it.each([

@@ -39,15 +39,17 @@ const UNIQUE = '23505';
 const CHECK = '23514';
 
 describe('the migration that cleans descriptions', () => {
-  it('sanitises old descriptions of cards, and escapes those that nest too deeply', async () => {
+  it('sanitises old descriptions of copies, and escapes those that nest too deeply; those of regular cards stay', async () => {
     const { orm } = await testDatabase();
     const project = await givenProject();
-    const given = (description: string) => givenCard(project, { description });
-    const [plain, harmful, empty, deep] = [
+    const given = async (description: string) =>
+      givenCard(project, { description, master_card_id: (await givenMasterBoard()).card });
+    const [plain, harmful, empty, deep, regular] = [
       await given('plain'),
       await given('<p onclick="x()">a & b</p>'),
       await given('<script>x</script>'),
       await given('<b>'.repeat(101)),
+      await givenCard(project, { description: 'vector<int>' }),
     ];
 
     await new CleanDescriptions(orm.em.getDriver() as never, orm.config).up();
@@ -57,6 +59,7 @@ describe('the migration that cleans descriptions', () => {
     expect(await after(harmful)).toBe('<p>a &amp; b</p>');
     expect(await after(empty)).toBeNull();
     expect(await after(deep)).toBe('&lt;b&gt;'.repeat(101));
+    expect(await after(regular)).toBe('vector<int>');
   });
 });
 

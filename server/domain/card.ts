@@ -38,10 +38,8 @@ const CARD_TYPE = sql<(typeof CARD_TYPES)[number]>`case when tour_key is null th
 const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
 
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
-export async function createCard(context: ProjectContext, input: CardCreate) {
-  const { db, caller } = context;
-  const sent = JSON.stringify({ ...input, description: await cleanDescription(context, input) });
-  const [found] = await insertCard(db, { sent, ...permitOf(caller) });
+export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
+  const [found] = await insertCard(db, { sent: JSON.stringify(input), ...permitOf(caller) });
   const { acting_id, acting_role, group_project_id, tag_project_id, is_owner_member, ...card } = found!;
   const place = { id: acting_id, role: acting_role };
   mustReferToProject(caller, place, input, { group_project_id, tag_project_id, is_owner_member });
@@ -95,15 +93,16 @@ export async function getCard(context: ProjectContext, { id }: { id: number }) {
 /** Changes the sent fields of a card. */
 export async function updateCard(context: ProjectContext, { id, ...sent }: CardUpdate) {
   const { title, status, priority, is_active, sort_order, owner_id, tag_id, due_date, short_description } = sent;
+  const { row, project } = await findRow(context, 'cards', id, ['master_card_id']);
   const changes: RowChanges<'cards'> = {
-    description: await cleanDescription(context, sent),
+    // A card is a copy from the start or never, so this can't change before the update.
+    description: row.master_card_id === null ? sent.description : await cleanDescription(context, sent),
     short_description,
     owner_id,
     tag_id,
     due_date,
     ...withoutNulls<'cards'>({ title, status, priority, is_active, sort_order }),
   };
-  const { project } = await findRow(context, 'cards', id);
 
   return transact(context.db, async (db) => {
     await checkReferences({ ...context, db }, project, { owner_id, tag_id });

@@ -3,14 +3,23 @@ import { refuseHtml, sanitizeHtml } from '../security/html.ts';
 import { preparation } from './preparation.ts';
 
 type Described = { description?: string | null | undefined };
+type Sanitised = { html?: string | null | undefined; refused?: string | undefined };
 
-/**
- * Sanitises the HTML in the description of a card or master card; plain text is stored as sent. Undefined stays undefined; an
- * empty result becomes null.
- */
-export const cleanDescription = preparation(async (_: object, { description }: Described) => {
-  if (description == null) return description;
+/** Sanitises a description as HTML. It refuses nothing yet: whether it is HTML at all depends on the card. */
+export const sanitiseDescription = preparation(async (_: object, { description }: Described): Promise<Sanitised> => {
+  if (description == null) return { html: description };
   const refused = refuseHtml(description);
-  if (refused) throw invalid({ description: refused });
-  return (await sanitizeHtml(description)).trim() || null;
+  if (refused) return { refused };
+  const html = (await sanitizeHtml(description)).trim();
+  return html === '' ? { refused: 'has only HTML that is not allowed: nothing is left of it' } : { html };
 });
+
+/** The sanitised description of a master card or of a copy; other descriptions are plain text. */
+export async function cleanDescription(
+  context: Parameters<typeof sanitiseDescription>[0],
+  sent: Described,
+): Promise<string | null | undefined> {
+  const { html, refused } = await sanitiseDescription(context, sent);
+  if (refused) throw invalid({ description: refused });
+  return html;
+}

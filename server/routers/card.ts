@@ -14,7 +14,7 @@ import {
 } from '../../shared/card.ts';
 import { createCard, deleteCard, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
 import { listCards } from '../domain/cardList.ts';
-import { cleanDescription } from '../domain/description.ts';
+import { sanitiseDescription } from '../domain/description.ts';
 import { dismissTourCards, restartTours } from '../domain/tour.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
@@ -33,7 +33,6 @@ export const cardRouter = router({
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
-    .meta({ prepare: cleanDescription })
     .input(CardCreate)
     .output(unchecked(z.object({ card: CreatedCard })))
     .mutation(({ ctx, input }) => createCard(ctx, input)),
@@ -85,7 +84,7 @@ export const cardRouter = router({
         description: 'Changes the sent fields. `cards.move` changes the group and the position in it.',
       }),
     )
-    .meta({ prepare: cleanDescription })
+    .meta({ prepare: sanitiseDescription })
     .input(CardUpdate)
     .output(oneCard)
     .mutation(({ ctx, input }) => updateCard(ctx, input)),

@@ -10,7 +10,7 @@ import {
   projectsUpdated,
 } from '../../shared/master.ts';
 import { OutcomePage, PushPreview } from '../../shared/templateRun.ts';
-import { cleanDescription } from '../domain/description.ts';
+import { sanitiseDescription } from '../domain/description.ts';
 import {
   createMasterCard,
   deleteMasterCard,
@@ -35,7 +35,7 @@ export const masterCardRouter = router({
           'Creates a card at the end of a master group and, with `push_to_projects`, copies it to the projects.',
       }),
     )
-    .meta({ prepare: cleanDescription })
+    .meta({ prepare: sanitiseDescription })
     .input(MasterCardCreate)
     .output(z.object({ card: Card, projects_updated }))
     .mutation(({ ctx, input }) => createMasterCard(ctx, input)),
@@ -74,7 +74,7 @@ export const masterCardRouter = router({
         description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
       }),
     )
-    .meta({ prepare: cleanDescription })
+    .meta({ prepare: sanitiseDescription })
     .input(MasterCardUpdate)
     .output(z.object({ card: Card }))
     .mutation(({ ctx, input }) => updateMasterCard(ctx, input)),

@@ -21,13 +21,27 @@ const batch = (input: string) => {
   const calls = Math.min(50, each);
   return { calls, body: `{${Array.from({ length: calls }, (_, call) => `"${call}":${input}`).join()}}` };
 };
+/** A change of a demo card that is a copy of a master card: its description is sanitised. */
 const description = (part: string) =>
-  JSON.stringify({ title: 'x', description: part.repeat(Math.floor(65_536 / part.length)) });
+  JSON.stringify({ id: 6, description: part.repeat(Math.min(3000, Math.floor(65_536 / part.length))) });
 
 const CREATE = '/api/services/operations/v1/operations/cards/create';
+const UPDATE = '/api/services/operations/v1/operations/cards/update';
 const REORDER = '/api/services/operations/v1/operations/groups/reorder';
 const SIGN_IN = '/api/v1/authenticate';
-const html = ['<a ', '<!--', '<p>x</p>', '<img src=x onerror=y>', '&amp;', "<a b='", '<', '>', '<br>', '<table><tr>'];
+const html = [
+  '<a ',
+  '<!--',
+  '<p>x</p>',
+  '<img src=x onerror=y>',
+  '&amp;',
+  "<a b='",
+  '<',
+  '>',
+  '<br>',
+  '<table><tr>',
+  '<p style=a:b>',
+];
 
 const REQUESTS: [string, string, string][] = [
   ['an e-mail address of 1 MiB', SIGN_IN, filled('{"password":"x","email":"', 'a@', '"}')],
@@ -58,10 +72,10 @@ const REQUESTS: [string, string, string][] = [
     '/trpc/cards.create',
     filled('{"json":{"y":[', '{"a":0},', '0]},"meta":{"values":{"y":{"0.a":["undefined"]}}}}'),
   ],
-  ...html.map((part): [string, string, string] => [`HTML of ${part}`, CREATE, description(part)]),
+  ...html.map((part): [string, string, string] => [`HTML of ${part}`, UPDATE, description(part)]),
   ...html.map((part): [string, string, string] => {
     const { calls, body } = batch(`{"json":${description(part)}}`);
-    return [`a batch of HTML of ${part}`, `/trpc/${Array(calls).fill('cards.create').join()}?batch=1`, body];
+    return [`a batch of HTML of ${part}`, `/trpc/${Array(calls).fill('cards.update').join()}?batch=1`, body];
   }),
 ];
 

@@ -3,7 +3,7 @@ import { refuseHtml, sanitizeHtml } from '../../security/html.ts';
 
 type Described = { id: number; description: string };
 
-/** Sanitises the descriptions of cards, which were stored as sent. Those of master cards, and equal copies, already are. */
+/** Sanitises the descriptions of copies that projects changed, which were stored as sent. Those of master cards already are. */
 export class Migration20261115100300_clean_descriptions extends Migration {
   override name = 'Migration20261115100300_clean_descriptions';
 
@@ -24,8 +24,8 @@ export class Migration20261115100300_clean_descriptions extends Migration {
 
   private async rowsAfter(id: number): Promise<Described[]> {
     const rows = await this.execute(
-      `select c.id, c.description from cards c left join cards m on m.id = c.master_card_id
-      where c.id > ? and c.description ~ '[<>&]' and c.description is distinct from m.description and not c.is_master
+      `select c.id, c.description from cards c join cards m on m.id = c.master_card_id
+      where c.id > ? and c.description ~ '[<>&]' and c.description is distinct from m.description
       order by c.id limit 100`,
       [id],
     );
