@@ -8,6 +8,7 @@ import {
   id,
   MOMENT_TEXT,
   optionalChoice,
+  optionalDueDate,
   optionalMoment,
   optionalText,
   PLAIN_TEXT,
@@ -34,7 +35,10 @@ export const Card = z
     position: position.meta({ description: 'Its position in the group; ties are ordered by id.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
-    is_overdue: z.boolean().meta({ description: 'Whether its due date has passed and it is not closed.' }),
+    is_overdue: z.boolean().meta({
+      description:
+        'Whether it is not closed and its due date has passed; of a date without a time, the whole day (UTC).',
+    }),
     unique_identifier: z
       .string()
       .meta({ description: 'A stable identifier; copies have the one of their master card.' }),
@@ -82,7 +86,9 @@ export const CardCreate = z.object({
   status: optionalText(50).meta({ description: 'The status of the work; `open` if not sent.', example: 'open' }),
   owner_id: id.nullish().meta({ description: 'The responsible member of the project.', example: 3 }),
   tag_id: id.nullish().meta({ description: 'A tag of the project.', example: 1 }),
-  due_date: optionalMoment.meta({ description: `When it is due: ${MOMENT_TEXT}.` }),
+  due_date: optionalDueDate.meta({
+    description: `When it is due: ${MOMENT_TEXT}. A date without a time is overdue from the next day on.`,
+  }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'Its priority; `normal` if not sent.' }),
 });
 export type CardCreate = z.output<typeof CardCreate>;

@@ -131,27 +131,35 @@ export const MOMENT_TEXT = 'a date-time with an offset, or a date (midnight UTC)
 const NO_MOMENT = { error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z' };
 const momentText = (format: string) => ({ type: 'string', format, maxLength: LONGEST_MOMENT });
 
+const sentMoment = z.union(
+  [
+    z
+      .string()
+      .trim()
+      .refine((value) => value === '' || parseMoment(value) !== undefined, NO_MOMENT),
+    z.date().refine(isInRange, NO_MOMENT),
+  ],
+  { error: ({ input }) => (input instanceof Date ? NO_MOMENT.error : 'must be text') },
+);
+const documentedMoment = {
+  anyOf: [momentText('date-time'), momentText('date'), { type: 'null' }],
+  example: FUTURE_MOMENT,
+};
+
 /**
  * A timestamp in a request: an RFC 3339 date-time with offset, or a date (midnight UTC); over RPC also a `Date`. An empty text
  * becomes null.
  */
-export const optionalMoment = z
-  .union(
-    [
-      z
-        .string()
-        .trim()
-        .refine((value) => value === '' || parseMoment(value) !== undefined, NO_MOMENT),
-      z.date().refine(isInRange, NO_MOMENT),
-    ],
-    { error: ({ input }) => (input instanceof Date ? NO_MOMENT.error : 'must be text') },
-  )
+export const optionalMoment = sentMoment
   .transform((value) => (typeof value === 'string' ? (parseMoment(value) ?? null) : value))
   .nullish()
-  .meta({
-    anyOf: [momentText('date-time'), momentText('date'), { type: 'null' }],
-    example: FUTURE_MOMENT,
-  });
+  .meta(documentedMoment);
+
+/** The same for due dates: a date stays text, since it is due during that whole day. */
+export const optionalDueDate = sentMoment
+  .transform((value) => (typeof value !== 'string' || isDay(value) ? value : (parseMoment(value) ?? null)))
+  .nullish()
+  .meta(documentedMoment);
 
 /** Marks a field that REST sends as text, as documented; RPC keeps its type. */
 export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: string) =>
@@ -204,10 +212,12 @@ const MOMENT =
 const FIRST_MOMENT = Date.parse('0001-01-01T00:00:00Z');
 const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z');
 
+const isDay = (value: string) => DAY.safeParse(value).success;
+
 function parseMoment(value: string): Date | undefined {
   if (value.length > LONGEST_MOMENT) return undefined;
   const day = MOMENT.exec(value)?.[1];
-  if (!day || !DAY.safeParse(day).success) return undefined;
+  if (!day || !isDay(day)) return undefined;
   const moment = new Date(value.toUpperCase());
   return isInRange(moment) ? moment : undefined;
 }

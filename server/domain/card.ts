@@ -25,8 +25,9 @@ import { isEnough, type Permit, permitOf, roleIn } from './permission.ts';
 import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, withoutNulls } from './row.ts';
 import { isDismissed, isShown } from './tour.ts';
 
-/** The due date has passed, and the card is not closed. */
-export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed', false)`;
+/** The due date has passed, and the card is not closed. Without a time (midnight UTC), the whole day must have passed. */
+export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed' and (is_due_at_midnight
+  or due_date <= now() - interval '24 hours' or due_date <> date_trunc('day', due_date, 'UTC')), false)`;
 
 /** The columns of a card in answers. */
 export const CARD_COLUMNS = Card.keyof().options.map((field) =>
@@ -39,13 +40,22 @@ const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
 
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
 export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
-  const [found] = await insertCard(db, { sent: JSON.stringify(input), ...permitOf(caller) });
+  const sent = JSON.stringify({ ...input, ...dueColumns(input.due_date) });
+  const [found] = await insertCard(db, { sent, ...permitOf(caller) });
   const { acting_id, acting_role, group_project_id, tag_project_id, is_owner_member, ...card } = found!;
   const place = { id: acting_id, role: acting_role };
   mustReferToProject(caller, place, input, { group_project_id, tag_project_id, is_owner_member });
 
   return { card };
 }
+
+/** The columns of a due date: a date is text, a time a `Date`. Undefined changes nothing. */
+function dueColumns(due: CardCreate['due_date']): Pick<RowChanges<'cards'>, 'due_date' | 'is_due_at_midnight'> {
+  if (due === undefined) return {};
+  if (!(due instanceof Date)) return { due_date: due === null ? null : new Date(due), is_due_at_midnight: false };
+  return { due_date: due, is_due_at_midnight: due.getTime() % DAY_MILLISECONDS === 0 };
+}
+const DAY_MILLISECONDS = 24 * 60 * 60_000;
 
 /** One statement that also checks role and references: it inserts nothing unless all of them are right. */
 const insertCard = prepared<
@@ -55,7 +65,7 @@ const insertCard = prepared<
   (value) => sql`
     with sent as (
       select * from jsonb_to_record(${value('sent')}::jsonb) as sent (title text, description text,
-        group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
+        group_id int, status text, owner_id int, tag_id int, due_date timestamptz, is_due_at_midnight boolean, priority text)
     ), ${groupAndTag(sql`(select group_id from sent)`, sql`(select tag_id from sent)`)},
     acting as (
       select p.id, p.platform_id, ${roleIn('p.id', value)} as role from projects p
@@ -64,9 +74,10 @@ const insertCard = prepared<
     ), ${ownerAsMember(sql`(select owner_id from sent)`, sql`(select id from acting)`)},
     created as (
       insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
-        due_date, created_by, position, sort_order)
+        due_date, is_due_at_midnight, created_by, position, sort_order)
       select acting.id, acting.platform_id, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
-        sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, ${value('user_id')}::int,
+        sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date,
+        coalesce(sent.is_due_at_midnight, false), ${value('user_id')}::int,
         ${nextPosition(sql`coalesce(
           (select max(position) from cards where group_id = sent.group_id and ${live()}),
           (select max(position) from cards where project_id = acting.id and group_id is null
@@ -100,7 +111,7 @@ export async function updateCard(context: ProjectContext, { id, ...sent }: CardU
     short_description,
     owner_id,
     tag_id,
-    due_date,
+    ...dueColumns(due_date),
     ...withoutNulls<'cards'>({ title, status, priority, is_active, sort_order }),
   };
 

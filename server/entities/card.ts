@@ -24,6 +24,8 @@ export const Card = defineEntity({
     status: p.string().length(50).default('open'),
     priority: p.enum([...PRIORITIES]).default('normal'),
     due_date: moment().nullable(),
+    /** Whether midnight UTC is a time that was sent; otherwise it stands for the whole day. */
+    is_due_at_midnight: p.boolean().default(false),
     snoozed_until: moment().nullable(),
     /** Its position in the group. */
     position: position(),

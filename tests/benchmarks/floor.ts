@@ -182,11 +182,11 @@ const OPERATIONS: Record<string, Operation> = {
     message: 'Card created.',
     roles: WRITERS,
     answer: async (run, caller, input) => {
-      const { title, group_id, tag_id, owner_id } = input;
+      const { title, group_id, tag_id, owner_id, due_date } = input;
       mustBe(typeof title === 'string' && title.length > 0 && title.length <= 255, 'title');
       for (const id of [group_id, tag_id, owner_id]) mustBe(id == null || isId(id), 'ids');
       const [created] = await run(CREATE_CARD, [
-        JSON.stringify(input),
+        JSON.stringify({ ...input, is_due_at_midnight: isMidnight(due_date) }),
         caller.project_id,
         caller.platform_id,
         caller.id,
@@ -209,6 +209,9 @@ const OPERATIONS: Record<string, Operation> = {
     },
   },
 };
+
+/** A date-time, not a date. */
+const isMidnight = (due: any) => due?.length > '2026-01-31'.length && Date.parse(due) % 86_400_000 === 0;
 
 function readBody(request: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {

@@ -67,6 +67,9 @@ const iso = (column: string) =>
 const moments = (alias: string) =>
   ['created_at', 'updated_at', 'deleted_at'].map((name) => iso(`${alias}.${name}`)).join();
 
+const IS_OVERDUE = `coalesce(c.due_date < now() and c.status <> 'closed' and (c.is_due_at_midnight
+  or c.due_date <= now() - interval '24 hours' or c.due_date <> date_trunc('day', c.due_date, 'UTC')), false)`;
+
 /** PostgreSQL writes the whole board as JSON, which is passed on without parsing. */
 export const GET_BOARD: Statement = {
   name: 'get_board',
@@ -77,7 +80,7 @@ export const GET_BOARD: Statement = {
           select string_agg(row_to_json(card)::text, ',' order by card.position, card.id) from (
             select c.id, c.project_id, c.platform_id, c.master_card_id, c.group_id, c.owner_id, c.tag_id, c.created_by,
               c.sort_order, c.position, c.is_master, c.is_active,
-              coalesce(c.due_date < now() and c.status <> 'closed', false) as is_overdue, c.unique_identifier,
+              ${IS_OVERDUE} as is_overdue, c.unique_identifier,
               c.evaluation_check, c.tour_key, c.short_description, c.title, c.description, c.status, c.priority,
               ${iso('c.due_date')}, ${iso('c.snoozed_until')}, ${moments('c')}
             from cards c
@@ -110,7 +113,7 @@ export const CREATE_CARD: Statement = {
   text: `
     with sent as (
       select * from jsonb_to_record($1::jsonb) as sent (title text, description text,
-        group_id int, status text, owner_id int, tag_id int, due_date timestamptz, priority text)
+        group_id int, status text, owner_id int, tag_id int, due_date timestamptz, is_due_at_midnight boolean, priority text)
     ), group_found as (
       select g.project_id from groups g, sent
       where g.id = sent.group_id and not g.is_master and g.deleted_at is null
@@ -124,9 +127,10 @@ export const CREATE_CARD: Statement = {
       left join members m on m.user_id = u.id and m.project_id = $2
     ), created as (
       insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
-        due_date, created_by, position, sort_order)
+        due_date, is_due_at_midnight, created_by, position, sort_order)
       select $2, $3, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
-        sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date, $4,
+        sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date,
+        sent.is_due_at_midnight, $4,
         ${nextPosition(`coalesce(
           (select max(position) from cards where group_id = sent.group_id and deleted_at is null),
           (select max(position) from cards where project_id = $2 and group_id is null
@@ -140,7 +144,7 @@ export const CREATE_CARD: Statement = {
     )
     select c.id, c.project_id, c.platform_id, c.master_card_id, c.group_id, c.owner_id, c.tag_id, c.created_by,
       c.sort_order, c.position, c.is_master, c.is_active,
-      coalesce(c.due_date < now() and c.status <> 'closed', false) as is_overdue, c.unique_identifier,
+      ${IS_OVERDUE} as is_overdue, c.unique_identifier,
       c.evaluation_check, c.tour_key, c.short_description, c.title, c.description, c.status, c.priority,
       c.due_date, c.snoozed_until, c.created_at, c.updated_at, c.deleted_at,
       case when c.tour_key is null then 'regular' else 'tour' end as card_type

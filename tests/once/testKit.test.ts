@@ -125,6 +125,28 @@ describe('the clock', () => {
     expect(deckhand.clock.now()).toEqual(new Date('2026-01-31T09:30:02Z'));
   });
 
+  it('decides when a card is overdue: at a time at once, on a date when that day has ended in UTC', async () => {
+    const { client } = await deckhand.givenOwner(project);
+    deckhand.clock.set('2026-01-30T12:00:00Z');
+    const dates = { date: '2026-01-31', time: '2026-01-31T00:00:00Z', moment: new Date('2026-01-31T00:00:00Z') };
+    const ids = new Map<number, string>();
+    for (const [title, due_date] of Object.entries(dates)) {
+      const { card } = await client.cards.create.mutate({ title, due_date });
+      expect(card.due_date).toEqual(dates.moment);
+      ids.set(card.id, title);
+    }
+    const overdueAt = async (now: string) => {
+      deckhand.clock.set(now);
+      const { cards } = await client.cards.list.query({ is_overdue: true, limit: 200 });
+      return cards.flatMap(({ id }) => ids.get(id) ?? []);
+    };
+
+    expect(await overdueAt('2026-01-31T00:00:00.000Z')).toEqual([]);
+    expect(await overdueAt('2026-01-31T00:00:00.001Z')).toEqual(['time', 'moment']);
+    expect(await overdueAt('2026-01-31T23:59:59.999Z')).toEqual(['time', 'moment']);
+    expect(await overdueAt('2026-02-01T00:00:00.000Z')).toEqual(['date', 'time', 'moment']);
+  });
+
   it('ends tokens, and a client with signIn signs in again', async () => {
     const { client, email, password } = await deckhand.givenMember(project);
     const { token } = await client.auth.authenticate.mutate({ email, password });
