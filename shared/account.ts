@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { flag, id, newPassword, secret } from './fields.ts';
+import { count, flag, id, newPassword, secret } from './fields.ts';
 import { User } from './user.ts';
 
 /** The account of the caller. */
 
 export const Account = User.extend({
-  recovery_codes_left: z.int().meta({ description: 'Number of unused recovery codes.' }),
+  recovery_codes_left: count.meta({ description: 'Number of unused recovery codes.' }),
 }).meta({ id: 'Account', description: 'The account of the caller.' });
 
 const password = secret.meta({ description: 'The current password.' });
@@ -14,10 +14,7 @@ const password = secret.meta({ description: 'The current password.' });
 const revoke_keys = flag.meta({
   description: 'Whether to revoke all API keys of the account, too; false if not sent.',
 });
-const keys_left = z
-  .int()
-  .min(0)
-  .meta({ description: 'Number of API keys of the account that are still valid.', example: 0 });
+const keys_left = count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 });
 
 export const SignOutEverywhere = z.object({ revoke_keys }).optional();
 export type SignOutEverywhere = z.output<typeof SignOutEverywhere>;

@@ -3,6 +3,7 @@ import { Card } from './card.ts';
 import { changesOf } from './changes.ts';
 import {
   changedPosition,
+  count,
   flag,
   IS_ACTIVE,
   id,
@@ -39,8 +40,8 @@ export const Board = z
   .meta({ id: 'Board', description: 'A board.' });
 
 export const ListedBoard = Board.extend({
-  groups_count: z.int().meta({ description: 'Number of groups.', example: 3 }),
-  cards_count: z.int().meta({ description: 'Number of cards in its groups.', example: 8 }),
+  groups_count: count.meta({ description: 'Number of groups.', example: 3 }),
+  cards_count: count.meta({ description: 'Number of cards in its groups.', example: 8 }),
 }).meta({ id: 'ListedBoard', description: 'A board with its counts.' });
 
 export const BoardList = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, PLAIN_TEXT, text, timestamp } from './fields.ts';
+import { count, id, PLAIN_TEXT, text, timestamp } from './fields.ts';
 import { nextCursor, Page, pageOf } from './paging.ts';
 
 export const Comment = z
@@ -23,7 +23,7 @@ export const CommentThread = Comment.extend({
   replies: z
     .array(Comment)
     .meta({ description: 'The first 100 replies at any depth, oldest first; fewer if they are long.' }),
-  replies_count: z.int().meta({ description: 'Total number of replies.' }),
+  replies_count: count.meta({ description: 'Total number of replies.' }),
   replies_next_cursor: nextCursor.meta({
     description: '`cursor` for comments.listReplies to get the others; null if there are none.',
   }),

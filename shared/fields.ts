@@ -5,6 +5,9 @@ import { z } from 'zod';
 
 export const id = z.int32().min(1).meta({ description: 'Its id, from 1.', example: 1 });
 
+/** A number of things in an answer. */
+export const count = z.int().min(0);
+
 export const position = z
   .int32()
   .meta({ description: 'Its position, lowest first; ties are ordered by id.', example: 1 });

@@ -2,7 +2,18 @@ import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
 import { PRIORITIES } from './card.ts';
 import { changesOf } from './changes.ts';
-import { flag, HTML, IS_ACTIVE, id, optionalChoice, optionalText, PLAIN_TEXT, placements, text } from './fields.ts';
+import {
+  count,
+  flag,
+  HTML,
+  IS_ACTIVE,
+  id,
+  optionalChoice,
+  optionalText,
+  PLAIN_TEXT,
+  placements,
+  text,
+} from './fields.ts';
 import { Group, look } from './group.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
@@ -10,8 +21,8 @@ import { Group, look } from './group.ts';
 const MASTER_STATUSES = ['open', 'in_progress', 'closed', 'to_check', 'blocked'] as const;
 
 export const MasterBoard = Board.extend({
-  groups_count: z.int().meta({ description: 'Number of groups.', example: 2 }),
-  cards_count: z.int().meta({ description: 'Number of cards in its groups.', example: 5 }),
+  groups_count: count.meta({ description: 'Number of groups.', example: 2 }),
+  cards_count: count.meta({ description: 'Number of cards in its groups.', example: 5 }),
 }).meta({ id: 'MasterBoard', description: 'A master board with its counts.' });
 
 const tool_key = optionalText(100).meta({
@@ -34,12 +45,12 @@ export const MasterBoardPush = MasterBoardSync;
 export type MasterBoardPush = z.output<typeof MasterBoardPush>;
 
 export const SyncResult = z.object({
-  synced_count: z.int().meta({ description: 'Number of active projects with access to the board.', example: 2 }),
-  skipped_no_access: z.int().meta({ description: 'Number of active projects without access.', example: 1 }),
+  synced_count: count.meta({ description: 'Number of active projects with access to the board.', example: 2 }),
+  skipped_no_access: count.meta({ description: 'Number of active projects without access.', example: 1 }),
 });
 
 export const MasterGroup = Group.extend({
-  cards_count: z.int().meta({ description: 'Number of cards.', example: 3 }),
+  cards_count: count.meta({ description: 'Number of cards.', example: 3 }),
 }).meta({ id: 'MasterGroup', description: 'A master group with the number of its cards.' });
 
 export const MasterGroupList = z.object({ board_id: id.meta({ description: 'The master board.' }) });
@@ -157,4 +168,4 @@ export const MasterCardDelete = z.object({
 });
 export type MasterCardDelete = z.output<typeof MasterCardDelete>;
 
-export const projectsUpdated = z.int().meta({ description: 'Number of changed projects.', example: 2 });
+export const projectsUpdated = count.meta({ description: 'Number of changed projects.', example: 2 });

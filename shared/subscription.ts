@@ -19,7 +19,7 @@ export const Plan = z
     product: z.string().meta({ description: 'The product.' }),
     plan: z.string().meta({ description: 'The plan.' }),
     period,
-    price_cents: z.int32().meta({ description: 'The price for a period, in cents.' }),
+    price_cents: z.int32().min(0).meta({ description: 'The price for a period, in cents.' }),
     currency: z.string().meta({ description: 'The currency, as in EUR.' }),
     is_active: z.boolean().meta({ description: 'Whether it can be selected.' }),
   })

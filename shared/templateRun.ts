@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, optionalChoice, timestamp } from './fields.ts';
+import { count, id, optionalChoice, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 /** Syncs and pushes of templates: their previews, outcomes and history. */
@@ -16,12 +16,12 @@ export const ProjectOutcome = z
       .enum(SKIP_REASONS)
       .nullable()
       .meta({ description: 'Why it was skipped; `inactive` if the template is switched off.' }),
-    boards_added: z.int().meta({ description: 'Number of added boards.' }),
-    groups_added: z.int().meta({ description: 'Number of added groups.' }),
-    cards_added: z.int().meta({ description: 'Number of added cards.' }),
-    boards_updated: z.int().meta({ description: 'Number of updated boards.' }),
-    groups_updated: z.int().meta({ description: 'Number of updated groups.' }),
-    cards_updated: z.int().meta({ description: 'Number of updated cards.' }),
+    boards_added: count.meta({ description: 'Number of added boards.' }),
+    groups_added: count.meta({ description: 'Number of added groups.' }),
+    cards_added: count.meta({ description: 'Number of added cards.' }),
+    boards_updated: count.meta({ description: 'Number of updated boards.' }),
+    groups_updated: count.meta({ description: 'Number of updated groups.' }),
+    cards_updated: count.meta({ description: 'Number of updated cards.' }),
   })
   .meta({ id: 'ProjectOutcome', description: 'What a sync or push did, or would do, to one project.' });
 
@@ -59,17 +59,17 @@ export const TemplateRun = z
       description:
         'When it made its last progress before it failed or its node stopped; null while it runs, or if it finished.',
     }),
-    projects_total: z.int().meta({ description: 'Number of active projects when it started.' }),
-    projects_done: z
-      .int()
-      .meta({ description: 'Number of projects that are done so far, those without access included.' }),
-    projects_with_access: z.int().meta({ description: 'Number of projects with access.' }),
-    projects_skipped: z.int().meta({ description: 'Number of projects without access.' }),
-    projects_changed: z.int().meta({ description: 'Number of changed projects.' }),
-    cards_added: z.int().meta({ description: 'Total number of added cards.' }),
-    boards_updated: z.int().meta({ description: 'Total number of updated boards.' }),
-    groups_updated: z.int().meta({ description: 'Total number of updated groups.' }),
-    cards_updated: z.int().meta({ description: 'Total number of updated cards.' }),
+    projects_total: count.meta({ description: 'Number of active projects when it started.' }),
+    projects_done: count.meta({
+      description: 'Number of projects that are done so far, those without access included.',
+    }),
+    projects_with_access: count.meta({ description: 'Number of projects with access.' }),
+    projects_skipped: count.meta({ description: 'Number of projects without access.' }),
+    projects_changed: count.meta({ description: 'Number of changed projects.' }),
+    cards_added: count.meta({ description: 'Total number of added cards.' }),
+    boards_updated: count.meta({ description: 'Total number of updated boards.' }),
+    groups_updated: count.meta({ description: 'Total number of updated groups.' }),
+    cards_updated: count.meta({ description: 'Total number of updated cards.' }),
   })
   .meta({ id: 'TemplateRun', description: 'A sync or push: who ran it, when, its progress and its result.' });
 

@@ -53,6 +53,14 @@ export type VersionSubmit = z.output<typeof VersionSubmit>;
 export const VersionChoice = z.object({ version_id });
 export type VersionChoice = z.output<typeof VersionChoice>;
 
+/** In the words of the specification. */
+export const ApprovedVersionChoice = z.object({
+  version_id: id.meta({
+    description:
+      'The theme version project id; must be approved. It is the `id` of a theme version, as `themes/versions/list` answers it.',
+  }),
+});
+
 export const DeprecatedVersion = z.object({
   version_id: sentAsText(version_id, 'The id of the theme version, as text.'),
   theme_status: themeStatus,
@@ -63,7 +71,7 @@ const notice = {
   replacement_version_id: id.nullish().meta({ description: 'A published version of the same theme to use instead.' }),
 };
 /** A version that is already deprecated gets another notice. */
-export const VersionDeprecate = VersionChoice.extend(changesOf(notice, ['reason', 'replacement_version_id']));
+export const VersionDeprecate = ApprovedVersionChoice.extend(changesOf(notice, ['reason', 'replacement_version_id']));
 export type VersionDeprecate = z.output<typeof VersionDeprecate>;
 
 export const VersionList = Page.extend({

@@ -34,7 +34,7 @@ export const AuthenticatedUser = z
     warn_message: z.string().meta({ description: 'A warning to show to the user, or "".', example: '' }),
     token: z.string().meta({ description: 'The Bearer token for later calls.', example: 'eyJhbGciOiJIUzI1NiJ9…' }),
     language: z.string().nullable().meta({ description: "The user's language.", example: 'en' }),
-    id: id.meta({ description: "The user's id." }),
+    id: id.meta({ description: "The user's id.", example: 3 }),
     name: z.string().meta({ description: "The user's name.", example: 'Member' }),
     email: z.string().meta({ description: "The user's e-mail address.", example: 'member@demo.test' }),
     superadmin: z

@@ -94,10 +94,8 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
   operation.operationId = operationId;
   operation.security = securityOf(procedure);
   operation['x-client-call'] = `${name}.${type === 'query' ? 'query' : 'mutate'}`;
-  if (!rest.isSpecified) {
-    operation['x-beyond-specification'] = true;
-    operation.description += ` ${ACCESS[access].callers}`;
-  }
+  operation.description += ` ${ACCESS[access].callers}`;
+  if (!rest.isSpecified) operation['x-beyond-specification'] = true;
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;

@@ -12,6 +12,7 @@ import {
   CreatedCard,
   ListedCard,
 } from '../../shared/card.ts';
+import { count } from '../../shared/fields.ts';
 import { createCard, deleteCard, getCard, moveCard, snoozeCard, updateCard } from '../domain/card.ts';
 import { listCards } from '../domain/cardList.ts';
 import { sanitiseDescription } from '../domain/description.ts';
@@ -126,9 +127,7 @@ export const tourRouter = router({
         errors: [400, 401, 403, 429, 500],
       }),
     )
-    .output(
-      z.object({ dismissed_count: z.int().meta({ description: 'Number of newly dismissed cards.', example: 2 }) }),
-    )
+    .output(z.object({ dismissed_count: count.meta({ description: 'Number of newly dismissed cards.', example: 2 }) }))
     .mutation(({ ctx }) => dismissTourCards(ctx)),
 
   restart: viewerProcedure
@@ -143,7 +142,7 @@ export const tourRouter = router({
     )
     .output(
       z.object({
-        restored_count: z.int().min(0).meta({ description: 'Number of cards that are shown again.', example: 2 }),
+        restored_count: count.meta({ description: 'Number of cards that are shown again.', example: 2 }),
       }),
     )
     .mutation(({ ctx }) => restartTours(ctx)),

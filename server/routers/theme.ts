@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  ApprovedVersionChoice,
   DeprecatedVersion,
   Theme,
   ThemeCreate,
@@ -38,7 +39,7 @@ export const themeRouter = router({
         description: 'Deprecates an approved theme version. Does nothing if it is already deprecated.',
       }),
     )
-    .input(VersionChoice)
+    .input(ApprovedVersionChoice)
     .output(DeprecatedVersion)
     .mutation(({ ctx, input }) => deprecateVersion(ctx, input)),
 

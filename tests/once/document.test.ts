@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Schema } from '../../server/openapi/example.ts';
 import { restProcedures } from '../../server/procedures.ts';
 import { document, violations } from '../harness/document.ts';
+import answers from '../recording/answers.json' with { type: 'json' };
 
 const operations = Object.entries(document.paths).map(([path, { post }]) => ({ path, ...post }));
 
@@ -177,6 +178,35 @@ describe('the OpenAPI document', () => {
 
     expect(updates.length).toBeGreaterThan(8);
     expect(wrong).toEqual([]);
+  });
+
+  it('says who may call each operation: all master operations are for superadmins', () => {
+    for (const { path, description } of operations) {
+      expect(description, path).toMatch(/ (For|Requires) [^.]+\.$/);
+      if (path.includes('/admin/')) expect(description, path).toMatch(/ For superadmins\.$/);
+    }
+  });
+
+  it('has no negative numbers but positions', () => {
+    const isNegative = ({ type, minimum }: Schema) => type === 'integer' && !((minimum as number) >= 0);
+    const names = schemas
+      .filter(({ schema }) => isNegative(schema))
+      .map(({ place }) => /\/properties\/(\w+)(?!.*\/properties\/)/.exec(place)?.[1]);
+
+    expect([...new Set(names)].sort()).toEqual(['position', 'sort_order']);
+  });
+
+  it('shows what the demo member gets as the example of authenticate', () => {
+    const { example } = document.paths['/v1/authenticate']!.post.responses[200]!.content!['application/json'];
+    const { body } = answers['authenticate: member signs in'];
+
+    expect(example).toEqual({ ...body, data: { ...body.data, token: expect.stringMatching(/^eyJ/) } });
+  });
+
+  it('describes version_id of deprecate in the words of the specification', () => {
+    const { version_id } = document.components.schemas.ThemesDeprecateVersionRequest!.properties!;
+
+    expect(version_id!.description).toMatch(/^The theme version project id; must be approved\. /);
   });
 
   it('names no schema like a type of JavaScript, which generated code would hide', () => {
