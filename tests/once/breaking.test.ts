@@ -1,49 +1,75 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { OpenApiDocument } from '../../server/openapi/document.ts';
+import { namedIn, readBaseline, readChangelog, unnamedBreaks } from '../harness/baseline.ts';
 import { breakingChanges } from '../harness/breaking.ts';
 import { document } from '../harness/document.ts';
 
-const read = (path: string) => readFileSync(join(import.meta.dirname, '../..', path), 'utf8');
-const released: OpenApiDocument = JSON.parse(read('docs/openapi.json'));
-const changelog = read('docs/changelog.md');
+const baseline = readBaseline();
 
-/** The list items of the changelog's section "Unreleased". */
-function namedIn(changelog: string): string[] {
-  const unreleased = changelog.split(/^## /m).find((part) => part.startsWith('Unreleased')) ?? '';
-  return [...unreleased.matchAll(/^- (.+)$/gm)].map(([, line]) => line!);
+/** The document with another schema of this name. */
+function withSchema(name: string, change: (schema: Schema) => Schema): OpenApiDocument {
+  const { schemas } = document.components;
+  return {
+    ...document,
+    components: { ...document.components, schemas: { ...schemas, [name]: change(schemas[name]!) } },
+  };
 }
+type Schema = OpenApiDocument['components']['schemas'][string];
 
 describe('the document', () => {
   it('has no breaking change since the last release that the changelog does not list', () => {
-    const named = namedIn(changelog);
+    expect(unnamedBreaks(document), 'List these in docs/changelog.md under "Unreleased", or undo them.').toEqual([]);
+  });
 
-    const unnamed = breakingChanges(released, document).filter((line) => !named.includes(line));
+  it('is compared in every operation', () => {
+    const paths = Object.keys(document.paths);
+    const renamed = paths.map((path) => [path, { post: { ...document.paths[path]!.post, operationId: 'renamed' } }]);
+    const planted = { ...document, paths: Object.fromEntries(renamed) };
 
-    expect(unnamed, 'List these in docs/changelog.md under "Unreleased", or undo them.').toEqual([]);
+    expect(
+      paths.filter((path) => !(path in baseline.paths)),
+      'Save them with npm run document:release.',
+    ).toEqual([]);
+    expect(unnamedBreaks(planted)).toHaveLength(paths.length);
+    expect(unnamedBreaks({ ...document, paths: {} })).toHaveLength(paths.length);
+  });
+
+  it('is reported when an operation beyond the specification needs a new field or loses one', () => {
+    const path = '/services/operations/v1/operations/cards/move';
+    const needy = withSchema('CardsMoveRequest', ({ properties, required, ...schema }) => ({
+      ...schema,
+      properties: { ...properties, reason: { type: 'string' } },
+      required: [...required!, 'reason'],
+    }));
+    const poorer = withSchema('Comment', ({ properties, ...schema }) => {
+      const { is_read, ...others } = properties!;
+      return { ...schema, properties: others };
+    });
+
+    expect(document.paths[path]!.post['x-beyond-specification']).toBe(true);
+    expect(unnamedBreaks(needy)).toEqual([`${path} request.reason is required now`]);
+    expect(unnamedBreaks(poorer)).toContain(
+      '/services/operations/v1/operations/comments/mark-read 200.data.comment.is_read is gone',
+    );
   });
 
   it('was saved to docs/openapi.json when this version was released', () => {
-    expect(released.info.version).toBe(packageJson.version);
-    expect(changelog).toContain(`\n## ${packageJson.version}\n`);
+    expect(baseline.info.version).toBe(packageJson.version);
+    expect(readChangelog()).toContain(`\n## ${packageJson.version}\n`);
   });
 
   it('is reported when it loses a path or a field', () => {
     const path = '/services/operations/v1/operations/cards/create';
     const { [path]: lost, ...paths } = document.paths;
-    const { CreatedCard, ...schemas } = document.components.schemas;
-    const { title, ...properties } = CreatedCard!.properties!;
-    const required = CreatedCard!.required!.filter((field) => field !== 'title');
-    const components = {
-      ...document.components,
-      schemas: { ...schemas, CreatedCard: { ...CreatedCard, properties, required } },
-    };
+    const untitled = withSchema('CreatedCard', ({ properties, required, ...schema }) => {
+      const { title, ...others } = properties!;
+      return { ...schema, properties: others, required: required!.filter((field) => field !== 'title') };
+    });
 
-    expect(lost && title).toBeDefined();
+    expect(lost).toBeDefined();
     expect(breakingChanges(document, { ...document, paths })).toEqual([`${path} is gone`]);
-    expect(breakingChanges(document, { ...document, components })).toEqual([`${path} 201.data.card.title is gone`]);
+    expect(breakingChanges(document, untitled)).toEqual([`${path} 201.data.card.title is gone`]);
   });
 });
 
