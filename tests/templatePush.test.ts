@@ -4,42 +4,23 @@ import { Migration20261115180336_fill_brought as FillBrought } from '../server/d
 import { query, transact } from '../server/database/query.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { countStatements, databaseUrl, givenDatabase, givenService, testDatabase } from './harness/service.ts';
-import { copiesIn, everyPage, givenTemplate, only, type Template } from './harness/template.ts';
+import {
+  boardIn,
+  copiesIn,
+  everyPage,
+  givenTemplate,
+  groupsIn,
+  only,
+  reportOf,
+  type Template,
+  titlesIn,
+} from './harness/template.ts';
 import { givenBoard, givenGroup, givenProject, givenWorld, stored, type TestProject, testDb } from './harness/world.ts';
-
-/** The copy of the master board in a project, including a deleted one. */
-async function boardIn(project: TestProject, { board }: Template): Promise<any> {
-  const [copy] = await query(
-    await testDb(),
-    sql`select * from boards where project_id = ${project.id} and master_board_id = ${board}`,
-  );
-  return copy;
-}
-
-/** The copies of the master groups in a project in order, including deleted ones. */
-async function groupsIn(project: TestProject, { board }: Template): Promise<any[]> {
-  return query(
-    await testDb(),
-    sql`
-      select g.* from groups g join groups m on m.id = g.master_group_id
-      where g.project_id = ${project.id} and m.board_id = ${board} order by g.position, g.id`,
-  );
-}
-
-const titlesIn = async (project: TestProject, template: Template) =>
-  (await groupsIn(project, template)).map(({ title }) => title);
 
 const sync = ({ asSuperadmin, board }: Template) => asSuperadmin.rpc.masterBoards.sync.mutate({ board_id: board });
 const pushBoard = ({ asSuperadmin, board }: Template) => asSuperadmin.rpc.masterBoards.push.mutate({ board_id: board });
 const pushGroup = ({ asSuperadmin }: Template, group_id: number) =>
   asSuperadmin.rpc.masterGroups.push.mutate({ group_id });
-
-/** What the last run on the board did to the projects of the template. */
-async function reportOf(template: Template) {
-  const { templateRuns } = template.asSuperadmin.rpc;
-  const { runs } = await templateRuns.list.query({ board_id: template.board, limit: 1 });
-  return only(await everyPage((page) => templateRuns.report.query({ id: runs[0]!.id, ...page })), template);
-}
 
 describe('masterBoards.push', () => {
   it('adds missing copies of the board and its groups, but no cards', async () => {

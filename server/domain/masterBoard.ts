@@ -30,7 +30,7 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
   return { board };
 }
 
-/** Changes the sent fields of a master board; a push brings them to the copies. */
+/** Changes the sent fields of a master board; a sync or push brings them to the copies. */
 export async function updateMasterBoard(
   { db }: SignedInContext,
   { id, description, tool_key, title, position, is_active }: MasterBoardUpdate,
@@ -61,29 +61,29 @@ async function lockMasterBoards(db: Db): Promise<void> {
   await query(db, sql`select id from boards where is_master and ${live()} order by id for no key update`);
 }
 
-/** Adds the missing copies of a master board, its groups and cards to every active project with access. */
+/**
+ * Adds the missing copies of a master board, its groups and cards to every active project with access, and brings what changed
+ * on the board and the groups to the copies.
+ */
 export async function syncMasterBoard(context: SignedInContext, { board_id }: MasterBoardSync) {
-  const applied = await applyTemplate(context, await syncTemplate(context.db, board_id));
+  const applied = await applyTemplate(context, await boardTemplate(context.db, 'sync', board_id));
   return { synced_count: applied.projects_with_access, skipped_no_access: applied.projects_skipped };
 }
 
 /** What a sync would do to each project. */
 export async function previewSync(context: SignedInContext, { board_id, ...page }: SyncPreview) {
-  return previewTemplate(context, await syncTemplate(context.db, board_id), page);
+  return previewTemplate(context, await boardTemplate(context.db, 'sync', board_id), page);
 }
 
-/**
- * Adds the missing copies of a master board and its groups to every active project with access, and brings what changed on
- * them to the copies.
- */
+/** Like a sync, but without cards. */
 export async function pushMasterBoard(context: SignedInContext, { board_id }: MasterBoardPush) {
-  const { projects_changed } = await applyTemplate(context, await pushTemplate(context.db, board_id));
+  const { projects_changed } = await applyTemplate(context, await boardTemplate(context.db, 'push_board', board_id));
   return { projects_updated: projects_changed };
 }
 
 /** What a push of a board would do to each project. */
 export async function previewBoardPush(context: SignedInContext, { board_id, ...page }: BoardPushPreview) {
-  return previewTemplate(context, await pushTemplate(context.db, board_id), page);
+  return previewTemplate(context, await boardTemplate(context.db, 'push_board', board_id), page);
 }
 
 /** Deletes a master board with its groups and cards; the copies in projects stay. */
@@ -94,26 +94,15 @@ export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: n
   });
 }
 
-async function syncTemplate(db: Db, id: number): Promise<Template> {
+/** A sync also copies the cards; both count about how many rows a project gets. */
+async function boardTemplate(db: Db, kind: 'sync' | 'push_board', id: number): Promise<Template> {
   const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
-  const { rowCount } = await db
+  const { groups, cards } = await db
     .selectFrom('groups as g')
-    .innerJoin('cards as c', 'c.group_id', 'g.id')
-    .select(sql<number>`count(*)::int`.as('rowCount'))
+    .leftJoin('cards as c', (join) => join.onRef('c.group_id', '=', 'g.id').on(live('c')))
+    .select([sql<number>`count(distinct g.id)::int`.as('groups'), sql<number>`count(c.id)::int`.as('cards')])
     .where('g.board_id', '=', id)
     .where(live('g'))
-    .where(live('c'))
     .executeTakeFirstOrThrow();
-  return { kind: 'sync', board_id: id, tool_key, rowCount };
-}
-
-async function pushTemplate(db: Db, id: number): Promise<Template> {
-  const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
-  const { groupCount } = await db
-    .selectFrom('groups')
-    .select(sql<number>`count(*)::int`.as('groupCount'))
-    .where('board_id', '=', id)
-    .where(live())
-    .executeTakeFirstOrThrow();
-  return { kind: 'push_board', board_id: id, tool_key, rowCount: 1 + groupCount };
+  return { kind, board_id: id, tool_key, rowCount: kind === 'sync' ? Math.max(1 + groups, cards) : 1 + groups };
 }

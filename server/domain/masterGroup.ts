@@ -64,13 +64,13 @@ export async function createMasterGroup(
   });
 }
 
-/** Changes the sent fields of a master group; a push brings them to the copies. */
+/** Changes the sent fields of a master group; a sync or push brings them to the copies. */
 export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
   const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
   return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
 }
 
-/** Changes how a master group looks, and switches it on or off; a push brings it to the copies. */
+/** Changes how a master group looks, and switches it on or off; a sync or push brings it to the copies. */
 export async function configureMasterGroup(
   { db }: SignedInContext,
   { id, type, color, icon, is_collapsed, is_active }: MasterGroupConfigure,

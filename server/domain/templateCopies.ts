@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { RunKind } from '../../shared/templateRun.ts';
 import { live } from '../database/query.ts';
-import { AMONG_TARGETS, staleCards, staleCopies, valuesOf } from './templateFields.ts';
+import { AMONG_TARGETS, orderedGroups, staleCards, staleCopies, valuesOf } from './templateFields.ts';
 
 /** What is copied to projects: a whole master board (sync), the board with its groups, one group, or one card. */
 export type Template = {
@@ -31,9 +31,13 @@ export function findCopies(
   projects: RawBuilder<unknown>,
 ): RawBuilder<unknown> {
   const isSync = kind === 'sync';
-  // A push also brings an inactive template's fields to its copies.
-  const whichGroups = group_id ? sql`and id = ${group_id}` : isSync ? sql`and is_active` : sql``;
-  const whichCards = card_id ? sql`and c.id = ${card_id}` : isSync ? sql`and c.is_active` : sql`and false`;
+  const whichGroups = group_id ? sql`where id = ${group_id}` : sql``;
+  // A push also brings an inactive card's fields to its copies.
+  const whichCards = card_id
+    ? sql`and c.id = ${card_id}`
+    : isSync
+      ? sql`and g.is_active and c.is_active`
+      : sql`and false`;
   return sql`
     target as materialized (
       select p.id as project_id, p.platform_id, (${tool_key}::text is null or exists (
@@ -42,7 +46,7 @@ export function findCopies(
     ), master_board as materialized (
       select *, ${valuesOf('boards', 'boards')} as content from boards where id = ${board_id} and ${live()}
     ), master_group as materialized (
-      select *, ${valuesOf('groups', 'groups')} as content from groups where board_id = ${board_id} and ${live()} ${whichGroups}
+      select *, ${valuesOf('groups', 'g')} as content from (${orderedGroups(board_id)}) as g ${whichGroups}
     ), master_card as materialized (
       select c.*, row_number() over (partition by g.id order by c.position, c.id) as place_in_group,
         row_number() over (order by g.position, g.id, c.position, c.id) as place_on_board
@@ -83,9 +87,9 @@ export function findCopies(
       select * from live_group g where ${IS_ACTIVE} and exists (select from master_card)
         and not exists (select from complete_project c where c.project_id = g.project_id)
     ), stale_board as materialized (
-      ${kind === 'push_board' ? staleCopies('boards') : NOTHING_STALE}
+      ${isSync || kind === 'push_board' ? staleCopies('boards') : NOTHING_STALE}
     ), stale_group as materialized (
-      ${kind === 'push_board' || kind === 'push_group' ? staleCopies('groups') : NOTHING_STALE}
+      ${kind === 'push' ? NOTHING_STALE : staleCopies('groups')}
     ), stale_card as materialized (
       ${card_id ? staleCards(card_id) : NOTHING_STALE}
     )`;

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
+import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import { live } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 
-/** Which fields a push brings to existing copies, and the statements for it; their names of rows are those of `templateCopies.ts`. */
+/** Which fields a sync or push brings to existing copies, and the SQL for it; the names of rows are those of `templateCopies.ts`. */
 
 /** The fields that a push of a card keeps equal in all copies; the others belong to the project after the copy. */
 const CARD_FIELDS = [
@@ -15,7 +16,7 @@ const CARD_FIELDS = [
   'is_active',
 ] as const satisfies (keyof Row<'cards'>)[];
 
-/** The fields that pushes of boards and groups bring to copies, except those that the project changed. */
+/** The fields that a sync, and pushes of boards and groups, bring to copies, except those that the project changed. */
 const FIELDS = {
   boards: ['title', 'description', 'tool_key', 'is_active'],
   groups: ['title', 'description', 'type', 'color', 'icon', 'is_active', 'position'],
@@ -32,6 +33,17 @@ export const valuesOf = (table: Copied, alias: string) =>
 /** Limits rows to the range of project ids, which is one index range per template. */
 export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
+/**
+ * The groups of a master board, with different positions: of equal ones, the later groups move behind. Copies that are added at
+ * different times would else be ordered by their ids, and not like the template.
+ */
+export const orderedGroups = (board_id: number) => sql`
+  select id, is_collapsed, created_by, ${sql.join(FIELDS.groups.filter((field) => field !== 'position').map(sql.ref))},
+    least(place + max(position - place) over (order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
+  from (
+    select *, row_number() over (order by position, id) as place from groups where board_id = ${board_id} and ${live()}
+  ) as g`;
+
 /** Copies of a card whose template fields differ from the template. */
 export const staleCards = (id: number) => sql`
   select c.id, c.project_id, true as is_changed
@@ -45,7 +57,10 @@ export const updateCards = sql`
   where c.id = any(array(select id from stale_card))
   returning c.project_id, true as is_changed`;
 
-/** Copies of a master board or groups that a push writes to; those without `is_changed` only get a new `brought`. */
+/**
+ * Copies of a master board or groups that are written to; those without `is_changed` only get a new `brought`. The first
+ * condition is for speed: it excludes copies that equal their template, which most do.
+ */
 export function staleCopies(table: Copied): RawBuilder<unknown> {
   const { templates, template_id } = NAMES[table];
   const followed = sql.join(FIELDS[table].map((field) => followedValue(table, field)));
@@ -54,7 +69,8 @@ export function staleCopies(table: Copied): RawBuilder<unknown> {
     select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${current}) as is_changed
     from (select * from ${sql.table(table)} c where c.${template_id} = any(array(select id from ${templates})) and c.${AMONG_TARGETS} offset 0) as c
     join target t on t.project_id = c.project_id join ${templates} m on m.id = c.${template_id}
-    where t.has_access and ${live('c')} and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
+    where t.has_access and ${live('c')} and (${current}, c.brought) is distinct from (${columns('m', FIELDS[table])}, m.content)
+      and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
 }
 
 /** The new values come from the row that is updated: a change by the project at the same moment is not overwritten. */

@@ -67,7 +67,7 @@ export const masterBoardRouter = router({
         message: 'Master board synced.',
         summary: 'Sync a master board',
         description:
-          'Adds missing copies of the board, its groups and cards to every active project with access. What a project changed or deleted stays so; running it again changes nothing.',
+          'Adds missing copies of the board, its groups and cards to every active project with access, and brings what changed on the board and its groups to the copies. Fields that a project changed itself stay, and so do deleted copies; fields of existing cards are left to the push of a card. Running it again changes nothing.',
       }),
     )
     .meta({ once: 'inSteps' })
@@ -106,7 +106,7 @@ export const masterBoardRouter = router({
       rest('/services/operations/v1/admin/master-boards/update', {
         message: 'Master board updated.',
         summary: 'Update a master board',
-        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
+        description: 'Changes the sent fields, but not the copies in projects: sync or push it to change these.',
       }),
     )
     .input(MasterBoardUpdate)
@@ -155,7 +155,7 @@ export const masterBoardRouter = router({
         message: 'Master board pushed.',
         summary: 'Push a master board',
         description:
-          'Adds missing copies of the board and its groups to every active project with access, and brings what changed on them to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
+          'Like a sync, but without cards: adds missing copies of the board and its groups to every active project with access, and brings what changed on them to the copies. Fields that a project changed itself stay, and so do deleted copies.',
       }),
     )
     .meta({ once: 'inSteps' })

@@ -45,7 +45,8 @@ export const masterGroupRouter = router({
       specified('/services/operations/v1/admin/master-groups/update', {
         message: 'Master group updated.',
         summary: 'Update a master group',
-        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
+        description:
+          'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
       }),
     )
     .input(MasterGroupUpdate)
@@ -58,7 +59,7 @@ export const masterGroupRouter = router({
         message: 'Master groups reordered.',
         summary: 'Reorder master groups',
         description:
-          'Sets the positions of groups of a master board atomically; other groups whose position is taken move behind them.',
+          'Sets the positions of groups of a master board atomically; other groups whose position is taken move behind them. A sync of the board brings the order to the copies.',
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
@@ -95,7 +96,8 @@ export const masterGroupRouter = router({
       rest('/services/operations/v1/admin/master-groups/configure', {
         message: 'Master group configured.',
         summary: 'Configure a master group',
-        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
+        description:
+          'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
       }),
     )
     .input(MasterGroupConfigure)

@@ -48,6 +48,28 @@ export async function givenTemplate(): Promise<Template> {
   return { ...world, tool, board, groups, cards, projects, without: await givenProject({ tools: ['another'] }) };
 }
 
+/** The copy of the master board in a project, including a deleted one. */
+export async function boardIn(project: TestProject, { board }: Template): Promise<any> {
+  const [copy] = await query(
+    await testDb(),
+    sql`select * from boards where project_id = ${project.id} and master_board_id = ${board}`,
+  );
+  return copy;
+}
+
+/** The copies of the master groups in a project in order, including deleted ones. */
+export async function groupsIn(project: TestProject, { board }: Template): Promise<any[]> {
+  return query(
+    await testDb(),
+    sql`
+      select g.* from groups g join groups m on m.id = g.master_group_id
+      where g.project_id = ${project.id} and m.board_id = ${board} order by g.position, g.id`,
+  );
+}
+
+export const titlesIn = async (project: TestProject, template: Template) =>
+  (await groupsIn(project, template)).map(({ title }) => title);
+
 /** The copies of the cards of a template in a project, including deleted ones. */
 export async function copiesIn(project: TestProject, { board }: Template): Promise<any[]> {
   return query(
@@ -77,3 +99,10 @@ export const everyPage = async (
   } while (cursor);
   return all;
 };
+
+/** What the last run on the board did to the projects of the template. */
+export async function reportOf(template: Template) {
+  const { templateRuns } = template.asSuperadmin.rpc;
+  const { runs } = await templateRuns.list.query({ board_id: template.board, limit: 1 });
+  return only(await everyPage((page) => templateRuns.report.query({ id: runs[0]!.id, ...page })), template);
+}
