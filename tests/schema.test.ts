@@ -5,6 +5,7 @@ import { Migration20261115100300_clean_descriptions as CleanDescriptions } from 
 import { Migration20261115182126_unique_master_identifiers as UniqueIdentifiers } from '../server/database/migrations/Migration20261115182126_unique_master_identifiers.ts';
 import { Migration20261116030943_keep_default_projects as KeepDefaultProjects } from '../server/database/migrations/Migration20261116030943_keep_default_projects.ts';
 import { Migration20261116050000_free_subscriptions as FreeSubscriptions } from '../server/database/migrations/Migration20261116050000_free_subscriptions.ts';
+import { Migration20261116100000_unique_copy_identifiers as UniqueCopyIdentifiers } from '../server/database/migrations/Migration20261116100000_unique_copy_identifiers.ts';
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { waitingFor } from './harness/lock.ts';
@@ -147,6 +148,65 @@ describe('the migration that makes identifiers of master cards unique', () => {
   });
 });
 
+describe('the migration that makes identifiers of copies unique', () => {
+  it('gives copies that of their template; of equal ones, the copy of a live template keeps it, else the oldest', async () => {
+    const { orm } = await testDatabase();
+    const db = await testDb();
+    const [project, other] = [await givenProject(), await givenProject()];
+    const [x, y, z] = [randomUUID(), randomUUID(), randomUUID()];
+    const master = async (unique_identifier: string, more: object = {}) =>
+      (await givenMasterBoard({ card: { unique_identifier, ...more } })).card;
+    const deleted_at = new Date();
+    const templates = {
+      deleted: await master(x, { deleted_at }),
+      renamed: await master(z),
+      current: await master(x),
+      older: await master(y, { deleted_at }),
+      newer: await master(y, { deleted_at }),
+    };
+
+    // In one transaction, since other tests could add copies without the index.
+    const after = await transact(db, async (db) => {
+      await query(db, sql`drop index cards_copy_identifier, cards_deleted_identifier_index`);
+      await query(db, sql`create index cards_copies_index on cards (project_id) where master_card_id is not null`);
+      const copy = async (of: number, unique_identifier: string, more: object = {}) => {
+        const { id: project_id, platform_id } = project;
+        const row = { project_id, platform_id, title: 'A copy', master_card_id: of, unique_identifier, ...more };
+        return (await db.insertInto('cards').values(row).returning('id').executeTakeFirstOrThrow()).id;
+      };
+      const elsewhere = { project_id: other.id, platform_id: other.platform_id };
+      const copies = {
+        deleted: await copy(templates.deleted, x),
+        renamed: await copy(templates.renamed, x),
+        current: await copy(templates.current, x),
+        older: await copy(templates.older, y),
+        newer: await copy(templates.newer, y),
+        elsewhere: await copy(templates.newer, y, elsewhere),
+        gone: await copy(templates.older, y, { ...elsewhere, deleted_at }),
+      };
+
+      const migration = new UniqueCopyIdentifiers(orm.em.getDriver() as never, orm.config);
+      migration.up();
+      for (const statement of migration.getQueries()) await query(db, sql.raw(String(statement)));
+      const found = await db.selectFrom('cards').select(['id', 'unique_identifier']).execute();
+      const identifiers = new Map(found.map(({ id, unique_identifier }) => [id, unique_identifier]));
+      return Object.fromEntries(Object.entries(copies).map(([name, id]) => [name, identifiers.get(id)]));
+    });
+
+    const generated = expect.stringMatching(/^[0-9a-f-]{36}$/);
+    expect(after).toEqual({
+      deleted: generated,
+      renamed: z,
+      current: x,
+      older: y,
+      newer: generated,
+      elsewhere: y,
+      gone: y,
+    });
+    expect(new Set(Object.values(after)).size).toBe(5);
+  });
+});
+
 describe('the tables', () => {
   it('match the entities, except for the tenant foreign keys, the triggers and the search index', async () => {
     const { orm } = await testDatabase();
@@ -273,6 +333,20 @@ describe('the tables', () => {
 
     const second = sql`insert into cards (project_id, platform_id, title, master_card_id) values (${project.id}, ${project.platform_id}, 'x', ${master_card_id})`;
     expect(await attempt(second)).toBe(UNIQUE);
+  });
+
+  it('refuse a second live copy with the same identifier in a project', async () => {
+    const project = await givenProject();
+    const [first, second] = [await givenMasterBoard(), await givenMasterBoard()];
+    const unique_identifier = randomUUID();
+    const copy = (master: number) => sql`
+      insert into cards (project_id, platform_id, title, master_card_id, unique_identifier)
+      values (${project.id}, ${project.platform_id}, 'x', ${master}, ${unique_identifier})`;
+    await query(await testDb(), copy(first.card));
+
+    expect(await attempt(copy(second.card))).toBe(UNIQUE);
+    await query(await testDb(), sql`update cards set deleted_at = now() where master_card_id = ${first.card}`);
+    expect(await attempt(copy(second.card))).toBe('accepted');
   });
 
   it('refuse a master card with a project, and a regular card without one', async () => {

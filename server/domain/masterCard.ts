@@ -18,6 +18,7 @@ import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } fr
 import { DELETED, selectionOf, withoutNulls } from './row.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
+import { bringIdentifier } from './templateIdentifiers.ts';
 
 /** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
@@ -45,8 +46,9 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
   });
 }
 
-/** Changes the sent fields of a master card; a push updates the copies. */
+/** Changes the sent fields of a master card; a push updates the copies, except for the identifier, which they have at once. */
 export async function updateMasterCard(context: SignedInContext, { id, ...sent }: MasterCardUpdate) {
+  const { db } = context;
   const { title, status, is_active, priority, unique_identifier } = sent;
   const changes: RowChanges<'cards'> = {
     description: await cleanDescription(context, sent),
@@ -55,8 +57,15 @@ export async function updateMasterCard(context: SignedInContext, { id, ...sent }
     tour_key: sent.tour_key,
     ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
   };
-  const changed = changeMaster(context.db, 'cards', id, changes, CARD_COLUMNS);
-  return { card: await mapConstraintErrors(changed, TAKEN) };
+  const change = (db: Db) => mapConstraintErrors(changeMaster(db, 'cards', id, changes, CARD_COLUMNS), TAKEN);
+  if (unique_identifier == null) return { card: await change(db) };
+
+  const { board_id } = await cardTemplate(db, id);
+  return templateTransaction(db, board_id, async (db) => {
+    const card = await change(db);
+    await bringIdentifier(db, id, unique_identifier);
+    return { card };
+  });
 }
 
 const TAKEN = {

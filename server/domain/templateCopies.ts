@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { RunKind } from '../../shared/templateRun.ts';
 import { live } from '../database/query.ts';
 import { AMONG_TARGETS, orderedGroups, staleCards, staleCopies, valuesOf } from './templateFields.ts';
+import { adoptedCards } from './templateIdentifiers.ts';
 
 /** What is copied to projects: a whole master board (sync), the board with its groups, one group, or one card. */
 export type Template = {
@@ -15,10 +16,6 @@ export type Template = {
   /** About how many rows a project gets. */
   rowCount: number;
 };
-
-/** A master card `m` of which a group `g` in a project has no copy. */
-export const IS_MISSING = sql`m.group_id = g.master_group_id
-  and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
 
 /**
  * The common table expressions that find the missing and the stale copies of a template. Nothing is added to a copy that a
@@ -90,8 +87,10 @@ export function findCopies(
       ${isSync || kind === 'push_board' ? staleCopies('boards') : NOTHING_STALE}
     ), stale_group as materialized (
       ${kind === 'push' ? NOTHING_STALE : staleCopies('groups')}
+    ), adopted_card as materialized (
+      ${adoptedCards}
     ), stale_card as materialized (
-      ${card_id ? staleCards(card_id) : NOTHING_STALE}
+      select * from adopted_card ${card_id ? sql`union all ${staleCards(card_id)}` : sql``}
     )`;
 }
 

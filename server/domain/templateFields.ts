@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
+import type { RunKind } from '../../shared/templateRun.ts';
 import { live } from '../database/query.ts';
 import type { Row } from '../database/tables.ts';
 
@@ -46,16 +47,21 @@ export const orderedGroups = (board_id: number) => sql`
 
 /** Copies of a card whose template fields differ from the template. */
 export const staleCards = (id: number) => sql`
-  select c.id, c.project_id, true as is_changed
+  select c.id, c.project_id, m.id as template_id
   from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
   join target t on t.project_id = c.project_id cross join master_card m
   where t.has_access and ${live('c')} and (${columns('c', CARD_FIELDS)}) is distinct from (${columns('m', CARD_FIELDS)})`;
 
-export const updateCards = sql`
-  update cards c set ${sql.join(CARD_FIELDS.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`))}, updated_at = now()
-  from master_card m
-  where c.id = any(array(select id from stale_card))
-  returning c.project_id, true as is_changed`;
+/** A push brings the fields of its card; a sync only changes the template of an adopted card. */
+export function updateCards(kind: RunKind): RawBuilder<unknown> {
+  const fields = kind === 'push' ? CARD_FIELDS : [];
+  const values = fields.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`);
+  return sql`
+    update cards c set ${sql.join([sql`master_card_id = m.id`, ...values, sql`updated_at = now()`])}
+    from stale_card s join master_card m on m.id = s.template_id
+    where c.id = any(array(select id from stale_card)) and c.id = s.id
+    returning c.project_id`;
+}
 
 /**
  * Copies of a master board or groups that are written to; those without `is_changed` only get a new `brought`. The first

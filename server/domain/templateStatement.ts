@@ -3,8 +3,9 @@ import type { z } from 'zod';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { ProjectOutcome } from '../../shared/templateRun.ts';
 import { live, nextPosition, plannedEachTime } from '../database/query.ts';
-import { findCopies, IS_MISSING, type Template } from './templateCopies.ts';
+import { findCopies, type Template } from './templateCopies.ts';
 import { updateCards, updateCopies } from './templateFields.ts';
+import { IS_ADDED } from './templateIdentifiers.ts';
 
 /** Previews the outcomes for the next projects after an id, without changes. */
 export function previewStatement(
@@ -15,7 +16,7 @@ export function previewStatement(
   return plannedEachTime(sql`
     with ${findCopies(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
     missing_card as (
-      select g.project_id from incomplete_group g join master_card m on ${IS_MISSING}
+      select g.project_id from incomplete_group g join master_card m on ${IS_ADDED}
     )
     select outcome.*, p.name as project_name from (${outcomes('preview', template)}) as outcome
     join projects p on p.id = outcome.project_id order by outcome.project_id`);
@@ -57,10 +58,10 @@ export function copyStatement(template: Template, run: number, projects: number[
       select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
         m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
         least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_board, ${LARGEST})
-      from filled_group g join master_card m on ${IS_MISSING}
+      from filled_group g join master_card m on ${IS_ADDED}
       order by g.project_id, m.place_on_board
       returning project_id
-    ), updated_board as (${updateCopies('boards')}), updated_group as (${updateCopies('groups')}), updated_card as (${updateCards})
+    ), updated_board as (${updateCopies('boards')}), updated_group as (${updateCopies('groups')}), updated_card as (${updateCards(template.kind)})
     insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
     select ${run}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome`);
 }
@@ -74,7 +75,7 @@ const COUNTED = [
   { count: 'cards_added', preview: 'missing_card', run: 'added_card' },
   { count: 'boards_updated', preview: 'stale_board', run: 'updated_board', which: sql`where is_changed` },
   { count: 'groups_updated', preview: 'stale_group', run: 'updated_group', which: sql`where is_changed` },
-  { count: 'cards_updated', preview: 'stale_card', run: 'updated_card', which: sql`where is_changed` },
+  { count: 'cards_updated', preview: 'stale_card', run: 'updated_card' },
 ];
 const COUNTS = sql.join(COUNTED.map(({ count }) => sql.ref(count)));
 

@@ -50,13 +50,23 @@ export const Card = defineEntity({
       where: `group_id is null and ${LIVE}`,
     },
     { name: 'cards_tour_index', properties: ['project_id'], where: `tour_key is not null and ${LIVE}` },
-    { name: 'cards_copies_index', properties: ['project_id'], where: `master_card_id is not null and ${LIVE}` },
+    {
+      name: 'cards_deleted_identifier_index',
+      properties: ['unique_identifier'],
+      where: 'is_master and deleted_at is not null',
+    },
     { properties: ['owner_id'], where: 'owner_id is not null' },
     { properties: ['tag_id'], where: 'tag_id is not null' },
   ],
   uniques: [
     { name: 'cards_one_copy', properties: ['master_card_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
+    // Also finds the copies in a project, for a search.
+    {
+      name: 'cards_copy_identifier',
+      properties: ['project_id', 'unique_identifier'],
+      where: `master_card_id is not null and ${LIVE}`,
+    },
     // Partial, so that the many copies of a sync are not in it.
     { name: 'cards_master_identifier', properties: ['unique_identifier'], where: `is_master and ${LIVE}` },
   ],

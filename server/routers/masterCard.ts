@@ -46,7 +46,7 @@ export const masterCardRouter = router({
         message: 'Master card pushed.',
         summary: 'Push a master card',
         description:
-          'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project.',
+          'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project. A copy of a deleted master card with the same `unique_identifier` becomes a copy of this one, instead of a second card.',
       }),
     )
     .meta({ once: 'inSteps' })
@@ -71,7 +71,8 @@ export const masterCardRouter = router({
       rest('/services/operations/v1/admin/master-cards/update', {
         message: 'Master card updated.',
         summary: 'Update a master card',
-        description: 'Changes the sent fields, but not the copies in projects: push it to change these.',
+        description:
+          'Changes the sent fields, but not the copies in projects: push it to change these. Only a new `unique_identifier` reaches the copies at once.',
       }),
     )
     .meta({ prepare: sanitiseDescription })
