@@ -141,7 +141,7 @@ describe('on an embedded database', () => {
     expect(JSON.parse(ended.stdout)).toEqual({ platforms: [], next_cursor: null });
   });
 
-  it('1 without a project, with the commands that create one', async () => {
+  it('1 without a project, with the commands that create one; then it gets no demo data', async () => {
     const settings = { DATA_DIR: await givenMigratedDirectory() };
     const command = (...words: string[]) => answerTo(words, () => settings, givenTerminal());
 
@@ -158,6 +158,11 @@ describe('on an embedded database', () => {
     }
     await command('platforms', 'create', '--name', 'A');
     await command('projects', 'create', '--platform-id', '1', '--name', 'B');
+    expect(await command('demo')).toEqual({
+      exitCode: 0,
+      printed:
+        'Nothing changed: the database is not empty. For the demo data, choose another DATA_DIR or DATABASE_URL.',
+    });
     expect((await command('boards', 'list')).complaint).toMatch(/^No project is selected, .* --project ID: /);
     expect(await command('boards', 'list', '--project', '1')).toEqual({ exitCode: 0, printed: 'None.' });
   });

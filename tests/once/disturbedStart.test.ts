@@ -52,17 +52,10 @@ describe.concurrent('npx deckhand', () => {
     expect(first.filled).toEqual({ ...done, stdout: 'Filled with the demo data.\n' });
   });
 
-  it('demo changes nothing in a database with users, or with other rows', async () => {
-    const provisioned = await givenMigratedDirectory();
-    await readRows({ DATA_DIR: provisioned }, sql`insert into platforms (name) values ('Main')`);
+  it('demo changes nothing in a database with users', async () => {
+    const ended = await runToEnd([COMMAND_LINE, 'demo'], { DATA_DIR: await givenCopyOf(first.directory) });
 
-    for (const DATA_DIR of [await givenCopyOf(first.directory), provisioned]) {
-      expect(await runToEnd([COMMAND_LINE, 'demo'], { DATA_DIR })).toEqual({
-        ...done,
-        stdout:
-          'Nothing changed: the database is not empty. For the demo data, choose another DATA_DIR or DATABASE_URL.\n',
-      });
-    }
+    expect(ended).toEqual({ ...done, stdout: expect.stringMatching(/^Nothing changed: the database is not empty\./) });
   });
 });
 
