@@ -47,6 +47,9 @@ const NOT_IN_THIS_ORDER = {
   '/account/confirm-second-factor': 'needs a code of the started one',
   '/account/drop-second-factor': 'needs a second factor',
   '/account/renew-recovery-codes': 'needs a second factor',
+  '/account/accept-invitation': 'needs an invitation of the user',
+  '/account/decline-invitation': 'needs an invitation of the user',
+  '/members/leave': 'needs a membership of the user',
   '/versions/reject': 'the version is approved by then',
 };
 

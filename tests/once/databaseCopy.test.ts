@@ -50,6 +50,7 @@ beforeAll(async () => {
   await query(source.db, sql`update theme_versions set replacement_version_id = 900 where id = 1`);
   await query(source.db, sql`update boards set brought = 'null' where id = 3`);
   await query(source.db, sql`select nextval(pg_get_serial_sequence('tags', 'id'))`);
+  await query(source.db, sql`insert into invitations (project_id, email, role) values (1, 'ann@demo.test', 'member')`);
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
   await query(source.db, sql`insert into tour_dismissals (user_id, card_id) select 6, id from cards limit 1`);
   await query(
