@@ -17,7 +17,7 @@ export type States = {
   givenService: (project: ProjectChoice, state: ServiceState) => Promise<Service>;
   /** A board with groups and cards: `givenBoard(project, { groups: [{ title: 'To do', cards: ['First'] }] })`. */
   givenBoard: (project: ProjectChoice, state?: BoardState) => Promise<FullBoard>;
-  /** A master board with groups and cards. A sync copies it to the projects with its `tool_key`, a new one by default. */
+  /** A master board with groups and cards. Later projects with its `tool_key`, a new one by default, get it; others by a sync. */
   givenTemplate: (state?: TemplateState) => Promise<FullBoard>;
   /** A plan of the catalogue: `pro` of `websites`, 19.00 EUR a month by default. */
   givenPlan: (state?: Partial<InputOf<Procedures['plans']['set']>>) => Promise<Plan>;

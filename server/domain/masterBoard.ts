@@ -96,7 +96,7 @@ export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: n
 
 /** A sync also copies the cards; both count about how many rows a project gets. */
 async function boardTemplate(db: Db, kind: 'sync' | 'push_board', id: number): Promise<Template> {
-  const { tool_key } = await findMaster(db, 'boards', id, ['tool_key']);
+  await findMaster(db, 'boards', id, ['id']);
   const { groups, cards } = await db
     .selectFrom('groups as g')
     .leftJoin('cards as c', (join) => join.onRef('c.group_id', '=', 'g.id').on(live('c')))
@@ -104,5 +104,5 @@ async function boardTemplate(db: Db, kind: 'sync' | 'push_board', id: number): P
     .where('g.board_id', '=', id)
     .where(live('g'))
     .executeTakeFirstOrThrow();
-  return { kind, board_id: id, tool_key, rowCount: kind === 'sync' ? Math.max(1 + groups, cards) : 1 + groups };
+  return { kind, board_id: id, rowCount: kind === 'sync' ? Math.max(1 + groups, cards) : 1 + groups };
 }

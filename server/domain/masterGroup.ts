@@ -128,6 +128,6 @@ export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: n
 
 export async function groupTemplate(db: Db, id: number): Promise<Template> {
   const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
-  const { tool_key } = await findMaster(db, 'boards', board_id, ['tool_key']);
-  return { kind: 'push_group', board_id, tool_key, group_id: id, rowCount: 1 };
+  await findMaster(db, 'boards', board_id, ['id']);
+  return { kind: 'push_group', board_id, group_id: id, rowCount: 1 };
 }

@@ -2,11 +2,14 @@ import { sql } from 'kysely';
 import type { Page } from '../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../shared/project.ts';
 import type { AccountContext, Caller, ProvisioningContext } from '../context.ts';
+import { bulkTransaction } from '../database/bulk.ts';
 import { NOW } from '../database/moment.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../database/query.ts';
 import { invalid, notFound } from '../errors.ts';
 import { defaultProjectOf } from './caller.ts';
 import { readPage } from './page.ts';
+import { lockProject } from './row.ts';
+import { fillProject, lockMasterBoards } from './template.ts';
 
 /** The active projects of the caller. */
 export async function listOwnProjects({ db, caller }: AccountContext, page: Page) {
@@ -41,31 +44,52 @@ export async function isOwnProject(
   return project?.is_own;
 }
 
+/** Creates a project with its tools, and copies the master boards that it has access to. */
 export async function createProject({ db }: ProvisioningContext, { platform_id, name, tools }: ProjectCreate) {
-  return transact(db, async (db) => {
+  return bulkTransaction(db, async (db) => {
+    const boards = await lockMasterBoards(db);
     const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
     const { id } = await mapConstraintErrors(inserted, {
       projects_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
     });
     await setTools(db, id, tools);
-    return { project: await findProject(db, id) };
+    const project = await findProject(db, id);
+    const accessible = boards.filter((board) => hasAccess(project, board));
+    await fillProject(db, id, accessible);
+    return { project };
   });
 }
 
-/** Changes the sent fields of a project; `tools` replaces the previous ones. */
+/**
+ * Changes the sent fields of a project; `tools` replaces the previous ones. It gets the master boards of new tools; when it
+ * becomes active again, all that it has access to, since it missed their syncs.
+ */
 export async function updateProject({ db }: ProvisioningContext, { id, name, is_active, tools }: ProjectUpdate) {
-  return transact(db, async (db) => {
-    const changed = await db
+  const getsBoards = tools != null || is_active === true;
+  return (getsBoards ? bulkTransaction : transact)(db, async (db) => {
+    const boards = getsBoards ? await lockMasterBoards(db) : [];
+    await lockProject(db, id);
+    const before = await projectsWithTools(db).where('id', '=', id).executeTakeFirst();
+    if (!before) throw unknownProject();
+
+    await db
       .updateTable('projects')
       .set({ name: name ?? undefined, is_active: is_active ?? undefined, updated_at: NOW })
       .where('id', '=', id)
-      .returning('id')
-      .executeTakeFirst();
-    if (!changed) throw unknownProject();
+      .execute();
     if (tools) await setTools(db, id, tools);
-    return { project: await findProject(db, id) };
+    const project = await findProject(db, id);
+    const gained = boards.filter((board) => hasAccess(project, board) && !hasAccess(before, board));
+    await fillProject(db, id, gained);
+    return { project };
   });
 }
+
+/** Whether a project gets the copies of a master board. */
+const hasAccess = (
+  { is_active, tools }: { is_active: boolean; tools: string[] },
+  { tool_key }: { tool_key: string | null },
+) => is_active && (tool_key === null || tools.includes(tool_key));
 
 export const unknownProject = () => notFound('There is no such project.');
 

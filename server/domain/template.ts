@@ -4,12 +4,12 @@ import type { Page } from '../../shared/paging.ts';
 import type { ProjectOutcome } from '../../shared/templateRun.ts';
 import type { SignedInContext } from '../context.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../database/bulk.ts';
-import { type Db, query } from '../database/query.ts';
+import { type Db, live, query } from '../database/query.ts';
 import { tooManyRequests } from '../errors.ts';
 import { readCursor, toPage } from './page.ts';
 import type { Template } from './templateCopies.ts';
 import { type Applied, beginRun, finishRun, interruptRun, recordProgress } from './templateRun.ts';
-import { copyStatement, previewStatement } from './templateStatement.ts';
+import { copyStatement, fillStatement, previewStatement } from './templateStatement.ts';
 
 /**
  * Copies a template to every active project with access, in batches of projects with one transaction each: an interrupted run
@@ -70,6 +70,34 @@ export async function previewTemplate({ db }: SignedInContext, template: Templat
     return query<z.input<typeof ProjectOutcome>>(db, previewStatement(template, after, limit + 1));
   });
   return toPage('projects', found, limit, ['project_id']);
+}
+
+/** A master board that concerns a project, by its tool. */
+type LockedBoard = { id: number; tool_key: string | null };
+
+/**
+ * Locks all master boards, for `fillProject` in the same bulk transaction: before the project, as a sync does. Shared: several
+ * projects are filled at once, but no board is synced or changed meanwhile.
+ */
+export const lockMasterBoards = (db: Db): Promise<LockedBoard[]> =>
+  query(
+    db,
+    sql<LockedBoard>`
+      select id, tool_key, pg_advisory_xact_lock_shared(${TEMPLATE_LOCKS}, id) from (
+        select id, tool_key from boards where is_master and ${live()} order by id offset 0) as b`,
+  );
+
+/** Brings these boards to a project, as their syncs would. Without access to one, or if it is inactive, nothing happens. */
+export async function fillProject(db: Db, projectId: number, boards: LockedBoard[]): Promise<void> {
+  if (boards.length === 0) return;
+  await allowOnlyMergeJoins(db);
+  await query(
+    db,
+    fillStatement(
+      boards.map(({ id }) => id),
+      projectId,
+    ),
+  );
 }
 
 /** A transaction that changes a master board or copies it to projects: one at a time for each board. */

@@ -35,14 +35,16 @@ export const valuesOf = (table: Copied, alias: string) =>
 export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
 /**
- * The groups of a master board, with different positions: of equal ones, the later groups move behind. Copies that are added at
- * different times would else be ordered by their ids, and not like the template.
+ * The groups of the master boards, with different positions: of equal ones, the later groups move behind. Copies that are added
+ * at different times would else be ordered by their ids, and not like the template.
  */
-export const orderedGroups = (board_id: number) => sql`
-  select id, is_collapsed, created_by, ${sql.join(FIELDS.groups.filter((field) => field !== 'position').map(sql.ref))},
-    least(place + max(position - place) over (order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
+export const orderedGroups = sql`
+  select id, board_id, board_position, is_collapsed, created_by,
+    ${sql.join(FIELDS.groups.filter((field) => field !== 'position').map(sql.ref))},
+    least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
   from (
-    select *, row_number() over (order by position, id) as place from groups where board_id = ${board_id} and ${live()}
+    select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and ${live('g')} offset 0) as g
   ) as g`;
 
 /** Copies of a card whose template fields differ from the template. */
@@ -74,7 +76,7 @@ export function staleCopies(table: Copied): RawBuilder<unknown> {
   return sql`
     select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${current}) as is_changed
     from (select * from ${sql.table(table)} c where c.${template_id} = any(array(select id from ${templates})) and c.${AMONG_TARGETS} offset 0) as c
-    join target t on t.project_id = c.project_id join ${templates} m on m.id = c.${template_id}
+    join ${templates} m on m.id = c.${template_id} join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
     where t.has_access and ${live('c')} and (${current}, c.brought) is distinct from (${columns('m', FIELDS[table])}, m.content)
       and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
 }

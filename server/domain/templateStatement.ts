@@ -2,8 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { ProjectOutcome } from '../../shared/templateRun.ts';
-import { live, nextPosition, plannedEachTime } from '../database/query.ts';
-import { findCopies, type Template } from './templateCopies.ts';
+import { live, plannedEachTime } from '../database/query.ts';
+import { findCopies, type Part, type Template } from './templateCopies.ts';
 import { updateCards, updateCopies } from './templateFields.ts';
 import { IS_ADDED } from './templateIdentifiers.ts';
 
@@ -14,7 +14,7 @@ export function previewStatement(
   most: number,
 ): RawBuilder<z.input<typeof ProjectOutcome>> {
   return plannedEachTime(sql`
-    with ${findCopies(template, sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
+    with ${findCopies(template, [template.board_id], sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
     missing_card as (
       select g.project_id from incomplete_group g join master_card m on ${IS_ADDED}
     )
@@ -22,26 +22,36 @@ export function previewStatement(
     join projects p on p.id = outcome.project_id order by outcome.project_id`);
 }
 
-/**
- * Adds missing copies, updates stale ones, and records the outcome of each project in one statement. Rows are written project
- * by project, so that those of one are adjacent in tables and indexes.
- */
-export function copyStatement(template: Template, run: number, projects: number[]): RawBuilder<unknown> {
-  return plannedEachTime(sql`
-    with ${findCopies(template, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
+/** Adds missing copies, updates stale ones, and records the outcome of each project in one statement. */
+export const copyStatement = (template: Template, run: number, projects: number[]): RawBuilder<unknown> =>
+  plannedEachTime(sql`
+    with ${writeCopies(template, [template.board_id], projects)}
+    insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
+    select ${run}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome`);
+
+/** Does in one project what syncs of these boards would do. */
+export const fillStatement = (boards: number[], project: number): RawBuilder<unknown> =>
+  plannedEachTime(sql`with ${writeCopies({ kind: 'sync' }, boards, [project])} select 1`);
+
+/** Rows are written project by project, so that those of one are adjacent in tables and indexes. */
+function writeCopies(part: Part, boards: number[], projects: number[]): RawBuilder<unknown> {
+  return sql`
+    ${findCopies(part, boards, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
       insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, brought, created_by, position)
       select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.content, m.created_by,
-        ${nextPosition(sql`select max(position) from boards b where b.project_id = l.project_id and ${live('b')}`)}
-      from missing_board l cross join master_board m
-      order by l.project_id
-      returning id, project_id
+        least(row_number() over (partition by l.project_id order by m.position, m.id) + (
+          select coalesce(max(position), 0) from boards b where b.project_id = l.project_id and ${live('b')}), ${LARGEST})
+      from missing_board l join master_board m on m.id = l.master_board_id
+      order by l.project_id, m.position, m.id
+      returning id, project_id, master_board_id
     ), added_group as (
       insert into groups (project_id, platform_id, master_group_id, board_id, title, description, type, color, icon, is_active,
         is_collapsed, brought, created_by, position)
       select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), m.title, m.description, m.type, m.color, m.icon, m.is_active,
         m.is_collapsed, m.content, m.created_by, m.position
-      from missing_group l join master_group m on m.id = l.master_group_id left join added_board b on b.project_id = l.project_id
-      order by l.project_id, m.position, m.id
+      from missing_group l join master_group m on m.id = l.master_group_id
+      left join added_board b on b.project_id = l.project_id and b.master_board_id = m.board_id
+      order by l.project_id, m.board_position, m.board_id, m.position
       returning id, project_id, master_group_id
     ), last_in_project as (
       select project_id, (
@@ -57,13 +67,11 @@ export function copyStatement(template: Template, run: number, projects: number[
         tour_key, unique_identifier, is_active, status, priority, created_by, position, sort_order)
       select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
         m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
-        least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_board, ${LARGEST})
+        least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_boards, ${LARGEST})
       from filled_group g join master_card m on ${IS_ADDED}
-      order by g.project_id, m.place_on_board
+      order by g.project_id, m.place_on_boards
       returning project_id
-    ), updated_board as (${updateCopies('boards')}), updated_group as (${updateCopies('groups')}), updated_card as (${updateCards(template.kind)})
-    insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
-    select ${run}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome`);
+    ), updated_board as (${updateCopies('boards')}), updated_group as (${updateCopies('groups')}), updated_card as (${updateCards(part.kind)})`;
 }
 
 const LARGEST = sql.lit(LARGEST_INTEGER);
@@ -80,7 +88,7 @@ const COUNTED = [
 const COUNTS = sql.join(COUNTED.map(({ count }) => sql.ref(count)));
 
 /** The outcome of each project. */
-function outcomes(of: 'preview' | 'run', { group_id, card_id }: Template): RawBuilder<unknown> {
+function outcomes(of: 'preview' | 'run', { group_id, card_id }: Part): RawBuilder<unknown> {
   const counts = COUNTED.map(({ count }) => sql`coalesce(${sql.ref(`${count}.count`)}, 0) as ${sql.ref(count)}`);
   const counting = COUNTED.map(
     ({ count, which = sql``, ...rows }) =>
@@ -101,9 +109,9 @@ function outcomes(of: 'preview' | 'run', { group_id, card_id }: Template): RawBu
         when boards_updated + groups_updated + cards_updated > 0 then 'updated'
         when is_deleted or not is_active then 'skipped' else 'unchanged' end as outcome
       from (
-        select t.project_id, t.has_access, (select is_active from template) as is_active,
+        select t.project_id, t.has_access, t.is_active,
           b.deleted_at is not null or ${isGroupDeleted} or ${isCardDeleted} as is_deleted, ${sql.join(counts)}
-        from target t left join board_copy b using (project_id) ${sql.join(counting, sql` `)}
+        from target t left join board_copy b using (project_id, master_board_id) ${sql.join(counting, sql` `)}
       ) as counted
     ) as judged`;
 }

@@ -34,7 +34,8 @@ export const projectRouter = router({
         status: 201,
         message: 'Project created.',
         summary: 'Create a project',
-        description: 'Creates a project of a platform, with its tools.',
+        description:
+          'Creates a project of a platform, with its tools. It gets copies of the active master boards that it has access to.',
         namesRow: false,
       }),
     )
@@ -47,7 +48,8 @@ export const projectRouter = router({
       rest('/services/platforms/v1/projects/update', {
         message: 'Project updated.',
         summary: 'Update a project',
-        description: 'Changes the sent fields of a project; `tools` replaces the previous ones.',
+        description:
+          'Changes the sent fields of a project; `tools` replaces the previous ones. It gets copies of the active master boards of its new tools and, when it becomes active again, what it missed of all its master boards.',
       }),
     )
     .input(ProjectUpdate)

@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { refusalOf } from './harness/caller.ts';
+import { waitingFor } from './harness/lock.ts';
+import { countStatements, databaseUrl } from './harness/service.ts';
+import { boardIn, copiesIn, givenTemplate, groupsIn, type Template, titlesIn } from './harness/template.ts';
+import { givenCard, givenMasterBoard, givenProject, NOWHERE, testDb } from './harness/world.ts';
+
+/** The templates that a project gets when it is created, gets a tool, or becomes active again. */
+
+const create = async ({ asSuperadmin, project: { platform_id } }: Template, tools: string[]) =>
+  (await asSuperadmin.rpc.projects.create.mutate({ platform_id, name: 'New', tools })).project;
+
+const update = async ({ asSuperadmin }: Template, id: number, changes: object) =>
+  (await asSuperadmin.rpc.projects.update.mutate({ id, ...changes })).project;
+
+const cardTitles = async (project: { id: number; platform_id: number }, template: Template) =>
+  (await copiesIn(project, template)).map(({ group_title, title }) => `${group_title}: ${title}`);
+
+const ALL_CARDS = ['First: One', 'First: Two', 'Second: Three'];
+
+describe('a new project', () => {
+  it('201 with copies of the boards of its tools, as a sync makes them, and no entry in the history', async () => {
+    const template = await givenTemplate();
+    const { asSuperadmin, board, tool } = template;
+
+    const answer = await asSuperadmin.post('/services/platforms/v1/projects/create', {
+      platform_id: template.project.platform_id,
+      name: 'New',
+      tools: [tool],
+    });
+
+    expect(answer.status).toBe(201);
+    const { project } = answer.body.data;
+    expect(await cardTitles(project, template)).toEqual(ALL_CARDS);
+    expect(await boardIn(project, template)).toMatchObject({
+      title: 'Template',
+      tool_key: tool,
+      brought: { tool_key: tool },
+    });
+    expect((await asSuperadmin.rpc.templateRuns.list.query({ board_id: board })).runs).toEqual([]);
+    const { runs } = await asSuperadmin.rpc.masterBoards.sync
+      .mutate({ board_id: board })
+      .then(() => asSuperadmin.rpc.templateRuns.list.query({ board_id: board }));
+    const { projects } = await asSuperadmin.rpc.templateRuns.report.query({ id: runs[0]!.id, outcome: 'unchanged' });
+    expect(projects).toMatchObject([{ project_id: project.id }]);
+  });
+
+  it('has several boards in the order of the templates, those for all projects included', async () => {
+    const template = await givenTemplate();
+    const title = randomUUID();
+    const last = await givenMasterBoard({ board: { title, tool_key: template.tool, position: 2_000_000_000 } });
+    const forAll = await givenMasterBoard({ board: { title, tool_key: null, position: 1_999_999_999 } });
+    const off = await givenMasterBoard({ board: { title, tool_key: template.tool, is_active: false } });
+
+    const project = await create(template, [template.tool, 'unrelated']);
+    await template.asSuperadmin.rpc.masterBoards.delete.mutate({ id: forAll.board });
+
+    const boards = await query(
+      await testDb(),
+      sql<any>`select * from boards where project_id = ${project.id} order by position, id`,
+    );
+    expect(boards.map(({ master_board_id }) => master_board_id).slice(-2)).toEqual([forAll.board, last.board]);
+    expect(boards.map(({ position }) => position)).toEqual(boards.map((_, at) => at + 1));
+    expect(boards.map(({ master_board_id }) => master_board_id)).toContain(template.board);
+    expect(boards.map(({ master_board_id }) => master_board_id)).not.toContain(off.board);
+    const cards = await query(
+      await testDb(),
+      sql<any>`
+        select c.sort_order, c.position, c.master_card_id, g.board_id from cards c join groups g on g.id = c.group_id
+        where c.project_id = ${project.id} order by c.sort_order`,
+    );
+    expect(cards.map(({ master_card_id }) => master_card_id).slice(-2)).toEqual([forAll.card, last.card]);
+    expect(cards.at(-1)).toMatchObject({ board_id: boards.at(-1)!.id, position: 1 });
+  });
+
+  it('has none of the boards of tools that it lacks', async () => {
+    const template = await givenTemplate();
+
+    const project = await create(template, ['another']);
+
+    expect(await boardIn(project, template)).toBeUndefined();
+  });
+
+  it('needs as many statements for three boards as for one', async () => {
+    const template = await givenTemplate();
+    const one = await countStatements(() => create(template, [template.tool]));
+    for (let count = 0; count < 2; count++) await givenMasterBoard({ board: { tool_key: template.tool } });
+
+    const three = await countStatements(() => create(template, [template.tool]));
+
+    expect(three).toBe(one);
+  });
+
+  it('422 for an unknown platform, and no copies are left', async () => {
+    const template = await givenTemplate();
+    const { asSuperadmin, board, tool } = template;
+    const copies = async () =>
+      (await query(await testDb(), sql`select id from boards where master_board_id = ${board}`)).length;
+
+    const refused = asSuperadmin.rpc.projects.create.mutate({ platform_id: 2147483647, name: 'New', tools: [tool] });
+
+    expect(await refusalOf(refused)).toMatchObject({ status: 422 });
+    expect(await copies()).toBe(0);
+  });
+});
+
+describe('a project that gets a tool', () => {
+  it('200 with the boards of the new tool, and only these', async () => {
+    const template = await givenTemplate();
+    const other = await givenTemplate();
+    const project = await create(template, [other.tool]);
+    await other.asSuperadmin.rpc.masterBoards.update.mutate({ id: other.board, title: 'Not synced yet' });
+
+    await update(template, project.id, { tools: [template.tool, other.tool] });
+
+    expect(await cardTitles(project, template)).toEqual(ALL_CARDS);
+    expect(await boardIn(project, other)).toMatchObject({ title: 'Template' });
+  });
+
+  it('that it had before: gets what it missed, but nothing that it deleted or changed', async () => {
+    const template = await givenTemplate();
+    const { asSuperadmin, tool } = template;
+    const project = await create(template, [tool]);
+    const inProject = asSuperadmin.in(project.id).rpc;
+    const [first, second] = await groupsIn(project, template);
+    await inProject.groups.delete.mutate({ id: second.id });
+    await inProject.groups.update.mutate({ id: first.id, title: 'Ours' });
+    await update(template, project.id, { tools: [] });
+    await givenCard(NOWHERE, { is_master: true, group_id: template.groups[0], title: 'Four', position: 3 });
+    await asSuperadmin.rpc.masterBoards.update.mutate({ id: template.board, title: 'New' });
+    await asSuperadmin.rpc.masterGroups.update.mutate({ id: template.groups[0]!, title: 'New', description: 'New' });
+    await asSuperadmin.rpc.masterBoards.sync.mutate({ board_id: template.board });
+    expect(await boardIn(project, template)).toMatchObject({ title: 'Template' });
+
+    await update(template, project.id, { tools: [tool] });
+
+    expect(await boardIn(project, template)).toMatchObject({ title: 'New' });
+    expect(await groupsIn(project, template)).toMatchObject([
+      { title: 'Ours', description: 'New', deleted_at: null },
+      { title: 'Second', deleted_at: expect.anything() },
+    ]);
+    expect(await cardTitles(project, template)).toEqual(['Ours: One', 'Ours: Two', 'Ours: Four', 'Second: Three']);
+  });
+
+  it('changes nothing if it has all of these tools, or if only its name changes', async () => {
+    const template = await givenTemplate();
+    const project = await create(template, [template.tool]);
+    await template.asSuperadmin.rpc.masterBoards.update.mutate({ id: template.board, title: 'Not synced yet' });
+
+    await update(template, project.id, { tools: [template.tool], is_active: true });
+    await update(template, project.id, { name: 'Renamed' });
+
+    expect(await boardIn(project, template)).toMatchObject({ title: 'Template' });
+  });
+});
+
+describe('a project that becomes active again', () => {
+  it('200 with what it missed of all its boards', async () => {
+    const template = await givenTemplate();
+    const other = await givenTemplate();
+    const project = await create(template, [template.tool]);
+    await update(template, project.id, { is_active: false });
+    await template.asSuperadmin.rpc.masterGroups.update.mutate({ id: template.groups[0]!, title: 'New' });
+    await update(template, project.id, { tools: [template.tool, other.tool] });
+    expect(await titlesIn(project, template)).toEqual(['First', 'Second']);
+    expect(await boardIn(project, other)).toBeUndefined();
+
+    await update(template, project.id, { is_active: true });
+
+    expect(await titlesIn(project, template)).toEqual(['New', 'Second']);
+    expect(await cardTitles(project, other)).toEqual(ALL_CARDS);
+  });
+});
+
+describe('projects that get templates at the same time', () => {
+  it('as syncs, pushes and changes of the templates: no errors, one copy each, and nothing is missing', async () => {
+    const template = await givenTemplate();
+    const { asSuperadmin, board, groups, tool } = template;
+    const other = await givenTemplate();
+    const existing = await givenProject({ tools: ['another'] });
+
+    const [added] = await Promise.all([
+      Promise.all(Array.from({ length: 6 }, () => create(template, [tool, other.tool]))),
+      ...Array.from({ length: 4 }, () => asSuperadmin.alone().rpc.masterBoards.sync.mutate({ board_id: board })),
+      asSuperadmin.alone().rpc.masterBoards.sync.mutate({ board_id: other.board }),
+      ...Array.from({ length: 3 }, () => update(template, existing.id, { tools: [tool, other.tool] })),
+      asSuperadmin
+        .alone()
+        .rpc.masterCards.create.mutate({ group_id: groups[0]!, title: 'Four', push_to_projects: true }),
+    ]);
+
+    for (const project of [...added, existing]) {
+      expect(await cardTitles(project, template)).toEqual(['First: One', 'First: Two', 'First: Four', 'Second: Three']);
+      expect(await cardTitles(project, other)).toEqual(ALL_CARDS);
+    }
+  });
+
+  it.skipIf(!databaseUrl)('wait for a sync or a change of a board, and see what it left', async () => {
+    const template = await givenTemplate();
+    const added = randomUUID();
+
+    const project = await waitingFor(
+      [
+        sql`select pg_advisory_xact_lock(1414352972, ${template.board})`,
+        sql`insert into groups (is_master, board_id, title, position) values (true, ${template.board}, ${added}, 3)`,
+      ],
+      () => create(template, [template.tool]),
+    );
+
+    expect(await titlesIn(project, template)).toEqual(['First', 'Second', added]);
+  });
+});
