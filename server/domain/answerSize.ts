@@ -16,21 +16,16 @@ const SIZES = {
   comments: { texts: ['comment'], others: 300 },
 } satisfies { [Table in TableName]?: { texts: (keyof Row<Table>)[]; others: number } };
 
-/** The approximate size of a row in an answer without escapes, computed from lengths without reading long texts. */
-export function bytesOf(table: Sized, alias: string): RawBuilder<number> {
-  return sizeOf(table, alias, (text) => sql`octet_length(${text})`);
-}
-
 type Sized = keyof typeof SIZES;
 
-function sizeOf(
-  table: Sized,
-  alias: string,
-  lengthOf: (text: RawBuilder<unknown>) => RawBuilder<unknown>,
-): RawBuilder<number> {
+/** The approximate size of a row in an answer without escapes, computed from lengths without reading long texts. */
+export const bytesOf = (table: Sized, alias: string) =>
+  sql.raw<number>(sizeOf(table, (text) => `octet_length(${alias}.${text})`));
+
+/** As text, since each piece of a statement takes time to compile. */
+function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
   const { texts, others } = SIZES[table];
-  const lengths = texts.map((text) => sql`coalesce(${lengthOf(sql.ref(`${alias}.${text}`))}, 0)`);
-  return sql`(${sql.lit(others)} + ${sql.join(lengths, sql` + `)})::bigint`;
+  return `(${[others, ...texts.map((text) => `coalesce(${lengthOf(text)}, 0)`)].join(' + ')})`;
 }
 
 /** JSON escapes make a text at most six times as long. */
@@ -40,13 +35,13 @@ const LONGEST_ESCAPE = 6;
  * The approximate size of a row as JSON. The row needs `bytes` and `bytes_of_all`: if all rows fit whatever they contain, their
  * escapes are not counted, which takes time.
  */
-function jsonBytesOf(table: Sized, alias: string): RawBuilder<number> {
-  return sql`case when bytes_of_all <= ${sql.lit(Math.floor(LARGEST_ANSWER_BYTES / LONGEST_ESCAPE))} then bytes
-    else ${sizeOf(table, alias, (text) => sql`octet_length(to_json(${text})::text)`)} end`;
+function jsonBytesOf(table: Sized): RawBuilder<number> {
+  return sql.raw(`case when bytes_of_all <= ${Math.floor(LARGEST_ANSWER_BYTES / LONGEST_ESCAPE)} then bytes
+    else ${sizeOf(table, (text) => `octet_length(to_json(${text})::text)`)} end`);
 }
 
 type NamesOf<Found> = readonly (keyof Found & string)[];
-const namesOf = (columns: readonly string[]) => sql.join(columns.map((column) => sql.ref(column)));
+const namesOf = (columns: readonly string[]) => sql.raw(columns.join(', '));
 
 /**
  * Cuts a page of a table to the maximum size of an answer, but keeps at least one row. `rows` need a column `bytes` and are
@@ -61,7 +56,7 @@ export function cutToAnswerSize<Found>(
   const before = sql`over (order by ${namesOf(key)} rows between unbounded preceding and 1 preceding)`;
   return sql`
     select ${namesOf(columns)}, found from (
-      select page.*, sum(${jsonBytesOf(table, 'page')}) ${before} as json_before from (
+      select page.*, sum(${jsonBytesOf(table)}) ${before} as json_before from (
         select page.*, count(*) over ()::int as found, sum(bytes) over () as bytes_of_all, sum(bytes) ${before} as bytes_before
         from (${rows}) as page
       ) as page where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)}
@@ -79,7 +74,7 @@ export function allOrFirstRow<Found>(
   const order = namesOf(key);
   const largest = sql.lit(LARGEST_ANSWER_BYTES);
   // Texts that are too long without escapes are not read.
-  const json = sql`case when bytes_of_all > ${largest} then bytes else ${jsonBytesOf(table, 'list')} end`;
+  const json = sql`case when bytes_of_all > ${largest} then bytes else ${jsonBytesOf(table)} end`;
   return sql`
     select ${namesOf(columns)}, is_too_large from (
       select list.*, sum(${json}) over () > ${largest} as is_too_large, row_number() over (order by ${order}) as place
