@@ -122,8 +122,7 @@ export const tourRouter = router({
       specified('/services/operations/v1/operations/tour/cards/dismiss-all', {
         message: 'Tour cards dismissed.',
         summary: 'Dismiss all tour cards',
-        description:
-          'Dismisses all tour cards for the calling user, in all of their projects or, with `X-Project-Id`, in that one.',
+        description: 'Dismisses all tour cards for the calling user, in all of their projects, or in the selected one.',
         errors: [400, 401, 403, 429, 500],
       }),
     )
@@ -136,7 +135,7 @@ export const tourRouter = router({
         message: 'Tours restarted.',
         summary: 'Restart tours',
         description:
-          'Shows all dismissed tour cards to the calling user again, in all of their projects or, with `X-Project-Id`, in that one.',
+          'Shows all dismissed tour cards to the calling user again, in all of their projects, or in the selected one.',
         namesRow: false,
       }),
     )

@@ -86,7 +86,9 @@ describe('npx deckhand', () => {
     expect(printed).toMatch(
       /^Create a user\.\n\nCreates a person with a password, or a service, which calls with API keys\. For\s+superadmins\.\n\nUsage: /,
     );
-    expect((await answerTo(['master-boards', 'push', '--help'], noSettings)).printed).toContain('no cards are added');
+    expect((await answerTo(['master-boards', 'push', '--help'], noSettings)).printed).toContain(
+      'Like a sync, but without cards',
+    );
     expect((await answerTo(['members', 'set', '--help'], noSettings)).printed).toContain('--role viewer|member|owner');
   });
 
