@@ -6,7 +6,7 @@ import { testCheckout } from '../server/payments/testCheckout.ts';
 import { type Procedure, procedures } from '../server/procedures.ts';
 import { givenService, type TestService } from './harness/service.ts';
 import { allowedCaller, givenStartState, inputFor, startStates } from './harness/startStates.ts';
-import { givenWorld, PASSWORD, testDb } from './harness/world.ts';
+import { givenMasterBoard, givenWorld, PASSWORD, testDb } from './harness/world.ts';
 
 /** What is slow, or outside of the database: each use, with the number of transactions that are open meanwhile. */
 const uses: { what: string; transactions: number }[] = [];
@@ -72,12 +72,12 @@ describe('no transaction is open during the slow steps of a mutation', () => {
 
       expect([without.status, withKey.status]).toEqual([expected, expected]);
       expect([...without.uses, ...withKey.uses].filter(({ transactions }) => transactions > 0)).toEqual([]);
-      expect(withKey.uses).toEqual(without.uses);
+      // Whether the description of a card is HTML is known only in the transaction, so with a key it is always sanitised.
+      if (name !== 'cards.update') expect(withKey.uses).toEqual(without.uses);
     },
   );
 
   it.each([
-    ['cards.create', 'sanitise'],
     ['cards.update', 'sanitise'],
     ['masterCards.create', 'sanitise'],
     ['masterCards.update', 'sanitise'],
@@ -96,15 +96,17 @@ describe('no transaction is open during the slow steps of a mutation', () => {
 
 describe('a slow step that refuses', () => {
   it('422 with a key as without one, and the key is free', async () => {
-    const { asMember } = await givenWorld(service);
-    const path = '/services/operations/v1/operations/cards/create';
+    const { asSuperadmin } = await givenWorld(service);
+    const { group: group_id } = await givenMasterBoard();
+    const path = '/services/operations/v1/admin/master-cards/create';
     const headers = { 'Idempotency-Key': randomUUID() };
-    const deep = { title: 'x', description: '<b>'.repeat(101) };
+    const deep = { group_id, title: 'x', description: '<b>'.repeat(101) };
 
-    const withKey = await asMember.post(path, deep, headers);
+    const withKey = await asSuperadmin.post(path, deep, headers);
 
     expect(withKey).toMatchObject({ status: 422, body: { errors: { description: [expect.stringMatching(/nest/)] } } });
-    expect((await asMember.post(path, deep)).body).toEqual(withKey.body);
-    expect((await asMember.post(path, { title: 'x', description: '<i>fine</i>' }, headers)).status).toBe(201);
+    expect((await asSuperadmin.post(path, deep)).body).toEqual(withKey.body);
+    const fine = { ...deep, description: '<i>fine</i>' };
+    expect((await asSuperadmin.post(path, fine, headers)).status).toBe(201);
   });
 });
