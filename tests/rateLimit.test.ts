@@ -249,7 +249,10 @@ describe('a call that is refused as busy', () => {
   });
 
   it('does not count if the caller has unread answers', async () => {
-    const unsentAnswers = { ...makeUnsentAnswers(), isTooMuch: () => true };
+    const mustBeFew = () => {
+      throw tooManyRequests('Read your answers first.', 1, 'answers_unread');
+    };
+    const unsentAnswers = { ...makeUnsentAnswers(), mustBeFew };
     const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' }, { unsentAnswers });
     const caller = makeCaller(url, await givenToken(await givenUser({ project: await givenProject() })));
 

@@ -86,9 +86,9 @@ export async function listSubscriptions({ db, caller }: ProjectContext, { platfo
   return readPage('subscriptions', found, page, ['s.id']);
 }
 
-/** An expired trial stays a trial in the table, since no event ends it. */
+/** An expired trial stays a trial in the table, since no event ends it. The column is rounded to milliseconds, so `now` is, too. */
 const SHOWN_STATUS = sql<z.output<typeof Subscription>['status']>`
-  case when s.status = 'trial' and s.trial_ends_at <= now() then 'expired' else s.status end`;
+  case when s.status = 'trial' and s.trial_ends_at <= now()::timestamptz(3) then 'expired' else s.status end`;
 
 const subscriptions = (db: Db, owner?: ProjectCaller) =>
   db
