@@ -16,7 +16,7 @@ const revoke_keys = flag.meta({
 });
 const keys_left = count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 });
 
-export const SignOutEverywhere = z.object({ revoke_keys }).optional();
+export const SignOutEverywhere = z.object({ revoke_keys });
 export type SignOutEverywhere = z.output<typeof SignOutEverywhere>;
 export const SignedOutEverywhere = z.object({ keys_left });
 

@@ -46,7 +46,7 @@ export async function signOut({ db, caller }: AccountContext): Promise<void> {
 }
 
 /** Ends every session of the caller, and forgets remembered devices. API keys stay valid unless they are revoked, too. */
-export async function signOutEverywhere({ db, caller }: AccountContext, { revoke_keys }: SignOutEverywhere = {}) {
+export async function signOutEverywhere({ db, caller }: AccountContext, { revoke_keys }: SignOutEverywhere) {
   return transact(db, async (db) => {
     await endSessions(db, caller.id);
     return { keys_left: await countValidKeys(db, caller.id, { areRevoked: revoke_keys === true }) };

@@ -103,7 +103,7 @@ export async function updateBoard(
   return { board: await changeAndPlace(context, 'boards', { id, position }, changes, BOARD_COLUMNS) };
 }
 
-/** Puts boards of one project at their positions, all or none. */
+/** Puts boards of one project at their positions, atomically. */
 export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {
   await placeRows(context, 'boards', boards);
 }
