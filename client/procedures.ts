@@ -1,5 +1,5 @@
 import type { TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
-import type { AppRouter } from '../server/routers/app.ts';
+import type { AppRouter } from '../server/api/routers/app.ts';
 import type { Mutation, Query } from './calls.ts';
 
 /** Every procedure of the service. The package has printed types instead of this file. */

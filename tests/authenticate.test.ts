@@ -4,7 +4,7 @@ import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { findCaller } from '../server/domain/caller.ts';
+import { findCaller } from '../server/domain/access/caller.ts';
 import { hashPassword } from '../server/security/passwords.ts';
 import { makeTokens } from '../server/security/tokens.ts';
 import { type Answer, makeCaller, refusalOf } from './harness/caller.ts';

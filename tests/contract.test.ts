@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect as connectSocket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { restProcedures } from '../server/procedures.ts';
+import { restProcedures } from '../server/api/procedures.ts';
 import { document } from './harness/document.ts';
 import { testService } from './harness/service.ts';
 import { givenWorld, type World } from './harness/world.ts';

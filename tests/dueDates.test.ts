@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query, transact } from '../server/database/query.ts';
-import { IS_OVERDUE } from '../server/domain/card.ts';
+import { IS_OVERDUE } from '../server/domain/board/card.ts';
 import { givenBoard, givenCard, givenGroup, givenWorld, stored, testDb } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { migrate } from '../server/database/migrate.ts';
 import { query } from '../server/database/query.ts';
-import { readSettings } from '../server/env.ts';
+import { readSettings } from '../server/runtime/env.ts';
 import { createDatabase, onServer } from './harness/server.ts';
 import { databaseUrl, TEST_SECRET, testDatabase } from './harness/service.ts';
 

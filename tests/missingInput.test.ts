@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { procedures } from '../server/procedures.ts';
+import { procedures } from '../server/api/procedures.ts';
 import { document } from './harness/document.ts';
 import { testService } from './harness/service.ts';
 import { givenProject, givenToken, givenUser, type TestUser } from './harness/world.ts';

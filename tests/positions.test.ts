@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { makeWay } from '../server/domain/position.ts';
+import { makeWay } from '../server/domain/rows/position.ts';
 import {
   givenBoard,
   givenCard,

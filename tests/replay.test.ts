@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { ACCESS } from '../server/access.ts';
+import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { query } from '../server/database/query.ts';
-import { type Procedure, procedures } from '../server/procedures.ts';
+import { ACCESS } from '../server/domain/access/access.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller } from './harness/caller.ts';
 import { errorOf } from './harness/client.ts';

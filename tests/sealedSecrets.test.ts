@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { reencryptSecondFactors, replaceEncrypted } from '../server/domain/reencrypt.ts';
+import { reencryptSecondFactors, replaceEncrypted } from '../server/domain/account/reencrypt.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from './harness/codes.ts';

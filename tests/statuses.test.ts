@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { findCaller } from '../server/domain/caller.ts';
-import { type Procedure, restProcedures } from '../server/procedures.ts';
-import type { RestOperation } from '../server/restOperation.ts';
+import { type Procedure, restProcedures } from '../server/api/procedures.ts';
+import type { RestOperation } from '../server/api/restOperation.ts';
+import { findCaller } from '../server/domain/access/caller.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { document } from './harness/document.ts';
 import { databaseUrl, givenService, testDatabase, testService } from './harness/service.ts';

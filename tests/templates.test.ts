@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query, transact } from '../server/database/query.ts';
-import { interruptAllRuns } from '../server/domain/templateRun.ts';
+import { interruptAllRuns } from '../server/domain/template/templateRun.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService } from './harness/service.ts';
 import { copiesIn, everyPage, givenTemplate, only, type Template } from './harness/template.ts';

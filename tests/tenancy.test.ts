@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import type { DeckhandError } from '../client/client.ts';
-import { ACCESS } from '../server/access.ts';
+import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { query } from '../server/database/query.ts';
-import { type Procedure, procedures } from '../server/procedures.ts';
-import { ADMIN_SCOPE, scopesFor } from '../server/scopes.ts';
+import { ACCESS } from '../server/domain/access/access.ts';
+import { ADMIN_SCOPE, scopesFor } from '../server/domain/access/scopes.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';

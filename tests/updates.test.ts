@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Procedure, procedures } from '../server/procedures.ts';
+import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { inputSchemaOf } from './harness/arbitrary.ts';
 import { type Given, givenStartState, inputFor } from './harness/startStates.ts';
 import { givenThemeVersion, givenWorld, stored, type World } from './harness/world.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { vacuumChanged } from '../server/database/embedded/upkeep.ts';
 import { query } from '../server/database/query.ts';
-import { vacuumChanged } from '../server/database/upkeep.ts';
 import { databaseUrl } from './harness/service.ts';
 import { testDb } from './harness/world.ts';
 

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import type { DeckhandError } from '../../client/client.ts';
+import { toFailure } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
-import { toFailure } from '../errors.ts';
-import { isStartFailure } from '../startFailure.ts';
+import { isStartFailure } from '../runtime/startFailure.ts';
 import type { ReadEnvironment } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, nounHelp, overallHelp, WIDEST_LINE } from './help.ts';

@@ -1,5 +1,5 @@
-import { collectionOf } from '../openapi/collection.ts';
-import { openApiDocument } from '../openapi/document.ts';
+import { collectionOf } from '../api/openapi/collection.ts';
+import { openApiDocument } from '../api/openapi/document.ts';
 import { writeJson } from './file.ts';
 
 await writeJson('dist/deckhand.postman_collection.json', collectionOf(openApiDocument()));

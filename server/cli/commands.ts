@@ -1,6 +1,6 @@
 import { Authenticate } from '../../shared/user.ts';
-import { ACCESS } from '../access.ts';
-import { type Procedure, procedures } from '../procedures.ts';
+import { type Procedure, procedures } from '../api/procedures.ts';
+import { ACCESS } from '../domain/access/access.ts';
 import { callAll, withAllReplies, withCalls } from './calls.ts';
 import type { Call, Command } from './command.ts';
 import { INSTALL, SHELLS, scriptFor } from './completion.ts';
@@ -31,7 +31,7 @@ const OF_ITS_OWN: Record<string, Command> = {
     run: async ({ environment }) => {
       const { withDatabase } = await import('./onDatabase.ts');
       const { migrate } = await import('../database/migrate.ts');
-      const { fillWithDemoData } = await import('../database/demo.ts');
+      const { fillWithDemoData } = await import('../database/seed/demo.ts');
       const filled = await withDatabase(environment, async (database) => {
         await migrate(database);
         return fillWithDemoData(database);

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { restoreBackup, writeBackup } from '../database/backup.ts';
-import { readSettings, type Settings } from '../env.ts';
+import { restoreBackup, writeBackup } from '../database/transfer/backup.ts';
+import { readSettings, type Settings } from '../runtime/env.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 import { readStoredSecret } from '../security/storedSecret.ts';
-import { startFailure } from '../startFailure.ts';
 import type { Given, Outcome, ReadEnvironment } from './command.ts';
 import { misuse } from './misuse.ts';
 

@@ -1,4 +1,4 @@
-import { openApiDocument } from '../openapi/document.ts';
+import { openApiDocument } from '../api/openapi/document.ts';
 import { writeJson } from './file.ts';
 
 await writeJson('dist/openapi.json', openApiDocument());

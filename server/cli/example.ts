@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Access } from '../access.ts';
-import { exampleOf } from '../openapi/example.ts';
-import { REQUEST_EXAMPLES } from '../openapi/requestExamples.ts';
-import type { Procedure } from '../procedures.ts';
+import { exampleOf } from '../api/openapi/example.ts';
+import { REQUEST_EXAMPLES } from '../api/openapi/requestExamples.ts';
+import type { Procedure } from '../api/procedures.ts';
+import type { Access } from '../domain/access/access.ts';
 import type { Command, Example } from './command.ts';
 import { type Option, optionsOf, schemaOf } from './options.ts';
 

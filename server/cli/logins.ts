@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { z } from 'zod';
-import { startFailure } from '../startFailure.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 import type { ReadEnvironment } from './command.ts';
 
 /** The logins of this user of the machine, one for each service, in a file that only they can read. */

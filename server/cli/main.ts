@@ -1,4 +1,4 @@
-import { environment } from '../env.ts';
+import { environment } from '../runtime/env.ts';
 import { answerTo } from './answer.ts';
 
 const { exitCode, printed, complaint } = await answerTo(process.argv.slice(2), environment);

@@ -1,4 +1,4 @@
-import { nearestName } from '../nearestName.ts';
+import { nearestName } from '../runtime/nearestName.ts';
 
 /** A wrong use of the command line. */
 export const misuse = (message: string) => Object.assign(new Error(message), { code: 'ERR_PARSE_ARGS_MISUSE' });

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import superjson from 'superjson';
-import type { Context } from '../context.ts';
+import { notFound, toFailure } from '../../shared/errors.ts';
+import { findProcedure } from '../api/procedures.ts';
+import { openServices } from '../api/services.ts';
 import { connect, type Database } from '../database/connect.ts';
-import { isInUse, readAddress } from '../database/dataDirectory.ts';
-import { findCallerByEmail, findOperator } from '../domain/caller.ts';
-import { readSettings, type Settings } from '../env.ts';
-import { notFound, toFailure } from '../errors.ts';
-import { ownAddress } from '../host.ts';
+import { isInUse, readAddress } from '../database/embedded/dataDirectory.ts';
+import { findCallerByEmail, findOperator } from '../domain/access/caller.ts';
+import type { Context } from '../domain/access/context.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
-import type { Log } from '../log.ts';
-import { findProcedure } from '../procedures.ts';
+import { readSettings, type Settings } from '../runtime/env.ts';
+import { ownAddress } from '../runtime/host.ts';
+import type { Log } from '../runtime/log.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 import { readOrCreateSecret } from '../security/storedSecret.ts';
-import { openServices } from '../services.ts';
-import { startFailure } from '../startFailure.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
 
 type Opened<Result> = (database: Database, settings: Settings, secret: string | undefined) => Promise<Result>;

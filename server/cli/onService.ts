@@ -1,6 +1,6 @@
 import { type Client, createClient, type DeckhandError } from '../../client/client.ts';
-import { unauthorized } from '../errors.ts';
-import { findProcedure } from '../procedures.ts';
+import { unauthorized } from '../../shared/errors.ts';
+import { findProcedure } from '../api/procedures.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 import { isOnThisMachine, plainUrl } from './url.ts';

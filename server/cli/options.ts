@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { REQUIRED_UNLESS } from '../../shared/fields.ts';
-import type { Schema } from '../openapi/example.ts';
+import type { Schema } from '../api/openapi/example.ts';
 
 /** A field of an input, as an option: `default_project_id` is `--default-project-id`. */
 export type Option = {

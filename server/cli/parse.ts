@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { z } from 'zod';
-import { invalid } from '../errors.ts';
+import { invalid } from '../../shared/errors.ts';
 import { misuse, suggestion } from './misuse.ts';
 import { type Chosen, COMMON, type Common, type Option, optionsOf } from './options.ts';
 import { askSecret, type Terminal } from './terminal.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { z } from 'zod';
-import { counted } from '../../shared/count.ts';
 import type { TemplateRun } from '../../shared/templateRun.ts';
-import { startFailure } from '../startFailure.ts';
+import { counted } from '../runtime/count.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 import { callAll } from './calls.ts';
 import type { Call, Given, Outcome } from './command.ts';
 import { progressBar } from './progress.ts';

@@ -1,5 +1,5 @@
-import { isLoopback } from '../host.ts';
-import { startFailure } from '../startFailure.ts';
+import { isLoopback } from '../runtime/host.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 import type { ReadEnvironment, Where } from './command.ts';
 import { misuse } from './misuse.ts';
 

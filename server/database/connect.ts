@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import type pg from 'pg';
-import type { Settings } from '../env.ts';
-import { isStartFailure, startFailure } from '../startFailure.ts';
+import type { Settings } from '../runtime/env.ts';
+import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
-import { lockDataDirectory } from './dataDirectory.ts';
-import { refuseStartOnFullDisk } from './fullDisk.ts';
+import { lockDataDirectory } from './embedded/dataDirectory.ts';
+import { refuseStartOnFullDisk } from './embedded/fullDisk.ts';
+import { startUpkeep } from './embedded/upkeep.ts';
 import { embeddedDirectory, isInMemory, ormOptions } from './options.ts';
 import { type Db, ping } from './query.ts';
-import { startUpkeep } from './upkeep.ts';
 
 export type Database = {
   orm: MikroORM;

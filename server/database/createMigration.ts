@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { readSettings } from '../env.ts';
+import { readSettings } from '../runtime/env.ts';
 import { connect } from './connect.ts';
 import { migrate } from './migrate.ts';
 import { IN_MEMORY } from './options.ts';

@@ -1,4 +1,4 @@
-import { startFailure } from '../startFailure.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 
 /** An error that PostgreSQL reported as one line for an operator; other errors unchanged. */
 export function databaseFailure(error: unknown): unknown {

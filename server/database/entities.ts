@@ -1,16 +1,16 @@
-import { Board } from '../entities/board.ts';
-import { Card, TourDismissal } from '../entities/card.ts';
-import { Comment } from '../entities/comment.ts';
-import { Group } from '../entities/group.ts';
-import { IdempotencyKey, IdempotencyUsage } from '../entities/idempotencyKey.ts';
-import { Invitation } from '../entities/invitation.ts';
-import { ApiKey } from '../entities/key.ts';
-import { Platform, Project, ProjectTool } from '../entities/platform.ts';
-import { Checkout, Plan, Subscription } from '../entities/subscription.ts';
-import { Tag } from '../entities/tag.ts';
-import { TemplateOutcome, TemplateRun } from '../entities/templateRun.ts';
-import { Theme, ThemeVersion } from '../entities/theme.ts';
-import { Member, RecoveryCode, Session, User } from '../entities/user.ts';
+import { Board } from './entities/board.ts';
+import { Card, TourDismissal } from './entities/card.ts';
+import { Comment } from './entities/comment.ts';
+import { Group } from './entities/group.ts';
+import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
+import { Invitation } from './entities/invitation.ts';
+import { ApiKey } from './entities/key.ts';
+import { Platform, Project, ProjectTool } from './entities/platform.ts';
+import { Checkout, Plan, Subscription } from './entities/subscription.ts';
+import { Tag } from './entities/tag.ts';
+import { TemplateOutcome, TemplateRun } from './entities/templateRun.ts';
+import { Theme, ThemeVersion } from './entities/theme.ts';
+import { Member, RecoveryCode, Session, User } from './entities/user.ts';
 
 /** One for each table. */
 export const entities = [

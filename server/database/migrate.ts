@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
-import { isStartFailure, startFailure } from '../startFailure.ts';
+import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
 import { type Db, NO_TIMEOUT, ping, query } from './query.ts';
 

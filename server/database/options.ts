@@ -5,10 +5,10 @@ import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { PGliteDialect } from 'kysely';
 import type pg from 'pg';
-import type { Settings } from '../env.ts';
-import type { openEmbedded } from './embeddedClient.ts';
+import type { Settings } from '../runtime/env.ts';
+import type { openEmbedded } from './embedded/embeddedClient.ts';
+import { refuseWriteOnFullDisk } from './embedded/fullDisk.ts';
 import { entities } from './entities.ts';
-import { refuseWriteOnFullDisk } from './fullDisk.ts';
 
 /** The settings of the database. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
@@ -61,7 +61,7 @@ async function emptyCluster(): Promise<Blob> {
 async function embeddedDriver(...opening: Parameters<typeof openEmbedded>): Promise<Partial<Options>> {
   const [{ PgliteDriver }, { openEmbedded }] = await Promise.all([
     import('@mikro-orm/pglite'),
-    import('./embeddedClient.ts'),
+    import('./embedded/embeddedClient.ts'),
   ]);
   // As a function, since the ORM would copy an object.
   const driverOptions = () => new PGliteDialect({ pglite: () => openEmbedded(...opening) });

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
-import { LIVE } from '../entities/columns.ts';
+import { LIVE } from './entities/columns.ts';
 import { isStalePlan, PLANNED_EACH_TIME } from './preparedStatements.ts';
 import type { NewRow, TableName, Tables } from './tables.ts';
 

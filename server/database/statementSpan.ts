@@ -1,4 +1,4 @@
-import { isTraced, trace } from '../tracing.ts';
+import { isTraced, trace } from '../runtime/tracing.ts';
 
 /** Runs a statement in a span, if its request has one. The span has the text without values. */
 export function traceStatement<Result>(text: string, work: () => Promise<Result>): Promise<Result> {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { badRequest } from '../../shared/errors.ts';
 import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
-import { badRequest } from '../errors.ts';
 
 export const DEEPEST_BODY = 64;
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { networkOf } from '../address.ts';
+import { networkOf } from '../runtime/address.ts';
 
 /** Above these limits, new connections are closed at once. */
 const MOST_CONNECTIONS = 5000;

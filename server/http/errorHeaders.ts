@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import type { Failure } from '../errors.ts';
+import type { Failure } from '../../shared/errors.ts';
 
 export const REASON_HEADER = 'X-Error-Reason';
 

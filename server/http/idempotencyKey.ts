@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { counted } from '../../shared/count.ts';
-import type { RequestKeys } from '../context.ts';
-import { badRequest } from '../errors.ts';
-import { findProcedure } from '../procedures.ts';
+import { badRequest } from '../../shared/errors.ts';
+import { findProcedure } from '../api/procedures.ts';
+import type { RequestKeys } from '../domain/access/context.ts';
+import { counted } from '../runtime/count.ts';
 
 const VALID_KEY = /^[\x20-\x7e]{1,255}$/;
 

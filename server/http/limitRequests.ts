@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { canonicalAddress } from '../address.ts';
-import { toFailure } from '../errors.ts';
+import { toFailure } from '../../shared/errors.ts';
 import { type Counted, networkKey, overLimit, type RateLimit } from '../limits/rateLimit.ts';
+import { canonicalAddress } from '../runtime/address.ts';
 import { asBadRequest } from './body.ts';
 
 /** Counts every request by its address, signed in or not. */

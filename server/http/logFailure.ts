@@ -1,5 +1,5 @@
-import { type Failure, isOverload } from '../errors.ts';
-import type { Log } from '../log.ts';
+import { type Failure, isOverload } from '../../shared/errors.ts';
+import type { Log } from '../runtime/log.ts';
 
 /** Logs what the caller is not told: the error behind a 500, or the timeout of a busy database. */
 export function logFailure(log: Log, error: unknown, { status }: Pick<Failure, 'status'>): void {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { canonicalAddress } from '../address.ts';
-import { badRequest } from '../errors.ts';
+import { badRequest } from '../../shared/errors.ts';
 import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/rateLimit.ts';
+import { canonicalAddress } from '../runtime/address.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };

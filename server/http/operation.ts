@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { findProcedure } from '../procedures.ts';
-import type { RestOperation } from '../restOperation.ts';
+import { findProcedure } from '../api/procedures.ts';
+import type { RestOperation } from '../api/restOperation.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SENT_AS_TEXT } from '../../shared/fields.ts';
-import { JsonText } from '../jsonText.ts';
+import { JsonText } from '../runtime/jsonText.ts';
 
 type Projection = (value: unknown) => unknown;
 

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { refusalTo } from '../access.ts';
-import { badRequest, type Failure, JSON_WANTED, toFailure } from '../errors.ts';
-import { restProcedures } from '../procedures.ts';
-import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../restOperation.ts';
-import type { Services } from '../services.ts';
+import { badRequest, type Failure, JSON_WANTED, toFailure } from '../../shared/errors.ts';
+import { restProcedures } from '../api/procedures.ts';
+import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../api/restOperation.ts';
+import type { Services } from '../api/services.ts';
+import { refusalTo } from '../domain/access/access.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
 import { keysOf, sendReplayed } from './idempotencyKey.ts';

@@ -1,5 +1,5 @@
 import superjson from 'superjson';
-import { JsonText } from '../jsonText.ts';
+import { JsonText } from '../runtime/jsonText.ts';
 
 /**
  * Serializes a result for superjson. Plain JSON with dates is written here, which is much faster; anything else is left to

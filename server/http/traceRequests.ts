@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { continueIn, isTracing, type RemoteSpan, readTraceparent, type Span, startSpan } from '../tracing.ts';
+import { continueIn, isTracing, type RemoteSpan, readTraceparent, type Span, startSpan } from '../runtime/tracing.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { methodOf, OTHER_METHOD, operationOf } from './operation.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { notFound, wrongMethod } from '../errors.ts';
+import { notFound, wrongMethod } from '../../shared/errors.ts';
 import { answerPreflight, isAllowedPreflight } from './origins.ts';
 
 type Surface = {

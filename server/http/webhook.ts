@@ -1,9 +1,9 @@
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import { badRequest } from '../../shared/errors.ts';
 import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
-import { settleCheckout } from '../domain/settlement.ts';
-import { applySubscriptionEvent } from '../domain/subscriptionEvent.ts';
-import { badRequest } from '../errors.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../api/services.ts';
+import { settleCheckout } from '../domain/billing/settlement.ts';
+import { applySubscriptionEvent } from '../domain/billing/subscriptionEvent.ts';
 import { limitRefusals } from './limitRequests.ts';
 
 /** Receives the payment provider's notifications. The signature covers the raw body, so it is not parsed. */

@@ -1,5 +1,5 @@
-import { tooManyRequests } from '../errors.ts';
-import { JsonText } from '../jsonText.ts';
+import { tooManyRequests } from '../../shared/errors.ts';
+import { JsonText } from '../runtime/jsonText.ts';
 import type { UnsentAnswer } from './unsentAnswers.ts';
 
 /** The maximum size of one answer as JSON, and of all answers of a batch, which stay in memory until the last one is done. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { RateLimiterAbstract } from 'rate-limiter-flexible';
-import { networkOf } from '../address.ts';
-import { tooManyRequests } from '../errors.ts';
+import { tooManyRequests } from '../../shared/errors.ts';
+import { networkOf } from '../runtime/address.ts';
 
 /** Counts failed attempts per account and network, so that an attacker is blocked without locking out the user. */
 export type AttemptLimit = {

@@ -1,5 +1,5 @@
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
-import type { Log } from '../log.ts';
+import type { Log } from '../runtime/log.ts';
 
 type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
 

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../runtime/log.ts';
 
 /** Notes that keys were used, without delaying a request. */
 export type KeyUse = { note: (keyId: number) => void };

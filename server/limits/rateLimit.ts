@@ -1,7 +1,7 @@
 import type { RateLimiterRes } from 'rate-limiter-flexible';
+import { tooManyRequests } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
-import { networkOf } from '../address.ts';
-import { tooManyRequests } from '../errors.ts';
+import { networkOf } from '../runtime/address.ts';
 import type { Counters } from './counters.ts';
 
 const WINDOW_SECONDS = 60;

@@ -1,4 +1,4 @@
-import { tooManyRequests } from '../errors.ts';
+import { tooManyRequests } from '../../shared/errors.ts';
 
 /** The limit of unsent answers in memory per user, or per address without a token. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { connect } from '../database/connect.ts';
 import { migrate } from '../database/migrate.ts';
 import { embeddedDirectory } from '../database/options.ts';
-import { readSettings } from '../env.ts';
+import { readSettings } from '../runtime/env.ts';
 
 /** Creates an embedded database with all tables and no rows, and a tar archive of it, which a database in memory can load. */
 export async function makeMigrated(DATA_DIR: string, archive: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { Stripe } from 'stripe';
-import { badRequest } from '../errors.ts';
+import { badRequest } from '../../shared/errors.ts';
 import type { Order, PaymentProvider } from './provider.ts';
 import { readEvent } from './stripeEvent.ts';
 

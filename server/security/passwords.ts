@@ -1,6 +1,6 @@
-import { networkOf } from '../address.ts';
-import { tooManyRequests } from '../errors.ts';
-import { makeFairQueue } from '../limits/fairQueue.ts';
+import { tooManyRequests } from '../../shared/errors.ts';
+import { networkOf } from '../runtime/address.ts';
+import { makeFairQueue } from '../runtime/fairQueue.ts';
 
 /** OWASP's minimum for argon2id, which is the default type. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

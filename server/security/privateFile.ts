@@ -1,5 +1,5 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
-import { startFailure } from '../startFailure.ts';
+import { startFailure } from '../runtime/startFailure.ts';
 
 /**
  * Writes a file of `DATA_DIR` that only its owner can read; one that exists is replaced. It gets its name when it is complete

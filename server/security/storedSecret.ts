@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SHORTEST_SECRET } from '../env.ts';
+import { SHORTEST_SECRET } from '../runtime/env.ts';
 import { writePrivateFile } from './privateFile.ts';
 
 /** Its file in `DATA_DIR`. */

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { createClient } from '../../client/client.ts';
-import { buildApp } from '../../server/app.ts';
+import { openServices } from '../../server/api/services.ts';
+import { buildApp } from '../../server/boot/app.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { NO_TIMEOUT, query, transact } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
-import { openServices } from '../../server/services.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 /**

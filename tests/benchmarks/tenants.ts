@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { type Db, query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
 
 type BenchUser = { email: string; token: string };

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import type { Operation, Sent } from './load.ts';
 import { NO_ANSWER } from './request.ts';
 import { CARDS_OF_MASTER_BOARD } from './world.ts';

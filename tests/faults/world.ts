@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { type Db, query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
 
 /** The data that the load works on. Each client has its own user and board; all share one more board. */

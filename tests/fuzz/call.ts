@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Procedure, procedures } from '../../server/procedures.ts';
+import { type Procedure, procedures } from '../../server/api/procedures.ts';
 import { changed, inputSchemaOf, validValue, wrongChange } from '../harness/arbitrary.ts';
 import { hostileValue } from './hostile.ts';
 import type { FuzzWorld } from './world.ts';

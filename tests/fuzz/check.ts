@@ -1,5 +1,5 @@
-import type { Schema } from '../../server/openapi/example.ts';
-import { findProcedure, restProcedures } from '../../server/procedures.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
+import { findProcedure, restProcedures } from '../../server/api/procedures.ts';
 import { REASONS } from '../../shared/reasons.ts';
 import { undocumented } from '../harness/answer.ts';
 import { document, violations } from '../harness/document.ts';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { restProcedures } from '../../server/procedures.ts';
+import { restProcedures } from '../../server/api/procedures.ts';
 import type { FuzzRequest } from './request.ts';
 
 const METHODS = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'POST'];

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { procedures } from '../../server/procedures.ts';
+import { procedures } from '../../server/api/procedures.ts';
 import { changed, inputSchemaOf } from '../harness/arbitrary.ts';
 import { annotated } from './annotation.ts';
 import { anyCall, batchedCall, type Call, calls, cheapCall, restCall, restCheapCall } from './call.ts';

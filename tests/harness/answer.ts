@@ -1,4 +1,4 @@
-import type { Schema } from '../../server/openapi/example.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 import { document, violations } from './document.ts';
 import { documentedReasons } from './errorsPage.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { z } from 'zod';
-import type { Schema } from '../../server/openapi/example.ts';
-import type { Procedure } from '../../server/procedures.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
+import type { Procedure } from '../../server/api/procedures.ts';
 import { CONTROL_CHARACTER, REQUIRED_UNLESS } from '../../shared/fields.ts';
 
 /** Random values for a schema: valid and invalid ones. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OpenApiDocument } from '../../server/openapi/document.ts';
+import type { OpenApiDocument } from '../../server/api/openapi/document.ts';
 import { breakingChanges } from './breaking.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -1,5 +1,5 @@
-import type { OpenApiDocument, Operation } from '../../server/openapi/document.ts';
-import type { Schema } from '../../server/openapi/example.ts';
+import type { OpenApiDocument, Operation } from '../../server/api/openapi/document.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 import { narrowings, type Resolve } from './narrowing.ts';
 
 /** What in the current document can break a caller of the released one: a line for each change. */

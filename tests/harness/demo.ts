@@ -1,6 +1,6 @@
 import { connect } from '../../server/database/connect.ts';
-import { fillWithDemoData } from '../../server/database/demo.ts';
-import { readSettings } from '../../server/env.ts';
+import { fillWithDemoData } from '../../server/database/seed/demo.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { givenMigratedDirectory } from './process.ts';
 import { givenService } from './service.ts';
 

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { openApiDocument } from '../../server/openapi/document.ts';
-import type { Schema } from '../../server/openapi/example.ts';
+import { openApiDocument } from '../../server/api/openapi/document.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 import { email } from '../../shared/fields.ts';
 
 /** The document that callers get at `/openapi.json`. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Schema } from '../../server/openapi/example.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 
 export type Resolve = (schema: Schema) => Schema;
 

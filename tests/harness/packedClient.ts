@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { procedures } from '../../server/procedures.ts';
+import { procedures } from '../../server/api/procedures.ts';
 import { givenDirectory, runToEnd } from './process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -11,7 +11,7 @@ const run = promisify(execFile);
 /** A new project with the packed client installed. */
 export async function givenInstalledClient(): Promise<string> {
   const [packed, directory] = await Promise.all([givenDirectory(), givenDirectory()]);
-  const { code, stdout, stderr } = await runToEnd(['client/package/pack.ts', packed]);
+  const { code, stdout, stderr } = await runToEnd(['server/package/clientPack.ts', packed]);
   if (code !== 0) throw new Error(`The client was not packed:\n${stdout}${stderr}`);
 
   const [tarball] = await readdir(packed);

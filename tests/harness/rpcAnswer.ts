@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { z } from 'zod';
-import { findProcedure } from '../../server/procedures.ts';
+import { findProcedure } from '../../server/api/procedures.ts';
 
 type Sent = { result?: { data: SuperJSONResult } };
 

@@ -1,4 +1,4 @@
-import { type ApiRequest, SAMPLES } from '../../server/http/pages/api/samples.js';
+import { type ApiRequest, SAMPLES } from '../../server/web/pages/api/samples.js';
 import { document } from './document.ts';
 
 /** The request that the API page shows first for an operation. */

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { openApiDocument } from '../../server/openapi/document.ts';
+import { openApiDocument } from '../../server/api/openapi/document.ts';
 import { BASELINE, unnamedBreaks } from './baseline.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Access } from '../../server/access.ts';
-import { exampleOf } from '../../server/openapi/example.ts';
-import type { Procedure } from '../../server/procedures.ts';
+import { exampleOf } from '../../server/api/openapi/example.ts';
+import type { Procedure } from '../../server/api/procedures.ts';
+import type { Access } from '../../server/domain/access/access.ts';
 import { inputSchemaOf } from './arbitrary.ts';
 import {
   givenBoard,

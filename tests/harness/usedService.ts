@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { expect, vi } from 'vitest';
+import { start } from '../../server/boot/start.ts';
 import { connect } from '../../server/database/connect.ts';
 import { type Db, query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
-import { start } from '../../server/start.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from './caller.ts';
 import { codeAt } from './codes.ts';
 import { signIn } from './process.ts';

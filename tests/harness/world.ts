@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
+import { procedures } from '../../server/api/procedures.ts';
 import { type Db, insertRows, query } from '../../server/database/query.ts';
 import type { NewRow, TableName } from '../../server/database/tables.ts';
-import { procedures } from '../../server/procedures.ts';
-import { scopesFor } from '../../server/scopes.ts';
+import { scopesFor } from '../../server/domain/access/scopes.ts';
 import { hashKeySecret, makeKeySecret } from '../../server/security/apiKeys.ts';
 import type { Role } from '../../shared/user.ts';
 import { makeCaller, type TestCaller } from './caller.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress, networkOf } from '../../server/address.ts';
+import { canonicalAddress, networkOf } from '../../server/runtime/address.ts';
 
 describe('an address', () => {
   it.each([

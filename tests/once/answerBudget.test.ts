@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { asJsonText } from '../../server/jsonText.ts';
 import { makeAnswerBudget } from '../../server/limits/answerBudget.ts';
 import { makeUnsentAnswers } from '../../server/limits/unsentAnswers.ts';
+import { asJsonText } from '../../server/runtime/jsonText.ts';
 
 const MIB = 1024 * 1024;
 const BATCH_TOO_LARGE = 'The answers of this batch are too large. Retry the remaining calls.';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { hideKeys } from '../../server/log.ts';
-import { procedures } from '../../server/procedures.ts';
-import { scopesFor } from '../../server/scopes.ts';
+import { procedures } from '../../server/api/procedures.ts';
+import { scopesFor } from '../../server/domain/access/scopes.ts';
 import { hashKeySecret, isKeySecret, makeKeySecret, readKeySecret } from '../../server/security/apiKeys.ts';
+import { hideKeys } from '../../server/security/logger.ts';
 
 describe('the secret of an API key', () => {
   it('has a prefix, 30 random digits of base 62, and a checksum', () => {

@@ -14,7 +14,7 @@ const DESKTOP = { width: 1400, height: 900 };
 describe('the files of the API page', () => {
   it('have less than 500 kB together, compressed, with the document', async () => {
     const { url } = await testService();
-    const files = readdirSync(join(import.meta.dirname, '../../server/http/pages'), {
+    const files = readdirSync(join(import.meta.dirname, '../../server/web/pages'), {
       recursive: true,
       encoding: 'utf8',
     });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { createClient } from '../../client/client.ts';
-import { PAGE_CLIENT, printPageClient } from '../../client/package/pageClient.ts';
+import { PAGE_CLIENT, printPageClient } from '../../server/package/pageClient.ts';
 import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
 import { testService } from '../harness/service.ts';
 import { addCard, cardsIn, inputOf, openBoard, signIn, startPageForSuite, untilTold } from '../harness/startPage.ts';

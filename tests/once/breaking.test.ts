@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { OpenApiDocument } from '../../server/openapi/document.ts';
+import type { OpenApiDocument } from '../../server/api/openapi/document.ts';
 import { namedIn, readBaseline, readChangelog, unnamedBreaks } from '../harness/baseline.ts';
 import { breakingChanges } from '../harness/breaking.ts';
 import { document } from '../harness/document.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { OpenApiDocument, Operation } from '../../server/openapi/document.ts';
-import type { Schema } from '../../server/openapi/example.ts';
+import type { OpenApiDocument, Operation } from '../../server/api/openapi/document.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 import { breakingChanges } from '../harness/breaking.ts';
 
 type Parts = Partial<Operation> & { request?: Schema; answer?: Schema };

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { procedures } from '../../server/api/procedures.ts';
 import { answerTo } from '../../server/cli/answer.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
 import { COMMON, kebab, optionsOf } from '../../server/cli/options.ts';
 import { connect } from '../../server/database/connect.ts';
-import { lockDataDirectory } from '../../server/database/dataDirectory.ts';
+import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.ts';
 import { query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
-import { procedures } from '../../server/procedures.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 import { givenTerminal } from '../harness/terminal.ts';

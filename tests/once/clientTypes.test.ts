@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { procedures } from '../../server/procedures.ts';
+import { procedures } from '../../server/api/procedures.ts';
 import { commentAt, undocumented } from '../harness/docComments.ts';
 import { compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
 import { removeProcesses } from '../harness/process.ts';

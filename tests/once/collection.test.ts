@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../server/openapi/collection.ts';
-import { REQUEST_EXAMPLES } from '../../server/openapi/requestExamples.ts';
-import { restProcedures } from '../../server/procedures.ts';
+import type { Collection } from '../../server/api/openapi/collection.ts';
+import { REQUEST_EXAMPLES } from '../../server/api/openapi/requestExamples.ts';
+import { restProcedures } from '../../server/api/procedures.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';
 import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';

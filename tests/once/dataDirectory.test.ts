@@ -5,8 +5,8 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
-import { toFailure } from '../../server/errors.ts';
+import { readSettings } from '../../server/runtime/env.ts';
+import { toFailure } from '../../shared/errors.ts';
 import { makeCaller } from '../harness/caller.ts';
 import {
   givenCopyOf,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
-import { TAR_END, tarHeader, tarPadding } from '../../server/database/tar.ts';
+import { TAR_END, tarHeader, tarPadding } from '../../server/database/transfer/tar.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import {

@@ -5,11 +5,17 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { answerTo } from '../../server/cli/answer.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { copyDatabase } from '../../server/database/copy.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
-import { contentOf, describeTable, insertPage, readPages, useSameText } from '../../server/database/tableText.ts';
-import { readSettings } from '../../server/env.ts';
+import { copyDatabase } from '../../server/database/transfer/copy.ts';
+import {
+  contentOf,
+  describeTable,
+  insertPage,
+  readPages,
+  useSameText,
+} from '../../server/database/transfer/tableText.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import {
   givenCopyOf,

@@ -9,7 +9,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from '../harness/caller.ts';
 import {
   type Ended,
@@ -26,7 +26,7 @@ import {
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 const server = await findTestServer();
-const SERVICE = 'server/main.ts';
+const SERVICE = 'server/boot/main.ts';
 const COMMAND_LINE = 'server/cli/deckhand.js';
 const CREATE = '/services/operations/v1/operations/cards/create';
 const JWT_SECRET = 'a secret for tests that nobody else uses';

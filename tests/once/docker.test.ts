@@ -6,7 +6,7 @@ import { join, relative } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
-import { readSettings, SETTINGS } from '../../server/env.ts';
+import { readSettings, SETTINGS } from '../../server/runtime/env.ts';
 import { givenDirectory, givenMigratedDirectory, removeProcesses, startProgram } from '../harness/process.ts';
 
 /** Docker can't run here: what the image has, and the settings of compose.yaml, are run as processes. */
@@ -161,7 +161,7 @@ describe('the image', () => {
   it('serves, is healthy, has a command line, and becomes unhealthy when it stops', async () => {
     const image = await givenImage();
     const { DATABASE_URL: _, REDIS_URL: __, STOP_PAUSE_SECONDS: ___, ...settings } = interpolated(node1!.environment!);
-    const service = await startProgram([relative(ROOT, join(image, 'server/main.ts'))], {
+    const service = await startProgram([relative(ROOT, join(image, 'server/boot/main.ts'))], {
       ...settings,
       DATA_DIR: await givenMigratedDirectory(),
       DEMO_DATA: 'off',

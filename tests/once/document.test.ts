@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
-import type { Schema } from '../../server/openapi/example.ts';
-import { restProcedures } from '../../server/procedures.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
+import { restProcedures } from '../../server/api/procedures.ts';
 import { document, violations } from '../harness/document.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 

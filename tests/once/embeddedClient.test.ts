@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { EmbeddedClient, openEmbedded } from '../../server/database/embeddedClient.ts';
+import { EmbeddedClient, openEmbedded } from '../../server/database/embedded/embeddedClient.ts';
 import { embeddedDirectory } from '../../server/database/options.ts';
 import { givenMigratedDirectory } from '../harness/process.ts';
 

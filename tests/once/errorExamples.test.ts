@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { restProcedures } from '../../server/procedures.ts';
+import { restProcedures } from '../../server/api/procedures.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { makeFairQueue } from '../../server/limits/fairQueue.ts';
+import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
 
 const FULL = new Error('full');
 const LIMITS = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };

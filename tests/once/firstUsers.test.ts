@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { addFirstUsers, warnOfUsers } from '../../server/database/firstUsers.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
-import type { Announce, Log } from '../../server/log.ts';
+import { addFirstUsers, warnOfUsers } from '../../server/database/seed/firstUsers.ts';
+import { readSettings } from '../../server/runtime/env.ts';
+import type { Announce, Log } from '../../server/runtime/log.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
 import { givenDirectory, migratedArchive } from '../harness/process.ts';
 

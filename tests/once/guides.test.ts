@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { renderMarkdown } from '../../server/http/markdown.ts';
+import { renderMarkdown } from '../../server/web/markdown.ts';
 import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenService, testService } from '../harness/service.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isLoopback, isWildcard, ownAddress } from '../../server/host.ts';
+import { isLoopback, isWildcard, ownAddress } from '../../server/runtime/host.ts';
 
 describe('isLoopback', () => {
   it.each([

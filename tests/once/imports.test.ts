@@ -12,43 +12,43 @@ const ROOT = join(import.meta.dirname, '../..');
 const ROOMS = [
   ['shared/'],
   [
-    'server/errors.ts',
-    'server/address.ts',
-    'server/host.ts',
-    'server/startFailure.ts',
-    'server/jsonText.ts',
-    'server/nearestName.ts',
+    'shared/errors.ts',
+    'server/runtime/address.ts',
+    'server/runtime/host.ts',
+    'server/runtime/startFailure.ts',
+    'server/runtime/jsonText.ts',
+    'server/runtime/nearestName.ts',
   ],
-  ['server/env.ts'],
-  ['server/log.ts', 'server/tracing.ts'],
-  ['server/traceExport.ts'],
-  ['server/entities/', 'server/limits/', 'server/payments/'],
+  ['server/runtime/env.ts'],
+  ['server/runtime/log.ts', 'server/runtime/tracing.ts'],
+  ['server/runtime/traceExport.ts'],
+  ['server/database/entities/', 'server/limits/', 'server/payments/'],
   ['server/security/'],
   ['server/database/'],
-  ['server/context.ts', 'server/scopes.ts'],
-  ['server/access.ts'],
+  ['server/domain/access/context.ts', 'server/domain/access/scopes.ts'],
+  ['server/domain/access/access.ts'],
   ['server/domain/'],
-  ['server/rpcInput.ts', 'server/restOperation.ts', 'server/unchecked.ts', 'server/once.ts'],
-  ['server/trpc.ts'],
-  ['server/routers/'],
-  ['server/procedures.ts'],
-  ['server/openapi/'],
-  ['server/services.ts'],
+  ['server/api/rpcInput.ts', 'server/api/restOperation.ts', 'server/api/unchecked.ts', 'server/api/once.ts'],
+  ['server/api/trpc.ts'],
+  ['server/api/routers/'],
+  ['server/api/procedures.ts'],
+  ['server/api/openapi/'],
+  ['server/api/services.ts'],
   ['server/http/'],
-  ['server/app.ts'],
-  ['server/start.ts', 'client/'],
-  ['server/run.ts', 'server/cli/', 'server/testing/', 'server/package/'],
-  ['server/main.ts'],
+  ['server/boot/app.ts'],
+  ['server/boot/start.ts', 'client/'],
+  ['server/boot/run.ts', 'server/cli/', 'server/boot/testing/', 'server/package/'],
+  ['server/boot/main.ts'],
 ];
 
 /** Packages that only these rooms may import. */
 const PACKAGES: { name: RegExp; rooms: string[] }[] = [
   {
     name: /^fastify$|^@fastify\//,
-    rooms: ['server/http/', 'server/app.ts', 'server/start.ts'],
+    rooms: ['server/http/', 'server/boot/app.ts', 'server/boot/start.ts'],
   },
-  { name: /^kysely$|^@mikro-orm\//, rooms: ['server/entities/', 'server/database/', 'server/domain/'] },
-  { name: /^@opentelemetry\//, rooms: ['server/traceExport.ts'] },
+  { name: /^kysely$|^@mikro-orm\//, rooms: ['server/database/entities/', 'server/database/', 'server/domain/'] },
+  { name: /^@opentelemetry\//, rooms: ['server/runtime/traceExport.ts'] },
   { name: /^vitest$|^fast-check$/, rooms: [] },
 ];
 
@@ -82,10 +82,10 @@ describe('imports', () => {
     expect(refused.map(({ of, target }) => `${of} imports ${target}`)).toEqual([]);
   });
 
-  it('of the client are types of the server, except in client/package', () => {
+  it('of the client are types of the server, except in server/package', () => {
     const refused = imports.filter(
       ({ of, target, isType }) =>
-        of.startsWith('client/') && target.startsWith('server/') && !isType && !of.startsWith('client/package/'),
+        of.startsWith('client/') && target.startsWith('server/') && !isType && !of.startsWith('server/package/'),
     );
 
     expect(refused.map(({ of, target }) => `${of} imports ${target}`)).toEqual([]);
@@ -93,7 +93,7 @@ describe('imports', () => {
 
   it('upward, sideways and in a circle are found', () => {
     const found = [
-      ...importsOf('server/domain/card.ts', `import type { Context } from '../trpc.ts';`),
+      ...importsOf('server/domain/board/card.ts', `import type { Context } from '../trpc.ts';`),
       ...importsOf('server/limits/rateLimit.ts', `import { Card } from '../entities/card.ts';`),
       ...importsOf('shared/card.ts', `import './group.ts';`),
       ...importsOf('shared/group.ts', `import './board.ts';`),
@@ -101,8 +101,8 @@ describe('imports', () => {
     ];
 
     expect(upwardImports(found)).toEqual([
-      'server/domain/card.ts imports server/trpc.ts',
-      'server/limits/rateLimit.ts imports server/entities/card.ts',
+      'server/domain/board/card.ts imports server/api/trpc.ts',
+      'server/limits/rateLimit.ts imports server/database/entities/card.ts',
     ]);
     expect(circlesIn(found)).toEqual(['shared/card.ts → shared/group.ts → shared/board.ts → shared/card.ts']);
   });
@@ -124,7 +124,7 @@ export const said = 'not from here';
     '../openapi/document.ts'
   );`;
 
-    const found = importsOf('server/domain/card.ts', source);
+    const found = importsOf('server/domain/board/card.ts', source);
 
     expect(found.map(({ target, isType }) => (isType ? `type ${target}` : target))).toEqual([
       'server/domain/reference.ts',
@@ -132,10 +132,10 @@ export const said = 'not from here';
       'server/database/query.ts',
       'type shared/card.ts',
       'shared/user.ts',
-      'server/domain/board.ts',
-      'type server/domain/group.ts',
+      'server/domain/board/board.ts',
+      'type server/domain/board/group.ts',
       'ioredis',
-      'server/openapi/document.ts',
+      'server/api/openapi/document.ts',
     ]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Schema } from '../../server/openapi/example.ts';
-import { procedures } from '../../server/procedures.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
+import { procedures } from '../../server/api/procedures.ts';
 import { email, optionalMoment, optionalText, secret, text } from '../../shared/fields.ts';
 import { Page } from '../../shared/paging.ts';
 import { Authenticate } from '../../shared/user.ts';

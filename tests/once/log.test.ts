@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { makeOutput } from '../../server/log.ts';
+import { makeOutput } from '../../server/runtime/log.ts';
 import { givenDirectory, givenMigratedDirectory, removeProcesses, statusOf } from '../harness/process.ts';
 
 afterAll(removeProcesses);
@@ -72,7 +72,7 @@ afterAll(() => {
 
 async function startWith(stdout: number | 'pipe') {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/boot/main.ts')], {
     cwd: await givenDirectory(),
     env: { PATH: process.env.PATH, PORT: `${port}`, DATA_DIR: await givenMigratedDirectory(), DEMO_DATA: 'off' },
     stdio: ['ignore', stdout, 'inherit'],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Schema } from '../../server/openapi/example.ts';
-import { procedures } from '../../server/procedures.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
+import { procedures } from '../../server/api/procedures.ts';
 
 /** The names of fields that are answered as a `Date`, in any procedure. */
 const answeredAsDate = new Set(procedures.flatMap(({ output }) => dateFieldsOf(output)));

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { procedures } from '../../server/procedures.ts';
-import { appRouter } from '../../server/routers/app.ts';
-import type { Meta } from '../../server/trpc.ts';
+import { procedures } from '../../server/api/procedures.ts';
+import { appRouter } from '../../server/api/routers/app.ts';
+import type { Meta } from '../../server/api/trpc.ts';
 
 /** Names of fields that are shown once, and may not be stored in plain text. */
 const SECRET = /^(token|secret|key|password|recovery_codes|otpauth_uri|qr_svg)$|_(token|secret|password)$/;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getTRPCErrorFromUnknown } from '@trpc/server';
 import { describe, expect, it } from 'vitest';
-import { toFailure } from '../../server/errors.ts';
+import { toFailure } from '../../shared/errors.ts';
 import { REASONS } from '../../shared/reasons.ts';
 import { documentedReasons } from '../harness/errorsPage.ts';
 

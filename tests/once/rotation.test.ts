@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../server/boot/start.ts';
 import { answerTo } from '../../server/cli/answer.ts';
-import type { RunningService } from '../../server/start.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenMigratedDirectory, removeProcesses } from '../harness/process.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import superjson from 'superjson';
 import { describe, expect, it } from 'vitest';
 import { writeSuperjson } from '../../server/http/rpcOutput.ts';
-import { asJsonText } from '../../server/jsonText.ts';
+import { asJsonText } from '../../server/runtime/jsonText.ts';
 
 const SEED = Number(process.env.FAST_CHECK_SEED);
 const read = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));

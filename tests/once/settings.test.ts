@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { misspeltSettings, readSettings } from '../../server/env.ts';
-import { isStartFailure } from '../../server/startFailure.ts';
+import { misspeltSettings, readSettings } from '../../server/runtime/env.ts';
+import { isStartFailure } from '../../server/runtime/startFailure.ts';
 
 const DATABASE_URL = 'postgresql://deckhand:hunter2@127.0.0.1:5432/deckhand';
 const SECRET = 'hunter2 hunter2 hunter2 hunter2 ';

@@ -7,7 +7,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
-import { readSettings } from '../../server/env.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { hashRecoveryCode } from '../../server/security/secondFactor.ts';
 import { makeSecretBox, type SecretBox } from '../../server/security/secretBox.ts';
 import { type Answer, makeCaller, type TestCaller } from '../harness/caller.ts';

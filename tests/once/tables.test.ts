@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { ProjectContext } from '../../server/context.ts';
 import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
-import { readPage } from '../../server/domain/page.ts';
-import { changeRow, findRow, withoutNulls } from '../../server/domain/row.ts';
+import type { ProjectContext } from '../../server/domain/access/context.ts';
+import { readPage } from '../../server/domain/rows/page.ts';
+import { changeRow, findRow, withoutNulls } from '../../server/domain/rows/row.ts';
 
 /** Never called, only compiled: each valid line is followed by invalid ones that must not compile. */
 export function statements(db: Db) {

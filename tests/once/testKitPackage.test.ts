@@ -16,7 +16,7 @@ let examples: string[];
 
 beforeAll(async () => {
   tarballs = await givenDirectory();
-  await Promise.all([pack('client/package/pack.ts'), pack('server/package/pack.ts')]);
+  await Promise.all([pack('server/package/clientPack.ts'), pack('server/package/serverPack.ts')]);
   project = await givenProject('deckhand-client', 'deckhand');
   const guide = await readFile(join(project, 'node_modules/deckhand-client/testing.md'), 'utf8');
   examples = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
@@ -112,7 +112,7 @@ describe('the packed service', () => {
     const service = join(project, 'node_modules/deckhand');
     const { bin } = JSON.parse(await readFile(join(service, 'package.json'), 'utf8'));
     const DATA_DIR = await givenDirectory();
-    const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/main.js'))], { DATA_DIR });
+    const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/boot/main.js'))], { DATA_DIR });
 
     const paths = ['/', '/docs', '/pages/board/main.js', '/pages/api/main.js', '/docs/guides/rest', '/openapi.json'];
     const statuses = await Promise.all(paths.map((path) => statusOf(url, path)));

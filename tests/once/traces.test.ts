@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { createClient } from '../../client/client.ts';
 import { traceStatement } from '../../server/database/statementSpan.ts';
-import { continueIn, type Span, setTracer } from '../../server/tracing.ts';
+import { continueIn, type Span, setTracer } from '../../server/runtime/tracing.ts';
 import { errorOf, success } from '../harness/client.ts';
 import { childrenOf, givenCollector } from '../harness/collector.ts';
 import { givenMigratedDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { start } from '../../server/boot/start.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
-import { readSettings } from '../../server/env.ts';
-import { start } from '../../server/start.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { migratedArchive } from '../harness/process.ts';
 import type { Call, Who } from './call.ts';
 import { calls } from './calls.ts';

@@ -1,0 +1,176 @@
+import { generateOpenApiDocument } from 'trpc-to-openapi';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { SENT_AS_TEXT } from '../../../shared/fields.ts';
+import { ACCESS } from '../../domain/access/access.ts';
+import { type RestProcedure, restProcedures } from '../procedures.ts';
+import type { ErrorStatus, RestOperation } from '../restOperation.ts';
+import { appRouter } from '../routers/app.ts';
+import { errorExample } from './errorExamples.ts';
+import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
+import { exampleOf, type Schema } from './example.ts';
+import { HEADERS, headerReferences, KEY_HEADER, PROJECT_HEADER } from './headers.ts';
+import { REQUEST_EXAMPLES } from './requestExamples.ts';
+import { SECURITY_SCHEMES, securityOf } from './security.ts';
+
+type Content = { 'application/json': { schema: Schema; example?: unknown } };
+export type Operation = {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  security?: object[];
+  parameters?: { name: string; in: string; description?: string; [key: string]: unknown }[];
+  requestBody?: { required?: boolean; content: Content };
+  responses: Record<string, { description: string; headers?: object; content?: Content }>;
+  'x-beyond-specification'?: true;
+  /** The same call in the typed client: `client.` and this. */
+  'x-client-call': string;
+};
+export type OpenApiDocument = {
+  openapi: string;
+  info: { title: string; version: string; [key: string]: unknown };
+  tags: { name: string; description: string }[];
+  paths: Record<string, { post: Operation }>;
+  components: { schemas: Record<string, Schema>; [kind: string]: unknown };
+  [key: string]: unknown;
+};
+
+/**
+ * The OpenAPI document: generated from the routers, with the additions of the REST facade. Without a public address its paths
+ * are relative to its own URL.
+ */
+export function openApiDocument(publicUrl = ''): OpenApiDocument {
+  const document = generateOpenApiDocument(appRouter, {
+    title: 'Deckhand',
+    version: packageJson.version,
+    description: INTRODUCTION,
+    baseUrl: `${publicUrl}/api`,
+    securitySchemes: SECURITY_SCHEMES,
+  }) as unknown as OpenApiDocument;
+
+  document.info.license = { name: 'Proprietary' };
+  const [specified, others] = [true, false].map((isSpecified) => [
+    ...new Set(restProcedures.filter(({ rest }) => rest.isSpecified === isSpecified).map(({ rest }) => rest.tag)),
+  ]) as [string[], string[]];
+  document.tags = [
+    ...specified.map((name) => ({ name, description: AREAS[name]! })),
+    ...others.map((name) => ({ name, description: `${name}, beyond the specified operations.` })),
+  ];
+  document['x-tagGroups'] = [
+    { name: 'Specified', tags: specified },
+    { name: 'Beyond the specification', tags: others },
+  ];
+  document.components.headers = HEADERS;
+  for (const procedure of restProcedures) completeOperation(document, procedure);
+  return inStandardWords(document) as OpenApiDocument;
+}
+
+const INTRODUCTION = `Task boards with master templates for many projects.
+
+Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` and send \`data.token\` as
+\`Authorization: Bearer …\` with every other call; programs send an API key instead (\`keys/create\`). A call acts in the project of the
+row that it names, else in the user's default project; \`X-Project-Id\` selects another. With an \`Idempotency-Key\`, a call that
+changes something can be repeated safely.
+
+The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
+
+Unknown fields in requests are ignored, and new fields may be added to answers later. An unknown path is a 404, another method
+than POST a 405, both with the schema \`Refusal\`.`;
+
+/** The areas of the specified operations. */
+const AREAS: Record<string, string> = {
+  Authentication: 'Signing in.',
+  Operations: 'Boards, their groups and cards, comments, tags and tours of a project.',
+  'Master templates': 'Templates that superadmins manage and copy to projects.',
+  Platform: 'The subscription of a platform.',
+  Websites: 'Themes and their versions.',
+};
+
+function completeOperation({ paths, components: { schemas } }: OpenApiDocument, procedure: RestProcedure) {
+  const { name, type, access, rest, isKeyed, needsInput } = procedure;
+  const operation = paths[rest.path]!.post;
+  const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
+  const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
+  operation.operationId = operationId;
+  operation.security = securityOf(procedure);
+  operation['x-client-call'] = `${name}.${type === 'query' ? 'query' : 'mutate'}`;
+  operation.description += ` ${ACCESS[access].callers}`;
+  if (!rest.isSpecified) operation['x-beyond-specification'] = true;
+
+  const { requestBody, responses } = operation;
+  const sent = requestBody?.content['application/json'].schema;
+  if (sent) {
+    schemas[`${schemaName}Request`] = sent;
+    requestBody.required = needsInput;
+    requestBody.content = jsonContent(`${schemaName}Request`, schemas, REQUEST_EXAMPLES[name]);
+  }
+
+  const parameters = rest.query.map((field) => {
+    const { description, ...schema } = sent!.properties![field]!;
+    return { name: field, in: 'query', required: false, description, schema };
+  });
+  operation.parameters = [
+    ...parameters,
+    ...('role' in ACCESS[access] ? [PROJECT_HEADER] : []),
+    ...(isKeyed ? [KEY_HEADER] : []),
+  ];
+
+  schemas[`${schemaName}Response`] = envelope(responses[200]!.content!['application/json'].schema, rest);
+  operation.responses = {
+    [rest.status]: {
+      description: rest.message,
+      headers: headerReferences(...(isKeyed ? (['Idempotent-Replayed'] as const) : [])),
+      content: jsonContent(`${schemaName}Response`, schemas),
+    },
+    ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, procedure, schemas)])),
+  };
+}
+
+const jsonContent = (schemaName: string, schemas: Record<string, Schema>, example?: object): Content => {
+  const schema = { $ref: `#/components/schemas/${schemaName}` };
+  return { 'application/json': { schema, example: example ?? exampleOf(schema, schemas) } };
+};
+
+/** The envelope of every success; an operation without a result sends an empty list. */
+function envelope(data: Schema, rest: RestOperation): Schema {
+  const returnsNothing = Object.keys(data).length === 0;
+  return objectOf('A success.', {
+    error: { type: 'boolean', const: false, description: 'Whether it failed.' },
+    message: { type: 'string', description: 'What happened, for people.', example: rest.message },
+    data: returnsNothing ? EMPTY_LIST : { description: 'What the operation answers.', ...data },
+    ...Object.fromEntries(Object.keys(rest.envelope).map((field) => [field, EMPTY_LIST])),
+  });
+}
+
+function errorResponse(status: ErrorStatus, procedure: RestProcedure, schemas: Record<string, Schema>) {
+  const { name, schema } = ERROR_SCHEMAS[procedure.rest.bodies[status]];
+  schemas[name] = schema;
+  return {
+    description: MEANINGS[status],
+    headers: headerReferences('X-Error-Reason', ...(status === 429 ? (['Retry-After'] as const) : [])),
+    content: jsonContent(name, schemas, errorExample(status, procedure)),
+  };
+}
+
+/**
+ * Converts our own keywords to standard ones: a field sent as text becomes a string, `example` becomes `examples`. Removes
+ * `additionalProperties: false` from answers: callers must accept new fields.
+ */
+function inStandardWords(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(inStandardWords);
+  if (typeof node !== 'object' || node === null) return node;
+  if (SENT_AS_TEXT in node) {
+    const { [SENT_AS_TEXT]: description, ...typed } = node;
+    const contentSchema = inStandardWords(typed);
+    return { type: 'string', description, contentMediaType: 'application/json', contentSchema };
+  }
+
+  return Object.fromEntries(
+    Object.entries(node).flatMap(([key, value]) => {
+      if (key === 'additionalProperties' && value === false) return [];
+      if (key !== 'example') return [[key, inStandardWords(value)]];
+      // `example` stays in the content of a body; it is deprecated only in schemas.
+      return 'schema' in node ? [[key, value]] : [['examples', [value]]];
+    }),
+  );
+}

@@ -1,0 +1,73 @@
+import { TRPCError } from '@trpc/server';
+import { badRequest, JSON_WANTED, notFound, toFailure } from '../../../shared/errors.ts';
+import { refusalTo } from '../../domain/access/access.ts';
+import type { Caller } from '../../domain/access/context.ts';
+import { wrongCredentials } from '../../domain/account/signIn.ts';
+import { overLimit } from '../../limits/rateLimit.ts';
+import type { RestProcedure } from '../procedures.ts';
+import { type ErrorStatus, errorBody } from '../restOperation.ts';
+
+/** The body of an error with a message that the service really sends: it comes from the code that refuses. */
+export function errorExample(status: ErrorStatus, procedure: RestProcedure): object {
+  return errorBody(procedure.rest.bodies[status], toFailure(ERRORS[status](procedure)));
+}
+
+const ERRORS: Record<ErrorStatus, (procedure: RestProcedure) => unknown> = {
+  400: () => badRequest(JSON_WANTED, 'body_not_json'),
+  401: (procedure) => refusalTo(undefined, procedure) ?? wrongCredentials(),
+  403: (procedure) => refusalTo(VIEWER, procedure) ?? refusalTo(WITH_KEY, procedure),
+  404: (procedure) => notFound(MISSING[procedure.name] ?? `There is no such ${rowOf(procedure)}.`),
+  422: invalidInput,
+  429: () => overLimit({ retryAfterSeconds: 1 }),
+  500: () => new Error(),
+};
+
+const VIEWER: Caller = {
+  id: 1,
+  sessionId: '',
+  superadmin: false,
+  superadmin_billing: false,
+  project: undefined,
+  isProjectChosen: false,
+  highestRole: 'viewer',
+};
+
+/** What a viewer may call is refused to a key without scopes. */
+const WITH_KEY: Caller = {
+  ...VIEWER,
+  key: { id: 1, scopes: [], projectId: null, isElsewhere: false, isUseDue: false },
+};
+
+/** Messages that name something else than the row of the id. */
+const MISSING: Record<string, string> = {
+  'members.set': 'This user is not a member of this project.',
+  'members.remove': 'This user is not a member of this project.',
+  'subscriptions.upgradeTrial': 'There is no subscription for this product.',
+};
+
+/** The row that the input names, by its own id or by another one: `masterGroups.create` has the `board_id` of a master board. */
+function rowOf({ name, input }: RestProcedure): string {
+  const own = name.endsWith('Invitation') ? 'invitation' : (NOUNS[name.split('.', 1)[0]!] ?? nounOf(name));
+  const fields = fieldsOf(input);
+  const field = fields.find((field) => field.endsWith('_id'));
+  if (field === undefined || fields.includes('id')) return own;
+  const other = NOUNS[field] ?? field.replace(/_id$/, '');
+  return own.startsWith('master ') ? `master ${other}` : other;
+}
+
+const NOUNS: Record<string, string> = { version_id: 'theme version', templateRuns: 'run' };
+
+/** `masterBoards.get` is about a master board. */
+const nounOf = (name: string) => name.replace(/s?\..*/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+function fieldsOf(input: RestProcedure['input']): string[] {
+  const { shape, def } = (input ?? {}) as { shape?: object; def?: { innerType?: { shape?: object } } };
+  return Object.keys(shape ?? def?.innerType?.shape ?? {});
+}
+
+/** What the models say to an input without fields or, if none is required, to one with a field of the wrong type. */
+function invalidInput({ input }: RestProcedure): unknown {
+  const inputs = [{}, ...fieldsOf(input).map((field) => ({ [field]: {} }))];
+  const cause = inputs.map((wrong) => input?.safeParse(wrong).error).find((error) => error !== undefined);
+  return new TRPCError({ code: 'BAD_REQUEST', cause });
+}

@@ -1,0 +1,191 @@
+import { z } from 'zod';
+import {
+  Account,
+  DefaultProject,
+  PasswordChange,
+  PasswordChanged,
+  RecoveryCodes,
+  SecondFactorConfirm,
+  SecondFactorOffer,
+  SecondFactorProof,
+  SecondFactorStart,
+  SignedOutEverywhere,
+  SignOutEverywhere,
+} from '../../../shared/account.ts';
+import { InvitationChoice, OwnInvitationPage } from '../../../shared/invitation.ts';
+import { Member } from '../../../shared/member.ts';
+import { Page } from '../../../shared/paging.ts';
+import {
+  changePassword,
+  confirmSecondFactor,
+  dropSecondFactor,
+  renewRecoveryCodes,
+  setDefaultProject,
+  signOut,
+  signOutEverywhere,
+  startSecondFactor,
+  whoAmI,
+} from '../../domain/account/account.ts';
+import { acceptInvitation, declineInvitation, listOwnInvitations } from '../../domain/account/invitation.ts';
+import { rest } from '../restOperation.ts';
+import { router, signedInProcedure } from '../trpc.ts';
+
+export const accountRouter = router({
+  whoAmI: signedInProcedure
+    .meta(
+      rest('/v1/account/who-am-i', {
+        message: 'Your account.',
+        summary: 'Get your account',
+        description: 'The account of the caller, with the number of recovery codes left.',
+        namesRow: false,
+      }),
+    )
+    .output(z.object({ account: Account }))
+    .query(({ ctx }) => whoAmI(ctx)),
+
+  signOut: signedInProcedure
+    .meta(
+      rest('/v1/account/sign-out', {
+        message: 'Signed out.',
+        summary: 'Sign out',
+        description: 'Ends the session of the token.',
+        namesRow: false,
+      }),
+    )
+    .output(z.void())
+    .mutation(({ ctx }) => signOut(ctx)),
+
+  signOutEverywhere: signedInProcedure
+    .meta(
+      rest('/v1/account/sign-out-everywhere', {
+        message: 'Signed out everywhere.',
+        summary: 'Sign out everywhere',
+        description:
+          'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
+        namesRow: false,
+      }),
+    )
+    .input(SignOutEverywhere)
+    .output(SignedOutEverywhere)
+    .mutation(({ ctx, input }) => signOutEverywhere(ctx, input)),
+
+  setDefaultProject: signedInProcedure
+    .meta(
+      rest('/v1/account/set-default-project', {
+        message: 'Default project set.',
+        summary: 'Set your default project',
+        description: 'Sets the project of calls that name no project and no row.',
+      }),
+    )
+    .input(DefaultProject)
+    .output(z.void())
+    .mutation(({ ctx, input }) => setDefaultProject(ctx, input)),
+
+  listInvitations: signedInProcedure
+    .meta(
+      rest('/v1/account/list-invitations', {
+        message: 'Your invitations.',
+        summary: 'List your invitations',
+        description: 'The invitations to projects that the caller can accept or decline, page by page.',
+        namesRow: false,
+      }),
+    )
+    .input(Page)
+    .output(OwnInvitationPage)
+    .query(({ ctx, input }) => listOwnInvitations(ctx, input)),
+
+  acceptInvitation: signedInProcedure
+    .meta(
+      rest('/v1/account/accept-invitation', {
+        message: 'Invitation accepted.',
+        summary: 'Accept an invitation',
+        description: 'Makes the caller a member of the project. Calls that name no project go where they went before.',
+      }),
+    )
+    .input(InvitationChoice)
+    .output(z.object({ member: Member }))
+    .mutation(({ ctx, input }) => acceptInvitation(ctx, input)),
+
+  declineInvitation: signedInProcedure
+    .meta(
+      rest('/v1/account/decline-invitation', {
+        message: 'Invitation declined.',
+        summary: 'Decline an invitation',
+        description: 'Removes an invitation of the caller.',
+      }),
+    )
+    .input(InvitationChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => declineInvitation(ctx, input)),
+
+  changePassword: signedInProcedure
+    .meta(
+      rest('/v1/account/change-password', {
+        message: 'Password changed.',
+        summary: 'Change your password',
+        description:
+          'Changes the password, ends all sessions, and returns the token of a new one. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
+        namesRow: false,
+      }),
+    )
+    .meta({ once: 'secret' })
+    .input(PasswordChange)
+    .output(PasswordChanged)
+    .mutation(({ ctx, input }) => changePassword(ctx, input)),
+
+  startSecondFactor: signedInProcedure
+    .meta(
+      rest('/v1/account/start-second-factor', {
+        message: 'Second factor offered.',
+        summary: 'Start a second factor',
+        description: 'Returns a secret for an authenticator app. It is enabled once a code confirms it.',
+        namesRow: false,
+      }),
+    )
+    .meta({ once: 'secret' })
+    .input(SecondFactorStart)
+    .output(SecondFactorOffer)
+    .mutation(({ ctx, input }) => startSecondFactor(ctx, input)),
+
+  confirmSecondFactor: signedInProcedure
+    .meta(
+      rest('/v1/account/confirm-second-factor', {
+        message: 'Second factor enabled.',
+        summary: 'Confirm the second factor',
+        description: 'Enables the second factor with a code of the app, and returns the recovery codes once.',
+        namesRow: false,
+      }),
+    )
+    .meta({ once: 'secret' })
+    .input(SecondFactorConfirm)
+    .output(RecoveryCodes)
+    .mutation(({ ctx, input }) => confirmSecondFactor(ctx, input)),
+
+  dropSecondFactor: signedInProcedure
+    .meta(
+      rest('/v1/account/drop-second-factor', {
+        message: 'Second factor disabled.',
+        summary: 'Drop the second factor',
+        description: 'Disables the second factor: the password alone signs in from now on.',
+        namesRow: false,
+      }),
+    )
+    .meta({ once: 'inSteps' })
+    .input(SecondFactorProof)
+    .output(z.void())
+    .mutation(({ ctx, input }) => dropSecondFactor(ctx, input)),
+
+  renewRecoveryCodes: signedInProcedure
+    .meta(
+      rest('/v1/account/renew-recovery-codes', {
+        message: 'Recovery codes created.',
+        summary: 'Renew recovery codes',
+        description: 'Returns new recovery codes once; the old ones are invalid.',
+        namesRow: false,
+      }),
+    )
+    .meta({ once: 'secret' })
+    .input(SecondFactorProof)
+    .output(RecoveryCodes)
+    .mutation(({ ctx, input }) => renewRecoveryCodes(ctx, input)),
+});

@@ -1,0 +1,45 @@
+import { scopesIn } from '../../domain/access/scopes.ts';
+import { router } from '../trpc.ts';
+import { accountRouter } from './account.ts';
+import { boardRouter } from './board.ts';
+import { cardRouter, tourRouter } from './card.ts';
+import { commentRouter } from './comment.ts';
+import { groupRouter } from './group.ts';
+import { keyRouterFor } from './key.ts';
+import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
+import { masterCardRouter } from './masterCard.ts';
+import { masterGroupRouter } from './masterGroup.ts';
+import { memberRouter } from './member.ts';
+import { platformRouter } from './platform.ts';
+import { projectRouter } from './project.ts';
+import { planRouter, subscriptionRouter } from './subscription.ts';
+import { tagRouter } from './tag.ts';
+import { themeRouter } from './theme.ts';
+import { authRouter, userRouter } from './user.ts';
+
+const routers = {
+  auth: authRouter,
+  account: accountRouter,
+  boards: boardRouter,
+  groups: groupRouter,
+  cards: cardRouter,
+  comments: commentRouter,
+  tags: tagRouter,
+  tour: tourRouter,
+  masterBoards: masterBoardRouter,
+  masterGroups: masterGroupRouter,
+  masterCards: masterCardRouter,
+  templateRuns: templateRunRouter,
+  subscriptions: subscriptionRouter,
+  themes: themeRouter,
+  platforms: platformRouter,
+  projects: projectRouter,
+  users: userRouter,
+  members: memberRouter,
+  plans: planRouter,
+};
+
+/** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
+export const appRouter = router({ ...routers, keys: keyRouterFor(scopesIn(routers)) });
+
+export type AppRouter = typeof appRouter;

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import {
+  Board,
+  BoardCreate,
+  BoardDelete,
+  BoardGet,
+  BoardList,
+  BoardReorder,
+  BoardUpdate,
+  FullBoard,
+  ListedBoard,
+} from '../../../shared/board.ts';
+import { sentAsText } from '../../../shared/fields.ts';
+import { createBoard, deleteBoard, listBoards, reorderBoards, updateBoard } from '../../domain/board/board.ts';
+import { getBoard } from '../../domain/board/fullBoard.ts';
+import { rest, specified } from '../restOperation.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+import { unchecked } from '../unchecked.ts';
+
+export const boardRouter = router({
+  get: viewerProcedure
+    .meta(
+      specified('/services/operations/v1/operations/boards/get', {
+        message: 'The board.',
+        summary: 'Get a board',
+        description:
+          'A board with its groups and their cards, in order, without the tour cards that the caller dismissed.',
+      }),
+    )
+    .input(BoardGet)
+    .output(
+      unchecked(
+        z.object({ board: sentAsText(FullBoard, 'The JSON text of the board, with `groups`, each with its `cards`.') }),
+      ),
+    )
+    .query(({ ctx, input }) => getBoard(ctx, input)),
+
+  list: viewerProcedure
+    .meta(
+      specified('/services/operations/v1/operations/boards/list', {
+        message: 'Boards of the project.',
+        summary: 'List boards',
+        description: 'The boards of the project in order, with the numbers of their groups and cards.',
+        errors: [400, 401, 403, 422, 429, 500],
+        query: ['tool_key'],
+      }),
+    )
+    .input(BoardList)
+    .output(unchecked(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) })))
+    .query(({ ctx, input }) => listBoards(ctx, input)),
+
+  create: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/boards/create', {
+        status: 201,
+        message: 'Board created.',
+        summary: 'Create a board',
+        description: 'Creates a board in the project, after the others unless a position is sent.',
+        namesRow: false,
+      }),
+    )
+    .input(BoardCreate)
+    .output(z.object({ board: Board }))
+    .mutation(({ ctx, input }) => createBoard(ctx, input)),
+
+  update: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/boards/update', {
+        message: 'Board updated.',
+        summary: 'Update a board',
+        description: 'Changes the sent fields.',
+      }),
+    )
+    .input(BoardUpdate)
+    .output(z.object({ board: Board }))
+    .mutation(({ ctx, input }) => updateBoard(ctx, input)),
+
+  reorder: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/boards/reorder', {
+        message: 'Boards reordered.',
+        summary: 'Reorder boards',
+        description:
+          'Sets the positions of boards of one project atomically; other boards whose position is taken move behind them.',
+      }),
+    )
+    .input(BoardReorder)
+    .output(z.void())
+    .mutation(({ ctx, input }) => reorderBoards(ctx, input)),
+
+  delete: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/boards/delete', {
+        message: 'Board deleted.',
+        summary: 'Delete a board',
+        description: 'Deletes a board with its groups and their cards.',
+      }),
+    )
+    .input(BoardDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteBoard(ctx, input)),
+});

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import {
+  Comment,
+  CommentCreate,
+  CommentDelete,
+  CommentList,
+  CommentMarkRead,
+  CommentPage,
+  ReplyList,
+  ReplyPage,
+} from '../../../shared/comment.ts';
+import {
+  createComment,
+  deleteComment,
+  listComments,
+  listReplies,
+  markCommentRead,
+} from '../../domain/board/comment.ts';
+import { rest, specified } from '../restOperation.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+import { unchecked } from '../unchecked.ts';
+
+const oneComment = unchecked(z.object({ comment: Comment }));
+
+export const commentRouter = router({
+  create: memberProcedure
+    .meta(
+      specified('/services/operations/v1/operations/comments/create', {
+        status: 201,
+        message: 'Comment created.',
+        summary: 'Comment on a card',
+        description: 'Adds a comment to a card, or a reply to one of its comments.',
+      }),
+    )
+    .input(CommentCreate)
+    .output(oneComment)
+    .mutation(({ ctx, input }) => createComment(ctx, input)),
+
+  list: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/comments/list', {
+        message: 'Comments of the card.',
+        summary: 'List comments',
+        description: 'The comment threads of a card, oldest first, each with its first replies.',
+      }),
+    )
+    .input(CommentList)
+    .output(CommentPage)
+    .query(({ ctx, input }) => listComments(ctx, input)),
+
+  listReplies: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/comments/list-replies', {
+        message: 'Replies to the comment.',
+        summary: 'List replies',
+        description: 'The replies to a comment at any depth, oldest first.',
+      }),
+    )
+    .input(ReplyList)
+    .output(ReplyPage)
+    .query(({ ctx, input }) => listReplies(ctx, input)),
+
+  markRead: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/comments/mark-read', {
+        message: 'Comment marked as read.',
+        summary: 'Mark a comment as read',
+        description: 'Marks a comment as read; the first time stays.',
+      }),
+    )
+    .input(CommentMarkRead)
+    .output(oneComment)
+    .mutation(({ ctx, input }) => markCommentRead(ctx, input)),
+
+  delete: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/comments/delete', {
+        message: 'Comment deleted.',
+        summary: 'Delete a comment',
+        description: 'Deletes a comment with all its replies; only for its author or an owner.',
+      }),
+    )
+    .input(CommentDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteComment(ctx, input)),
+});

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { Card } from '../../../shared/card.ts';
+import { sentAsText } from '../../../shared/fields.ts';
+import {
+  MasterCardCreate,
+  MasterCardDelete,
+  MasterCardMove,
+  MasterCardPush,
+  MasterCardUpdate,
+  projectsUpdated,
+} from '../../../shared/master.ts';
+import { OutcomePage, PushPreview } from '../../../shared/templateRun.ts';
+import { sanitiseDescription } from '../../domain/board/description.ts';
+import {
+  createMasterCard,
+  deleteMasterCard,
+  previewPush,
+  pushMasterCard,
+  reorderMasterCards,
+  updateMasterCard,
+} from '../../domain/template/masterCard.ts';
+import { rest, specified } from '../restOperation.ts';
+import { router, superadminProcedure } from '../trpc.ts';
+
+const projects_updated = sentAsText(projectsUpdated, 'Number of changed projects, as text.');
+
+export const masterCardRouter = router({
+  create: superadminProcedure
+    .meta(
+      specified('/services/operations/v1/admin/master-cards/create', {
+        status: 201,
+        message: 'Master card created.',
+        summary: 'Create a master card',
+        description:
+          'Creates a card at the end of a master group and, with `push_to_projects`, copies it to the projects.',
+      }),
+    )
+    .meta({ prepare: sanitiseDescription })
+    .input(MasterCardCreate)
+    .output(z.object({ card: Card, projects_updated }))
+    .mutation(({ ctx, input }) => createMasterCard(ctx, input)),
+
+  push: superadminProcedure
+    .meta(
+      specified('/services/operations/v1/admin/master-cards/push', {
+        message: 'Master card pushed.',
+        summary: 'Push a master card',
+        description:
+          'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project. A copy of a deleted master card with the same `unique_identifier` becomes a copy of this one, instead of a second card.',
+      }),
+    )
+    .meta({ once: 'inSteps' })
+    .input(MasterCardPush)
+    .output(z.object({ projects_updated }))
+    .mutation(({ ctx, input }) => pushMasterCard(ctx, input)),
+
+  delete: superadminProcedure
+    .meta(
+      specified('/services/operations/v1/admin/master-cards/delete', {
+        message: 'Master card deleted.',
+        summary: 'Delete a master card',
+        description: 'Deletes a master card; its copies stay, unless `delete_from_projects` is set.',
+      }),
+    )
+    .input(MasterCardDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteMasterCard(ctx, input)),
+
+  update: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-cards/update', {
+        message: 'Master card updated.',
+        summary: 'Update a master card',
+        description:
+          'Changes the sent fields, but not the copies in projects: push it to change these. Only a new `unique_identifier` reaches the copies at once.',
+      }),
+    )
+    .meta({ prepare: sanitiseDescription })
+    .input(MasterCardUpdate)
+    .output(z.object({ card: Card }))
+    .mutation(({ ctx, input }) => updateMasterCard(ctx, input)),
+
+  reorder: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-cards/reorder', {
+        message: 'Master cards reordered.',
+        summary: 'Reorder master cards',
+        description:
+          'Moves master cards of one board to positions in a group, atomically; other cards whose position is taken move behind them.',
+      }),
+    )
+    .input(MasterCardMove)
+    .output(z.void())
+    .mutation(({ ctx, input }) => reorderMasterCards(ctx, input)),
+
+  previewPush: superadminProcedure
+    .meta(
+      rest('/services/operations/v1/admin/master-cards/preview-push', {
+        message: 'What a push would do.',
+        summary: 'Preview the push of a master card',
+        description: 'What a push of the card would do to each project; nothing changes.',
+      }),
+    )
+    .input(PushPreview)
+    .output(OutcomePage)
+    .query(({ ctx, input }) => previewPush(ctx, input)),
+});

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import {
+  Invitation,
+  InvitationChoice,
+  InvitationList,
+  InvitationPage,
+  MemberInvite,
+} from '../../../shared/invitation.ts';
+import {
+  Member,
+  MemberAdd,
+  MemberChoice,
+  MemberLeave,
+  MemberList,
+  MemberPage,
+  MemberSet,
+} from '../../../shared/member.ts';
+import { inviteMember, listInvitations, withdrawInvitation } from '../../domain/account/invitation.ts';
+import { addMember, leaveProject, listMembers, removeMember, setMember } from '../../domain/account/member.ts';
+import { rest } from '../restOperation.ts';
+import {
+  ownerOrSuperadminProcedure,
+  router,
+  signedInProcedure,
+  superadminProcedure,
+  viewerProcedure,
+} from '../trpc.ts';
+
+export const memberRouter = router({
+  invite: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/invite', {
+        status: 201,
+        message: 'Invitation created.',
+        summary: 'Invite a member',
+        description:
+          'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
+      }),
+    )
+    .input(MemberInvite)
+    .output(z.object({ invitation: Invitation }))
+    .mutation(({ ctx, input }) => inviteMember(ctx, input)),
+
+  listInvitations: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/list-invitations', {
+        message: 'Invitations to the project.',
+        summary: 'List invitations to a project',
+        description: 'The invitations to a project that were neither accepted nor declined, page by page.',
+      }),
+    )
+    .input(InvitationList)
+    .output(InvitationPage)
+    .query(({ ctx, input }) => listInvitations(ctx, input)),
+
+  withdrawInvitation: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/withdraw-invitation', {
+        message: 'Invitation withdrawn.',
+        summary: 'Withdraw an invitation',
+        description: 'Removes an invitation: it can no longer be accepted.',
+      }),
+    )
+    .input(InvitationChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => withdrawInvitation(ctx, input)),
+
+  add: superadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/add', {
+        status: 201,
+        message: 'Member added.',
+        summary: 'Add a member',
+        description:
+          'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
+      }),
+    )
+    .input(MemberAdd)
+    .output(z.object({ member: Member }))
+    .mutation(({ ctx, input }) => addMember(ctx, input)),
+
+  set: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/set', {
+        message: 'Member set.',
+        summary: 'Set the role of a member',
+        description: 'Changes the role of a member; superadmins also add users. The last owner stays one.',
+      }),
+    )
+    .input(MemberSet)
+    .output(z.object({ member: Member }))
+    .mutation(({ ctx, input }) => setMember(ctx, input)),
+
+  remove: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/members/remove', {
+        message: 'Member removed.',
+        summary: 'Remove a member',
+        description:
+          'Removes a user from a project, unless they are its last owner; their cards there lose their owner.',
+      }),
+    )
+    .input(MemberChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => removeMember(ctx, input)),
+
+  leave: signedInProcedure
+    .meta(
+      rest('/services/platforms/v1/members/leave', {
+        message: 'You left the project.',
+        summary: 'Leave a project',
+        description:
+          "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner.",
+      }),
+    )
+    .input(MemberLeave)
+    .output(z.void())
+    .mutation(({ ctx, input }) => leaveProject(ctx, input)),
+
+  list: viewerProcedure
+    .meta(
+      rest('/services/platforms/v1/members/list', {
+        message: 'Members of the project.',
+        summary: 'List members',
+        description: 'The members of a project, page by page.',
+      }),
+    )
+    .input(MemberList)
+    .output(MemberPage)
+    .query(({ ctx, input }) => listMembers(ctx, input)),
+});

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { Tag, TagCreate, TagDelete, TagList, TagPage, TagUpdate } from '../../../shared/tag.ts';
+import { createTag, deleteTag, listTags, updateTag } from '../../domain/board/tag.ts';
+import { rest, specified } from '../restOperation.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
+
+const oneTag = z.object({ tag: Tag });
+
+export const tagRouter = router({
+  create: memberProcedure
+    .meta(
+      specified('/services/operations/v1/operations/tags/create', {
+        status: 201,
+        message: 'Tag created.',
+        summary: 'Create a tag',
+        description: 'Creates a tag in the project, after the others unless a position is sent.',
+        errors: [400, 401, 403, 422, 429, 500],
+      }),
+    )
+    .input(TagCreate)
+    .output(oneTag)
+    .mutation(({ ctx, input }) => createTag(ctx, input)),
+
+  list: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tags/list', {
+        message: 'Tags of the project.',
+        summary: 'List tags',
+        description: 'The tags of the project in order, page by page.',
+        namesRow: false,
+      }),
+    )
+    .input(TagList)
+    .output(TagPage)
+    .query(({ ctx, input }) => listTags(ctx, input)),
+
+  update: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tags/update', {
+        message: 'Tag updated.',
+        summary: 'Update a tag',
+        description: 'Changes the sent fields.',
+      }),
+    )
+    .input(TagUpdate)
+    .output(oneTag)
+    .mutation(({ ctx, input }) => updateTag(ctx, input)),
+
+  delete: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/tags/delete', {
+        message: 'Tag deleted.',
+        summary: 'Delete a tag',
+        description: 'Deletes a tag, and removes it from its cards.',
+      }),
+    )
+    .input(TagDelete)
+    .output(z.void())
+    .mutation(({ ctx, input }) => deleteTag(ctx, input)),
+});

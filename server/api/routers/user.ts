@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import {
+  Authenticate,
+  AuthenticatedUser,
+  User,
+  UserChoice,
+  UserCreate,
+  UserList,
+  UserPage,
+  UserUpdate,
+} from '../../../shared/user.ts';
+import { authenticate } from '../../domain/account/signIn.ts';
+import {
+  createUser,
+  dropSecondFactorOf,
+  hashSentPassword,
+  listUsers,
+  signOutUser,
+  updateUser,
+} from '../../domain/account/user.ts';
+import { rest, specified } from '../restOperation.ts';
+import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
+
+const oneUser = z.object({ user: User });
+
+export const authRouter = router({
+  authenticate: anyoneProcedure
+    .meta(
+      specified('/v1/authenticate', {
+        message: 'Signed in.',
+        summary: 'Sign in',
+        description:
+          'Checks e-mail address, password and, if enabled, the second factor. Returns the Bearer token for later calls, and the rights of the user. After 10 failures in 15 minutes for one account from one address, or 100 from one address, it answers 429; so it does for a while after 5 wrong codes for an account.',
+        errors: [400, 401, 422, 429, 500],
+        bodies: { 400: 'bare', 500: 'bare' },
+        envelope: { errors: [] },
+      }),
+    )
+    .meta({ once: 'never' })
+    .input(Authenticate)
+    .output(AuthenticatedUser)
+    .mutation(({ ctx, input }) => authenticate(ctx, input)),
+});
+
+export const userRouter = router({
+  create: superadminProcedure
+    .meta(
+      rest('/services/platforms/v1/users/create', {
+        status: 201,
+        message: 'User created.',
+        summary: 'Create a user',
+        description: 'Creates a person with a password, or a service, which calls with API keys.',
+        namesRow: false,
+      }),
+    )
+    .meta({ prepare: hashSentPassword })
+    .input(UserCreate)
+    .output(oneUser)
+    .mutation(({ ctx, input }) => createUser(ctx, input)),
+
+  update: superadminProcedure
+    .meta(
+      rest('/services/platforms/v1/users/update', {
+        message: 'User updated.',
+        summary: 'Update a user',
+        description:
+          'Changes the sent fields of a user; a new password or `is_active: false` signs them out everywhere.',
+      }),
+    )
+    .meta({ prepare: hashSentPassword })
+    .input(UserUpdate)
+    .output(oneUser)
+    .mutation(({ ctx, input }) => updateUser(ctx, input)),
+
+  list: superadminProcedure
+    .meta(
+      rest('/services/platforms/v1/users/list', {
+        message: 'Users.',
+        summary: 'List users',
+        description: 'Users by id, or those whose name or e-mail address contains a text, page by page.',
+        namesRow: false,
+      }),
+    )
+    .input(UserList)
+    .output(UserPage)
+    .query(({ ctx, input }) => listUsers(ctx, input)),
+
+  signOut: superadminProcedure
+    .meta(
+      rest('/services/platforms/v1/users/sign-out', {
+        message: 'User signed out.',
+        summary: 'Sign a user out',
+        description: 'Signs a user out everywhere.',
+      }),
+    )
+    .input(UserChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => signOutUser(ctx, input)),
+
+  dropSecondFactor: superadminProcedure
+    .meta(
+      rest('/services/platforms/v1/users/drop-second-factor', {
+        message: 'Second factor disabled.',
+        summary: 'Drop the second factor of a user',
+        description: 'Removes the second factor of a user who has lost it.',
+      }),
+    )
+    .input(UserChoice)
+    .output(z.void())
+    .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),
+});

@@ -1,0 +1,134 @@
+import { tooManyRequests } from '../../shared/errors.ts';
+import type { Role } from '../../shared/user.ts';
+import type { Connections, Database } from '../database/connect.ts';
+import { type Credential, findCaller } from '../domain/access/caller.ts';
+import type { AccountCaller } from '../domain/access/context.ts';
+import { recordUse } from '../domain/access/keyUse.ts';
+import { runningTemplates } from '../domain/template/template.ts';
+import { type AttemptLimit, makeAttemptLimit } from '../limits/attemptLimit.ts';
+import { openCounters } from '../limits/counters.ts';
+import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
+import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
+import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
+import { makeUnsentAnswers, type UnsentAnswers } from '../limits/unsentAnswers.ts';
+import type { PaymentProvider } from '../payments/provider.ts';
+import { testCheckout } from '../payments/testCheckout.ts';
+import type { Settings } from '../runtime/env.ts';
+import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
+import { isLoopback } from '../runtime/host.ts';
+import type { Log } from '../runtime/log.ts';
+import { passwordLoad } from '../security/passwords.ts';
+import { makeSecretBox, type SecretBox } from '../security/secretBox.ts';
+import { makeTokens, type Tokens } from '../security/tokens.ts';
+
+/** The services that all requests of a node share. */
+export type Services = {
+  database: Database;
+  tokens: Tokens;
+  rateLimit: RateLimit;
+  attemptLimit: AttemptLimit;
+  /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
+  findCaller: (
+    credential: Credential,
+    chosenProjectId: number | undefined,
+    neededRole: Role | undefined,
+  ) => Promise<AccountCaller | undefined>;
+  keyHolders: KeyHolders;
+  keyUse: KeyUse;
+  queue: FairQueue;
+  unsentAnswers: UnsentAnswers;
+  secretBox: SecretBox;
+  /** Undefined without payments. */
+  payments: PaymentProvider | undefined;
+  /** The public address, if it differs from the one that it listens on. */
+  publicUrl: string | undefined;
+  metricsAccess: MetricsAccess;
+  load: () => Load;
+  /** Whether the node is stopping: it is no longer ready, and long work stops between two steps. */
+  isStopping: () => boolean;
+};
+
+/** What the node is doing at the moment, for the metrics. */
+export type Load = {
+  queues: Record<'calls' | 'callers' | 'passwords', QueueLoad>;
+  connections: Connections | undefined;
+  templateRuns: number;
+  /** Undefined without Redis. */
+  isRedisReachable: boolean | undefined;
+};
+
+/** Metrics need the token; without one configured, they are open only for an embedded database on loopback. */
+export type MetricsAccess = { token: string | undefined; isOpen: boolean };
+
+/** Creates the services from the settings; `close` does not close the database. */
+export async function openServices(
+  settings: Settings,
+  database: Database,
+  secret: string,
+  log: Log,
+  /** The generated secret of `DATA_DIR`: second factors may still be encrypted with it. */
+  storedSecret?: string,
+): Promise<Services & { beginToStop: () => void; close: () => void }> {
+  let isStopping = false;
+  const queue = makeQueue(settings);
+  const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
+  const counters = await openCounters(settings.REDIS_URL, log);
+  const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
+  return {
+    database,
+    tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
+    rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
+    attemptLimit: makeAttemptLimit(counters.make),
+    secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
+    findCaller: (credential, ...call) =>
+      callerQueue.run(queueKey(credential), () => findCaller(database.db, credential, ...call)),
+    keyHolders: makeKeyHolders(),
+    keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
+    queue,
+    unsentAnswers: makeUnsentAnswers(),
+    payments: await choosePayments(settings),
+    publicUrl: settings.PUBLIC_URL,
+    metricsAccess: {
+      token: settings.METRICS_TOKEN,
+      isOpen: !settings.METRICS_TOKEN && database.isEmbedded && isLoopback(settings.HOST),
+    },
+    load: () => ({
+      queues: { calls: queue.load(), callers: callerQueue.load(), passwords: passwordLoad() },
+      connections: database.connections(),
+      templateRuns: runningTemplates(),
+      isRedisReachable: counters.isShared(),
+    }),
+    isStopping: () => isStopping,
+    beginToStop: () => {
+      isStopping = true;
+    },
+    close: counters.close,
+  };
+}
+
+const queueKey = (sent: Credential) => ('keyHash' in sent ? `key:${sent.keyHash}` : `session:${sent.sessionId}`);
+
+/** Leaves two connections for finding callers, signing in and health checks. */
+const makeQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(Math.max(2, DATABASE_POOL_SIZE - 2));
+
+/** One key may use half of the slots, and keys take turns. */
+const fairQueueOf = (running: number) =>
+  makeFairQueue({
+    running,
+    runningPerKey: Math.ceil(running / 2),
+    waiting: 1000,
+    waitingPerKey: 200,
+    // With the timeouts for a connection and its first answer, 5 seconds in total while the database does not respond.
+    longestWaitMilliseconds: 1000,
+    refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'),
+  });
+
+async function choosePayments(settings: Settings): Promise<PaymentProvider | undefined> {
+  const { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, TEST_CHECKOUT, DATABASE_URL } = settings;
+  if (STRIPE_SECRET_KEY === undefined || STRIPE_WEBHOOK_SECRET === undefined) {
+    // With DATABASE_URL the test checkout must be enabled explicitly, so that forgotten Stripe keys do not give plans away.
+    return (TEST_CHECKOUT ?? DATABASE_URL === undefined) ? testCheckout : undefined;
+  }
+  const { makeStripe } = await import('../payments/stripe.ts');
+  return makeStripe({ secretKey: STRIPE_SECRET_KEY, webhookSecret: STRIPE_WEBHOOK_SECRET });
+}

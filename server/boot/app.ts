@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { toFailure } from '../../shared/errors.ts';
+import type { Services } from '../api/services.ts';
+import { asBadRequest } from '../http/body.ts';
+import { compressLargeAnswers } from '../http/compress.ts';
+import { limitConnections } from '../http/connections.ts';
+import { addDrain } from '../http/drain.ts';
+import { sendErrorHeaders } from '../http/errorHeaders.ts';
+import { health } from '../http/health.ts';
+import { logFailure } from '../http/logFailure.ts';
+import { malformedRequests } from '../http/malformed.ts';
+import { metrics } from '../http/metrics.ts';
+import { operationOf } from '../http/operation.ts';
+import { allowOrigins } from '../http/origins.ts';
+import { restFacade } from '../http/rest.ts';
+import { rpcSurface } from '../http/rpc.ts';
+import { sendSecurityHeaders } from '../http/securityHeaders.ts';
+import { traceRequests } from '../http/traceRequests.ts';
+import { paymentWebhook } from '../http/webhook.ts';
+import type { Settings } from '../runtime/env.ts';
+import { ownAddress } from '../runtime/host.ts';
+import { checkoutPage } from '../web/checkoutPage.ts';
+import { pages } from '../web/pages.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The address that the service listens on. */
+    ownOrigin: string;
+  }
+}
+
+type AppOptions = Services & {
+  logger: FastifyBaseLogger;
+  trustProxy: Settings['TRUST_PROXY'];
+  /** Origins whose pages may call the service from a browser (CORS), besides its own. */
+  allowedOrigins: readonly string[];
+};
+
+/** The log levels that include a line per request; for others the line is not built. */
+const LEVELS_WITH_ANSWERS = new Set(['info', 'debug', 'trace']);
+
+/** How long a request may take to arrive, headers and body. */
+const LONGEST_RECEIPT_MILLISECONDS = 30_000;
+
+/** Builds the service without listening. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const { logger, trustProxy, allowedOrigins, isStopping, database } = options;
+  const malformed = malformedRequests(options);
+  const app = fastify({
+    loggerInstance: logger,
+    // One line for each call, written below, instead of Fastify's two.
+    logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy,
+    requestIdHeader: false,
+    genReqId: ({ headers }) => nameOf(headers['x-request-id']) ?? randomUUID(),
+    requestTimeout: LONGEST_RECEIPT_MILLISECONDS,
+    clientErrorHandler: malformed.onClientError,
+    http: {
+      // By default 60 seconds for headers, and Node applies the longer of both limits to bodies.
+      headersTimeout: LONGEST_RECEIPT_MILLISECONDS,
+      // By default Node looks for late requests every 30 seconds.
+      connectionsCheckingInterval: 1000,
+      // Checked in malformed.ts, since Node's own 400 has another body and no headers.
+      requireHostHeader: false,
+    },
+    // While it stops, requests on keep-alive connections are still served.
+    return503OnClosing: false,
+    // Longer than any URL that fits into the headers, since Fastify's own error has another body and no headers.
+    routerOptions: { maxParamLength: 100_000 },
+    rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
+  });
+
+  // Ignore an unknown `Expect` header: Node would answer with an empty 417.
+  app.server.on('checkExpectation', app.routing);
+  limitConnections(app, { isBehindProxy: trustProxy !== false });
+  malformed.attachTo(app);
+  compressLargeAnswers(app);
+  addDrain(app);
+  rememberOrigin(app);
+  traceRequests(app);
+  // Fastify's own would parse any body, also on unknown paths.
+  app.removeAllContentTypeParsers();
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('X-Request-Id', request.id);
+    // Node ignores later requests on this connection, so it is closed.
+    if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    done();
+    if (!LEVELS_WITH_ANSWERS.has(logger.level)) return;
+    // Without the query string, which may contain a password by mistake.
+    const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
+    const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
+    const outcome = {
+      status: reply.statusCode,
+      milliseconds: Math.round(reply.elapsedTime),
+      user: request.caller?.id,
+      key: request.caller?.key?.id,
+    };
+    request.log[config.isProbe && reply.statusCode < 400 ? 'debug' : 'info']({ ...called, ...outcome }, 'answered');
+  });
+  app.setErrorHandler((error, request, reply) => {
+    const failure = toFailure(asBadRequest(error));
+    logFailure(request.log, error, failure);
+    sendErrorHeaders(reply, failure);
+    return reply.code(failure.status).send({ error: true, message: failure.message, data: [] });
+  });
+  allowOrigins(app, allowedOrigins);
+  sendSecurityHeaders(app);
+  await metrics(app, options);
+  await health(app, { database, isStopping });
+  await app.register(pages, options);
+  await app.register(checkoutPage, { prefix: '/checkout', ...options });
+  await app.register(paymentWebhook, { prefix: '/webhooks', ...options });
+  await app.register(restFacade, { prefix: '/api', ...options });
+  await app.register(rpcSurface, { prefix: '/trpc', ...options });
+  return app;
+}
+
+/** Stored at the start, since Fastify no longer knows the address while the service stops. */
+function rememberOrigin(app: FastifyInstance) {
+  app.decorate('ownOrigin', '');
+  app.addHook('onListen', async () => {
+    const { address, port } = app.server.address() as AddressInfo;
+    app.ownOrigin = ownAddress(address, port);
+  });
+}
+
+/** The caller's X-Request-Id, unless it has characters that are unsafe in logs. */
+function nameOf(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
+}
+
+/** A path that can't be decoded is a 404 like any other unknown path. */
+function isDecodable(url: string): boolean {
+  try {
+    decodeURI(url);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,134 @@
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { openServices } from '../api/services.ts';
+import { closeInTime, connect, type Database } from '../database/connect.ts';
+import { databaseFailure } from '../database/databaseFailure.ts';
+import { keepAddress } from '../database/embedded/dataDirectory.ts';
+import { migrate } from '../database/migrate.ts';
+import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
+import { startRemoval } from '../domain/access/idempotencyKey.ts';
+import { reencryptSecondFactors } from '../domain/account/reencrypt.ts';
+import { interruptAllRuns } from '../domain/template/templateRun.ts';
+import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
+import type { Settings } from '../runtime/env.ts';
+import { isWildcard, ownAddress } from '../runtime/host.ts';
+import type { Announce } from '../runtime/log.ts';
+import { startFailure } from '../runtime/startFailure.ts';
+import { readOrCreateSecret, readStoredSecret } from '../security/storedSecret.ts';
+
+const LONGEST_DRAIN_MILLISECONDS = 10_000;
+/** A hanging connection must not block the exit. */
+const LONGEST_CLOSE_MILLISECONDS = 3_000;
+
+type BuildApp = typeof import('./app.ts').buildApp;
+
+export type RunningService = {
+  url: string;
+  database: Database;
+  /** A demo user to sign in with, if there is demo data. */
+  demoUser: { email: string; password: string } | undefined;
+  /** The first superadmin, if this start added them. */
+  firstAdmin: FirstAdmin | undefined;
+  stop: () => Promise<void>;
+};
+
+/** Opens the database, runs migrations, and listens. */
+export async function start(
+  settings: Settings,
+  logger: FastifyBaseLogger,
+  announce: Announce,
+): Promise<RunningService> {
+  // The modules of the service load while the database opens.
+  const [database, { buildApp }, tracing] = await Promise.all([
+    connect(settings),
+    import('./app.ts'),
+    openTracing(settings, logger),
+  ]);
+  try {
+    await migrate(database, () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'));
+    if (database.isEmbedded) await interruptAllRuns(database.db);
+    const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
+    if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
+    const running = await serve(settings, database, logger, buildApp);
+    const stop = async () => {
+      await running.stop();
+      await tracing?.stop();
+    };
+    return { ...running, database, stop, demoUser: added?.demoUser, firstAdmin: added?.firstAdmin };
+  } catch (error) {
+    await closeInTime(database);
+    throw databaseFailure(error);
+  }
+}
+
+/** Loads OpenTelemetry if a collector is set. */
+async function openTracing(settings: Settings, logger: FastifyBaseLogger) {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER } = settings;
+  const url = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/+$/, '')}/v1/traces`);
+  if (!url || OTEL_SDK_DISABLED || OTEL_TRACES_EXPORTER === 'none') return undefined;
+  const { startTracing } = await import('../runtime/traceExport.ts');
+  return startTracing(settings, url, logger);
+}
+
+async function serve(
+  settings: Settings,
+  database: Database,
+  logger: FastifyBaseLogger,
+  buildApp: BuildApp,
+): Promise<Pick<RunningService, 'url' | 'stop'>> {
+  const secret = settings.JWT_SECRET ?? (await readOrCreateSecret(settings.DATA_DIR));
+  const kept = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
+  const services = await openServices(settings, database, secret, logger, kept);
+  if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
+  const { secretBox, isStopping } = services;
+  const reencrypting = reencryptSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
+    logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
+  );
+  // If there are many, it continues while requests are served.
+  await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
+  const app = await buildApp({
+    ...services,
+    logger,
+    trustProxy: settings.TRUST_PROXY,
+    allowedOrigins: settings.ALLOWED_ORIGINS,
+  });
+
+  const url = await listen(app, settings);
+  if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
+  const stopRemoval = startRemoval(database.db, logger);
+  return {
+    url,
+    stop: async () => {
+      services.beginToStop();
+      // Unready from here on: gives load balancers time to notice before connections are closed.
+      await pause(settings.STOP_PAUSE_SECONDS * 1000);
+      await app.drain(LONGEST_DRAIN_MILLISECONDS);
+      services.close();
+      const closed = Promise.all([reencrypting, stopRemoval()]).then(() => database.close());
+      await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
+    },
+  };
+}
+
+async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings): Promise<string> {
+  try {
+    await app.listen({ host: HOST, port: PORT });
+    const url = ownAddress(HOST, (app.server.address() as AddressInfo).port);
+    if (isWildcard(HOST) && !PUBLIC_URL) {
+      app.log.warn(`PUBLIC_URL is not set: checkout URLs start with ${url}, which works only on this machine.`);
+    }
+    return url;
+  } catch (error) {
+    await app.close();
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') {
+      throw startFailure(
+        `PORT: ${PORT} is in use on ${HOST}; choose another one, as in PORT=${PORT + 1} npm start.`,
+        error,
+      );
+    }
+    if (code === 'EACCES') throw startFailure(`PORT: this user may not listen on ${PORT} of ${HOST}.`, error);
+    throw startFailure(`HOST: can't listen on ${HOST}: ${message}.`, error);
+  }
+}

@@ -1,0 +1,11 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Start } from '../../../client/testing/messages.ts';
+import { followClock } from './clock.ts';
+
+/** A whole Deckhand in a worker thread, for the tests of other projects. `deckhand-client/testing` starts it. */
+
+const { clock, settings } = workerData as Start;
+followClock(clock);
+// Loaded now, since modules may keep `Date.now`.
+const { serveTests } = await import('./service.ts');
+await serveTests(parentPort!, settings);

@@ -1,0 +1,174 @@
+import { type messages, PGlite, type PGliteOptions, protocol, types } from '@electric-sql/pglite';
+import type { PGlite as KyselyClient } from 'kysely';
+import { parseMoment } from '../moment.ts';
+import { isStalePlan, statementNames } from '../preparedStatements.ts';
+import { traceStatement } from '../statementSpan.ts';
+import { type Column, countAffected, findError, readAnswer } from './embeddedAnswer.ts';
+
+/** The parts of PGlite that are used. */
+type Engine = Pick<PGlite, 'execProtocolRawStream' | 'serializers' | 'parsers' | 'isInTransaction' | 'close'>;
+
+type Guards = {
+  /** Called before a statement that may write; throws to refuse it. */
+  beforeWrite?: () => void;
+  /** Called when the database has crashed while the process still runs. */
+  giveUp?: (reason: string) => void;
+};
+
+/** The description of a prepared statement. */
+type Statement = { isWrite: boolean; serializers: (types.Serializer | undefined)[]; columns: Column[] };
+
+const { serialize } = protocol;
+const SYNC = serialize.sync();
+const NO_NAME = '';
+
+/** Includes row locks, which also write. */
+const WRITES = /\b(insert|update|delete|merge|truncate|create|alter|drop|vacuum)\b/i;
+
+/** Dates and timestamps without time zone stay text; a timestamptz becomes a Date. */
+const PARSERS = {
+  [types.DATE]: (text: string) => text,
+  [types.TIMESTAMP]: (text: string) => text,
+  [types.TIMESTAMPTZ]: parseMoment,
+};
+
+/** A tenth of the default, so that analyzing a large table blocks other statements for only about 30 milliseconds. */
+const STATISTICS_TARGET = 10;
+
+/** Opens PGlite; `dataDir` is a directory, or `memory://`. */
+export async function openEmbedded(options: PGliteOptions, guards: Guards = {}): Promise<EmbeddedClient> {
+  const startParams = [...PGlite.defaultStartParams, '-c', `default_statistics_target=${STATISTICS_TARGET}`];
+  return new EmbeddedClient(await PGlite.create({ ...options, startParams, parsers: PARSERS }), guards);
+}
+
+/**
+ * The embedded database for Kysely, with one caller at a time. Statements with values are prepared; PGlite's own `query`
+ * parses, plans and describes each statement every time, which takes much longer than running a short one.
+ */
+export class EmbeddedClient implements KyselyClient {
+  readonly ready = true;
+  readonly waitReady = Promise.resolve();
+  closed = false;
+  private readonly engine: Engine;
+  private readonly guards: Guards;
+  private readonly prepared = new Map<string, Statement>();
+
+  constructor(engine: Engine, guards: Guards = {}) {
+    this.engine = engine;
+    this.guards = guards;
+  }
+
+  query<Row>(text: string, values: readonly unknown[] = []) {
+    return traceStatement(text, () => this.answer<Row>(text, values));
+  }
+
+  private async answer<Row>(text: string, values: readonly unknown[]) {
+    const name = values.length > 0 ? statementNames.of(text) : undefined;
+    if (name === undefined) return this.run<Row>(NO_NAME, text, values);
+    try {
+      return await this.run<Row>(name, text, values);
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      statementNames.forget(name);
+      // Inside a transaction, which has failed with it, the retry is up to `transact`.
+      if (this.engine.isInTransaction()) throw error;
+      return this.run<Row>(NO_NAME, text, values);
+    }
+  }
+
+  async transaction<Result>(work: (transaction: EmbeddedClient) => Promise<Result>): Promise<Result> {
+    await this.control('begin');
+    try {
+      const result = await work(this);
+      await this.control('commit');
+      return result;
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+  }
+
+  async rollback(): Promise<void> {
+    await this.control('rollback');
+  }
+
+  private control(text: 'begin' | 'commit' | 'rollback') {
+    return traceStatement(text, () => this.exchange([serialize.query(text)]));
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    await this.engine.close();
+  }
+
+  private async run<Row>(name: string, text: string, values: readonly unknown[]) {
+    const statement = this.prepared.get(name) ?? (await this.prepare(name, text));
+    if (statement.isWrite) this.guards.beforeWrite?.();
+    const texts = values.map((value, at) => toText(value, statement.serializers[at]));
+    const bind = serialize.bind({ statement: name, values: texts });
+    const answer = await this.exchange([bind, serialize.execute()], statement.columns);
+    return { rows: answer.rows as Row[], fields: statement.columns, affectedRows: countAffected(answer) };
+  }
+
+  private async prepare(name: string, text: string): Promise<Statement> {
+    const answer = await this.exchange([serialize.parse({ name, text }), serialize.describe({ type: 'S', name })]);
+    const [parameters, row] = answer.messages as [
+      messages.ParameterDescriptionMessage,
+      messages.RowDescriptionMessage?,
+    ];
+    const statement = {
+      isWrite: WRITES.test(text),
+      serializers: parameters.dataTypeIDs.map((type) => this.engine.serializers[type]),
+      columns: (row?.fields ?? []).map(({ name, dataTypeID }) => ({
+        name,
+        dataTypeID,
+        parse: this.engine.parsers[dataTypeID],
+      })),
+    };
+    if (name !== NO_NAME) this.prepared.set(name, statement);
+    return statement;
+  }
+
+  /** Sends messages followed by a Sync, which commits them outside a transaction. */
+  private async exchange(messages: Uint8Array[], columns: Column[] = []) {
+    const sent = await this.send(Buffer.concat(messages));
+    // Separately: after a crash of the database, a Sync would never return.
+    const synced = await this.send(SYNC);
+    const error = findError(sent) ?? findError(synced);
+    if (error) throw error;
+    return readAnswer(sent, columns);
+  }
+
+  private async send(message: Uint8Array): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    // Copied, since PGlite reuses the memory.
+    const onRawData = (bytes: Uint8Array) => void chunks.push(bytes.slice());
+    try {
+      await this.engine.execProtocolRawStream(message, { onRawData, syncToFs: message === SYNC });
+      const answer = Buffer.concat(chunks);
+      const error = findError(answer);
+      if (isLost(error)) throw error;
+      return answer;
+    } catch (error) {
+      if (isLost(error)) (this.guards.giveUp ?? endProcess)((error as Error).message);
+      throw error;
+    }
+  }
+}
+
+function toText(value: unknown, serializer: types.Serializer | undefined): string | null {
+  if (value === null || value === undefined) return null;
+  return serializer ? serializer(value) : String(value);
+}
+
+/** Errors after which the database has crashed, and no further call returns. */
+const isLost = (error: unknown) =>
+  error instanceof WebAssembly.RuntimeError ||
+  /^(PANIC|FATAL)$/.test((error as { severity?: string } | undefined)?.severity ?? '');
+
+function endProcess(reason: string): void {
+  console.error(
+    `Deckhand ends: the embedded database has crashed (${reason}). No acknowledged write is lost. Start it again.`,
+  );
+  process.exit(1);
+}

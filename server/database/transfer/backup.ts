@@ -1,0 +1,168 @@
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { mkdir, open, opendir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import { sql } from 'kysely';
+import { readSettings } from '../../runtime/env.ts';
+import { isStartFailure, startFailure } from '../../runtime/startFailure.ts';
+import { STORED_SECRET } from '../../security/storedSecret.ts';
+import { connect, refuseWithoutDatabase } from '../connect.ts';
+import { lockDataDirectory, lockFileIn } from '../embedded/dataDirectory.ts';
+import { embeddedDirectory } from '../options.ts';
+import { query } from '../query.ts';
+import { type Entry, readTar, TAR_END, tarHeader, tarPadding } from './tar.ts';
+
+/**
+ * Writes the embedded database and its generated secret to a new file, a compressed tar archive; returns its size. Under the lock
+ * of the directory, so that nothing changes meanwhile. The file gets its name when it is complete and on the disk.
+ */
+export async function writeBackup(dataDirectory: string, path: string): Promise<number> {
+  refuseWithoutDatabase(dataDirectory);
+  const unlock = await lockDataDirectory(dataDirectory);
+  const partial = `${path}.partial`;
+  try {
+    if (existsSync(path)) throw new Error('it exists already');
+    await rm(partial, { force: true });
+    await pipeline(
+      archiveOf(resolve(dataDirectory)),
+      createGzip({ level: 1 }),
+      createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true }),
+    );
+    const { size } = await stat(partial);
+    await rename(partial, path);
+    await syncDirectory(dirname(path));
+    return size;
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw startFailure(`--file: ${path} can't be written: ${(error as Error).message}.`, error);
+  } finally {
+    unlock();
+  }
+}
+
+/** Where a restore unpacks; a later one removes what an interrupted one left. */
+const RESTORING = 'restoring';
+
+/** Restores a backup into a directory without a database. It is unpacked and opened in a directory of its own first. */
+export async function restoreBackup(dataDirectory: string, path: string): Promise<void> {
+  const file = await open(path).catch((error) => {
+    throw startFailure(`--file: ${path} can't be read: ${error.message}.`, error);
+  });
+  await file.close();
+  /** To remove, unless it is restored. */
+  const made = missingDirectories(dataDirectory);
+  const unlock = await lockDataDirectory(dataDirectory);
+  const unpacked = resolve(dataDirectory, RESTORING);
+  try {
+    if (existsSync(embeddedDirectory(dataDirectory))) {
+      throw startFailure(`DATA_DIR: ${resolve(dataDirectory)} already has a database. Choose another directory.`);
+    }
+    await rm(unpacked, { recursive: true, force: true });
+    await mkdir(unpacked);
+    await unpack(path, unpacked);
+    await refuseUnusable(unpacked, path);
+    await moveInto(resolve(dataDirectory), unpacked);
+    made.length = 0;
+  } finally {
+    await rm(unpacked, { recursive: true, force: true });
+    if (made.length > 0) await rm(lockFileIn(dataDirectory));
+    unlock();
+    for (const directory of made) await rmdir(directory).catch(() => undefined);
+  }
+}
+
+/** The directories of a path that do not exist yet, the innermost first. */
+function missingDirectories(path: string): string[] {
+  const at = resolve(path);
+  return existsSync(at) ? [] : [at, ...missingDirectories(dirname(at))];
+}
+
+const DATABASE = basename(embeddedDirectory(''));
+
+async function* archiveOf(dataDirectory: string): AsyncGenerator<Buffer> {
+  for await (const entry of entriesOf(dataDirectory)) {
+    yield tarHeader(entry);
+    if (entry.isDirectory) continue;
+    // Not more than the header says.
+    if (entry.size > 0) yield* createReadStream(join(dataDirectory, entry.name), { end: entry.size - 1 });
+    yield tarPadding(entry.size);
+  }
+  yield TAR_END;
+}
+
+async function* entriesOf(dataDirectory: string): AsyncGenerator<Entry> {
+  yield* entriesIn(dataDirectory, DATABASE);
+  const secret = await stat(join(dataDirectory, STORED_SECRET)).catch(() => undefined);
+  if (secret) yield { name: STORED_SECRET, isDirectory: false, size: secret.size };
+}
+
+/** Empty directories, too: PostgreSQL does not start without them. */
+async function* entriesIn(dataDirectory: string, name: string): AsyncGenerator<Entry> {
+  yield { name: `${name}/`, isDirectory: true, size: 0 };
+  for await (const found of await opendir(join(dataDirectory, name))) {
+    const path = `${name}/${found.name}`;
+    if (found.isDirectory()) yield* entriesIn(dataDirectory, path);
+    else if (found.isFile()) {
+      const { size } = await stat(join(dataDirectory, path));
+      yield { name: path, isDirectory: false, size };
+    }
+  }
+}
+
+/** Without fsync, as the embedded database itself writes: after a power failure, the backup is still there. */
+async function unpack(path: string, directory: string): Promise<void> {
+  try {
+    await pipeline(createReadStream(path), createGunzip(), (chunks: AsyncIterable<Buffer>) =>
+      readTar(chunks, async ({ name, isDirectory }, content) => {
+        const target = join(directory, name);
+        if (!isOurs(name)) throw new Error('it is not a backup');
+        if (isDirectory) await mkdir(target, { mode: 0o700 });
+        else await pipeline(content, createWriteStream(target, { flags: 'wx', mode: 0o600 }));
+      }),
+    );
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = { Z_BUF_ERROR: 'it is incomplete', Z_DATA_ERROR: 'it is damaged, or not a backup' }[code ?? ''];
+    throw startFailure(`--file: ${path} can't be restored: ${reason ?? message}. Nothing was restored.`, error);
+  }
+}
+
+/** Names that can't lead out of the directory. */
+function isOurs(name: string): boolean {
+  const [first, ...parts] = name.replace(/\/$/, '').split('/');
+  const isPlain = (part: string) => /^[\w.-]+$/.test(part) && part !== '.' && part !== '..';
+  return name === STORED_SECRET || (name !== DATABASE && first === DATABASE && parts.every(isPlain));
+}
+
+/** Opens it, so that a backup that can't be used is noticed here. */
+async function refuseUnusable(unpacked: string, path: string): Promise<void> {
+  try {
+    refuseWithoutDatabase(unpacked);
+    const database = await connect(readSettings({ DATA_DIR: unpacked }));
+    await query(database.db, sql`select from users limit 1`).finally(database.close);
+  } catch (error) {
+    const reason = isStartFailure(error) ? error.message : `${(error as Error).message}.`;
+    throw startFailure(`--file: ${path} has no usable database: ${reason} Nothing was restored.`, error);
+  }
+}
+
+/** The database last: with it, the restore is complete. */
+async function moveInto(dataDirectory: string, unpacked: string): Promise<void> {
+  const [secret, kept] = await Promise.all([unpacked, dataDirectory].map(secretIn));
+  if (kept !== undefined && kept !== secret) {
+    throw startFailure(
+      `DATA_DIR: ${join(dataDirectory, STORED_SECRET)} exists, and the backup has another one. Move it away.`,
+    );
+  }
+  if (secret !== undefined) await rename(join(unpacked, STORED_SECRET), join(dataDirectory, STORED_SECRET));
+  await rename(join(unpacked, DATABASE), join(dataDirectory, DATABASE));
+}
+
+const secretIn = (directory: string) => readFile(join(directory, STORED_SECRET), 'utf8').catch(() => undefined);
+
+/** Makes a rename survive a power failure. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path);
+  await directory.sync().finally(() => directory.close());
+}

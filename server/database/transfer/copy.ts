@@ -1,0 +1,119 @@
+import { sql } from 'kysely';
+import { counted } from '../../runtime/count.ts';
+import { startFailure } from '../../runtime/startFailure.ts';
+import type { Database } from '../connect.ts';
+import { migrate, underMigrationLock } from '../migrate.ts';
+import { type Db, query } from '../query.ts';
+import { withoutForeignKeys } from './foreignKeys.ts';
+import {
+  type Content,
+  contentOf,
+  continueSequences,
+  describeTable,
+  insertPage,
+  readPages,
+  type TableText,
+  useSameText,
+} from './tableText.ts';
+
+/** The number of rows of each table. */
+export type Copied = Record<string, number>;
+
+type Told = (progress: { table: string; done: number; total: number }) => void;
+
+/**
+ * Copies all rows to an empty database, in one transaction there. It holds the migration lock: a node that starts meanwhile
+ * waits.
+ */
+export async function copyDatabase(source: Database, target: Database, tell: Told = () => {}): Promise<Copied> {
+  const tables = tablesOf(target);
+  await refuseRows(target.db, tables);
+  await migrate(target);
+  await refuseOtherVersion(source.db, target.db);
+
+  return source.db.transaction().execute(async (from) => {
+    await query(from, sql`set transaction isolation level repeatable read, read only`);
+    await useSameText(from);
+    return underMigrationLock(target, ignore, async (to) => {
+      await useSameText(to);
+      // Running nodes can't add rows from here on.
+      await query(to, sql`lock table ${sql.join(tables.map((name) => sql.table(name)))} in access exclusive mode`);
+      await refuseRows(to, tables);
+      return copyTables(from, to, tables, tell);
+    });
+  });
+}
+
+const ignore = () => undefined;
+
+/** Those of the entities; the migrator fills its own. */
+const tablesOf = ({ orm }: Database) =>
+  [...orm.getMetadata().getAll().values()].map(({ tableName }) => tableName).toSorted();
+
+async function copyTables(from: Db, to: Db, names: string[], tell: Told): Promise<Copied> {
+  const tables: { table: TableText; content: Content }[] = [];
+  for (const name of names) {
+    const table = await describeTable(from, name);
+    tables.push({ table, content: await contentOf(from, table) });
+  }
+
+  const total = tables.reduce((sum, { content }) => sum + content.rows, 0);
+  let done = 0;
+  await withoutForeignKeys(to, names, async () => {
+    for (const { table, content } of tables) {
+      for await (const rows of readPages(from, table, rowsPerPage(content))) {
+        await insertPage(to, table, rows);
+        done += rows.length;
+        tell({ table: table.name, done, total });
+      }
+      await refuseDifference(to, table, content);
+    }
+  });
+  // Last, since a rollback does not undo it.
+  for (const { table } of tables) await continueSequences(from, to, table);
+  // Fresh statistics, so that the first requests are planned well.
+  for (const name of names) await query(to, sql`analyze ${sql.table(name)}`);
+  return Object.fromEntries(tables.map(({ table, content }) => [table.name, content.rows]));
+}
+
+/** Bounds the memory that a page takes, also if rows are large. */
+const rowsPerPage = ({ largestRow }: Content) =>
+  Math.max(1, Math.min(MOST_ROWS, Math.floor(LARGEST_PAGE_BYTES / Math.max(1, largestRow))));
+const MOST_ROWS = 1000;
+const LARGEST_PAGE_BYTES = 8 * 1024 * 1024;
+
+async function refuseRows(db: Db, tables: string[]): Promise<void> {
+  for (const name of tables) {
+    const isEmpty =
+      !(await exists(db, name)) || (await query(db, sql`select from ${sql.table(name)} limit 1`)).length === 0;
+    if (isEmpty) continue;
+    throw startFailure(`DATABASE_URL: the database is not empty: ${name} has rows. Choose an empty one.`);
+  }
+}
+
+async function exists(db: Db, table: string): Promise<boolean> {
+  const [found] = await query(db, sql<{ id: string | null }>`select to_regclass(quote_ident(${table})) as id`);
+  return found!.id !== null;
+}
+
+/** Both must have the same tables; the source is not changed, so it can't be migrated here. */
+async function refuseOtherVersion(source: Db, target: Db): Promise<void> {
+  const [executed, expected] = [await migrationsOf(source), await migrationsOf(target)];
+  if (expected.every((name) => executed.includes(name))) return;
+  throw startFailure(
+    'DATA_DIR: its tables are those of an earlier version. Bring them up to date first: DATABASE_URL= npx deckhand migrate',
+  );
+}
+
+async function migrationsOf(db: Db): Promise<string[]> {
+  if (!(await exists(db, 'mikro_orm_migrations'))) return [];
+  return (await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`)).map(({ name }) => name);
+}
+
+async function refuseDifference(db: Db, table: TableText, { rows, checksum }: Content): Promise<void> {
+  const copied = await contentOf(db, table);
+  if (copied.rows === rows && copied.checksum === checksum) return;
+  throw startFailure(
+    `The copy of ${table.name} has ${counted(copied.rows, 'row')} instead of ${rows}, or other values. Nothing was copied.`,
+  );
+}

@@ -1,0 +1,91 @@
+import { sql } from 'kysely';
+import { type Db, query } from '../query.ts';
+
+/** A table with the columns that are stored; all values are read and written as PostgreSQL's text, which is exact for every type. */
+export type TableText = { name: string; columns: Column[] };
+
+type Column = { name: string; type: string; isIdentity: boolean };
+
+/** The number of rows, a checksum of all values that does not depend on their order, and the bytes of the largest row. */
+export type Content = { rows: number; checksum: string; largestRow: number };
+
+export async function describeTable(db: Db, name: string): Promise<TableText> {
+  const columns = await query(
+    db,
+    sql<Column>`
+      select attname as name, format_type(atttypid, null) as type, attidentity <> '' as "isIdentity" from pg_attribute
+      where attrelid = to_regclass(quote_ident(${name})) and attnum > 0 and not attisdropped and attgenerated = ''
+      order by attname`,
+  );
+  return { name, columns };
+}
+
+/** For the transaction: the forms of text that do not depend on settings of the server, the role or the machine. */
+export async function useSameText(db: Db): Promise<void> {
+  await query(
+    db,
+    sql`select set_config('timezone', 'UTC', true), set_config('datestyle', 'ISO, YMD', true),
+      set_config('intervalstyle', 'iso_8601', true), set_config('bytea_output', 'hex', true),
+      set_config('extra_float_digits', '3', true)`,
+  );
+}
+
+export async function contentOf(db: Db, { name, columns }: TableText): Promise<Content> {
+  const [content] = await query(
+    db,
+    sql<Content>`
+      select count(*)::int as rows, coalesce(max(octet_length(line)), 0) as "largestRow",
+        coalesce(sum(('x' || left(md5(line), 15))::bit(60)::bigint), 0)::text as checksum
+      from (select row(${sql.join(columns.map((column) => sql.ref(column.name)))})::text as line from ${sql.table(name)}) as lines`,
+  );
+  return content!;
+}
+
+export type Values = (string | null)[];
+
+/** Reads all rows in pages, inside a transaction. */
+export async function* readPages(db: Db, { name, columns }: TableText, rowsPerPage: number): AsyncGenerator<Values[]> {
+  const texts = columns.map((column, at) => sql`${sql.ref(column.name)}::text as ${sql.ref(`c${at}`)}`);
+  await query(db, sql`declare page no scroll cursor for select ${sql.join(texts)} from ${sql.table(name)}`);
+  for (;;) {
+    const rows = await query(db, sql<Record<string, string | null>>`fetch ${sql.lit(rowsPerPage)} from page`);
+    if (rows.length === 0) break;
+    yield rows.map((row) => columns.map((_, at) => row[`c${at}`]!));
+  }
+  await query(db, sql`close page`);
+}
+
+/** The casts name no length: a value that is too long is refused, and not cut off. */
+export async function insertPage(db: Db, { name, columns }: TableText, rows: Values[]): Promise<void> {
+  const names = columns.map((column) => sql.ref(column.name));
+  const typed = columns.map(({ type }, at) => sql`${sql.ref(`c${at}`)}::${sql.raw(type)}`);
+  const texts = columns.map((_, at) => sql`${rows.map((row) => row[at])}::text[]`);
+  const aliases = columns.map((_, at) => sql.ref(`c${at}`));
+  await query(
+    db,
+    sql`insert into ${sql.table(name)} (${sql.join(names)}) overriding system value
+      select ${sql.join(typed)} from unnest(${sql.join(texts)}) as page (${sql.join(aliases)})`,
+  );
+}
+
+/** Lets the ids of new rows go on where those of the other database would. */
+export async function continueSequences(source: Db, target: Db, { name, columns }: TableText): Promise<void> {
+  for (const column of columns.filter(({ isIdentity }) => isIdentity)) {
+    const [state] = await query(
+      source,
+      sql<{ last: string; isUsed: boolean }>`
+        select last_value::text as last, is_called as "isUsed" from ${sql.raw(await sequenceOf(source, name, column.name))}`,
+    );
+    const sequence = await sequenceOf(target, name, column.name);
+    await query(target, sql`select setval(${sequence}::regclass, ${state!.last}::bigint, ${state!.isUsed}::boolean)`);
+  }
+}
+
+/** Its name as SQL, quoted where necessary. */
+async function sequenceOf(db: Db, table: string, column: string): Promise<string> {
+  const [found] = await query(
+    db,
+    sql<{ name: string }>`select pg_get_serial_sequence(quote_ident(${table}), ${column}) as name`,
+  );
+  return found!.name;
+}

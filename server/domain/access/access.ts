@@ -1,0 +1,118 @@
+import type { TRPCProcedureType } from '@trpc/server';
+import { forbidden, unauthorized } from '../../../shared/errors.ts';
+import { ROLES, type Role } from '../../../shared/user.ts';
+import type { ActingProject, Caller, CallerKey, ProjectCaller } from './context.ts';
+import { scopesFor } from './scopes.ts';
+
+export type Rule = {
+  /** Who may call, in the words of the client's types. */
+  callers: string;
+  /** Whether a call without a valid token is answered 401. */
+  needsSignIn: boolean;
+  /** The role that the caller needs in the project that the call acts in; before the input is read, in any project. */
+  role?: Role;
+  /** A right of the user that is enough without the role. */
+  right?: 'superadmin' | 'superadmin_billing';
+  /** Whether it acts on the caller's own account. */
+  needsAccount?: boolean;
+};
+
+/**
+ * Who may call a procedure: each one names a level of this table by the base procedure in `trpc.ts` that it is built on.
+ * Superadmins have the role owner in every project. Finer rules, such as who may delete whose comment, are in `domain/`.
+ */
+export const ACCESS = {
+  anyone: { callers: 'For anyone.', needsSignIn: false },
+  signedIn: { callers: 'For every signed-in user.', needsSignIn: true, needsAccount: true },
+  viewer: { callers: 'Requires the role viewer.', needsSignIn: true, role: 'viewer' },
+  member: { callers: 'Requires the role member.', needsSignIn: true, role: 'member' },
+  ownerOrSuperadmin: {
+    callers: 'Requires the role owner, or a superadmin.',
+    needsSignIn: true,
+    role: 'owner',
+    right: 'superadmin',
+  },
+  billing: {
+    callers: 'Requires the role owner, or a user who handles billing.',
+    needsSignIn: true,
+    role: 'owner',
+    right: 'superadmin_billing',
+  },
+  superadmin: { callers: 'For superadmins.', needsSignIn: true, right: 'superadmin' },
+} as const satisfies Record<string, Rule>;
+
+export type Access = keyof typeof ACCESS;
+
+/** The highest role that one of these access levels needs. */
+export function highestNeeded(levels: Access[]): Role | undefined {
+  const needed = new Set(levels.map((access) => (ACCESS[access] as Rule).role));
+  return ROLES.findLast((role) => needed.has(role));
+}
+
+/** What the access to a procedure depends on. */
+type Called = { name: string; type: TRPCProcedureType; access: Access };
+
+/** Throws a 401 or 403 unless the caller may call this procedure. */
+export function mustHaveAccess(caller: Caller | undefined, called: Called): void {
+  const refusal = refusalTo(caller, called);
+  if (refusal) throw refusal;
+}
+
+/** Why the caller may not call this procedure; undefined if they may. */
+export function refusalTo(caller: Caller | undefined, called: Called): Error | undefined {
+  const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[called.access];
+  if (!needsSignIn) return undefined;
+  if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
+  const beyondKey = caller.key && refusalForKey(caller.key, called);
+  if (beyondKey) return beyondKey;
+  if (needsAccount && caller.id === null) return withoutAccount();
+  if (role && caller.isProjectChosen && !caller.project) return withoutProject();
+  if (right && caller[right]) return undefined;
+  if (!role) return right ? forbidden('Only a superadmin may do this.', 'not_a_superadmin') : undefined;
+  return caller.highestRole === null ? withoutProject() : refusalForRole(role, caller.highestRole);
+}
+
+function refusalForKey({ scopes, projectId, isElsewhere }: CallerKey, called: Called): Error | undefined {
+  const needed = scopesFor(called);
+  if (!needed) return forbidden("An API key can't be used for this: sign in.", 'key_not_allowed');
+  const missing = needed.filter((scope) => !scopes.includes(scope));
+  if (missing.length > 0) return forbidden(`This requires the scope ${missing.join(' and ')}.`, 'scope_missing');
+  return isElsewhere ? forbidden(`This key acts only in project ${projectId}.`, 'no_project_access') : undefined;
+}
+
+/** The project of a call that names no row. Throws a 403 unless the caller has the role there. */
+export function actingProject({ project, neededRole, actedIn }: ProjectCaller): ActingProject {
+  if (!project || project.role === null) throw withoutProject();
+  mustHaveRole(neededRole, project.role);
+  actedIn?.push({ project_id: project.id });
+  return project;
+}
+
+/** Throws a 403 unless this role in a project is high enough. */
+export function mustHaveRole(needed: Role, own: Role): void {
+  const refusal = refusalForRole(needed, own);
+  if (refusal) throw refusal;
+}
+
+/** The roles that are high enough where this one is needed. */
+export const rolesFrom = (needed: Role): Role[] => ROLES_FROM[needed];
+const ROLES_FROM = Object.fromEntries(ROLES.map((role, at) => [role, ROLES.slice(at)])) as Record<Role, Role[]>;
+
+/** The caller's account; the operator at the command line has none. */
+export function accountOf({ id }: Caller): number {
+  if (id === null) throw withoutAccount();
+  return id;
+}
+
+const refusalForRole = (needed: Role, own: Role) =>
+  rolesFrom(needed).includes(own)
+    ? undefined
+    : forbidden(`This requires the role ${needed}; yours in this project is ${own}.`, 'role_missing');
+
+export const withoutProject = () =>
+  forbidden(
+    'You have no access to this project. Select one of yours with the X-Project-Id header.',
+    'no_project_access',
+  );
+
+const withoutAccount = () => forbidden('This needs an account. Choose one with --as EMAIL.', 'no_account');

@@ -1,0 +1,176 @@
+import { type RawBuilder, sql } from 'kysely';
+import { ROLES, type Role } from '../../../shared/user.ts';
+import { prepared } from '../../database/prepared.ts';
+import { type Db, query, withShortTimeout } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
+import type { Claims } from '../../security/tokens.ts';
+import { rolesFrom } from './access.ts';
+import type { AccountCaller, Caller, CallerKey } from './context.ts';
+import { isUseDue } from './keyUse.ts';
+import { ADMIN_SCOPE } from './scopes.ts';
+
+/** What a request sent: a token, or the hash of an API key. */
+export type Credential = Claims | { keyHash: string };
+
+/**
+ * Finds the user of a token or key and their project, the selected one or the default, in one round trip by keys. The highest role in
+ * any project is looked up only where that in the default project is too low. Undefined if the session or key was revoked or has
+ * expired, or the user was deactivated.
+ */
+export async function findCaller(
+  db: Db,
+  credential: Credential,
+  chosenProjectId: number | undefined,
+  /** The role that the called procedures need; undefined if they need none. */
+  neededRole?: Role,
+): Promise<AccountCaller | undefined> {
+  const enough = rolesFrom(neededRole ?? 'viewer');
+  const call = { chosenProjectId: chosenProjectId ?? null, enough };
+  if ('keyHash' in credential) {
+    const [found] = await selectCallerByKey(db, { ...credential, ...call });
+    return found && toCaller(found, NO_SESSION, chosenProjectId, toKey(found, chosenProjectId));
+  }
+  const [found] = await selectCaller(db, { ...credential, ...call });
+  return found && toCaller(found, credential.sessionId, chosenProjectId);
+}
+
+/** Finds the user with this e-mail address, for commands that act as them, without a session. */
+export async function findCallerByEmail(
+  db: Db,
+  email: string,
+  chosenProjectId: number | undefined,
+): Promise<AccountCaller | undefined> {
+  const [found] = await query(
+    db,
+    sql<FoundCaller>`
+      ${callerOf(sql`users u`, sql`${chosenProjectId ?? null}`, sql`${rolesFrom('owner')}`)}
+      where lower(u.email) = lower(${email}) and u.is_active`,
+  );
+  return found && toCaller(found, NO_SESSION, chosenProjectId);
+}
+
+/** The operator at the command line: a superadmin without an account. */
+export async function findOperator(db: Db, chosenProjectId: number | undefined): Promise<Caller> {
+  const isProjectChosen = chosenProjectId !== undefined;
+  const [found] = isProjectChosen
+    ? await query(
+        db,
+        sql<Pick<Row<'projects'>, 'id' | 'platform_id'>>`
+          select id, platform_id from projects where id = ${chosenProjectId} and is_active`,
+      )
+    : [];
+  return {
+    id: null,
+    sessionId: NO_SESSION,
+    superadmin: true,
+    superadmin_billing: true,
+    project: found && { ...found, role: 'owner' },
+    isProjectChosen,
+    highestRole: isProjectChosen && !found ? null : 'owner',
+  };
+}
+
+/** An id that no session has: of callers with an API key, and at the command line. */
+export const NO_SESSION = '00000000-0000-0000-0000-000000000000';
+
+function toCaller(
+  found: FoundCaller,
+  sessionId: string,
+  chosenProjectId: number | undefined,
+  key?: CallerKey,
+): AccountCaller {
+  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
+  const role = superadmin ? 'owner' : found.role;
+  const isReachable = role !== null || superadmin_billing;
+  const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
+  const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
+  const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
+  return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole, ...(key && { key }) };
+}
+
+const toKey = (
+  { key_id: id, scopes, key_project_id: projectId, is_use_due: isUseDue }: FoundKey,
+  chosenProjectId: number | undefined,
+): CallerKey => {
+  const isElsewhere = projectId !== null && chosenProjectId !== undefined && chosenProjectId !== projectId;
+  return { id, scopes, projectId, isElsewhere, isUseDue };
+};
+
+/**
+ * The project of a user `u` for calls that name neither a row nor a project: the default one while it is active and theirs,
+ * else the one that they have been a member of for the longest time, so that a new membership changes nothing, else, for a
+ * superadmin, the first of all.
+ */
+export const defaultProjectOf = (superadmin: RawBuilder<boolean>) => sql<number | null>`coalesce(
+  (select preset.id from projects preset where preset.id = u.default_project_id and preset.is_active and (
+    ${superadmin} or u.superadmin_billing or exists (select from members mine where mine.project_id = preset.id and mine.user_id = u.id))),
+  (select own.id from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id
+    order by mine.created_at, own.id limit 1),
+  case when ${superadmin} then (select min(id) from projects where is_active) end)`;
+
+const SUPERADMIN = sql<boolean>`u.superadmin`;
+/** Of a key `k`: without the scope admin, only the memberships of its user count. */
+const SUPERADMIN_BY_KEY = sql<boolean>`(u.superadmin and k.project_id is null and ${sql.lit(ADMIN_SCOPE)} = any(k.scopes))`;
+
+const ASCENDING_ROLES = sql`array[${sql.join(ROLES.map((role) => sql.lit(role)))}]`;
+
+/** The highest role of a user `u` in any active project. */
+const HIGHEST_ROLE = sql`(
+  select (${ASCENDING_ROLES})[max(array_position(${ASCENDING_ROLES}, any_m.role))]
+  from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active where any_m.user_id = u.id)`;
+
+type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'> & {
+  project_id: Row<'projects'>['id'] | null;
+  platform_id: Row<'projects'>['platform_id'] | null;
+  role: Row<'members'>['role'] | null;
+  highest_role: Row<'members'>['role'] | null;
+};
+
+type FoundKey = Pick<Row<'api_keys'>, 'scopes'> & {
+  key_id: Row<'api_keys'>['id'];
+  key_project_id: Row<'api_keys'>['project_id'];
+  is_use_due: boolean;
+};
+
+/** Selects users `u` with the selected project, or their default one. */
+const callerOf = (
+  users: RawBuilder<unknown>,
+  chosenProjectId: RawBuilder<number | null>,
+  enough: RawBuilder<Role[]>,
+  { superadmin = SUPERADMIN, more = sql`` } = {},
+) => sql<FoundCaller>`
+    select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
+      case when ${chosenProjectId}::int is not null or ${superadmin} or m.role = any(${enough}::text[])
+        then m.role else ${HIGHEST_ROLE} end as highest_role
+    from ${users}
+    left join projects p on p.is_active and p.id = coalesce(${chosenProjectId}::int, ${defaultProjectOf(superadmin)})
+    left join members m on m.project_id = p.id and m.user_id = u.id`;
+
+const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
+  withShortTimeout(sql`
+    ${callerOf(sql`sessions s join users u on u.id = s.user_id and u.is_active`, value('chosenProjectId'), value('enough'))}
+    where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
+      and s.revoked_at is null and s.expires_at > now()`),
+);
+
+/** Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
+const selectCallerByKey = prepared<
+  { keyHash: string; chosenProjectId: number | null; enough: Role[] },
+  FoundCaller & FoundKey
+>((value) =>
+  withShortTimeout(sql`
+    ${callerOf(
+      sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
+      sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
+      value('enough'),
+      {
+        superadmin: SUPERADMIN_BY_KEY,
+        more: sql`k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
+      },
+    )}
+    where k.secret_hash = coalesce(
+        (select rotated.secret_hash from api_keys rotated
+          where rotated.previous_hash = ${value('keyHash')} and rotated.previous_expires_at > now()),
+        ${value('keyHash')})
+      and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`),
+);

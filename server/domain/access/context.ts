@@ -1,0 +1,109 @@
+import type { Role } from '../../../shared/user.ts';
+import type { BulkPace } from '../../database/bulk.ts';
+import type { Db } from '../../database/query.ts';
+import type { AnswerBudget } from '../../limits/answerBudget.ts';
+import type { AttemptLimit } from '../../limits/attemptLimit.ts';
+import type { PaymentProvider } from '../../payments/provider.ts';
+import type { FairQueue } from '../../runtime/fairQueue.ts';
+import type { Log } from '../../runtime/log.ts';
+import type { SecretBox } from '../../security/secretBox.ts';
+import type { Tokens } from '../../security/tokens.ts';
+
+/** The context of a procedure: the database, the services, and the caller. */
+export type Context = {
+  db: Db;
+  /** How sync and push split their work into steps. */
+  bulkPace: BulkPace;
+  /** Whether text search in cards has an index. */
+  hasSearchIndex: boolean;
+  log: Log;
+  tokens: Tokens;
+  attemptLimit: AttemptLimit;
+  secretBox: SecretBox;
+  /** Undefined without payments. */
+  payments: PaymentProvider | undefined;
+  /** The public address of the service. */
+  publicUrl: string;
+  /** The source of the call: a canonical IP address, or another text such as "command line". */
+  address: string;
+  /** A fair queue between users, so that none of them can occupy the whole connection pool. */
+  queue: FairQueue;
+  /** Limits the memory of answers; undefined on the command line. */
+  answerBudget: AnswerBudget | undefined;
+  /** The idempotency keys of the request; undefined without the header. */
+  keys: RequestKeys | undefined;
+  /** What the `prepare` step of a call with an idempotency key returned, before its transaction. */
+  prepared?: { result: unknown } | undefined;
+  /** Whether the node is stopping: long work then stops between two steps. */
+  isStopping: () => boolean;
+  /** Undefined without a valid token. */
+  caller: Caller | undefined;
+  /** How many calls of this request the rate limit still allows. */
+  callsAllowed: number;
+  retryAfterSeconds: number;
+};
+
+/** The header `Idempotency-Key` of a request. */
+export type RequestKeys = {
+  /** The key of a call, by its index in the batch. Throws a 400 if the header is invalid. */
+  keyOf: (batchIndex: number) => string | undefined;
+  /** The parsed input of a procedure; undefined if it is invalid. */
+  parseInput: (procedure: string, input: unknown) => Promise<{ parsed: unknown } | undefined>;
+  /** Whether a procedure documents a 422. */
+  documents422: (procedure: string) => boolean;
+  /** The calls, by their index in the batch, that got the answer of an earlier one. */
+  replayed: Set<number>;
+};
+
+/** The part of the context that provisioning functions use. */
+export type ProvisioningContext = Pick<Context, 'db' | 'address' | 'prepared'>;
+
+/** Who is calling. */
+export type Caller = {
+  /** Null for the operator at the command line, who has no account. */
+  id: number | null;
+  sessionId: string;
+  superadmin: boolean;
+  superadmin_billing: boolean;
+  /** The project of X-Project-Id; without it the default one, for calls that name no row. Undefined if there is none. */
+  project: ActingProject | undefined;
+  /** Whether X-Project-Id was sent: the call then acts in no other project. */
+  isProjectChosen: boolean;
+  /** The role in that project or, if it is too low for the call, the highest in any project. */
+  highestRole: Role | null;
+  /** Set for a call with an API key instead of a token. */
+  key?: CallerKey;
+};
+
+/** The key of a call: it narrows the rights of its user. */
+export type CallerKey = {
+  id: number;
+  scopes: readonly string[];
+  /** The only project that it acts in; null for all of its user. */
+  projectId: number | null;
+  /** Whether X-Project-Id selects another project. */
+  isElsewhere: boolean;
+  /** Whether its use in this minute is not stored yet. */
+  isUseDue: boolean;
+};
+
+/** Without a role, the caller may only handle billing there. */
+export type ActingProject = { id: number; platform_id: number; role: Role | null };
+
+/** A caller with an account. */
+export type AccountCaller = Caller & { id: number };
+
+/** A caller who may act in projects where they have this role. */
+export type ProjectCaller = Caller & {
+  neededRole: Role;
+  /** Collected for a call with an idempotency key: a repeat checks the access there again. */
+  actedIn?: ActedIn[] | undefined;
+};
+
+/** Where a call acted: in a project, with the text of the 403 where it is not that of the selected project; or on a platform. */
+export type ActedIn = { project_id: number; refusal?: string } | { platform_id: number };
+
+/** The contexts of procedures that require a sign-in, that act on the caller's own account, and that act in a project. */
+export type SignedInContext = Context & { caller: Caller };
+export type AccountContext = Context & { caller: AccountCaller };
+export type ProjectContext = Context & { caller: ProjectCaller };

@@ -1,0 +1,183 @@
+import { sql } from 'kysely';
+import type {
+  DefaultProject,
+  PasswordChange,
+  SecondFactorConfirm,
+  SecondFactorProof,
+  SecondFactorStart,
+  SignOutEverywhere,
+} from '../../../shared/account.ts';
+import { badRequest, forbidden, invalid, unauthorized } from '../../../shared/errors.ts';
+import { NOW } from '../../database/moment.ts';
+import { type Db, transact } from '../../database/query.ts';
+import { hashPassword } from '../../security/passwords.ts';
+import {
+  describeSecret,
+  hashRecoveryCode,
+  makeRecoveryCodes,
+  makeSecret,
+  stepOfCode,
+} from '../../security/secondFactor.ts';
+import type { AccountContext } from '../access/context.ts';
+import { countFailure, mustBeAllowed } from './attempt.ts';
+import { countTry, openSecret, RESET_FAILURES } from './code.ts';
+import { countValidKeys } from './key.ts';
+import { isOwnProject, unknownProject } from './project.ts';
+import { noSecondFactor, proveIdentity, proveSecondFactor } from './proof.ts';
+import { openSession } from './signIn.ts';
+import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
+
+/** Returns the caller's account. */
+export async function whoAmI({ db, caller }: AccountContext) {
+  const account = await db
+    .selectFrom('users')
+    .select(USER_COLUMNS)
+    .select(CODES_LEFT.as('recovery_codes_left'))
+    .where('id', '=', caller.id)
+    .executeTakeFirstOrThrow();
+  return { account };
+}
+
+const CODES_LEFT = sql<number>`(select count(*)::int from recovery_codes where user_id = users.id and used_at is null)`;
+
+/** Ends the session of the caller's token. */
+export async function signOut({ db, caller }: AccountContext): Promise<void> {
+  await db.updateTable('sessions').set({ revoked_at: NOW }).where('id', '=', caller.sessionId).execute();
+}
+
+/** Ends every session of the caller, and forgets remembered devices. API keys stay valid unless they are revoked, too. */
+export async function signOutEverywhere({ db, caller }: AccountContext, { revoke_keys }: SignOutEverywhere) {
+  return transact(db, async (db) => {
+    await endSessions(db, caller.id);
+    return { keys_left: await countValidKeys(db, caller.id, { areRevoked: revoke_keys === true }) };
+  });
+}
+
+/** Sets the project of the caller's calls that name no project and no row. */
+export async function setDefaultProject({ db, caller }: AccountContext, { project_id }: DefaultProject): Promise<void> {
+  const isOwn = await isOwnProject(db, caller, project_id);
+  if (isOwn === undefined) throw unknownProject();
+  if (!isOwn) throw forbidden('This is not an active project of yours.', 'other_project');
+  await db
+    .updateTable('users')
+    .set({ default_project_id: project_id, updated_at: NOW })
+    .where('id', '=', caller.id)
+    .execute();
+}
+
+/** Changes the password. Ends all sessions, since any token may be stolen, and returns a new token. */
+export async function changePassword(context: AccountContext, { password, new_password, revoke_keys }: PasswordChange) {
+  const user = await proveIdentity(context, password);
+  mustBeGoodPassword('new_password', new_password, user);
+  const { id, password_hash, totp_secret } = user;
+  const newHash = await hashPassword(new_password, context.address);
+
+  return transact(context.db, async (db) => {
+    const changed = await db
+      .updateTable('users')
+      .set({ password_hash: newHash, updated_at: NOW })
+      .where('id', '=', id)
+      .where('password_hash', '=', password_hash)
+      .returning('id')
+      .executeTakeFirst();
+    if (!changed) throw invalid({ password: 'is wrong' }, 'password_wrong');
+    const own = await db
+      .selectFrom('sessions')
+      .select('second_factor_at')
+      .where('id', '=', context.caller.sessionId)
+      .executeTakeFirst();
+    await endSessions(db, id);
+    const session = await openSession(
+      { db, tokens: context.tokens },
+      { id, password_hash: newHash, totp_secret },
+      own?.second_factor_at ?? null,
+    );
+    if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'not_signed_in');
+    const keys_left = await countValidKeys(db, id, { areRevoked: revoke_keys === true });
+    return { token: session.token, keys_left };
+  });
+}
+
+/** Creates a secret for an authenticator app. It is not enabled until a code confirms it. */
+export async function startSecondFactor(context: AccountContext, { password }: SecondFactorStart) {
+  const { id, email } = await proveIdentity(context, password);
+
+  const secret = await makeSecret();
+  // Checked in the statement: another enrolment may have been confirmed during the password check.
+  const offered = await context.db
+    .updateTable('users')
+    .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
+    .where('id', '=', id)
+    .where('totp_secret', 'is', null)
+    .returning('id')
+    .executeTakeFirst();
+  if (!offered) throw badRequest('A second factor is already enabled: drop it first.', 'second_factor_enabled');
+  return { secret, ...(await describeSecret(secret, email)) };
+}
+
+/** Enables the second factor, and returns the recovery codes once. */
+export async function confirmSecondFactor(context: AccountContext, { code }: SecondFactorConfirm) {
+  const { db, caller } = context;
+  const { email, sealed } = await db
+    .selectFrom('users')
+    .select(['email', 'totp_pending_secret as sealed'])
+    .where('id', '=', caller.id)
+    .executeTakeFirstOrThrow();
+  if (!sealed)
+    throw badRequest('No second factor was offered: start with startSecondFactor.', 'second_factor_not_started');
+  // Limited like a sign-in: a stolen token must not be enough to confirm by guessing.
+  await mustBeAllowed(context, email);
+  const secret = openSecret(context, caller.id, sealed);
+  await countTry(context, { id: caller.id, email });
+  const step = await stepOfCode(secret, code);
+  if (step === undefined) {
+    await countFailure(context, email, 'wrong code');
+    throw invalid({ code: 'is wrong: check the clock of the device' }, 'code_wrong');
+  }
+
+  return transact(db, async (db) => {
+    const enabled = await db
+      .updateTable('users')
+      .set({ totp_secret: sealed, totp_pending_secret: null, totp_last_step: step, ...RESET_FAILURES, updated_at: NOW })
+      .where('id', '=', caller.id)
+      .where('totp_secret', 'is', null)
+      .where('totp_pending_secret', '=', sealed)
+      .returning('id')
+      .executeTakeFirst();
+    if (!enabled)
+      throw badRequest('A newer second factor was offered in the meantime: start again.', 'second_factor_not_started');
+    await forgetDevices(db, caller.id);
+    return replaceRecoveryCodes(db, caller.id);
+  });
+}
+
+/** Disables the second factor: the password alone signs in from now on. */
+export async function dropSecondFactor(context: AccountContext, proof: SecondFactorProof): Promise<void> {
+  await proveSecondFactor(context, proof);
+  await removeSecondFactor(context.db, context.caller.id);
+}
+
+/** Creates new recovery codes, and invalidates the old ones. */
+export async function renewRecoveryCodes(context: AccountContext, proof: SecondFactorProof) {
+  await proveSecondFactor(context, proof);
+  return transact(context.db, async (db) => {
+    // Locks the user row: of two calls at once, only the codes of the later one are left.
+    const enabled = await db
+      .selectFrom('users')
+      .select('id')
+      .where('id', '=', context.caller.id)
+      .where('totp_secret', 'is not', null)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!enabled) throw noSecondFactor();
+    return replaceRecoveryCodes(db, context.caller.id);
+  });
+}
+
+async function replaceRecoveryCodes(db: Db, user_id: number) {
+  const recovery_codes = makeRecoveryCodes();
+  const rows = recovery_codes.map((code) => ({ user_id, code_hash: hashRecoveryCode(code) }));
+  await db.deleteFrom('recovery_codes').where('user_id', '=', user_id).execute();
+  await db.insertInto('recovery_codes').values(rows).execute();
+  return { recovery_codes };
+}

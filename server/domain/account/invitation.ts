@@ -1,0 +1,153 @@
+import { type RawBuilder, sql } from 'kysely';
+import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
+import {
+  Invitation,
+  type InvitationChoice,
+  type InvitationList,
+  type MemberInvite,
+} from '../../../shared/invitation.ts';
+import type { Page } from '../../../shared/paging.ts';
+import { NOW } from '../../database/moment.ts';
+import { type Db, transact } from '../../database/query.ts';
+import type { AccountContext, ProjectContext } from '../access/context.ts';
+import { readPage } from '../rows/page.ts';
+import { lockProject } from '../rows/row.ts';
+import { findMember, insertMember, namedProject } from './member.ts';
+import { SERVICE_DOMAIN } from './user.ts';
+
+const COLUMNS = Invitation.keyof().options;
+
+const MOST_INVITATIONS = 1000;
+
+/**
+ * Invites an e-mail address to a project; a second invitation changes the role. The answer is the same whether or not somebody
+ * has that address.
+ */
+export async function inviteMember(context: ProjectContext, { email, role, ...named }: MemberInvite) {
+  const project_id = await namedProject(context, named);
+  if (email.toLowerCase().endsWith(SERVICE_DOMAIN))
+    throw invalid({ email: 'is that of a service: a superadmin adds services' });
+
+  return transact(context.db, async (db) => {
+    await lockProject(db, project_id);
+    await mustNotBeMember(db, project_id, email);
+    await mustHaveRoom(db, project_id, email);
+    const invitation = await db
+      .insertInto('invitations')
+      .values({ project_id, email, role, invited_by: context.caller.id })
+      .onConflict((known) =>
+        known
+          .expression(sql`project_id, lower(email)`)
+          .doUpdateSet({ role, invited_by: context.caller.id, updated_at: NOW }),
+      )
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow();
+    return { invitation };
+  });
+}
+
+/** The open invitations to a project. */
+export async function listInvitations(context: ProjectContext, { project_id, ...page }: InvitationList) {
+  const invitations = context.db
+    .selectFrom('invitations')
+    .select(COLUMNS)
+    .where('project_id', '=', await namedProject(context, { project_id }));
+  return readPage('invitations', invitations, page);
+}
+
+export async function withdrawInvitation(context: ProjectContext, { id }: InvitationChoice): Promise<void> {
+  const invitation = await context.db
+    .selectFrom('invitations')
+    .select('project_id')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  if (!invitation) throw unknownInvitation();
+  await namedProject(context, invitation);
+  await context.db.deleteFrom('invitations').where('id', '=', id).execute();
+}
+
+/** The invitations of the caller that they can accept. */
+export async function listOwnInvitations({ db, caller }: AccountContext, page: Page) {
+  const invitations = db
+    .selectFrom('invitations as i')
+    .innerJoin('projects as p', 'p.id', 'i.project_id')
+    .innerJoin('platforms as pl', 'pl.id', 'p.platform_id')
+    .leftJoin('users as inviter', 'inviter.id', 'i.invited_by')
+    .select(['i.id', 'i.project_id', 'i.role', 'i.created_at', 'p.name as project_name', 'pl.name as platform_name'])
+    .select('inviter.name as invited_by_name')
+    .where(isOfUser(caller.id))
+    .where(IS_VALID);
+  return readPage('invitations', invitations, page, ['i.id']);
+}
+
+/** Makes the caller a member of the project. */
+export async function acceptInvitation(context: AccountContext, { id }: InvitationChoice) {
+  const { db, caller } = context;
+  const { project_id } = await findOwnInvitation(context, id);
+  return transact(db, async (db) => {
+    await lockProject(db, project_id);
+    const accepted = await db
+      .deleteFrom('invitations as i')
+      .where('i.id', '=', id)
+      .where(IS_VALID)
+      .returning('i.role')
+      .executeTakeFirst();
+    if (!accepted) throw unknownInvitation();
+    await insertMember(db, { project_id, user_id: caller.id, role: accepted.role });
+    return { member: await findMember(db, project_id, caller.id) };
+  });
+}
+
+export async function declineInvitation(context: AccountContext, { id }: InvitationChoice): Promise<void> {
+  await findOwnInvitation(context, id);
+  await context.db.deleteFrom('invitations').where('id', '=', id).execute();
+}
+
+/** Whether an invitation `i` is for this user's address. */
+const isOfUser = (userId: number): RawBuilder<boolean> =>
+  sql`lower(i.email) = (select lower(own.email) from users own where own.id = ${userId})`;
+
+/** Whether the project of an invitation `i` is active, and the user who sent it may still invite. */
+const IS_VALID = sql<boolean>`exists (select from projects host where host.id = i.project_id and host.is_active) and (
+  i.invited_by is null or exists (select from users sender where sender.id = i.invited_by and sender.is_active and (
+    sender.superadmin or exists (select from members theirs
+      where theirs.project_id = i.project_id and theirs.user_id = sender.id and theirs.role = 'owner'))))`;
+
+async function findOwnInvitation({ db, caller }: AccountContext, id: number) {
+  const invitation = await db
+    .selectFrom('invitations as i')
+    .select(['i.project_id', isOfUser(caller.id).as('is_own')])
+    .where('i.id', '=', id)
+    .executeTakeFirst();
+  if (!invitation) throw unknownInvitation();
+  if (!invitation.is_own) throw forbidden('This invitation is for another user.', 'other_user');
+  return invitation;
+}
+
+const unknownInvitation = () => notFound('There is no such invitation.');
+
+async function mustNotBeMember(db: Db, project_id: number, email: string): Promise<void> {
+  const member = await db
+    .selectFrom('members as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .select('m.user_id')
+    .where('m.project_id', '=', project_id)
+    .where(sql<boolean>`lower(u.email) = lower(${email})`)
+    .executeTakeFirst();
+  if (member) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
+}
+
+/** The project row is locked, so the count can't change meanwhile. */
+async function mustHaveRoom(db: Db, project_id: number, email: string): Promise<void> {
+  const { others } = await db
+    .selectFrom('invitations')
+    .select(({ fn }) => fn.countAll<number>().as('others'))
+    .where('project_id', '=', project_id)
+    .where(sql<boolean>`lower(email) <> lower(${email})`)
+    .executeTakeFirstOrThrow();
+  if (Number(others) >= MOST_INVITATIONS)
+    throw badRequest(
+      `A project has at most ${MOST_INVITATIONS} open invitations. Withdraw some of them first.`,
+      'place_full',
+    );
+}

@@ -1,0 +1,173 @@
+import { sql } from 'kysely';
+import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
+import type { MemberAdd, MemberChoice, MemberLeave, MemberList, MemberSet } from '../../../shared/member.ts';
+import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import type { NewRow } from '../../database/tables.ts';
+import { actingProject } from '../access/access.ts';
+import { defaultProjectOf } from '../access/caller.ts';
+import type { AccountContext, ProjectContext, SignedInContext } from '../access/context.ts';
+import { bound, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
+import { readPage } from '../rows/page.ts';
+import { type CallerRole, lockProject } from '../rows/row.ts';
+import { unknownProject } from './project.ts';
+
+/** The columns of a member `m` with its user `u`. */
+const MEMBER_COLUMNS = ['m.project_id', 'm.user_id', 'u.name', 'u.email', 'm.role'] as const;
+
+/** Adds a registered user to a project, without asking them: for superadmins. */
+export async function addMember(context: SignedInContext, { email, role, ...named }: MemberAdd) {
+  const project_id = await namedProject(asOwner(context), named);
+  const user = await context.db
+    .selectFrom('users')
+    .select('id')
+    .where(sql<boolean>`lower(email) = lower(${email})`)
+    .where('is_active', 'is', true)
+    .executeTakeFirst();
+  if (!user) throw invalid({ email: 'does not belong to a registered user' }, 'not_registered');
+
+  return transact(context.db, async (db) => {
+    await lockProject(db, project_id);
+    const isAdded = await insertMember(db, { project_id, user_id: user.id, role });
+    if (!isAdded) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
+    return { member: await findMember(db, project_id, user.id) };
+  });
+}
+
+/** Changes the role of a member; superadmins also add users. The last owner stays one. */
+export async function setMember(context: ProjectContext, { user_id, role, ...named }: MemberSet) {
+  const project_id = await namedProject(context, named);
+  return transact(context.db, async (db) => {
+    await lockProject(db, project_id);
+    if (role !== 'owner') await mustLeaveAnOwner(db, project_id, user_id);
+
+    const changed = await db
+      .updateTable('members')
+      .set({ role })
+      .where(({ and }) => and({ project_id, user_id }))
+      .returning('user_id')
+      .executeTakeFirst();
+    if (!changed && !context.caller.superadmin) throw notAMember();
+    if (!changed) {
+      await mapConstraintErrors(insertMember(db, { project_id, user_id, role }), {
+        members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
+      });
+    }
+    return { member: await findMember(db, project_id, user_id) };
+  });
+}
+
+/**
+ * Adds a user to a project, whose row is locked; false if they are a member already. A user without a default project gets the
+ * one that their calls went to before as the default, so that a new membership never redirects them; if there was none, this one.
+ */
+export async function insertMember(db: Db, { project_id, user_id, role }: NewRow<'members'>): Promise<boolean> {
+  const [added] = await query(
+    db,
+    sql`
+      with added as (
+        insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
+        on conflict do nothing returning user_id
+      ), default_set as (
+        update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id}) from added
+        where u.id = added.user_id and u.default_project_id is null
+      ), invitation_settled as (
+        delete from invitations i using added join users u on u.id = added.user_id
+        where i.project_id = ${project_id} and lower(i.email) = lower(u.email)
+      )
+      select user_id from added`,
+  );
+  return added !== undefined;
+}
+
+/** Removes a user from a project, unless they are its last owner; a foreign key clears the owner of their cards. */
+export async function removeMember(context: ProjectContext, { user_id, ...named }: MemberChoice): Promise<void> {
+  await deleteMember(context.db, await namedProject(context, named), user_id);
+}
+
+/** Ends the caller's membership, also in an inactive project. */
+export async function leaveProject({ db, caller }: AccountContext, { project_id }: MemberLeave): Promise<void> {
+  const project = await db
+    .selectFrom('projects as p')
+    .leftJoin('members as m', (own) => own.onRef('m.project_id', '=', 'p.id').on('m.user_id', '=', caller.id))
+    .select('m.role')
+    .where('p.id', '=', project_id)
+    .executeTakeFirst();
+  if (!project) throw unknownProject();
+  const isElsewhere = caller.isProjectChosen && caller.project?.id !== project_id;
+  if (project.role === null || isElsewhere) throw forbidden(NOT_YOURS, 'other_project');
+  await deleteMember(db, project_id, caller.id);
+}
+
+async function deleteMember(db: Db, project_id: number, user_id: number): Promise<void> {
+  await transact(db, async (db) => {
+    await lockProject(db, project_id);
+    await mustLeaveAnOwner(db, project_id, user_id);
+
+    const [removed] = await query(
+      db,
+      sql`
+        with removed as (
+          delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id
+        ), default_cleared as (
+          update users u set default_project_id = null from removed
+          where u.id = removed.user_id and u.default_project_id = ${project_id} and not (u.superadmin or u.superadmin_billing)
+        )
+        select user_id from removed`,
+    );
+    if (!removed) throw notAMember();
+  });
+}
+
+/** The members of a project. */
+export async function listMembers(context: ProjectContext, { project_id, ...page }: MemberList) {
+  const members = membersWithUsers(context.db).where('m.project_id', '=', await namedProject(context, { project_id }));
+  return readPage('members', members, page, ['m.user_id']);
+}
+
+const membersWithUsers = (db: Db) =>
+  db.selectFrom('members as m').innerJoin('users as u', 'u.id', 'm.user_id').select(MEMBER_COLUMNS);
+
+export const findMember = (db: Db, project_id: number, user_id: number) =>
+  membersWithUsers(db)
+    .where('m.project_id', '=', project_id)
+    .where('m.user_id', '=', user_id)
+    .executeTakeFirstOrThrow();
+
+const notAMember = () => notFound('This user is not a member of this project.', 'not_a_member');
+
+/** The project that an input names, else that of the call. Superadmins may also name an inactive one. */
+export async function namedProject({ db, caller }: ProjectContext, { project_id }: { project_id?: number | null }) {
+  if (project_id == null) return actingProject(caller).id;
+  const [project] = await query(
+    db,
+    sql<Pick<CallerRole, 'caller_role'>>`
+      select ${roleIn('p.id', bound(permitOf(caller)))} as caller_role from projects p where p.id = ${project_id}`,
+  );
+  if (!project) throw unknownProject();
+  const isOfAll = caller.superadmin && !caller.isProjectChosen;
+  mustBePermitted(caller, { id: project_id, role: isOfAll ? 'owner' : project.caller_role }, NOT_YOURS);
+  return project_id;
+}
+
+const NOT_YOURS = 'You are not a member of this project, or another one is selected.';
+
+const asOwner = <Signed extends SignedInContext>(context: Signed) => ({
+  ...context,
+  caller: { ...context.caller, neededRole: 'owner' as const },
+});
+
+/** Throws a 400 if this user is the only active owner; the project row is locked. */
+async function mustLeaveAnOwner(db: Db, project_id: number, user_id: number): Promise<void> {
+  const owners = await db
+    .selectFrom('members as m')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .select('m.user_id')
+    .where('m.project_id', '=', project_id)
+    .where('m.role', '=', 'owner')
+    .where(({ or, eb }) => or([eb('u.is_active', 'is', true), eb('m.user_id', '=', user_id)]))
+    .limit(2)
+    .execute();
+  if (owners.length === 1 && owners[0]!.user_id === user_id) {
+    throw badRequest('This is the last owner of the project. Make somebody else an owner first.', 'last_owner');
+  }
+}

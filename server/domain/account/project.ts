@@ -1,0 +1,122 @@
+import { sql } from 'kysely';
+import { invalid, notFound } from '../../../shared/errors.ts';
+import type { Page } from '../../../shared/paging.ts';
+import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../../shared/project.ts';
+import { bulkTransaction } from '../../database/bulk.ts';
+import { NOW } from '../../database/moment.ts';
+import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { defaultProjectOf } from '../access/caller.ts';
+import type { AccountContext, Caller, ProvisioningContext } from '../access/context.ts';
+import { readPage } from '../rows/page.ts';
+import { lockProject } from '../rows/row.ts';
+import { fillProject, lockMasterBoards } from '../template/template.ts';
+
+/** The active projects of the caller. */
+export async function listOwnProjects({ db, caller }: AccountContext, page: Page) {
+  const projects = db
+    .selectFrom('members as m')
+    .innerJoin('projects as p', 'p.id', 'm.project_id')
+    .innerJoin('platforms as pl', 'pl.id', 'p.platform_id')
+    .innerJoin('users as u', 'u.id', 'm.user_id')
+    .select(['p.id', 'p.platform_id', 'p.name', 'pl.name as platform_name', 'm.role'])
+    .select(
+      sql<boolean>`coalesce(p.id = ${defaultProjectOf(sql`${caller.superadmin}::boolean`)}, false)`.as('is_default'),
+    )
+    .where('m.user_id', '=', caller.id)
+    .where('p.is_active', 'is', true)
+    .$if(caller.key?.projectId != null, (all) => all.where('p.id', '=', caller.key!.projectId));
+  return readPage('projects', projects, page, ['p.id']);
+}
+
+/** Whether a project is active and the user is a member of it or has a right in it; undefined if there is none. */
+export async function isOwnProject(
+  db: Db,
+  { id, superadmin }: Pick<Caller, 'superadmin'> & { id: number },
+  projectId: number,
+): Promise<boolean | undefined> {
+  const [project] = await query(
+    db,
+    sql<{ is_own: boolean }>`
+      select p.is_active and (${superadmin}::boolean or u.superadmin_billing
+        or exists (select from members m where m.project_id = p.id and m.user_id = u.id)) as is_own
+      from projects p join users u on u.id = ${id} where p.id = ${projectId}`,
+  );
+  return project?.is_own;
+}
+
+/** Creates a project with its tools, and copies the master boards that it has access to. */
+export async function createProject({ db }: ProvisioningContext, { platform_id, name, tools }: ProjectCreate) {
+  return bulkTransaction(db, async (db) => {
+    const boards = await lockMasterBoards(db);
+    const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
+    const { id } = await mapConstraintErrors(inserted, {
+      projects_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
+    });
+    await setTools(db, id, tools);
+    const project = await findProject(db, id);
+    const accessible = boards.filter((board) => hasAccess(project, board));
+    await fillProject(db, id, accessible);
+    return { project };
+  });
+}
+
+/**
+ * Changes the sent fields of a project; `tools` replaces the previous ones. It gets the master boards of new tools; when it
+ * becomes active again, all that it has access to, since it missed their syncs.
+ */
+export async function updateProject({ db }: ProvisioningContext, { id, name, is_active, tools }: ProjectUpdate) {
+  const getsBoards = tools != null || is_active === true;
+  return (getsBoards ? bulkTransaction : transact)(db, async (db) => {
+    const boards = getsBoards ? await lockMasterBoards(db) : [];
+    await lockProject(db, id);
+    const before = await projectsWithTools(db).where('id', '=', id).executeTakeFirst();
+    if (!before) throw unknownProject();
+
+    await db
+      .updateTable('projects')
+      .set({ name: name ?? undefined, is_active: is_active ?? undefined, updated_at: NOW })
+      .where('id', '=', id)
+      .execute();
+    if (tools) await setTools(db, id, tools);
+    const project = await findProject(db, id);
+    const gained = boards.filter((board) => hasAccess(project, board) && !hasAccess(before, board));
+    await fillProject(db, id, gained);
+    return { project };
+  });
+}
+
+/** Whether a project gets the copies of a master board. */
+const hasAccess = (
+  { is_active, tools }: { is_active: boolean; tools: string[] },
+  { tool_key }: { tool_key: string | null },
+) => is_active && (tool_key === null || tools.includes(tool_key));
+
+export const unknownProject = () => notFound('There is no such project.');
+
+export async function listProjects({ db }: ProvisioningContext, { platform_id, ...page }: ProjectList) {
+  const projects = projectsWithTools(db).$if(platform_id != null, (all) => all.where('platform_id', '=', platform_id!));
+  return readPage('projects', projects, page);
+}
+
+const findProject = (db: Db, id: number) => projectsWithTools(db).where('id', '=', id).executeTakeFirstOrThrow();
+
+/** Projects as superadmins see them. */
+const projectsWithTools = (db: Db) =>
+  db.selectFrom('projects').select(['id', 'platform_id', 'name', 'is_active', TOOLS, 'created_at', 'updated_at']);
+
+const TOOLS = sql<string[]>`coalesce(
+  (select json_agg(tool_key order by tool_key) from project_tools where project_id = projects.id), '[]')`.as('tools');
+
+async function setTools(db: Db, projectId: number, tools: string[]): Promise<void> {
+  await db
+    .deleteFrom('project_tools')
+    .where('project_id', '=', projectId)
+    .where('tool_key', '<>', sql<string>`all (${tools}::text[])`)
+    .execute();
+  await query(
+    db,
+    sql`
+      insert into project_tools (project_id, tool_key) select ${projectId}, unnest(${tools}::text[])
+      on conflict (project_id, tool_key) do nothing`,
+  );
+}

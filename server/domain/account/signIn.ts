@@ -1,0 +1,131 @@
+import { sql } from 'kysely';
+import { unauthorized } from '../../../shared/errors.ts';
+import { type Authenticate, AuthenticatedUser } from '../../../shared/user.ts';
+import { query, withShortTimeout } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
+import { isPassword } from '../../security/passwords.ts';
+import type { Context } from '../access/context.ts';
+import { countFailure, mustBeAllowed } from './attempt.ts';
+import { useCode } from './code.ts';
+
+/** Checks the password and the second factor, if enabled, and opens a session with a token for later calls. */
+export async function authenticate(context: Context, sent: Authenticate): Promise<AuthenticatedUser> {
+  const [user] = await query(
+    context.db,
+    withShortTimeout(sql<SignInRow>`
+      select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(column)))}
+      from users where lower(email) = lower(${sent.email}) and is_active`),
+  );
+  const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash ?? undefined);
+  if (!user || !isRight) throw wrongCredentials();
+
+  const secondFactorAt = user.totp_secret === null ? null : await passSecondFactor(context, user, sent);
+  const session = await openSession(context, user, secondFactorAt);
+  if (!session) throw wrongCredentials();
+
+  const { password_hash, totp_secret, ...profile } = user;
+  const needsCodes = totp_secret !== null && session.codes_left <= FEW_CODES;
+  return {
+    ...profile,
+    token: session.token,
+    needs_code__regeneration: needsCodes,
+    warn_message: needsCodes ? fewCodesLeft(session.codes_left) : '',
+  };
+}
+
+export const wrongCredentials = () => unauthorized('The e-mail address or the password is wrong.', 'wrong_credentials');
+const FEW_CODES = 2;
+const REMEMBERED_DAYS = 30;
+
+const { needs_code__regeneration, warn_message, token, ...PROFILE } = AuthenticatedUser.keyof().enum;
+const SIGN_IN_COLUMNS = [...Object.values(PROFILE), 'password_hash', 'totp_secret'] as const;
+type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
+
+/** Checks a password, and counts a wrong one. */
+export async function checkPassword(
+  context: Context,
+  email: string,
+  password: string,
+  hash: string | undefined,
+): Promise<boolean> {
+  const { hasFailed } = await mustBeAllowed(context, email);
+  const isRight = await isPassword(password, hash, context.address, { hasFailed });
+  // Checked again, since others may have failed while this one was queued.
+  await mustBeAllowed(context, email);
+  if (!isRight) await countFailure(context, email, hash === undefined ? 'unknown account' : 'wrong password');
+  return isRight;
+}
+
+/** A timestamptz, or `now`: only the clock of the database counts. */
+type Moment = Date | 'now';
+
+/** Checks the second factor. Returns when it was checked: now, or earlier for a remembered device. */
+async function passSecondFactor(
+  context: Context,
+  user: SignInRow,
+  { token, code, is_recovery }: Authenticate,
+): Promise<Moment> {
+  const remembered = token ? await rememberedSince(context, user, token) : undefined;
+  if (remembered) return remembered;
+
+  if (!code) throw unauthorized('This account is protected by a second factor: a code is needed.', 'code_required');
+  if (!(await useCode(context, user, { code, is_recovery }))) {
+    throw unauthorized('The code is wrong, or was used before.', 'code_wrong');
+  }
+  return 'now';
+}
+
+async function rememberedSince(
+  { db, tokens }: Context,
+  user: SignInRow,
+  token: string,
+): Promise<Moment | null | undefined> {
+  const claims = tokens.readExpired(token);
+  if (claims?.userId !== user.id) return undefined;
+  const session = await db
+    .selectFrom('sessions')
+    .select('second_factor_at')
+    .where('id', '=', claims.sessionId)
+    .where('user_id', '=', user.id)
+    .where('revoked_at', 'is', null)
+    .where('second_factor_at', '>', sql<Date>`now() - make_interval(days => ${REMEMBERED_DAYS})`)
+    .executeTakeFirst();
+  return session?.second_factor_at;
+}
+
+/**
+ * Opens a session if password and second factor are still those that were checked, and deletes expired sessions of the user,
+ * except those that another transaction has locked, to prevent deadlocks. Also returns the number of recovery codes left.
+ */
+export async function openSession(
+  { db, tokens }: Pick<Context, 'db' | 'tokens'>,
+  { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
+  secondFactorAt: Moment | null,
+): Promise<{ token: string; codes_left: number } | undefined> {
+  // On a remembered device, no code was given now.
+  const isProven = totp_secret === null || secondFactorAt === 'now';
+  const [session] = await query(
+    db,
+    sql<Pick<Row<'sessions'>, 'id'> & { codes_left: number }>`
+      with old as (
+        delete from sessions where id in (
+          select id from sessions where user_id = ${id} and expires_at < now()
+            and (second_factor_at is null or second_factor_at < now() - make_interval(days => ${REMEMBERED_DAYS}))
+          for update skip locked)
+      ), holder as (
+        select id from users
+        where id = ${id} and is_active and password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
+        for share
+      )
+      insert into sessions (user_id, second_factor_at, proven_at, expires_at)
+      select id, ${secondFactorAt}::timestamptz, ${isProven ? sql`now()` : null},
+        now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
+      returning id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left`,
+  );
+  return session && { token: tokens.sign({ userId: id, sessionId: session.id }), codes_left: session.codes_left };
+}
+
+function fewCodesLeft(left: number): string {
+  const count = left === 0 ? 'No recovery code is' : left === 1 ? 'One recovery code is' : `${left} recovery codes are`;
+  return `${count} left: create new ones.`;
+}

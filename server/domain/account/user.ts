@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { invalid, notFound } from '../../../shared/errors.ts';
+import { User, type UserCreate, type UserList, type UserUpdate } from '../../../shared/user.ts';
+import { NOW } from '../../database/moment.ts';
+import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import type { RowChanges } from '../../database/tables.ts';
+import { refusePassword } from '../../security/commonPasswords.ts';
+import { hashPassword } from '../../security/passwords.ts';
+import type { ProvisioningContext } from '../access/context.ts';
+import { preparation } from '../access/preparation.ts';
+import { readPage } from '../rows/page.ts';
+import { RESET_FAILURES } from './code.ts';
+
+/** The columns of a user for superadmins. */
+export const USER_COLUMNS = User.keyof().options.map((field) =>
+  field === 'has_second_factor' ? sql<boolean>`totp_secret is not null`.as(field) : field,
+);
+
+const unknownUser = () => notFound('There is no such user.');
+
+const OF_PERSONS = 'is only for persons';
+
+const REFUSALS = {
+  users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
+  users_sign_in_check: () => invalid({ password: OF_PERSONS }),
+  users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
+};
+
+/** Hashes the password of an input; undefined if there is none. */
+export const hashSentPassword = preparation(
+  async ({ address }: ProvisioningContext, { password }: { password?: string | null | undefined }) =>
+    password == null ? undefined : hashPassword(password, address),
+);
+
+export async function createUser(context: ProvisioningContext, { password, ...fields }: UserCreate) {
+  const { name, kind, email = makeHandle(), language, default_project_id } = fields;
+  if (password !== undefined) mustBeGoodPassword('password', password, { name, email });
+  const password_hash = await hashSentPassword(context, { password });
+  const inserted = context.db
+    .insertInto('users')
+    .values({ name, kind, email, password_hash, language, default_project_id, ...rightsOf(fields) })
+    .returning(USER_COLUMNS)
+    .executeTakeFirstOrThrow();
+  return { user: await mapConstraintErrors(inserted, REFUSALS) };
+}
+
+/** No mail can arrive there. */
+export const SERVICE_DOMAIN = '@service.invalid';
+
+/** The place of an e-mail address for services, unique. */
+const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOMAIN}`;
+
+/** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
+export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
+  const { name, email, is_active, language, default_project_id } = fields;
+  const password_hash = await hashSentPassword(context, { password });
+  const changes: RowChanges<'users'> = {
+    name: name ?? undefined,
+    email: email ?? undefined,
+    is_active: is_active ?? undefined,
+    language,
+    default_project_id,
+    password_hash,
+    ...rightsOf(fields),
+    // Only someone who knew the old password could guess codes.
+    ...(password_hash && RESET_FAILURES),
+  };
+
+  return transact(context.db, async (db) => {
+    const updated = db
+      .updateTable('users')
+      .set({ ...changes, updated_at: NOW })
+      .where('id', '=', id)
+      .returning(USER_COLUMNS)
+      .executeTakeFirst();
+    const user = await mapConstraintErrors(updated, REFUSALS);
+    if (!user) throw unknownUser();
+    if (user.kind === 'service' && email != null) throw invalid({ email: OF_PERSONS });
+    if (password != null) mustBeGoodPassword('password', password, user);
+    if (password_hash !== undefined || is_active === false) await endSessions(db, id);
+    return { user };
+  });
+}
+
+/** Null does not change a right. */
+const rightsOf = ({ superadmin, superadmin_billing, enable_ai }: Partial<UserUpdate>) => ({
+  superadmin: superadmin ?? undefined,
+  superadmin_billing: superadmin_billing ?? undefined,
+  enable_ai: enable_ai ?? undefined,
+});
+
+/** Throws a 422 on this field for a password that is easy to guess. */
+export function mustBeGoodPassword(field: string, password: string, user: { email: string; name: string }): void {
+  const reason = refusePassword(password, user);
+  if (reason) throw invalid({ [field]: reason }, 'password_weak');
+}
+
+/** Users by id. */
+export async function listUsers({ db }: ProvisioningContext, { search, ...page }: UserList) {
+  const holdsText = (column: 'name' | 'email') =>
+    sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
+  const users = db
+    .selectFrom('users')
+    .select(USER_COLUMNS)
+    .$if(search != null, (users) => users.where(({ or }) => or([holdsText('name'), holdsText('email')])));
+  return readPage('users', users, page);
+}
+
+/** Signs a user out everywhere. */
+export async function signOutUser({ db }: ProvisioningContext, { id }: { id: number }): Promise<void> {
+  await mustExist(db, id);
+  await endSessions(db, id);
+}
+
+/** For a user who has lost the second factor and the recovery codes. */
+export async function dropSecondFactorOf({ db }: ProvisioningContext, { id }: { id: number }): Promise<void> {
+  await mustExist(db, id);
+  await removeSecondFactor(db, id);
+}
+
+/** Revokes all sessions: tokens and remembered devices are invalid from the next request on. */
+export async function endSessions(db: Db, userId: number): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ revoked_at: NOW })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute();
+}
+
+/** Removes the second factor of an account. */
+export async function removeSecondFactor(db: Db, userId: number): Promise<void> {
+  await transact(db, async (db) => {
+    await db
+      .updateTable('users')
+      .set({ totp_secret: null, totp_pending_secret: null, ...RESET_FAILURES, updated_at: NOW })
+      .where('id', '=', userId)
+      .execute();
+    await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
+    await forgetDevices(db, userId);
+  });
+}
+
+/** Forgets remembered devices and recent proofs, so that they need a code of the new second factor. */
+export async function forgetDevices(db: Db, userId: number): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ second_factor_at: null, proven_at: null })
+    .where('user_id', '=', userId)
+    .execute();
+}
+
+async function mustExist(db: Db, id: number): Promise<void> {
+  const found = await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst();
+  if (!found) throw unknownUser();
+}

@@ -1,0 +1,165 @@
+import { sql } from 'kysely';
+import { badRequest } from '../../../shared/errors.ts';
+import { NOW } from '../../database/moment.ts';
+import type { Db } from '../../database/query.ts';
+import type { OpenedCheckout } from '../../payments/provider.ts';
+import type { Context } from '../access/context.ts';
+import {
+  CHECKOUT_COLUMNS,
+  type CheckoutRow,
+  OPEN,
+  PAID_STATUS,
+  type PaidStatus,
+  type SubscriptionStatus,
+} from './checkoutRow.ts';
+import type { PlanRow } from './plan.ts';
+import { type CancelledCheckout, cancelOpenCheckouts, closeAtProvider, markPaid } from './settlement.ts';
+import { updateSubscription } from './subscriptionEvent.ts';
+
+type CheckoutOrder = {
+  subscription_id: number;
+  plan: PlanRow;
+  created_by: number | null;
+  provider: CheckoutRow['provider'];
+};
+
+/** Stripe allows at most 24 hours. */
+const OPEN_HOURS = 23;
+
+/** Finds the open checkout for the same choice, after marking those as expired that are too old or of another provider. */
+export async function findOpenCheckout(
+  db: Db,
+  { subscription_id, plan, provider }: CheckoutOrder,
+): Promise<CheckoutRow | undefined> {
+  const open = { subscription_id, plan_id: plan.id, status: OPEN };
+  await db
+    .updateTable('checkouts')
+    .set({ status: 'expired', updated_at: NOW })
+    .where(({ and }) => and(open))
+    .where(({ or, eb }) => or([eb('expires_at', '<=', NOW), eb('provider', '<>', provider)]))
+    .execute();
+  return db
+    .selectFrom('checkouts')
+    .select(CHECKOUT_COLUMNS)
+    .where(({ and }) => and(open))
+    .executeTakeFirst();
+}
+
+export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> {
+  const { subscription_id, plan, created_by, provider } = order;
+  const { id: plan_id, price_cents, currency } = plan;
+  const expires_at = sql<Date>`now() + make_interval(hours => ${OPEN_HOURS})`;
+  return db
+    .insertInto('checkouts')
+    .values({ subscription_id, plan_id, price_cents, currency, created_by, provider, expires_at })
+    .returning(CHECKOUT_COLUMNS)
+    .executeTakeFirstOrThrow();
+}
+
+/** Activates a free plan with a paid checkout, and cancels the open checkouts. Does nothing if that plan is active already. */
+export async function payWithoutProvider(
+  db: Db,
+  order: CheckoutOrder,
+  publicUrl: string,
+): Promise<{ checkout: CheckoutRow; cancelled: CancelledCheckout[] }> {
+  const cancelled = await cancelOpenCheckouts(db, order);
+  const active = await findActiveFreePlan(db, order);
+  const checkout = active ?? (await addCheckout(db, order));
+  // It may have become a trial again since.
+  await (active ? updateSubscription(db, active) : markPaid(db, checkout));
+  return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, cancelled };
+}
+
+const findActiveFreePlan = (db: Db, { subscription_id, plan }: CheckoutOrder) =>
+  db
+    .selectFrom('checkouts')
+    .select(CHECKOUT_COLUMNS)
+    .where(({ and }) => and({ subscription_id, plan_id: plan.id, status: 'paid', price_cents: 0 }))
+    .where('ended_at', 'is', null)
+    .executeTakeFirst();
+
+/**
+ * Opens a checkout at the provider, outside any transaction, so that no row stays locked meanwhile. Concurrent calls on a node
+ * share one request; concurrent requests of several nodes get the same checkout, by its reference as idempotency key.
+ */
+export function openAtProvider(context: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+  const { reference } = checkout;
+  const asked = opening.get(reference);
+  if (asked) return asked;
+  const answer = askProvider(context, checkout).finally(() => opening.delete(reference));
+  opening.set(reference, answer);
+  return answer;
+}
+const opening = new Map<string, Promise<OpenedCheckout>>();
+
+async function askProvider({ db, payments, publicUrl, log }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+  const { id, reference, price_cents, currency } = checkout;
+  const plan = await db
+    .selectFrom('checkouts as c')
+    .innerJoin('plans as p', 'p.id', 'c.plan_id')
+    .select(['p.product', 'p.plan', 'p.period'])
+    .select(sql<number>`floor(extract(epoch from c.expires_at))::int`.as('expiresAtSeconds'))
+    .where('c.id', '=', id)
+    .executeTakeFirstOrThrow();
+  try {
+    const order = { ...plan, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
+    const opened = await payments!.open(order);
+    const { session_id, checkout_url } = opened;
+    await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
+    const refusal = refusalOf(await statusOf(db, checkout));
+    if (!refusal) return opened;
+    // Another checkout was paid in the meantime, and could not close this one, which had no session id yet.
+    await closeAtProvider({ payments, log }, [opened]);
+    throw refusal;
+  } catch (error) {
+    // The provider may cache the failure for this idempotency key: the next call uses a new checkout, unless another node opened this one.
+    await db
+      .updateTable('checkouts')
+      .set({ status: 'cancelled', updated_at: NOW })
+      .where('id', '=', id)
+      .where('status', '=', 'open')
+      .where('checkout_url', 'is', null)
+      .execute();
+    throw error;
+  }
+}
+
+/** The error if a subscription can't be paid in this status. One that is free or has ended can be paid. */
+export function refusalOf(status: SubscriptionStatus): Error | undefined {
+  if (status === 'paid') return badRequest('This subscription is already paid.', 'trial_already_paid');
+  if (status === 'past_due') {
+    return badRequest(
+      "A payment for this subscription is due. Settle it first; you can't start a second subscription.",
+      'payment_due',
+    );
+  }
+  return undefined;
+}
+
+async function statusOf(db: Db, { subscription_id }: CheckoutRow): Promise<SubscriptionStatus> {
+  const { status } = await db
+    .selectFrom('subscriptions')
+    .select('status')
+    .where('id', '=', subscription_id)
+    .executeTakeFirstOrThrow();
+  return status;
+}
+
+const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
+
+export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkout_url' | 'price_cents' | 'currency'> &
+  Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | PaidStatus };
+
+/** The data of a checkout's page, which anyone with its reference may see. */
+export function viewCheckout(db: Db, reference: string): Promise<CheckoutView | undefined> {
+  return db
+    .selectFrom('checkouts as c')
+    .innerJoin('plans as p', 'p.id', 'c.plan_id')
+    .select(['c.reference', 'c.provider', 'c.checkout_url', 'c.price_cents', 'c.currency'])
+    .select(['p.product', 'p.plan', 'p.period', VIEWED_STATUS.as('status')])
+    .where('c.reference', '=', reference)
+    .executeTakeFirst();
+}
+
+const VIEWED_STATUS = sql<CheckoutView['status']>`
+  case when c.status = 'open' and c.expires_at <= now() then 'expired' when c.status = 'paid' then ${PAID_STATUS} else c.status end`;

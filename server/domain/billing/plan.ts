@@ -1,0 +1,54 @@
+import { invalid } from '../../../shared/errors.ts';
+import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../../shared/subscription.ts';
+import { NOW } from '../../database/moment.ts';
+import type { Db } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
+import type { ProjectContext, ProvisioningContext } from '../access/context.ts';
+import { readPage } from '../rows/page.ts';
+
+const PLAN_COLUMNS = Plan.keyof().options;
+export type PlanRow = Pick<Row<'plans'>, (typeof PLAN_COLUMNS)[number]>;
+
+/** Adds a plan to the catalogue, or changes it. Open checkouts keep their price. */
+export async function setPlan(
+  { db }: ProvisioningContext,
+  { product, plan, period, price_cents, currency, is_active }: PlanSet,
+) {
+  const terms = { price_cents, currency: currency ?? undefined, is_active: is_active ?? undefined };
+  const set = await db
+    .insertInto('plans')
+    .values({ product, plan, period, ...terms })
+    .onConflict((line) => line.columns(['product', 'plan', 'period']).doUpdateSet({ ...terms, updated_at: NOW }))
+    .returning(PLAN_COLUMNS)
+    .executeTakeFirstOrThrow();
+  return { plan: set };
+}
+
+/** The plans of the catalogue; for owners, those that they can select. */
+export async function listPlans({ db, caller }: ProjectContext, { product, ...page }: PlanList) {
+  const plans = db
+    .selectFrom('plans')
+    .select(PLAN_COLUMNS)
+    .$if(!caller.superadmin && !caller.superadmin_billing, (plans) => plans.where('is_active', 'is', true))
+    .$if(product != null, (plans) => plans.where('product', '=', product!));
+  return readPage('plans', plans, page);
+}
+
+/** Finds the selected plan; the 422 says which field is wrong. */
+export async function choosePlan(db: Db, { product, plan, period }: TrialUpgrade): Promise<PlanRow> {
+  const ofProduct = await db
+    .selectFrom('plans')
+    .select(PLAN_COLUMNS)
+    .where('product', '=', product)
+    .where('is_active', 'is', true)
+    .orderBy('id')
+    .execute();
+  if (ofProduct.length === 0) throw invalid({ product: 'does not exist' }, 'unknown_plan');
+  const ofPlan = ofProduct.filter((line) => line.plan === plan);
+  if (ofPlan.length === 0) throw invalid({ plan: oneOf(ofProduct.map((line) => line.plan)) }, 'unknown_plan');
+  const chosen = ofPlan.find((line) => line.period === period);
+  if (!chosen) throw invalid({ period: oneOf(ofPlan.map((line) => line.period)) }, 'unknown_plan');
+  return chosen;
+}
+
+const oneOf = (choices: string[]) => `must be one of ${[...new Set(choices)].join(', ')}`;

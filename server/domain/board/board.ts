@@ -1,0 +1,121 @@
+import { type RawBuilder, sql } from 'kysely';
+import {
+  Board,
+  type BoardCreate,
+  type BoardList,
+  type BoardReorder,
+  type BoardUpdate,
+  ListedBoard,
+} from '../../../shared/board.ts';
+import { badRequest } from '../../../shared/errors.ts';
+import { MOST_SIBLINGS } from '../../../shared/fields.ts';
+import { prepared } from '../../database/prepared.ts';
+import { type Db, live, query } from '../../database/query.ts';
+import type { Row, RowChanges } from '../../database/tables.ts';
+import { actingProject } from '../access/access.ts';
+import type { ProjectContext } from '../access/context.ts';
+import { allOrFirstRow, bytesOf, mustFitAnswer } from '../rows/answerSize.ts';
+import {
+  changeAndPlace,
+  insertAt,
+  type Place,
+  placeRows,
+  positionAmongSiblings,
+  siblingsIn,
+} from '../rows/position.ts';
+import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
+import { isShown } from './tour.ts';
+
+/** The columns of a board in answers. */
+export const BOARD_COLUMNS = Board.keyof().options;
+export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
+
+/** Selects boards (alias `b`) with their counts, in order; the counts are of what `getBoard` shows to the user. */
+export const listedBoards = (which: RawBuilder<unknown>, userId: RawBuilder<unknown> = sql`null`) =>
+  allOrFirstRow(
+    'boards',
+    sql<ListedBoardRow>`
+      select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
+        (select count(*)::int from groups g where g.board_id = b.id and ${live('g')}) as groups_count,
+        (select count(*)::int from groups g join cards c on c.group_id = g.id and ${live('c')} and ${isShown('c', userId)}
+          where g.board_id = b.id and ${live('g')}) as cards_count
+      from boards b where ${which} and ${live('b')}`,
+    ListedBoard.keyof().options,
+    ['position', 'id'],
+  );
+type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
+
+/** The boards of the project in order, with their counts. */
+export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
+  const { id: project_id } = actingProject(caller);
+  const found = await selectBoards(db, { project_id, user_id: caller.id, tool_key: tool_key ?? null });
+  mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
+  return { boards: found.map(({ is_too_large, ...board }) => board) };
+}
+
+const selectBoards = prepared<
+  { project_id: number; user_id: number | null; tool_key: string | null },
+  ListedBoardRow & { is_too_large: boolean }
+>((value) =>
+  listedBoards(
+    sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
+    value('user_id'),
+  ),
+);
+
+/** Creates a board in the project, after the others unless a position was sent. */
+export async function createBoard({ db, caller }: ProjectContext, input: BoardCreate) {
+  const { id: project_id, platform_id } = actingProject(caller);
+  const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
+  const lock = (db: Db) => lockProject(db, project_id);
+  const board = await insertBoard(db, owner, input, { isSibling: sql`t.project_id = ${project_id}`, lock });
+  if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
+
+  return { board };
+}
+
+type BoardOwner = Pick<Row<'boards'>, 'project_id' | 'platform_id' | 'is_master' | 'created_by'>;
+
+/** Inserts a board unless its siblings have reached the cap; calls at the same moment may exceed it by a few. */
+export async function insertBoard(
+  db: Db,
+  { project_id, platform_id, is_master, created_by }: BoardOwner,
+  input: BoardCreate,
+  place: Pick<Place, 'isSibling' | 'lock'>,
+): Promise<BoardRow | undefined> {
+  return insertAt(db, input.position, { table: 'boards', ...place }, async (db) => {
+    const [board] = await query(
+      db,
+      sql<BoardRow>`
+      insert into boards (project_id, platform_id, is_master, title, description, tool_key, created_by, position)
+      select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null},
+        ${created_by}::int, ${positionAmongSiblings(input.position)}
+      from ${siblingsIn('boards', place.isSibling)} where siblings.count < ${MOST_SIBLINGS}
+      returning ${selectionOf(BOARD_COLUMNS)}`,
+    );
+    return board;
+  });
+}
+
+/** Changes the sent fields of a board. */
+export async function updateBoard(
+  context: ProjectContext,
+  { id, description, tool_key, title, position, is_active }: BoardUpdate,
+) {
+  const changes: RowChanges<'boards'> = {
+    description,
+    tool_key,
+    ...withoutNulls<'boards'>({ title, is_active }),
+  };
+  return { board: await changeAndPlace(context, 'boards', { id, position }, changes, BOARD_COLUMNS) };
+}
+
+/** Puts boards of one project at their positions, atomically. */
+export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {
+  await placeRows(context, 'boards', boards);
+}
+
+/** Deletes a board with its groups and their cards. */
+export async function deleteBoard(context: ProjectContext, { id }: { id: number }) {
+  await deleteWithContents(context, 'boards', id);
+}

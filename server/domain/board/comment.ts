@@ -1,0 +1,200 @@
+import { sql } from 'kysely';
+import type { z } from 'zod';
+import {
+  Comment,
+  type CommentCreate,
+  type CommentList,
+  type CommentThread,
+  DEEPEST_REPLY,
+  type ReplyList,
+} from '../../../shared/comment.ts';
+import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
+import { prepared } from '../../database/prepared.ts';
+import { type Db, live, query, transact } from '../../database/query.ts';
+import type { Row, RowChanges } from '../../database/tables.ts';
+import { accountOf } from '../access/access.ts';
+import type { ProjectContext } from '../access/context.ts';
+import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
+import { bytesOf, cutToAnswerSize } from '../rows/answerSize.ts';
+import { readCursor, toCursor, toPage } from '../rows/page.ts';
+import {
+  type CallerRole,
+  changeRow,
+  DELETED,
+  findRow,
+  lockProject,
+  mustBeFound,
+  type Selected,
+  selectionOf,
+} from '../rows/row.ts';
+
+/** The columns of a comment in answers. */
+const COMMENT_COLUMNS = Comment.keyof().options;
+type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
+
+/** Adds a comment to a card, or a reply to one of its comments. */
+export async function createComment(
+  { db, caller }: ProjectContext,
+  { card_id, comment, parent_comment_id = null }: CommentCreate,
+) {
+  accountOf(caller);
+  const [found] = await insertComment(db, { card_id, comment, parent_comment_id, ...permitOf(caller) });
+  const { depth, ...created } = mustBeFound(caller, 'cards', found);
+  if (created.id === null) {
+    if (depth === null) throw invalid({ parent_comment_id: 'is not a comment of this card' }, 'unknown_reference');
+    throw badRequest(
+      `Replies nest at most ${DEEPEST_REPLY} levels deep. Reply to an earlier comment of the thread.`,
+      'thread_too_deep',
+    );
+  }
+
+  return { comment: created };
+}
+
+/**
+ * One statement that also checks card and parent. If nothing was inserted, it returns only the project of the card, and the depth
+ * that the reply would have; null without a parent.
+ */
+const insertComment = prepared<
+  Permit & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
+  (CommentRow | { id: null }) & CallerRole & { depth: number | null }
+>(
+  (value) => sql`
+    with card as (
+      select id as card_id, project_id, ${roleIn('cards.project_id', value)} as caller_role from cards
+      where id = ${value('card_id')} and project_id is not null and ${live()} for share
+    ), parent as (
+      select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
+      where id = ${value('parent_comment_id')}::int and card_id = ${value('card_id')} and ${live()} for share
+    ), created as (
+      insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
+      select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')}, root_comment_id, coalesce(depth, 0)
+      from card left join parent on true
+      where ${isEnough(sql`caller_role`, value)} and (${value('parent_comment_id')}::int is null or depth <= ${sql.lit(DEEPEST_REPLY)})
+      returning ${selectionOf(COMMENT_COLUMNS)}
+    )
+    select ${selectionOf(COMMENT_COLUMNS)}, caller_role, (select depth from parent) as depth
+    from card left join created using (card_id, project_id)`,
+);
+
+/** How many replies a thread includes. */
+const FIRST_REPLIES = 100;
+
+type Numbered = { root_id: number; id: number; place: number; replies_count: number };
+
+/** The comments of the threads with their sizes. */
+const NUMBERED = sql<Numbered>`
+  select n.*, c.comment, ${bytesOf('comments', 'c')} as bytes
+  from numbered n join comments c on c.id = n.id where n.place <= ${sql.lit(FIRST_REPLIES)}`;
+
+/** The threads of a card, oldest first, each with its first replies. */
+export async function listComments(context: ProjectContext, { card_id, cursor, limit }: CommentList) {
+  await findRow(context, 'cards', card_id);
+
+  const [after = 0] = readCursor(cursor, 1);
+  const found = await query(
+    context.db,
+    sql<Omit<z.input<typeof CommentThread>, 'replies_next_cursor'> & { found: number }>`
+      with root as (
+        select id from comments
+        where card_id = ${card_id} and parent_comment_id is null and ${live()} and id > ${after}
+        order by id limit ${limit + 1}
+      ), thread (root_id, id) as (
+        select id, id from root
+        union all
+        select root_comment_id, id from comments where root_comment_id in (select id from root) and ${live()}
+      ), numbered as (
+        select root_id, id, row_number() over (partition by root_id order by id <> root_id, id) - 1 as place,
+          count(*) over (partition by root_id) - 1 as replies_count
+        from thread
+      ), answered as (${cutToAnswerSize('comments', NUMBERED, ['root_id', 'id', 'place', 'replies_count'], ['root_id', 'place'])}
+      ), replies as (
+        select a.root_id, json_agg(reply order by reply.id) as replies
+        from answered a join (select ${selectionOf(COMMENT_COLUMNS)} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
+      )
+      select ${selectionOf(COMMENT_COLUMNS, 'c')}, a.replies_count::int, coalesce(r.replies, '[]') as replies, (select count(*)::int from root) as found
+      from answered a join comments c on c.id = a.id left join replies r on r.root_id = a.id
+      where a.place = 0 order by c.id`,
+  );
+  const { threads, next_cursor } = toPage('threads', found, limit);
+  return {
+    threads: threads.map((thread) => ({ ...thread, replies_next_cursor: cursorForReplies(thread) })),
+    next_cursor,
+  };
+}
+
+function cursorForReplies({ replies, replies_count }: { replies: { id: number }[]; replies_count: number }) {
+  return replies.length < replies_count ? toCursor([replies.at(-1)?.id ?? 0]) : null;
+}
+
+/** The replies to a comment at any depth, oldest first. */
+export async function listReplies(context: ProjectContext, { id, cursor, limit }: ReplyList) {
+  const { row } = await findRow(context, 'comments', id, ['id', 'root_comment_id']);
+
+  const [after = 0] = readCursor(cursor, 1);
+  const isBelow =
+    row.root_comment_id === null
+      ? sql`c.root_comment_id = ${id}`
+      : sql`c.id = any(${await repliesTo(context.db, row)}::int[])`;
+  const found = await query(
+    context.db,
+    cutToAnswerSize(
+      'comments',
+      sql<CommentRow>`
+        select ${selectionOf(COMMENT_COLUMNS, 'c')}, ${bytesOf('comments', 'c')} as bytes from comments c
+        where ${isBelow} and ${live('c')} and c.id > ${after} order by c.id limit ${limit + 1}`,
+      COMMENT_COLUMNS,
+      ['id'],
+    ),
+  );
+  return toPage('replies', found, limit);
+}
+
+/** The ids of all live replies below a comment. Reads its thread once: recursion in SQL may take a scan for each level. */
+async function repliesTo(db: Db, { id, root_comment_id }: Thread): Promise<number[]> {
+  const thread = await query(
+    db,
+    sql<Pick<Row<'comments'>, 'id' | 'parent_comment_id'>>`
+      select id, parent_comment_id from comments where root_comment_id = ${root_comment_id ?? id} and ${live()} order by id`,
+  );
+  // A reply has a larger id than its parent.
+  const below = new Set([id]);
+  for (const reply of thread) if (below.has(reply.parent_comment_id!)) below.add(reply.id);
+  below.delete(id);
+  return [...below];
+}
+type Thread = Pick<Row<'comments'>, 'id' | 'root_comment_id'>;
+
+/** Marks a comment as read; keeps the first `read_at`. */
+export async function markCommentRead(context: ProjectContext, { id }: { id: number }) {
+  const { row } = await findRow(context, 'comments', id, ['is_read']);
+  const changes: RowChanges<'comments'> = row.is_read ? {} : { is_read: true, read_at: new Date() };
+  return { comment: await changeRow(context, 'comments', id, changes, COMMENT_COLUMNS) };
+}
+
+/** Deletes a comment with all its replies; only for its author or an owner of the project. */
+export async function deleteComment(context: ProjectContext, { id }: { id: number }) {
+  const { caller } = context;
+  const { row, project } = await findRow(context, 'comments', id, ['id', 'root_comment_id', 'user_id']);
+  if (row.user_id !== caller.id && project.role !== 'owner')
+    throw forbidden('Only its author or an owner may delete a comment.', 'not_the_author');
+
+  await transact(context.db, async (db) => {
+    await lockProject(db, project.id);
+    let deleted = await deleteThread(db, row);
+    if (!deleted.some((comment) => comment.id === id)) mustBeFound(caller, 'comments', undefined);
+    // Again, for replies that were created while it waited for their parents.
+    while (deleted.length > 0) deleted = await deleteThread(db, row);
+  });
+}
+
+const deleteThread = async (db: Db, comment: Thread) => {
+  const ids = [comment.id, ...(await repliesTo(db, comment))];
+  return db
+    .updateTable('comments')
+    .set(DELETED)
+    .where('id', '=', sql<number>`any(${ids}::int[])`)
+    .where(live())
+    .returning('id')
+    .execute();
+};

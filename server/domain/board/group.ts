@@ -1,0 +1,93 @@
+import { sql } from 'kysely';
+import { badRequest } from '../../../shared/errors.ts';
+import { MOST_SIBLINGS } from '../../../shared/fields.ts';
+import {
+  Group,
+  type GroupConfigure,
+  type GroupCreate,
+  type GroupReorder,
+  type GroupUpdate,
+} from '../../../shared/group.ts';
+import { type Db, live, query } from '../../database/query.ts';
+import type { RowChanges } from '../../database/tables.ts';
+import type { ProjectContext } from '../access/context.ts';
+import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
+import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from '../rows/position.ts';
+import {
+  type CallerRole,
+  changeRow,
+  deleteWithContents,
+  findRow,
+  lockProject,
+  mustBeFound,
+  type Selected,
+  selectionOf,
+  withoutNulls,
+} from '../rows/row.ts';
+
+/** The columns of a group in answers. */
+export const GROUP_COLUMNS = Group.keyof().options;
+export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
+
+/** Creates a group on a board, after the others unless a position was sent. */
+export async function createGroup(context: ProjectContext, input: GroupCreate) {
+  const { board_id, position } = input;
+  const lock = async (db: Db) => {
+    const { project } = await findRow({ ...context, db }, 'boards', board_id);
+    await lockProject(db, project.id);
+  };
+  const place = { table: 'groups', isSibling: sql`t.board_id = ${board_id}`, lock } as const;
+  return { group: await insertAt(context.db, position, place, (db) => insertGroup({ ...context, db }, input)) };
+}
+
+async function insertGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate): Promise<GroupRow> {
+  const permit = bound(permitOf(caller));
+  const [group] = await query(
+    db,
+    sql<(GroupRow | { id: null }) & CallerRole>`
+      with board as (
+        select id as board_id, project_id, platform_id as board_platform_id, ${roleIn('boards.project_id', permit)} as caller_role
+        from boards where id = ${board_id} and project_id is not null and ${live()} for share
+      ), created as (
+        insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
+        select board.project_id, board.board_platform_id, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
+          ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id}::int,
+          ${positionAmongSiblings(input.position)}
+        from board cross join lateral ${siblingsIn('groups', sql`t.board_id = board.board_id`)}
+        where ${isEnough(sql`board.caller_role`, permit)} and siblings.count < ${MOST_SIBLINGS}
+        returning ${selectionOf(GROUP_COLUMNS)}
+      )
+      select ${selectionOf(GROUP_COLUMNS)}, caller_role from board left join created using (board_id, project_id)`,
+  );
+  const found = mustBeFound(caller, 'boards', group);
+  if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
+  return found;
+}
+
+/** Changes the sent fields of a group. */
+export async function updateGroup(context: ProjectContext, { id, ...sent }: GroupUpdate) {
+  const { title, position, is_collapsed, description, type, color, icon } = sent;
+  const changes: RowChanges<'groups'> = {
+    description,
+    type,
+    color,
+    icon,
+    ...withoutNulls<'groups'>({ title, is_collapsed }),
+  };
+  return { group: await changeAndPlace(context, 'groups', { id, position }, changes, GROUP_COLUMNS) };
+}
+
+/** Switches a group on or off. */
+export async function configureGroup(context: ProjectContext, { id, is_active }: GroupConfigure) {
+  return { group: await changeRow(context, 'groups', id, withoutNulls<'groups'>({ is_active }), GROUP_COLUMNS) };
+}
+
+/** Puts groups of one board at their positions, atomically. */
+export async function reorderGroups(context: ProjectContext, { groups }: GroupReorder) {
+  await placeRows(context, 'groups', groups);
+}
+
+/** Deletes a group with its cards. */
+export async function deleteGroup(context: ProjectContext, { id }: { id: number }) {
+  await deleteWithContents(context, 'groups', id);
+}

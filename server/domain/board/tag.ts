@@ -1,0 +1,55 @@
+import { sql } from 'kysely';
+import type { Page } from '../../../shared/paging.ts';
+import { Tag, type TagCreate, type TagUpdate } from '../../../shared/tag.ts';
+import { NOW } from '../../database/moment.ts';
+import { type Db, live, nextPosition, transact } from '../../database/query.ts';
+import type { RowChanges } from '../../database/tables.ts';
+import { actingProject } from '../access/access.ts';
+import type { ProjectContext } from '../access/context.ts';
+import { readPage } from '../rows/page.ts';
+import { changeAndPlace, insertAt } from '../rows/position.ts';
+import { deleteRow, findRow, lockProject, withoutNulls } from '../rows/row.ts';
+
+/** The columns of a tag in answers. */
+const TAG_COLUMNS = Tag.keyof().options;
+
+/** Creates a tag in the project, after the others unless a position was sent. */
+export async function createTag(
+  { db, caller }: ProjectContext,
+  { name, color = null, icon = null, position }: TagCreate,
+) {
+  const { id: project_id } = actingProject(caller);
+  const last = sql`select max(position) from tags where project_id = ${project_id} and ${live()}`;
+  const row = { project_id, name, color, icon, created_by: caller.id, position: position ?? nextPosition(last) };
+  const lock = (db: Db) => lockProject(db, project_id);
+  const place = { table: 'tags', isSibling: sql`t.project_id = ${project_id}`, lock } as const;
+  const tag = await insertAt(db, position, place, (db) =>
+    db.insertInto('tags').values(row).returning(TAG_COLUMNS).executeTakeFirstOrThrow(),
+  );
+  return { tag };
+}
+
+/** The tags of the project in order. */
+export async function listTags({ db, caller }: ProjectContext, page: Page) {
+  const project = actingProject(caller);
+  const tags = db.selectFrom('tags').select(TAG_COLUMNS).where('project_id', '=', project.id).where(live());
+  return readPage('tags', tags, page, ['position', 'id']);
+}
+
+/** Changes the sent fields of a tag. */
+export async function updateTag(context: ProjectContext, { id, name, color, icon, position, is_active }: TagUpdate) {
+  const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, is_active }) };
+  return { tag: await changeAndPlace(context, 'tags', { id, position }, changes, TAG_COLUMNS) };
+}
+
+/** Deletes a tag, and removes it from its cards. */
+export async function deleteTag(context: ProjectContext, { id }: { id: number }) {
+  const { project } = await findRow(context, 'tags', id);
+
+  await transact(context.db, async (db) => {
+    await lockProject(db, project.id);
+    await deleteRow({ ...context, db }, 'tags', id);
+    const changes = { tag_id: null, updated_at: NOW };
+    await db.updateTable('cards').set(changes).where('tag_id', '=', id).execute();
+  });
+}

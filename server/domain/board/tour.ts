@@ -1,0 +1,53 @@
+import { type RawBuilder, sql } from 'kysely';
+import { live, query } from '../../database/query.ts';
+import { accountOf, actingProject } from '../access/access.ts';
+import type { ProjectContext } from '../access/context.ts';
+
+/** Whether a user dismissed a tour card. With another `tour_key` since, it is a new step of the tour. */
+export const isDismissed = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`
+  (${sql.ref(`${card}.tour_key`)} is not null and exists (
+    select from tour_dismissals d where d.card_id = ${sql.ref(`${card}.id`)} and d.user_id = ${userId}::int
+      and coalesce(d.tour_key, ${sql.ref(`${card}.tour_key`)}) = ${sql.ref(`${card}.tour_key`)}))`;
+
+/** Cards that boards and lists show to a user: all but the tour cards that they dismissed. */
+export const isShown = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`(not ${isDismissed(card, userId)})`;
+
+/** Dismisses, for the caller, every tour card that is not dismissed yet. */
+export async function dismissTourCards({ db, caller }: ProjectContext) {
+  const user_id = accountOf(caller);
+  const dismissed = await query(
+    db,
+    sql`
+      insert into tour_dismissals (user_id, card_id, tour_key)
+      select ${user_id}::int, c.id, c.tour_key from cards c
+      where c.project_id in (${projectsOf(caller)}) and c.tour_key is not null and ${live('c')}
+        and ${isShown('c', sql`${user_id}`)}
+      order by c.id
+      on conflict (user_id, card_id) do update set tour_key = excluded.tour_key, dismissed_at = now()
+        where tour_dismissals.tour_key is distinct from excluded.tour_key
+      returning card_id`,
+  );
+  return { dismissed_count: dismissed.length };
+}
+
+/** Shows all tour cards to the caller again. */
+export async function restartTours({ db, caller }: ProjectContext) {
+  const user_id = accountOf(caller);
+  const restored = await query(
+    db,
+    sql`
+      delete from tour_dismissals d using cards c
+      where d.user_id = ${user_id}::int and c.id = d.card_id and c.project_id in (${projectsOf(caller)})
+      returning d.card_id`,
+  );
+  return { restored_count: restored.length };
+}
+
+/** The selected project, or all active ones of the caller with the one that their calls go to, which a superadmin need not be a member of. */
+function projectsOf(caller: ProjectContext['caller']): RawBuilder<unknown> {
+  const { id } = actingProject(caller);
+  if (caller.isProjectChosen) return sql`${id}::int`;
+  return sql`
+    select ${id}::int union
+    select m.project_id from members m join projects p on p.id = m.project_id and p.is_active where m.user_id = ${caller.id}::int`;
+}

@@ -1,0 +1,108 @@
+import { sql } from 'kysely';
+import type { BoardReorder } from '../../../shared/board.ts';
+import { badRequest } from '../../../shared/errors.ts';
+import { MOST_SIBLINGS, type Placement } from '../../../shared/fields.ts';
+import type { MasterBoardCreate, MasterBoardPush, MasterBoardSync, MasterBoardUpdate } from '../../../shared/master.ts';
+import type { BoardPushPreview, SyncPreview } from '../../../shared/templateRun.ts';
+import { type Db, live, query, transact } from '../../database/query.ts';
+import type { RowChanges } from '../../database/tables.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { BOARD_COLUMNS, insertBoard, listedBoards } from '../board/board.ts';
+import { mustFitAnswer } from '../rows/answerSize.ts';
+import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
+import { deleteContents, withoutNulls } from '../rows/row.ts';
+import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
+import type { Template } from './templateCopies.ts';
+
+/** The master boards in order, with their counts. */
+export async function listMasterBoards({ db }: SignedInContext) {
+  const found = await query(db, listedBoards(sql`b.is_master`));
+  mustFitAnswer(found[0], 'The master boards are too large for one answer. Shorten their descriptions.');
+  return { boards: found.map(({ is_too_large, ...board }) => board) };
+}
+
+/** Creates a master board, after the others unless a position was sent. */
+export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
+  const owner = { project_id: null, platform_id: null, is_master: true, created_by: caller.id };
+  const board = await insertBoard(db, owner, input, { isSibling: sql`t.is_master`, lock: lockMasterBoards });
+  if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
+
+  return { board };
+}
+
+/** Changes the sent fields of a master board; a sync or push brings them to the copies. */
+export async function updateMasterBoard(
+  { db }: SignedInContext,
+  { id, description, tool_key, title, position, is_active }: MasterBoardUpdate,
+) {
+  const changes: RowChanges<'boards'> = {
+    description,
+    tool_key,
+    ...withoutNulls<'boards'>({ title, is_active }),
+  };
+  return transact(db, async (db) => {
+    if (position != null) await placeMasterBoards(db, [{ id, position }]);
+    return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
+  });
+}
+
+/** Puts master boards at their positions, atomically. */
+export async function reorderMasterBoards({ db }: SignedInContext, { boards }: BoardReorder) {
+  await transact(db, (db) => placeMasterBoards(db, boards));
+}
+
+async function placeMasterBoards(db: Db, placements: Placement[]): Promise<void> {
+  await lockMasterBoards(db);
+  await placeMasters(db, 'boards', placements, sql`t.is_master`);
+}
+
+/** Locks the order of the master boards. */
+async function lockMasterBoards(db: Db): Promise<void> {
+  await query(db, sql`select id from boards where is_master and ${live()} order by id for no key update`);
+}
+
+/**
+ * Adds the missing copies of a master board, its groups and cards to every active project with access, and brings what changed
+ * on the board and the groups to the copies.
+ */
+export async function syncMasterBoard(context: SignedInContext, { board_id }: MasterBoardSync) {
+  const applied = await applyTemplate(context, await boardTemplate(context.db, 'sync', board_id));
+  return { synced_count: applied.projects_with_access, skipped_no_access: applied.projects_skipped };
+}
+
+/** What a sync would do to each project. */
+export async function previewSync(context: SignedInContext, { board_id, ...page }: SyncPreview) {
+  return previewTemplate(context, await boardTemplate(context.db, 'sync', board_id), page);
+}
+
+/** Like a sync, but without cards. */
+export async function pushMasterBoard(context: SignedInContext, { board_id }: MasterBoardPush) {
+  const { projects_changed } = await applyTemplate(context, await boardTemplate(context.db, 'push_board', board_id));
+  return { projects_updated: projects_changed };
+}
+
+/** What a push of a board would do to each project. */
+export async function previewBoardPush(context: SignedInContext, { board_id, ...page }: BoardPushPreview) {
+  return previewTemplate(context, await boardTemplate(context.db, 'push_board', board_id), page);
+}
+
+/** Deletes a master board with its groups and cards; the copies in projects stay. */
+export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: number }) {
+  await templateTransaction(db, id, async (db) => {
+    await deleteMaster(db, 'boards', id);
+    await deleteContents.boards(db, id);
+  });
+}
+
+/** A sync also copies the cards; both count about how many rows a project gets. */
+async function boardTemplate(db: Db, kind: 'sync' | 'push_board', id: number): Promise<Template> {
+  await findMaster(db, 'boards', id, ['id']);
+  const { groups, cards } = await db
+    .selectFrom('groups as g')
+    .leftJoin('cards as c', (join) => join.onRef('c.group_id', '=', 'g.id').on(live('c')))
+    .select([sql<number>`count(distinct g.id)::int`.as('groups'), sql<number>`count(c.id)::int`.as('cards')])
+    .where('g.board_id', '=', id)
+    .where(live('g'))
+    .executeTakeFirstOrThrow();
+  return { kind, board_id: id, rowCount: kind === 'sync' ? Math.max(1 + groups, cards) : 1 + groups };
+}

@@ -1,0 +1,138 @@
+import { sql } from 'kysely';
+import { badRequest, invalid } from '../../../shared/errors.ts';
+import type {
+  MasterCardCreate,
+  MasterCardDelete,
+  MasterCardMove,
+  MasterCardPush,
+  MasterCardUpdate,
+} from '../../../shared/master.ts';
+import type { PushPreview } from '../../../shared/templateRun.ts';
+import { type Db, live, mapConstraintErrors, nextPosition, query } from '../../database/query.ts';
+import type { RowChanges } from '../../database/tables.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { CARD_COLUMNS, type CardRow } from '../board/card.ts';
+import { cleanDescription } from '../board/description.ts';
+import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
+import { DELETED, selectionOf, withoutNulls } from '../rows/row.ts';
+import { groupTemplate } from './masterGroup.ts';
+import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
+import type { Template } from './templateCopies.ts';
+import { bringIdentifier } from './templateIdentifiers.ts';
+
+/** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
+export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {
+  const description = await cleanDescription(context, input);
+  const { board_id } = await findMaster(context.db, 'groups', input.group_id, ['board_id']);
+
+  return templateTransaction(context.db, board_id, async (db) => {
+    await findMaster(db, 'groups', input.group_id, ['id']);
+    const inserted = query(
+      db,
+      sql<CardRow>`
+        insert into cards (is_master, group_id, title, description, unique_identifier, evaluation_check, tour_key,
+          short_description, status, is_active, priority, created_by, position, sort_order)
+        select true, ${input.group_id}, ${input.title}, ${description ?? null}, coalesce(${input.unique_identifier ?? null}, gen_random_uuid()::text),
+          ${input.evaluation_check ?? null}, ${input.tour_key ?? null}, ${input.short_description ?? null}, ${input.status ?? 'open'},
+          ${input.is_active ?? true}, ${input.priority ?? 'normal'}, ${context.caller.id}, last.position, last.position
+        from (select ${nextPosition(sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`)} as position) as last
+        returning ${selectionOf(CARD_COLUMNS)}`,
+    );
+    const [card] = await mapConstraintErrors(inserted, TAKEN);
+    const applied = push_to_projects
+      ? await applyTemplateWithin(db, context, await cardTemplate(db, card!.id))
+      : { projects_changed: 0 };
+    return { card: card!, projects_updated: applied.projects_changed };
+  });
+}
+
+/** Changes the sent fields of a master card; a push updates the copies, except for the identifier, which they have at once. */
+export async function updateMasterCard(context: SignedInContext, { id, ...sent }: MasterCardUpdate) {
+  const { db } = context;
+  const { title, status, is_active, priority, unique_identifier } = sent;
+  const changes: RowChanges<'cards'> = {
+    description: await cleanDescription(context, sent),
+    short_description: sent.short_description,
+    evaluation_check: sent.evaluation_check,
+    tour_key: sent.tour_key,
+    ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
+  };
+  const change = (db: Db) => mapConstraintErrors(changeMaster(db, 'cards', id, changes, CARD_COLUMNS), TAKEN);
+  if (unique_identifier == null) return { card: await change(db) };
+
+  const { board_id } = await cardTemplate(db, id);
+  return templateTransaction(db, board_id, async (db) => {
+    const card = await change(db);
+    await bringIdentifier(db, id, unique_identifier);
+    return { card };
+  });
+}
+
+const TAKEN = {
+  cards_master_identifier: () => invalid({ unique_identifier: 'belongs to another master card' }, 'already_exists'),
+};
+
+/** Moves master cards of one board to positions in a group, all or none. */
+export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {
+  const { board_id } = await findMaster(db, 'groups', group_id, ['board_id']);
+
+  await templateTransaction(db, board_id, async (db) => {
+    await findMaster(db, 'groups', group_id, ['id']);
+    const ids = cards.map(({ id }) => id);
+    const found = await db
+      .selectFrom('cards as c')
+      .innerJoin('groups as g', 'g.id', 'c.group_id')
+      .select('g.board_id')
+      .where('c.id', '=', sql<number>`any(${ids}::int[])`)
+      .where('c.is_master', 'is', true)
+      .where(live('c'))
+      .execute();
+    if (found.length < cards.length) throw noSuchMaster('cards');
+    if (found.some((card) => card.board_id !== board_id))
+      throw badRequest('The cards belong to several boards.', 'several_parents');
+    await db
+      .updateTable('cards')
+      .set({ group_id })
+      .where('id', '=', sql<number>`any(${ids}::int[])`)
+      .where('group_id', '<>', group_id)
+      .execute();
+    await placeMasters(db, 'cards', cards, sql`t.group_id = ${group_id}`);
+  });
+}
+
+/** Adds missing copies of a master card to every active project with access, and updates existing ones. */
+export async function pushMasterCard(context: SignedInContext, { card_id }: MasterCardPush) {
+  const { projects_changed } = await applyTemplate(context, await cardTemplate(context.db, card_id));
+  return { projects_updated: projects_changed };
+}
+
+/** What a push would do to each project. */
+export async function previewPush(context: SignedInContext, { card_id, ...page }: PushPreview) {
+  return previewTemplate(context, await cardTemplate(context.db, card_id), page);
+}
+
+/** Deletes a master card and, with `delete_from_projects`, its copies. */
+export async function deleteMasterCard(
+  { db }: SignedInContext,
+  { id, delete_from_projects = false }: MasterCardDelete,
+) {
+  const { board_id } = await cardTemplate(db, id);
+
+  await templateTransaction(db, board_id, async (db) => {
+    await deleteMaster(db, 'cards', id);
+    if (!delete_from_projects) return;
+    // Locks the projects by id: one lock order prevents deadlocks.
+    await query(
+      db,
+      sql`
+        select p.id from projects p where exists (select from cards c where c.project_id = p.id and c.master_card_id = ${id})
+        order by p.id for no key update`,
+    );
+    await db.updateTable('cards').set(DELETED).where('master_card_id', '=', id).where(live()).execute();
+  });
+}
+
+async function cardTemplate(db: Db, id: number): Promise<Template> {
+  const { group_id } = await findMaster(db, 'cards', id, ['group_id']);
+  return { ...(await groupTemplate(db, group_id!)), kind: 'push', card_id: id };
+}

@@ -1,0 +1,133 @@
+import { sql } from 'kysely';
+import { badRequest, invalid } from '../../../shared/errors.ts';
+import { MOST_SIBLINGS } from '../../../shared/fields.ts';
+import {
+  MasterGroup,
+  type MasterGroupConfigure,
+  type MasterGroupCreate,
+  type MasterGroupList,
+  type MasterGroupPush,
+  type MasterGroupReorder,
+  type MasterGroupUpdate,
+} from '../../../shared/master.ts';
+import type { GroupPushPreview } from '../../../shared/templateRun.ts';
+import { type Db, live, query } from '../../database/query.ts';
+import type { RowChanges } from '../../database/tables.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
+import { allOrFirstRow, bytesOf, mustFitAnswer } from '../rows/answerSize.ts';
+import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
+import { positionAmongSiblings, siblingsIn } from '../rows/position.ts';
+import { deleteContents, selectionOf, withoutNulls } from '../rows/row.ts';
+import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
+import type { Template } from './templateCopies.ts';
+
+/** The groups of a master board in order, with the numbers of their cards. */
+export async function listMasterGroups({ db }: SignedInContext, { board_id }: MasterGroupList) {
+  await findMaster(db, 'boards', board_id, ['id']);
+
+  const found = await query(
+    db,
+    allOrFirstRow(
+      'groups',
+      sql<GroupRow & { cards_count: number }>`
+        select ${selectionOf(GROUP_COLUMNS, 'g')}, ${bytesOf('groups', 'g')} as bytes,
+          (select count(*)::int from cards c where c.group_id = g.id and ${live('c')}) as cards_count
+        from groups g where g.board_id = ${board_id} and ${live('g')}`,
+      MasterGroup.keyof().options,
+      ['position', 'id'],
+    ),
+  );
+  mustFitAnswer(found[0], 'The master groups are too large for one answer. Shorten their descriptions.');
+  return { groups: found.map(({ is_too_large, ...group }) => group) };
+}
+
+/** Creates a master group, after the others of its board. */
+export async function createMasterGroup(
+  { db, caller }: SignedInContext,
+  { board_id, title, description }: MasterGroupCreate,
+) {
+  return templateTransaction(db, board_id, async (db) => {
+    await findMaster(db, 'boards', board_id, ['id']);
+
+    const [group] = await query(
+      db,
+      sql<GroupRow>`
+        insert into groups (is_master, board_id, title, description, created_by, position)
+        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${positionAmongSiblings()}
+        from ${siblingsIn('groups', sql`t.board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
+        returning ${selectionOf(GROUP_COLUMNS)}`,
+    );
+    if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
+
+    return { group };
+  });
+}
+
+/** Changes the sent fields of a master group; a sync or push brings them to the copies. */
+export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
+  const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
+  return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
+}
+
+/** Changes how a master group looks, and switches it on or off; a sync or push brings it to the copies. */
+export async function configureMasterGroup(
+  { db }: SignedInContext,
+  { id, type, color, icon, is_collapsed, is_active }: MasterGroupConfigure,
+) {
+  const changes: RowChanges<'groups'> = { type, color, icon, ...withoutNulls<'groups'>({ is_collapsed, is_active }) };
+  return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
+}
+
+/** Puts groups of a master board at their positions, atomically. */
+export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
+  await templateTransaction(db, board_id, async (db) => {
+    const board = await db
+      .selectFrom('boards')
+      .select('id')
+      .where('id', '=', board_id)
+      .where('is_master', '=', true)
+      .where(live())
+      .executeTakeFirst();
+    if (!board) throw invalid({ board_id: 'is not a master board' }, 'unknown_reference');
+
+    const found = await db.selectFrom('groups').select('id').where('board_id', '=', board_id).where(live()).execute();
+    const onBoard = new Set(found.map(({ id }) => id));
+    const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
+    if (others.length > 0) {
+      throw invalid(
+        Object.fromEntries(others.map(([at]) => [`groups.${at}.id`, 'is not a group of this board'])),
+        'unknown_reference',
+      );
+    }
+
+    await placeMasters(db, 'groups', groups, sql`t.board_id = ${board_id}`);
+  });
+}
+
+/** Adds missing copies of a master group to every active project with access, and brings what changed on it to the copies. */
+export async function pushMasterGroup(context: SignedInContext, { group_id }: MasterGroupPush) {
+  const { projects_changed } = await applyTemplate(context, await groupTemplate(context.db, group_id));
+  return { projects_updated: projects_changed };
+}
+
+/** What a push of a group would do to each project. */
+export async function previewGroupPush(context: SignedInContext, { group_id, ...page }: GroupPushPreview) {
+  return previewTemplate(context, await groupTemplate(context.db, group_id), page);
+}
+
+/** Deletes a master group with its cards; the copies in projects stay. */
+export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
+  const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
+
+  await templateTransaction(db, board_id, async (db) => {
+    await deleteMaster(db, 'groups', id);
+    await deleteContents.groups(db, id);
+  });
+}
+
+export async function groupTemplate(db: Db, id: number): Promise<Template> {
+  const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
+  await findMaster(db, 'boards', board_id, ['id']);
+  return { kind: 'push_group', board_id, group_id: id, rowCount: 1 };
+}

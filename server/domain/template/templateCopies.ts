@@ -1,0 +1,106 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { RunKind } from '../../../shared/templateRun.ts';
+import { live } from '../../database/query.ts';
+import { AMONG_TARGETS, orderedGroups, staleCards, staleCopies, valuesOf } from './templateFields.ts';
+import { adoptedCards } from './templateIdentifiers.ts';
+
+/** What is copied to projects: a whole master board (sync), the board with its groups, one group, or one card. */
+export type Template = Part & {
+  board_id: number;
+  /** About how many rows a project gets. */
+  rowCount: number;
+};
+
+/** Which rows of master boards are copied. */
+export type Part = {
+  kind: RunKind;
+  /** Only this group, or the group of the card. */
+  group_id?: number;
+  /** Only this card. */
+  card_id?: number;
+};
+
+/**
+ * The common table expressions that find the missing and the stale copies of master boards. Nothing is added to a copy that a
+ * project deleted, and no copy of an inactive template. A live board or group without an id is one that is about to be added.
+ * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index,
+ * since outdated statistics would choose another.
+ */
+export function findCopies(
+  { kind, group_id, card_id }: Part,
+  boards: number[],
+  projects: RawBuilder<unknown>,
+): RawBuilder<unknown> {
+  const isSync = kind === 'sync';
+  const whichGroups = group_id ? sql`where id = ${group_id}` : sql``;
+  // A push also brings an inactive card's fields to its copies.
+  const whichCards = card_id
+    ? sql`and c.id = ${card_id}`
+    : isSync
+      ? sql`and g.is_active and c.is_active`
+      : sql`and false`;
+  return sql`
+    master_board as materialized (
+      select *, id as board_id, ${valuesOf('boards', 'boards')} as content from boards
+      where id = any(${boards}::int[]) and is_master and ${live()}
+    ), master_group as materialized (
+      select *, ${valuesOf('groups', 'g')} as content from (${orderedGroups}) as g ${whichGroups}
+    ), master_card as materialized (
+      select c.*, row_number() over (partition by g.id order by c.position, c.id) as place_in_group,
+        row_number() over (order by g.board_position, g.board_id, g.position, g.id, c.position, c.id) as place_on_boards
+      from master_group g cross join lateral (
+        select * from cards c where c.group_id = g.id and ${live('c')} ${whichCards} offset 0) as c
+    ), target as materialized (
+      select p.id as project_id, p.platform_id, b.id as master_board_id,
+        b.tool_key is null or exists (
+          select from project_tools t where t.project_id = p.id and t.tool_key = b.tool_key) as has_access,
+        b.is_active ${group_id ? sql`and exists (select from master_group where is_active)` : sql``}
+          ${card_id ? sql`and exists (select from master_card where is_active)` : sql``} as is_active
+      from (${projects}) as p cross join master_board b
+    ), board_copy as materialized (
+      select b.project_id, b.master_board_id, b.id, b.deleted_at from boards b
+      where b.master_board_id = any(array(select id from master_board)) and b.${AMONG_TARGETS}
+    ), group_copy as materialized (
+      select g.project_id, g.id, g.board_id, g.master_group_id, g.deleted_at from groups g
+      where g.master_group_id = any(array(select id from master_group)) and g.${AMONG_TARGETS}
+    ), card_copy as materialized (
+      select c.project_id, c.master_card_id from cards c
+      where c.master_card_id = any(array(select id from master_card)) and c.${AMONG_TARGETS}
+    ), complete_project as materialized (
+      select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
+    ), missing_board as materialized (
+      select t.project_id, t.platform_id, t.master_board_id from target t
+      where t.is_active and t.has_access and not exists (
+        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+    ), live_board as materialized (
+      select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
+      from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
+      where t.has_access and ${live('b')}
+      union all
+      select project_id, platform_id, master_board_id, true, null from missing_board
+    ), missing_group as materialized (
+      select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id
+      from live_board b join master_group m on m.board_id = b.master_board_id
+      where b.is_active and m.is_active
+        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+    ), live_group as (
+      select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
+      from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
+      where ${live('g')}
+      union all
+      select project_id, platform_id, true, null, master_group_id from missing_group
+    ), incomplete_group as materialized (
+      select * from live_group g where g.is_active and exists (select from master_card)
+        and not exists (select from complete_project c where c.project_id = g.project_id)
+    ), stale_board as materialized (
+      ${isSync || kind === 'push_board' ? staleCopies('boards') : NOTHING_STALE}
+    ), stale_group as materialized (
+      ${kind === 'push' ? NOTHING_STALE : staleCopies('groups')}
+    ), adopted_card as materialized (
+      ${adoptedCards}
+    ), stale_card as materialized (
+      select * from adopted_card ${card_id ? sql`union all ${staleCards(card_id)}` : sql``}
+    )`;
+}
+
+const NOTHING_STALE = sql`select null::int as id, null::int as project_id, null::int as template_id, false as is_changed where false`;

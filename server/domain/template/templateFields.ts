@@ -1,0 +1,127 @@
+import { type RawBuilder, sql } from 'kysely';
+import { LARGEST_INTEGER } from '../../../shared/limits.ts';
+import type { RunKind } from '../../../shared/templateRun.ts';
+import { live } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
+
+/** Which fields a sync or push brings to existing copies, and the SQL for it; the names of rows are those of `templateCopies.ts`. */
+
+/** The fields that a push of a card keeps equal in all copies; the others belong to the project after the copy. */
+const CARD_FIELDS = [
+  'title',
+  'short_description',
+  'description',
+  'evaluation_check',
+  'tour_key',
+  'unique_identifier',
+  'is_active',
+] as const satisfies (keyof Row<'cards'>)[];
+
+/** The fields that a sync, and pushes of boards and groups, bring to copies, except those that the project changed. */
+const FIELDS = {
+  boards: ['title', 'description', 'tool_key', 'is_active'],
+  groups: ['title', 'description', 'type', 'color', 'icon', 'is_active', 'position'],
+} as const satisfies { [Table in 'boards' | 'groups']: (keyof Row<Table>)[] };
+
+type Copied = keyof typeof FIELDS;
+const columns = (alias: string, fields: readonly string[]) =>
+  sql.join(fields.map((field) => sql.ref(`${alias}.${field}`)));
+
+/** The values of these fields, as `brought` stores them. */
+export const valuesOf = (table: Copied, alias: string) =>
+  sql`jsonb_build_object(${sql.join(FIELDS[table].map((field) => sql`${sql.lit(field)}, ${sql.ref(`${alias}.${field}`)}`))})`;
+
+/** Limits rows to the range of project ids, which is one index range per template. */
+export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
+
+/**
+ * The groups of the master boards, with different positions: of equal ones, the later groups move behind. Copies that are added
+ * at different times would else be ordered by their ids, and not like the template.
+ */
+export const orderedGroups = sql`
+  select id, board_id, board_position, is_collapsed, created_by,
+    ${sql.join(FIELDS.groups.filter((field) => field !== 'position').map(sql.ref))},
+    least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
+  from (
+    select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and ${live('g')} offset 0) as g
+  ) as g`;
+
+/** Copies of a card whose template fields differ from the template. */
+export const staleCards = (id: number) => sql`
+  select c.id, c.project_id, m.id as template_id
+  from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
+  join target t on t.project_id = c.project_id cross join master_card m
+  where t.has_access and ${live('c')} and (${columns('c', CARD_FIELDS)}) is distinct from (${columns('m', CARD_FIELDS)})`;
+
+/** A push brings the fields of its card; a sync only changes the template of an adopted card. */
+export function updateCards(kind: RunKind): RawBuilder<unknown> {
+  const fields = kind === 'push' ? CARD_FIELDS : [];
+  const values = fields.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`);
+  return sql`
+    update cards c set ${sql.join([sql`master_card_id = m.id`, ...values, sql`updated_at = now()`])}
+    from stale_card s join master_card m on m.id = s.template_id
+    where c.id = any(array(select id from stale_card)) and c.id = s.id
+    returning c.project_id`;
+}
+
+/**
+ * Copies of a master board or groups that are written to; those without `is_changed` only get a new `brought`. The first
+ * condition is for speed: it excludes copies that equal their template, which most do.
+ */
+export function staleCopies(table: Copied): RawBuilder<unknown> {
+  const { templates, template_id } = NAMES[table];
+  const followed = sql.join(FIELDS[table].map((field) => followedValue(table, field)));
+  const current = columns('c', FIELDS[table]);
+  return sql`
+    select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${current}) as is_changed
+    from (select * from ${sql.table(table)} c where c.${template_id} = any(array(select id from ${templates})) and c.${AMONG_TARGETS} offset 0) as c
+    join ${templates} m on m.id = c.${template_id} join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
+    where t.has_access and ${live('c')} and (${current}, c.brought) is distinct from (${columns('m', FIELDS[table])}, m.content)
+      and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
+}
+
+/** The new values come from the row that is updated: a change by the project at the same moment is not overwritten. */
+export function updateCopies(table: Copied): RawBuilder<unknown> {
+  const { templates, stale } = NAMES[table];
+  const values = FIELDS[table].map((field) => sql`${sql.ref(field)} = ${followedValue(table, field)}`);
+  return sql`
+    update ${sql.table(table)} c set ${sql.join(values)}, brought = ${followedValues(table)},
+      updated_at = case when s.is_changed then now() else c.updated_at end
+    from ${stale} s join ${templates} m on m.id = s.template_id
+    where c.id = any(array(select id from ${stale})) and c.id = s.id
+    returning c.project_id, s.is_changed`;
+}
+
+const NAMES = {
+  boards: {
+    templates: sql.table('master_board'),
+    template_id: sql.ref('master_board_id'),
+    stale: sql.table('stale_board'),
+  },
+  groups: {
+    templates: sql.table('master_group'),
+    template_id: sql.ref('master_group_id'),
+    stale: sql.table('stale_group'),
+  },
+};
+
+/** Copies that no sync or push added have no `brought`: their own values, or the template's if they were changed since. */
+const brought = (table: Copied) =>
+  sql`coalesce(c.brought, case when c.updated_at = c.created_at then ${valuesOf(table, 'c')} else m.content end)`;
+
+/** A copy `c` follows its template `m` in a field while it has the value that was brought, or the new one anyway. */
+const follows = (table: Copied, field: string) =>
+  sql`(${sql.ref(`c.${field}`)}::text is not distinct from ${brought(table)}->>${sql.lit(field)} or ${sql.ref(`c.${field}`)} is not distinct from ${sql.ref(`m.${field}`)})`;
+
+const followedValue = (table: Copied, field: string) =>
+  sql`case when ${follows(table, field)} then ${sql.ref(`m.${field}`)} else ${sql.ref(`c.${field}`)} end`;
+
+/** The new `brought`. */
+const followedValues = (table: Copied) =>
+  sql`jsonb_build_object(${sql.join(
+    FIELDS[table].map(
+      (field) =>
+        sql`${sql.lit(field)}, case when ${follows(table, field)} then m.content else ${brought(table)} end->${sql.lit(field)}`,
+    ),
+  )})`;

@@ -1,0 +1,47 @@
+import { sql } from 'kysely';
+import { type Db, live, query } from '../../database/query.ts';
+import { AMONG_TARGETS } from './templateFields.ts';
+
+/**
+ * Live copies have the identifier of their template, deleted or not, so it is unique in a project unless the template was
+ * deleted and its identifier used again: then the live copy is adopted by the new template, instead of a second one.
+ */
+
+/** A master card `m` of which a group `g` in a project has no copy. */
+const IS_MISSING = sql`m.group_id = g.master_group_id
+  and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
+
+/** A missing copy that is added, since there is none to adopt. `not in` looks up a hash table, which is mostly empty. */
+export const IS_ADDED = sql`${IS_MISSING} and (g.project_id, m.id) not in (select project_id, template_id from adopted_card)`;
+
+/** Live copies of deleted master cards, where a copy of the one with the same identifier is missing. */
+export const adoptedCards = sql`
+  select c.id, c.project_id, m.id as template_id
+  from (
+    select * from cards c where c.${AMONG_TARGETS} and c.master_card_id = any(array(
+      select id from cards where is_master and deleted_at is not null
+        and unique_identifier = any(array(select unique_identifier from master_card)))) offset 0
+  ) as c join master_card m on m.unique_identifier = c.unique_identifier
+  join incomplete_group g on g.project_id = c.project_id and ${IS_MISSING}
+  where ${live('c')}`;
+
+/** Brings a new identifier to the live copies of a master card; copies of a deleted one that have it get another. */
+export async function bringIdentifier(db: Db, id: number, identifier: string): Promise<void> {
+  const changed = sql`c.master_card_id = ${id} and ${live('c')} and c.unique_identifier <> ${identifier}`;
+  // Locks the projects by id: one lock order prevents deadlocks.
+  const projects = await query(
+    db,
+    sql<{ id: number }>`
+      select id from projects where id in (select project_id from cards c where ${changed}) order by id for no key update`,
+  );
+  if (projects.length === 0) return;
+
+  await query(
+    db,
+    sql`
+      update cards c set unique_identifier = gen_random_uuid()::text, updated_at = now()
+      where c.project_id = any(${projects.map(({ id }) => id)}::int[]) and c.unique_identifier = ${identifier}
+        and c.master_card_id is not null and c.master_card_id <> ${id} and ${live('c')}`,
+  );
+  await query(db, sql`update cards c set unique_identifier = ${identifier}, updated_at = now() where ${changed}`);
+}

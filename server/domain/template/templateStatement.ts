@@ -1,0 +1,117 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { z } from 'zod';
+import { LARGEST_INTEGER } from '../../../shared/limits.ts';
+import type { ProjectOutcome } from '../../../shared/templateRun.ts';
+import { live, plannedEachTime } from '../../database/query.ts';
+import { findCopies, type Part, type Template } from './templateCopies.ts';
+import { updateCards, updateCopies } from './templateFields.ts';
+import { IS_ADDED } from './templateIdentifiers.ts';
+
+/** Previews the outcomes for the next projects after an id, without changes. */
+export function previewStatement(
+  template: Template,
+  after: number,
+  most: number,
+): RawBuilder<z.input<typeof ProjectOutcome>> {
+  return plannedEachTime(sql`
+    with ${findCopies(template, [template.board_id], sql`select id, platform_id from projects where is_active and id > ${after} order by id limit ${most}`)},
+    missing_card as (
+      select g.project_id from incomplete_group g join master_card m on ${IS_ADDED}
+    )
+    select outcome.*, p.name as project_name from (${outcomes('preview', template)}) as outcome
+    join projects p on p.id = outcome.project_id order by outcome.project_id`);
+}
+
+/** Adds missing copies, updates stale ones, and records the outcome of each project in one statement. */
+export const copyStatement = (template: Template, run: number, projects: number[]): RawBuilder<unknown> =>
+  plannedEachTime(sql`
+    with ${writeCopies(template, [template.board_id], projects)}
+    insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
+    select ${run}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome`);
+
+/** Does in one project what syncs of these boards would do. */
+export const fillStatement = (boards: number[], project: number): RawBuilder<unknown> =>
+  plannedEachTime(sql`with ${writeCopies({ kind: 'sync' }, boards, [project])} select 1`);
+
+/** Rows are written project by project, so that those of one are adjacent in tables and indexes. */
+function writeCopies(part: Part, boards: number[], projects: number[]): RawBuilder<unknown> {
+  return sql`
+    ${findCopies(part, boards, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
+      insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, brought, created_by, position)
+      select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.content, m.created_by,
+        least(row_number() over (partition by l.project_id order by m.position, m.id) + (
+          select coalesce(max(position), 0) from boards b where b.project_id = l.project_id and ${live('b')}), ${LARGEST})
+      from missing_board l join master_board m on m.id = l.master_board_id
+      order by l.project_id, m.position, m.id
+      returning id, project_id, master_board_id
+    ), added_group as (
+      insert into groups (project_id, platform_id, master_group_id, board_id, title, description, type, color, icon, is_active,
+        is_collapsed, brought, created_by, position)
+      select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), m.title, m.description, m.type, m.color, m.icon, m.is_active,
+        m.is_collapsed, m.content, m.created_by, m.position
+      from missing_group l join master_group m on m.id = l.master_group_id
+      left join added_board b on b.project_id = l.project_id and b.master_board_id = m.board_id
+      order by l.project_id, m.board_position, m.board_id, m.position
+      returning id, project_id, master_group_id
+    ), last_in_project as (
+      select project_id, (
+        select coalesce(max(c.sort_order), 0)::bigint from cards c where c.project_id = g.project_id and ${live('c')}) as sort_order
+      from incomplete_group g group by project_id
+    ), filled_group as materialized (
+      select g.project_id, g.platform_id, g.master_group_id, coalesce(g.id, a.id) as id, l.sort_order as last_sort_order, (
+        select coalesce(max(c.position), 0)::bigint from cards c where c.group_id = g.id and ${live('c')}) as last_position
+      from incomplete_group g join last_in_project l on l.project_id = g.project_id
+      left join added_group a on a.project_id = g.project_id and a.master_group_id = g.master_group_id
+    ), added_card as (
+      insert into cards (project_id, platform_id, master_card_id, group_id, title, short_description, description, evaluation_check,
+        tour_key, unique_identifier, is_active, status, priority, created_by, position, sort_order)
+      select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
+        m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
+        least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_boards, ${LARGEST})
+      from filled_group g join master_card m on ${IS_ADDED}
+      order by g.project_id, m.place_on_boards
+      returning project_id
+    ), updated_board as (${updateCopies('boards')}), updated_group as (${updateCopies('groups')}), updated_card as (${updateCards(part.kind)})`;
+}
+
+const LARGEST = sql.lit(LARGEST_INTEGER);
+
+/** What is counted for each project: rows that a preview has found, or that a run has written. */
+const COUNTED = [
+  { count: 'boards_added', preview: 'missing_board', run: 'added_board' },
+  { count: 'groups_added', preview: 'missing_group', run: 'added_group' },
+  { count: 'cards_added', preview: 'missing_card', run: 'added_card' },
+  { count: 'boards_updated', preview: 'stale_board', run: 'updated_board', which: sql`where is_changed` },
+  { count: 'groups_updated', preview: 'stale_group', run: 'updated_group', which: sql`where is_changed` },
+  { count: 'cards_updated', preview: 'stale_card', run: 'updated_card' },
+];
+const COUNTS = sql.join(COUNTED.map(({ count }) => sql.ref(count)));
+
+/** The outcome of each project. */
+function outcomes(of: 'preview' | 'run', { group_id, card_id }: Part): RawBuilder<unknown> {
+  const counts = COUNTED.map(({ count }) => sql`coalesce(${sql.ref(`${count}.count`)}, 0) as ${sql.ref(count)}`);
+  const counting = COUNTED.map(
+    ({ count, which = sql``, ...rows }) =>
+      sql`left join (select project_id, count(*)::int as count from ${sql.table(rows[of])} ${which} group by project_id) as ${sql.ref(count)} using (project_id)`,
+  );
+  const isGroupDeleted = group_id
+    ? sql`exists (select from group_copy g where g.project_id = t.project_id and g.deleted_at is not null)`
+    : sql`false`;
+  const isCardDeleted = card_id
+    ? sql`exists (select from cards c where c.project_id = t.project_id and c.master_card_id = ${card_id} and c.deleted_at is not null)`
+    : sql`false`;
+  return sql`
+    select project_id, ${COUNTS}, outcome,
+      case when outcome <> 'skipped' then null when not has_access then 'no_access'
+        when is_deleted then 'deleted_by_project' else 'inactive' end as reason
+    from (
+      select *, case when not has_access then 'skipped' when boards_added + groups_added + cards_added > 0 then 'added'
+        when boards_updated + groups_updated + cards_updated > 0 then 'updated'
+        when is_deleted or not is_active then 'skipped' else 'unchanged' end as outcome
+      from (
+        select t.project_id, t.has_access, t.is_active,
+          b.deleted_at is not null or ${isGroupDeleted} or ${isCardDeleted} as is_deleted, ${sql.join(counts)}
+        from target t left join board_copy b using (project_id, master_board_id) ${sql.join(counting, sql` `)}
+      ) as counted
+    ) as judged`;
+}

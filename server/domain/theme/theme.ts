@@ -1,0 +1,191 @@
+import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
+import type { Page } from '../../../shared/paging.ts';
+import {
+  Theme,
+  type ThemeCreate,
+  ThemeVersion,
+  type VersionChoice,
+  type VersionDeprecate,
+  type VersionList,
+  type VersionSubmit,
+} from '../../../shared/theme.ts';
+import { NOW } from '../../database/moment.ts';
+import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import type { Row, RowChanges } from '../../database/tables.ts';
+import type { ProjectContext, SignedInContext } from '../access/context.ts';
+import { mustOwnPlatform, ownsPlatform } from '../access/permission.ts';
+import { readPage } from '../rows/page.ts';
+
+const THEME_COLUMNS = Theme.keyof().options;
+const VERSION_COLUMNS = ThemeVersion.keyof().options;
+type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
+
+export async function createTheme({ db, caller }: SignedInContext, { platform_id, name }: ThemeCreate) {
+  mustOwnPlatform(caller, platform_id, !caller.isProjectChosen || caller.project?.platform_id === platform_id);
+  const inserted = db
+    .insertInto('themes')
+    .values({ platform_id, name })
+    .returning(THEME_COLUMNS)
+    .executeTakeFirstOrThrow();
+  const theme = await mapConstraintErrors(inserted, {
+    themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
+  });
+  return { theme };
+}
+
+/** The themes of the caller's platforms; of all platforms for a superadmin who selects no project. */
+export const listThemes = (context: ProjectContext, page: Page) =>
+  readPage('themes', ownThemes(context).select(THEME_COLUMNS), page);
+
+export async function listVersions(context: ProjectContext, { theme_id, approval_status, ...page }: VersionList) {
+  const versions = context.db
+    .selectFrom('theme_versions')
+    .select(VERSION_COLUMNS)
+    .where('theme_id', 'in', ownThemes(context).select('id'))
+    .$if(theme_id != null, (versions) => versions.where('theme_id', '=', theme_id!))
+    .$if(approval_status != null, (versions) => versions.where('approval_status', '=', approval_status!));
+  return readPage('versions', versions, page);
+}
+
+/** Submits a version for review; one that was rejected may be submitted again. */
+export async function submitVersion({ db, caller }: ProjectContext, { theme_id, version }: VersionSubmit) {
+  const isOwned = ownsPlatform('themes.platform_id', caller);
+  const theme = await db
+    .selectFrom('themes')
+    .select(['platform_id', isOwned.as('is_owned')])
+    .where('id', '=', theme_id)
+    .executeTakeFirst();
+  if (!theme) throw notFound('There is no such theme.');
+  mustOwnPlatform(caller, theme.platform_id, theme.is_owned);
+
+  const submitted = await db
+    .insertInto('theme_versions')
+    .values({ theme_id, version })
+    .onConflict((known) =>
+      known
+        .columns(['theme_id', 'version'])
+        .doUpdateSet({ approval_status: 'pending', updated_at: NOW })
+        .where('theme_versions.approval_status', '=', 'rejected'),
+    )
+    .returning(VERSION_COLUMNS)
+    .executeTakeFirst();
+  if (!submitted) throw invalid({ version: 'already exists' }, 'already_exists');
+  return { version: submitted };
+}
+
+export const approveVersion = (context: SignedInContext, { version_id }: VersionChoice) =>
+  review(context, version_id, 'approved');
+
+export const rejectVersion = (context: SignedInContext, { version_id }: VersionChoice) =>
+  review(context, version_id, 'rejected');
+
+/** Publishes an approved version. */
+export async function publishVersion(context: SignedInContext, { version_id }: VersionChoice) {
+  return changeVersion(context, version_id, (version) => {
+    if (version.theme_status === 'published') return {};
+    if (version.approval_status !== 'approved')
+      throw badRequest('Only an approved version can be published.', 'version_not_approved');
+    if (version.theme_status === 'deprecated')
+      throw badRequest('This version is deprecated: undo that instead.', 'version_deprecated');
+    return { theme_status: 'published', published_at: new Date() };
+  });
+}
+
+/** Deprecates an approved version; does nothing if it is already deprecated. */
+export async function deprecateVersion(context: SignedInContext, { version_id }: VersionChoice) {
+  const { version } = await changeVersion(context, version_id, (version) =>
+    version.theme_status === 'deprecated' ? {} : deprecation(version),
+  );
+  return { version_id: version.id, theme_status: version.theme_status };
+}
+
+/** The same with a reason and a replacement, which are also set on an already deprecated version. */
+export async function deprecateWithNotice(
+  context: SignedInContext,
+  { version_id, reason, replacement_version_id }: VersionDeprecate,
+) {
+  return changeVersion(context, version_id, async (version, db) => {
+    if (replacement_version_id != null) await mustReplace(db, version, replacement_version_id);
+    const notice = { deprecation_reason: reason, replacement_version_id };
+    return version.theme_status === 'deprecated' ? notice : { ...deprecation(version), ...notice };
+  });
+}
+
+/** Undoes a deprecation: restores the previous status. */
+export async function undoDeprecation(context: SignedInContext, { version_id }: VersionChoice) {
+  return changeVersion(context, version_id, (version) => {
+    if (version.theme_status !== 'deprecated') return {};
+    const theme_status = version.published_at === null ? 'draft' : 'published';
+    return { theme_status, deprecated_at: null, deprecation_reason: null, replacement_version_id: null };
+  });
+}
+
+function deprecation({ approval_status }: VersionRow): Changes {
+  if (approval_status !== 'approved')
+    throw badRequest('Only an approved version can be deprecated.', 'version_not_approved');
+  return { theme_status: 'deprecated', deprecated_at: new Date() };
+}
+
+async function review(context: SignedInContext, versionId: number, outcome: 'approved' | 'rejected') {
+  return changeVersion(context, versionId, ({ approval_status }) => {
+    if (approval_status === outcome) return {};
+    if (approval_status !== 'pending')
+      throw badRequest(`Only a pending version can be ${outcome}.`, 'version_not_pending');
+    return { approval_status: outcome };
+  });
+}
+
+type Changes = RowChanges<'theme_versions'>;
+type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
+
+/** Locks a version, applies the changes that the rule decides, and returns it. */
+async function changeVersion(
+  { db, caller }: SignedInContext,
+  id: number,
+  decide: Decide,
+): Promise<{ version: VersionRow }> {
+  const isOwned = ownsPlatform('themes.platform_id', caller);
+  return transact(db, async (db) => {
+    const found = await db
+      .selectFrom('theme_versions')
+      .select(VERSION_COLUMNS)
+      .select(({ selectFrom }) => {
+        const theme = selectFrom('themes').whereRef('themes.id', '=', 'theme_id');
+        return [theme.select('platform_id').as('platform_id'), theme.select(isOwned.as('is_owned')).as('is_owned')];
+      })
+      .where('id', '=', id)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!found) throw notFound('There is no such theme version.');
+    const { is_owned, platform_id, ...version } = found;
+    mustOwnPlatform(caller, platform_id!, is_owned!);
+
+    const changes = await decide(version, db);
+    if (Object.keys(changes).length === 0) return { version };
+    const changed = await db
+      .updateTable('theme_versions')
+      .set({ ...changes, updated_at: NOW })
+      .where('id', '=', id)
+      .returning(VERSION_COLUMNS)
+      .executeTakeFirstOrThrow();
+    return { version: changed };
+  });
+}
+
+async function mustReplace(db: Db, { id, theme_id }: VersionRow, replacementId: number): Promise<void> {
+  const replacement = await db
+    .selectFrom('theme_versions')
+    .select('id')
+    .where('id', '=', replacementId)
+    .where('id', '<>', id)
+    .where('theme_id', '=', theme_id)
+    .where('theme_status', '=', 'published')
+    .forShare()
+    .executeTakeFirst();
+  if (!replacement)
+    throw invalid({ replacement_version_id: 'is not another published version of this theme' }, 'unknown_reference');
+}
+
+/** Themes that the caller may see. */
+const ownThemes = ({ db, caller }: ProjectContext) =>
+  db.selectFrom('themes').where(ownsPlatform('themes.platform_id', caller));

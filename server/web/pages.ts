@@ -1,0 +1,63 @@
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import type { Services } from '../api/services.ts';
+import { makeDemoUsers } from '../database/seed/demoUsers.ts';
+import { limitAddresses } from '../http/limitRequests.ts';
+import { refuseUnknownRoutes } from '../http/unknownRoute.ts';
+import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedContent.ts';
+import { guidePages } from './guides.ts';
+import { HTML } from './htmlPage.ts';
+
+const PAGES = join(import.meta.dirname, 'pages');
+
+const TYPES: Record<string, string> = {
+  '.html': HTML,
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+/** Pages with an address of their own; all other files are below `/pages/`. */
+const ADDRESSES: Record<string, string[]> = {
+  'start.html': ['/'],
+  'api.html': ['/docs', '/docs/'],
+  'favicon.svg': ['/pages/favicon.svg', '/favicon.ico'],
+};
+
+/**
+ * The start page, the API page, the guides and the OpenAPI document, without files from other hosts. All paths that no other
+ * scope knows are refused here, too.
+ */
+export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
+  limitAddresses(scope, rateLimit);
+  refuseUnknownRoutes(scope);
+  const serve = (address: string, make: () => Promise<FixedContent>) =>
+    scope.get(address, async (request, reply) => sendFixed(request, reply, await make()));
+
+  // One route for each file: paths from callers never reach the file system.
+  for (const file of filesIn(PAGES)) {
+    const make = contentOf(PAGES, file);
+    for (const address of ADDRESSES[file] ?? [`/pages/${file}`]) serve(address, make);
+  }
+  for (const { address, make } of guidePages(() => publicUrl ?? scope.ownOrigin)) serve(address, make);
+
+  const writeDocument = async () => {
+    const { openApiDocument } = await import('../api/openapi/document.ts');
+    return fixedContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(publicUrl)));
+  };
+  serve('/openapi.json', madeOnce(writeDocument));
+
+  const demoUsers = makeDemoUsers(database);
+  scope.get('/pages/demo-users.json', async (_request, reply) => {
+    reply.header('Cache-Control', 'no-store');
+    return demoUsers();
+  });
+}
+
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => extname(file) in TYPES);
+
+const contentOf = (folder: string, file: string) =>
+  madeOnce(async () => fixedContent(TYPES[extname(file)]!, await readFile(join(folder, file), 'utf8')));

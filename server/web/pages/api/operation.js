@@ -1,0 +1,119 @@
+import { copyButton } from '../copy.js';
+import { groupsOf, linkTo } from './apiDocument.js';
+import { element, inline, paragraphs } from './dom.js';
+import { codeBlock } from './highlight.js';
+import { fieldsOf, typeOf } from './schema.js';
+import { tryIt } from './tryIt.js';
+
+/** @import { OpenApiDocument } from '../../../api/openapi/document.ts' */
+/** @import { Schema } from '../../../api/openapi/example.ts' */
+/** @import { Described } from './apiDocument.js' */
+
+/**
+ * Everything about one operation, and a form to try it.
+ * @param {Described} operation
+ * @param {OpenApiDocument} document
+ */
+export function operationView(operation, { components: { schemas } }) {
+  const { summary, path, description, tags, requestBody, responses } = operation;
+  const body = requestBody?.content['application/json'].schema;
+  const about = element(
+    'div',
+    {},
+    element('p', { class: 'hint' }, tags.join(', ')),
+    element('h1', {}, summary),
+    element(
+      'p',
+      { class: 'path' },
+      element('span', { class: 'method' }, 'POST'),
+      element('code', {}, `/api${path}`),
+      copyButton(() => `${location.origin}/api${path}`),
+    ),
+    ...paragraphs(description),
+    element('p', {}, ...inline(callersOf(operation))),
+    ...(body ? [element('h2', {}, 'Body'), fieldsOf(body, schemas)] : []),
+    ...parametersOf(operation, schemas),
+    element('h2', {}, 'Answers'),
+    ...Object.entries(responses).map(([status, response]) => answerOf(status, response, schemas)),
+  );
+  return element('div', { class: 'operation' }, about, tryIt(operation));
+}
+
+/** @param {Described} operation */
+function callersOf({ security = [], 'x-client-call': clientCall }) {
+  const key = /** @type {{ ApiKey?: string[] } | undefined} */ (security.find((scheme) => 'ApiKey' in scheme));
+  const scopes = key?.ApiKey?.map((scope) => `\`${scope}\``).join(' and ');
+  const withKey = scopes ? `, or an API key with ${scopes}` : '';
+  const needed = security.length === 0 ? 'Needs no token.' : `Needs a token${withKey}.`;
+  return `${needed} In the typed client: \`client.${clientCall}\`.`;
+}
+
+/**
+ * @param {Described} operation
+ * @param {Record<string, Schema>} schemas
+ */
+function parametersOf({ parameters = [] }, schemas) {
+  if (parameters.length === 0) return [];
+  const items = parameters.map(({ name, in: place, description = '', schema }) =>
+    element(
+      'li',
+      {},
+      element('code', { class: 'name' }, name),
+      ` ${place === 'query' ? 'in the query string' : 'header'}, `,
+      element('span', { class: 'type' }, typeOf(/** @type {Schema} */ (schema), schemas)),
+      element('p', {}, ...inline(description)),
+    ),
+  );
+  return [element('h2', {}, 'Optional parameters'), element('ul', { class: 'fields' }, ...items)];
+}
+
+/**
+ * @param {string} status
+ * @param {Described['responses'][string]} response
+ * @param {Record<string, Schema>} schemas
+ */
+function answerOf(status, { description, content, headers = {} }, schemas) {
+  const json = content?.['application/json'];
+  const isGood = Number(status) < 400;
+  const details = element(
+    'details',
+    { class: 'status', open: isGood },
+    element('summary', {}, element('strong', { class: isGood ? 'good' : 'bad' }, status), ' ', ...inline(description)),
+    json && codeBlock(JSON.stringify(json.example, null, 2)),
+    json && element('details', {}, element('summary', {}, 'Fields'), fieldsOf(json.schema, schemas)),
+    element('p', { class: 'hint' }, `Headers: ${Object.keys(headers).join(', ')}`),
+  );
+  return details;
+}
+
+/**
+ * What the document says about the whole, and its areas.
+ * @param {OpenApiDocument} document
+ */
+export function introduction(document) {
+  const { info } = document;
+  const areas = groupsOf(document).flatMap(({ name, areas }) => [
+    element('h2', {}, name),
+    element(
+      'ul',
+      { class: 'areas' },
+      ...areas.map((area) => {
+        const links = area.operations.map((operation) => element('a', { href: linkTo(operation) }, operation.summary));
+        return element('li', {}, element('h3', {}, area.name), element('p', {}, ...links));
+      }),
+    ),
+  ]);
+  return element(
+    'div',
+    { class: 'introduction' },
+    element('h1', {}, `${info.title} API `, element('small', {}, info.version)),
+    ...paragraphs(String(info.description ?? '')),
+    element(
+      'p',
+      {},
+      element('a', { href: '/openapi.json' }, 'The OpenAPI document'),
+      ' describes it for generators and tools.',
+    ),
+    ...areas,
+  );
+}

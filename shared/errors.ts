@@ -1,0 +1,106 @@
+import { TRPCError } from '@trpc/server';
+import { getHTTPStatusCodeFromError } from '@trpc/server/http';
+import { ZodError } from 'zod';
+import type { Reason } from './reasons.ts';
+
+/** Errors for callers, thrown where the rule is: the message is for people, the reason for programs. */
+export const badRequest = (message: string, reason: Reason) => refusal('BAD_REQUEST', { message, reason });
+export const unauthorized = (message: string, reason: Reason) => refusal('UNAUTHORIZED', { message, reason });
+export const forbidden = (message: string, reason: Reason) => refusal('FORBIDDEN', { message, reason });
+export const wrongMethod = (message: string) => refusal('METHOD_NOT_SUPPORTED', { message, reason: 'wrong_method' });
+export const notFound = (message: string, reason: Reason = 'not_found') => refusal('NOT_FOUND', { message, reason });
+
+export const JSON_WANTED = 'Send a JSON object as the body, with Content-Type application/json.';
+
+export type FieldErrors = Record<string, string[]>;
+
+/** A 422 for values that only the database can check: `invalid({ tag_id: 'does not exist' })`. */
+export const invalid = (predicates: Record<string, string>, reason: Reason = 'invalid_input') =>
+  refusal('UNPROCESSABLE_CONTENT', {
+    reason,
+    errors: Object.fromEntries(Object.entries(predicates).map(([field, text]) => [field, [sentence(field, text)]])),
+  });
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason) =>
+  refusal('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
+
+/** An error as REST and RPC report it, each in its own format. */
+export type Failure = {
+  code: TRPCError['code'];
+  status: number;
+  reason: Reason;
+  message: string;
+  errors?: FieldErrors;
+  retryAfterSeconds?: number;
+};
+
+/** Maps any error to its status and message. An unknown error is a 500, and its message is not shown to callers. */
+export function toFailure(thrown: unknown): Failure {
+  const error = thrown instanceof TRPCError ? thrown : undefined;
+
+  if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
+  const details = (error?.cause as { details?: Details } | undefined)?.details;
+  // tRPC could not parse the input; its message would reveal internals.
+  if (error?.code === 'BAD_REQUEST' && error.cause && !details)
+    return toFailure(badRequest('The input could not be read.', 'input_unreadable'));
+  if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, reason: 'disk_full', message: NOTHING_SAVED };
+  if (isOverload(error?.cause ?? thrown))
+    return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'));
+  if (!error || !details) return FAULT;
+
+  const message = details.errors ? overview(details.errors) : error.message;
+  const status = getHTTPStatusCodeFromError(error);
+  return { code: error.code, status, message, ...details };
+}
+
+const FAULT: Failure = {
+  code: 'INTERNAL_SERVER_ERROR',
+  status: 500,
+  reason: 'fault',
+  message: 'Something went wrong on our side. Try again later.',
+};
+const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the service is full. Reads still work.';
+
+type Details = { reason: Reason; errors?: FieldErrors; retryAfterSeconds?: number };
+
+function refusal(code: TRPCError['code'], { message = code, ...details }: Details & { message?: string }) {
+  return new TRPCError({ code, message, cause: Object.assign(new Error(message), { details }) });
+}
+
+const MOST_FIELDS = 50;
+
+function toValidationFailure({ issues }: ZodError): Failure {
+  if (issues.some((issue) => issue.path.length === 0))
+    return toFailure(badRequest('The input must be an object, sent as {"json": {…}}.', 'body_not_object'));
+
+  const byField = Map.groupBy(issues, (issue) => issue.path.join('.'));
+  const errors = Object.fromEntries(
+    [...byField]
+      .slice(0, MOST_FIELDS)
+      .map(([field, refused]) => [field, refused.map(({ message }) => sentence(field, message))]),
+  );
+  return { code: 'UNPROCESSABLE_CONTENT', status: 422, reason: 'invalid_input', message: overview(errors), errors };
+}
+
+const sentence = (field: string, predicate: string) => `${field} ${predicate}.`;
+
+function overview(errors: FieldErrors): string {
+  const [first, ...others] = Object.values(errors).flat();
+  return others.length === 0 ? `${first}` : `${first} (and ${others.length} more)`;
+}
+
+const DISK_FULL = new Set(['53100']);
+
+/** Whether an error or one of its causes has one of these PostgreSQL codes. */
+function hasCode(cause: unknown, codes: ReadonlySet<string>): boolean {
+  if (!(cause instanceof Error)) return false;
+  return codes.has((cause as { code?: string }).code ?? '') || hasCode(cause.cause, codes);
+}
+
+/** A timeout for a connection or a row lock, or no connections left on the database server. */
+export function isOverload(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false;
+  return hasCode(cause, OVERLOAD_CODES) || cause.message === POOL_EXHAUSTED || isOverload(cause.cause);
+}
+const OVERLOAD_CODES = new Set(['53300', '55P03']);
+const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
