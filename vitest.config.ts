@@ -6,48 +6,48 @@ import { findTestServer } from './tests/harness/server.ts';
 const server = await findTestServer();
 if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL server. ${server.reason}\n`);
 
-/** The seed of random inputs, the same in every run unless set. */
-const { FAST_CHECK_SEED = '1' } = process.env;
+/** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
+const ON_A_SERVER = [
+  'answerSize',
+  'boards',
+  'cards',
+  'connections',
+  'faults',
+  'floor',
+  'idempotency',
+  'migrate',
+  'positions',
+  'preparedStatements',
+  'races',
+  'schema',
+  'search',
+  'statements',
+  'templateIdentifiers',
+  'templatePush',
+  'templateSync',
+  'templates',
+  'tenancy',
+];
 
-/** Suites with a database run on both kinds; the files of a worker share its modules, and so its database. */
-const onDatabase = (name: 'embedded' | 'postgresql'): TestProjectInlineConfiguration => ({
-  test: {
-    name,
-    include: ['tests/*.test.ts'],
-    setupFiles: ['tests/harness/checkAnswers.ts', 'tests/harness/openDatabase.ts'],
-    globalSetup: [
-      'tests/harness/makeWorkplace.ts',
-      ...(name === 'postgresql' ? ['tests/harness/createDatabase.ts'] : []),
-    ],
-    pool: 'threads',
-    isolate: false,
-    env: { FAST_CHECK_SEED },
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
-  },
-});
-
-/** The slow suites that start processes run first, these before the others: both workers end at about the same time. */
+/** The longest of the slow suites start first, so that both workers end at about the same time. */
 const LONGEST = [
   'documentation',
   'faults',
-  'databaseCopy',
-  'testKitPackage',
+  'traces',
   'disturbedStart',
-  'databaseBackup',
-  'start',
+  'testKitPackage',
   'boardChanges',
-  'apiPage',
-  'samples',
+  'cliLauncher',
+  'databaseCopy',
+  'databaseBackup',
+  'cliRemote',
+  'cli',
   'clientPackage',
-  'dataDirectory',
-  'testKit',
 ];
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
-    const rank = ({ project, moduleId }: TestSpecification) => {
-      if (project.name !== 'once') return LONGEST.length + 1;
+    const rank = ({ moduleId }: TestSpecification) => {
       const place = LONGEST.indexOf(basename(moduleId, '.test.ts'));
       return place < 0 ? LONGEST.length : place;
     };
@@ -55,25 +55,48 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** The seed of random inputs, the same in every run unless set. */
+const { FAST_CHECK_SEED = '1' } = process.env;
+
+function project(
+  name: string,
+  include: string[],
+  { setupFiles = [], globalSetup = [], ...more }: TestProjectInlineConfiguration['test'] & object = {},
+): TestProjectInlineConfiguration {
+  return {
+    test: {
+      name,
+      include,
+      setupFiles: ['tests/harness/checkAnswers.ts', ...setupFiles],
+      globalSetup: ['tests/harness/makeWorkplace.ts', ...globalSetup],
+      isolate: false,
+      env: { FAST_CHECK_SEED },
+      hookTimeout: 60_000,
+      ...more,
+    },
+  };
+}
+
+/** The files of a worker share its modules, and so its database. */
+const onDatabase = { setupFiles: ['tests/harness/openDatabase.ts'], pool: 'threads', testTimeout: 20_000 } as const;
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     projects: [
-      onDatabase('embedded'),
-      ...(server.url ? [onDatabase('postgresql')] : []),
-      {
-        test: {
-          name: 'once',
-          include: ['tests/once/*.test.ts'],
-          setupFiles: ['tests/harness/checkAnswers.ts'],
-          globalSetup: ['tests/harness/makeWorkplace.ts'],
-          isolate: false,
-          env: { FAST_CHECK_SEED },
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
+      project('embedded', ['tests/*.test.ts'], { ...onDatabase, setupFiles: [...onDatabase.setupFiles] }),
+      ...(server.url
+        ? [
+            project('postgresql', [`tests/{${ON_A_SERVER}}.test.ts`], {
+              ...onDatabase,
+              setupFiles: [...onDatabase.setupFiles],
+              globalSetup: ['tests/harness/createDatabase.ts'],
+            }),
+          ]
+        : []),
+      project('unit', ['tests/unit/*.test.ts'], { testTimeout: 60_000 }),
+      project('slow', ['tests/slow/*.test.ts'], { testTimeout: 60_000 }),
     ],
   },
 });

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { databaseUrl, testService } from './harness/service.ts';
-import { givenBoard, givenWorld, PASSWORD, type World } from './harness/world.ts';
+import { databaseUrl, testService } from '../harness/service.ts';
+import { givenBoard, givenWorld, PASSWORD, type World } from '../harness/world.ts';
 
 /** A third party generates a client from the OpenAPI document with common tools. */
 
-const ROOT = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
 /** The code of a third party who has only the document; wrong types in it must not compile. */

@@ -34,7 +34,7 @@ const RUN_ELSEWHERE: Record<string, string> = {
 
 const blocksOf = (page: string) => blocksIn(textOf(page));
 const commandsOf = (page: string) => stepsOf(blocksOf(page), isRunHere);
-/** Containers can't run inside a test; tests/once/docker.test.ts runs what is in them as processes. */
+/** Containers can't run inside a test; tests/slow/docker.test.ts runs what is in them as processes. */
 const isRunHere = (command: string) => !(command in RUN_ELSEWHERE) && !command.startsWith('docker ');
 
 const PARTS = [
@@ -136,7 +136,7 @@ async function runInShell(
   return { code, printed };
 }
 
-/** npx takes a second to find the command, and there are dozens; tests/once/cliLauncher.test.ts runs it. */
+/** npx takes a second to find the command, and there are dozens; tests/slow/cliLauncher.test.ts runs it. */
 const WITHOUT_NPX = `npx() {
   if [ "$1" = deckhand ]; then node_modules/.bin/node server/cli/deckhand.js "\${@:2}"; else command npx "$@"; fi
 }
