@@ -172,7 +172,7 @@ describe('a command with --url', () => {
     await writeFile(file, kept.replace(service.url, 'http://127.0.0.1:1'));
     const { exitCode, complaint } = await command(['cards', 'delete', '--id', '1', '--url', 'http://127.0.0.1:1']);
     expect(exitCode).toBe(1);
-    expect(complaint).toMatch(/^No answer came.* Start it with npm start\.$/);
+    expect(complaint).toMatch(/^No response.* Start it with npm start\.$/);
   });
 
   it.skipIf(!DATABASE_URL)('prints what it prints on the database', async () => {
@@ -418,7 +418,7 @@ describe('logout', () => {
     expect(await command(['logout'])).toMatchObject({ exitCode: 2, complaint: expect.stringContaining(service.url) });
     expect(await command(['logout', '--url', 'http://127.0.0.1:1'])).toMatchObject({
       exitCode: 1,
-      complaint: expect.stringMatching(/^The token is deleted, but its session was not ended: No answer came/),
+      complaint: expect.stringMatching(/^The token is deleted, but its session was not ended: No response/),
     });
     expect(Object.keys(JSON.parse(await readFile(file, 'utf8')))).toEqual([service.url]);
   });

@@ -228,7 +228,7 @@ describe('an answer', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 200,
-      message: expect.stringMatching(/^The answer with status 200 is not from Deckhand\. Check the url/),
+      message: expect.stringMatching(/^The response with status 200 is not from Deckhand\. Check the url/),
     });
   });
 
@@ -241,7 +241,7 @@ describe('an answer', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status: 403,
-      message: expect.stringMatching(/^The answer with status 403 is not from Deckhand\. Check the url/),
+      message: expect.stringMatching(/^The response with status 403 is not from Deckhand\. Check the url/),
     });
   });
 
@@ -249,7 +249,7 @@ describe('an answer', () => {
     const { client } = givenAnswers({ retries: 0 }, broken(code));
 
     expect((await errorOf(client.boards.list.query())).message).toBe(
-      'No answer came (fetch failed: wrong version number:). Check the url, and that the service runs.',
+      'No response (fetch failed: wrong version number:). Check the url, and that the service runs.',
     );
   });
 
