@@ -29,7 +29,7 @@ export const Card = z
     platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master card.' }),
     master_card_id: id.nullable().meta({ description: 'The master card that it is a copy of.', example: null }),
     group_id: id.nullable().meta({ description: 'Its group; null if it is in none.' }),
-    owner_id: id.nullable().meta({ description: 'The responsible member of the project.' }),
+    owner_id: id.nullable().meta({ description: 'The project member it is assigned to.' }),
     tag_id: id.nullable().meta({ description: 'Its tag.' }),
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
     sort_order: position.meta({ description: 'Its position in the project; ties are ordered by id.' }),
@@ -85,7 +85,7 @@ export const CardCreate = z.object({
     .nullish()
     .meta({ description: 'Its group, where it becomes the last card; if not sent, it is in no group.', example: 7 }),
   status: optionalText(50).meta({ description: 'The status of the work; `open` if not sent.', example: 'open' }),
-  owner_id: id.nullish().meta({ description: 'The responsible member of the project.', example: 3 }),
+  owner_id: id.nullish().meta({ description: 'The project member it is assigned to.', example: 3 }),
   tag_id: id.nullish().meta({ description: 'A tag of the project.', example: 1 }),
   due_date: optionalDueDate.meta({
     description: `When it is due: ${TIMESTAMP_FORMAT}. A date without a time is overdue from the next day on.`,

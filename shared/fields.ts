@@ -32,7 +32,7 @@ export const optionalText = (maxLength = LONGEST_TEXT) =>
   limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
 
 export const PLAIN_TEXT = 'plain text: escape it when you show it';
-export const PLAIN_TITLE = 'Its title; plain text: escape it when you show it.';
+export const PLAIN_TITLE = 'Plain-text title. Escape it before display.';
 export const HTML = 'may contain HTML, which is sanitised';
 
 /** An optional choice; an empty text becomes null. */
