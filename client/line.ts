@@ -81,12 +81,13 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
       lanes.delete(key);
       if (lane.length > 0) lanes.set(key, lane);
       batch.forEach(leave);
-      sendUntilSettled(batch);
+      void sendUntilSettled(batch);
     }
   }
 
   /** Never rejects. A batch counts as in flight during its retry pause, which relieves a service in trouble. */
-  async function sendUntilSettled(batch: Waiting[]): Promise<void> {
+  async function sendUntilSettled(taken: Waiting[]): Promise<void> {
+    let batch = taken;
     inFlight += batch.length;
     for (let retry = 0; batch.length > 0; retry++) {
       const failed = await attempt(batch);

@@ -497,7 +497,8 @@ function makeLine({ largestBatch, maxInFlight, retries, send }) {
 		}
 	}
 	/** Never rejects. A batch counts as in flight during its retry pause, which relieves a service in trouble. */
-	async function sendUntilSettled(batch) {
+	async function sendUntilSettled(taken) {
+		let batch = taken;
 		inFlight += batch.length;
 		for (let retry = 0; batch.length > 0; retry++) {
 			const failed = await attempt(batch);
