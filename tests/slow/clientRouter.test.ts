@@ -116,7 +116,7 @@ declare const process: { env: Record<string, string | undefined> };
 
 const COMPARE = `import type { inferRouterError } from '@trpc/server';
 import type { AppRouter as PackedRouter } from 'deckhand-client/router';
-import type { AppRouter as OwnRouter } from '${ROOT}/server/routers/app.ts';
+import type { AppRouter as OwnRouter } from '${ROOT}/server/api/routers/app.ts';
 
 /** A procedure as a function, in which \`Same\` finds the input and the answer. */
 type CallOf<T> = T extends { _def: { type: infer Kind extends string; $types: { input: infer Input; output: infer Output } } }

@@ -16,10 +16,10 @@ describe('the reasons of errors', () => {
   });
 
   it('are used by the server', () => {
-    const files = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
+    const sources = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
-      .map((path) => `server/${path}`);
-    const code = [...files, 'shared/errors.ts'].map((path) => readFileSync(join(ROOT, path), 'utf8')).join('\n');
+      .map((path) => join('server', path));
+    const code = [...sources, 'shared/errors.ts'].map((path) => readFileSync(join(ROOT, path), 'utf8')).join('\n');
 
     expect(Object.keys(REASONS).filter((name) => !code.includes(`'${name}'`))).toEqual([]);
   });
