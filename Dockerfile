@@ -1,3 +1,13 @@
+# Only the bundler of the client for browsers needs development dependencies.
+FROM node:24-slim AS pages
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci
+COPY server server
+COPY shared shared
+COPY client client
+RUN node server/package/pageClient.ts > server/web/pages/client.js
+
 FROM node:24-slim
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -8,6 +18,7 @@ COPY shared shared
 COPY client client
 COPY docs docs
 COPY README.md ./
+COPY --from=pages /app/server/web/pages/client.js server/web/pages/client.js
 RUN mkdir -m 700 /data && chown node /data
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data

@@ -1,6 +1,7 @@
-import { chmod, copyFile, cp } from 'node:fs/promises';
+import { chmod, copyFile, cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeMigrated } from './migrated.ts';
+import { printPageClient } from './pageClient.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
 /** The entries of the package; it has what they import, and no more. */
@@ -22,6 +23,7 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
     },
   );
   await copyOtherFiles(contents);
+  await writeFile(join(contents, 'server/web/pages/client.js'), await printPageClient());
   await chmod(join(contents, COMMAND_LINE), 0o755);
   await addMigrated(stage, join(contents, 'server/boot/testing/migrated.tar.gz'));
   await copyFile(join(ROOT, 'docs/testing.md'), join(contents, 'README.md'));

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { Services } from '../api/services.ts';
 import { makeDemoUsers } from '../database/seed/demoUsers.ts';
@@ -12,10 +14,11 @@ import { HTML } from './htmlPage.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
 
+const JAVASCRIPT = 'text/javascript; charset=utf-8';
 const TYPES: Record<string, string> = {
   '.html': HTML,
   '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
+  '.js': JAVASCRIPT,
   '.svg': 'image/svg+xml',
 };
 
@@ -37,10 +40,12 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
     scope.get(address, async (request, reply) => sendFixed(request, reply, await make()));
 
   // One route for each file: paths from callers never reach the file system.
-  for (const file of filesIn(PAGES)) {
-    const make = contentOf(PAGES, file);
+  const files = pageFiles();
+  for (const { file, type } of files) {
+    const make = madeOnce(async () => fixedContent(type, await readFile(join(PAGES, file), 'utf8')));
     for (const address of ADDRESSES[file] ?? [`/pages/${file}`]) serve(address, make);
   }
+  if (!files.some(({ file }) => file === 'client.js')) serve('/pages/client.js', madeOnce(bundleClient));
   for (const { address, make } of guidePages(() => publicUrl ?? scope.ownOrigin)) serve(address, make);
 
   const writeDocument = async () => {
@@ -56,8 +61,15 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
   });
 }
 
-const filesIn = (folder: string) =>
-  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => extname(file) in TYPES);
+const pageFiles = () =>
+  readdirSync(PAGES, { recursive: true, encoding: 'utf8' }).flatMap((file) => {
+    const type = TYPES[extname(file)];
+    return type ? [{ file, type }] : [];
+  });
 
-const contentOf = (folder: string, file: string) =>
-  madeOnce(async () => fixedContent(TYPES[extname(file)]!, await readFile(join(folder, file), 'utf8')));
+/** The packed service has the client as a file. A checkout bundles it in a process of its own, since the bundler is large. */
+async function bundleClient(): Promise<FixedContent> {
+  const program = join(import.meta.dirname, '../package/pageClient.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, [program]);
+  return fixedContent(JAVASCRIPT, stdout);
+}

@@ -1,15 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { createClient } from '../../client/client.ts';
-import { PAGE_CLIENT, printPageClient } from '../../server/package/pageClient.ts';
 import { hasBrowser, isWiderThanScreen, PHONE } from '../harness/browser.ts';
 import { testService } from '../harness/service.ts';
 import { addCard, cardsIn, inputOf, openBoard, signIn, startPageForSuite, untilTold } from '../harness/startPage.ts';
-
-it('the client of the pages is that of client/client.ts (npm run page-client makes it anew)', async () => {
-  expect(await readFile(PAGE_CLIENT, 'utf8')).toBe(await printPageClient());
-}, 60_000);
 
 describe.skipIf(!hasBrowser)('the start page', () => {
   const givenStart = startPageForSuite();

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdir, symlink } from 'node:fs/promises';
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -15,7 +16,9 @@ const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 const dockerfile = read('Dockerfile');
-const copied = [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, sources]) => sources!.split(' '));
+/** Made by the first stage of the build, and copied to the image. */
+const made = [...dockerfile.matchAll(/^RUN node (\S+) > (\S+)$/gm)].map(([, program, file]) => ({ program, file }));
+const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources]) => sources!.split(' '));
 const healthCommand: string[] = JSON.parse(/^HEALTHCHECK .*\\\n\s*CMD (\[.*\])$/m.exec(dockerfile)![1]!);
 
 type Service = {
@@ -171,6 +174,9 @@ describe('the image', () => {
 
     expect(await run(healthCommand, { PORT: port })).toMatchObject({ code: 0 });
     expect((await fetch(`${service.url}/docs/guides`)).status).toBe(200);
+    expect(await (await fetch(`${service.url}/pages/client.js`)).text()).toContain(
+      'export { DeckhandError, createClient',
+    );
     expect((await fetch(`${service.url}/metrics`)).status).toBe(401);
     expect(await run(['node', 'server/cli/main.ts', '--help'], {}, image)).toMatchObject({ code: 0 });
     await service.stop('SIGTERM');
@@ -184,6 +190,10 @@ async function givenImage(): Promise<string> {
   await mkdir(image);
   for (const path of copied) await cp(join(ROOT, path), join(image, path), { recursive: true });
   await symlink(join(ROOT, 'node_modules'), join(image, 'node_modules'));
+  for (const { program, file } of made) {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(image, program!)]);
+    await writeFile(join(image, file!), stdout);
+  }
   return image;
 }
 

@@ -114,7 +114,15 @@ describe('the packed service', () => {
     const DATA_DIR = await givenDirectory();
     const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/boot/main.js'))], { DATA_DIR });
 
-    const paths = ['/', '/docs', '/pages/board/main.js', '/pages/api/main.js', '/docs/guides/rest', '/openapi.json'];
+    const paths = [
+      '/',
+      '/docs',
+      '/pages/board/main.js',
+      '/pages/client.js',
+      '/pages/api/main.js',
+      '/docs/guides/rest',
+      '/openapi.json',
+    ];
     const statuses = await Promise.all(paths.map((path) => statusOf(url, path)));
     const index = await (await fetch(`${url}/docs/guides`)).text();
     const { code } = await stop();

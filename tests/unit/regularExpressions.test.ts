@@ -8,8 +8,7 @@ import { describe, expect, it } from 'vitest';
 const ROOT = join(import.meta.dirname, '../..');
 const sources = ['server', 'client', 'shared'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    // The bundled client has code of other packages.
-    .filter((path) => /\.(ts|js)$/.test(path) && !path.endsWith('pages/client.js'))
+    .filter((path) => /\.(ts|js)$/.test(path))
     .map((path) => `${folder}/${path}`),
 );
 
