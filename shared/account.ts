@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { count, flag, id, newPassword, secret } from './fields.ts';
+import { requestExamples } from './requestExample.ts';
 import { User } from './user.ts';
 
 export const Account = User.extend({
@@ -14,6 +15,7 @@ const revoke_keys = flag.meta({
 const keys_left = count.meta({ description: 'Number of API keys of the account that are still valid.', example: 0 });
 
 export const SignOutEverywhere = z.object({ revoke_keys });
+SignOutEverywhere.register(requestExamples, { example: { revoke_keys: true } });
 export type SignOutEverywhere = z.output<typeof SignOutEverywhere>;
 export const SignedOutEverywhere = z.object({ keys_left });
 
@@ -22,6 +24,7 @@ export const PasswordChange = z.object({
   new_password: newPassword.meta({ description: 'The new password.' }),
   revoke_keys,
 });
+PasswordChange.register(requestExamples, { example: { password: 'demo-password', new_password: 'a long sentence' } });
 export type PasswordChange = z.output<typeof PasswordChange>;
 
 /** A password change ends every session, including the caller's; this token belongs to a new one. */
@@ -34,6 +37,7 @@ export const DefaultProject = z.object({ project_id: id.meta({ description: 'An 
 export type DefaultProject = z.output<typeof DefaultProject>;
 
 export const SecondFactorStart = z.object({ password });
+SecondFactorStart.register(requestExamples, { example: { password: 'demo-password' } });
 export type SecondFactorStart = z.output<typeof SecondFactorStart>;
 
 /** Shown once, for the authenticator app: as QR code, URI or secret. */
@@ -46,6 +50,7 @@ export const SecondFactorOffer = z.object({
 export const SecondFactorConfirm = z.object({
   code: secret.meta({ description: 'The six digits that the authenticator app shows.' }),
 });
+SecondFactorConfirm.register(requestExamples, { example: { code: '123456' } });
 export type SecondFactorConfirm = z.output<typeof SecondFactorConfirm>;
 
 const code = secret.meta({ description: 'The code of the second factor, or a recovery code.' });
@@ -53,6 +58,9 @@ const is_recovery = flag.meta({ description: 'Whether `code` is a recovery code;
 
 /** Proof for sensitive changes, so that a stolen token is not enough. */
 export const SecondFactorProof = z.object({ password, code, is_recovery });
+SecondFactorProof.register(requestExamples, {
+  example: { password: 'demo-password', code: 'demo-recovery-1', is_recovery: true },
+});
 export type SecondFactorProof = z.output<typeof SecondFactorProof>;
 
 /** Shown once: only hashes are kept. */

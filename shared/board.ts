@@ -17,6 +17,7 @@ import {
   timestamp,
 } from './fields.ts';
 import { Group } from './group.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const Board = z
   .object({
@@ -71,6 +72,9 @@ export const BoardCreate = z.object({
   ...content,
   position: newPosition,
 });
+BoardCreate.register(requestExamples, {
+  example: { title: 'Spring campaign', description: 'All that has to be done by May.', tool_key: 'seo' },
+});
 export type BoardCreate = z.output<typeof BoardCreate>;
 
 const changes = {
@@ -79,11 +83,20 @@ const changes = {
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
 };
 export const BoardUpdate = z.object({ id, ...changesOf(changes, ['description', 'tool_key']) });
+BoardUpdate.register(requestExamples, { example: { id: 2, title: 'Launch plan for May', description: null } });
 export type BoardUpdate = z.output<typeof BoardUpdate>;
 
-export const BoardDelete = z.object({ id });
+export const BoardDelete = z.object({ id }).register(requestExamples, { example: { id: 3 } });
 
 export const BoardReorder = z.object({
   boards: placements.meta({ description: 'The boards and their new positions.' }),
+});
+BoardReorder.register(requestExamples, {
+  example: {
+    boards: [
+      { id: 2, position: 1 },
+      { id: 3, position: 2 },
+    ],
+  },
 });
 export type BoardReorder = z.output<typeof BoardReorder>;

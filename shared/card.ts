@@ -18,6 +18,7 @@ import {
   timestamp,
 } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 export const CARD_TYPES = ['regular', 'tour'] as const;
@@ -94,7 +95,7 @@ export const CardCreate = z.object({
 });
 export type CardCreate = z.output<typeof CardCreate>;
 
-export const CardGet = z.object({ id });
+export const CardGet = z.object({ id }).register(requestExamples, { example: { id: 16 } });
 export const CardDelete = z.object({ id: id.meta({ description: 'The card.', example: 23 }) });
 
 const content = CardCreate.omit({ title: true, group_id: true }).shape;
@@ -114,6 +115,7 @@ export const CardUpdate = z.object({
   id,
   ...changesOf(changes, ['description', 'owner_id', 'tag_id', 'due_date', 'short_description']),
 });
+CardUpdate.register(requestExamples, { example: { id: 16, status: 'closed', owner_id: 3, tag_id: 1, due_date: null } });
 export type CardUpdate = z.output<typeof CardUpdate>;
 
 export const CardMove = z.object({
@@ -125,6 +127,7 @@ export const CardMove = z.object({
     .nullish()
     .meta({ description: 'Its position among the cards there that the caller sees, from 1; last if not sent.' }),
 });
+CardMove.register(requestExamples, { example: { id: 16, group_id: 8, position: 1 } });
 export type CardMove = z.output<typeof CardMove>;
 
 export const CardSnooze = z.object({
@@ -133,6 +136,7 @@ export const CardSnooze = z.object({
     description: `Snooze until this time: ${TIMESTAMP_FORMAT}. Ends snoozing if not sent or null.`,
   }),
 });
+CardSnooze.register(requestExamples, { example: { id: 16, until: FUTURE_TIMESTAMP } });
 export type CardSnooze = z.output<typeof CardSnooze>;
 
 /** A card must match all filters. */
@@ -154,6 +158,7 @@ export const CardList = Page.extend({
       'Only those with this text in title or descriptions, ignoring case. With fewer than three letters or digits in a row, a page may be short or empty and still have a `next_cursor`.',
   }),
 });
+CardList.register(requestExamples, { example: { status: 'open', is_grouped: true, limit: 20 } });
 export type CardList = z.output<typeof CardList>;
 
 export const CardPage = pageOf('cards', ListedCard);

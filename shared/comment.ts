@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, id, PLAIN_TEXT, text, timestamp } from './fields.ts';
 import { nextCursor, Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const Comment = z
   .object({
@@ -42,11 +43,13 @@ export const CommentCreate = z.object({
 export type CommentCreate = z.output<typeof CommentCreate>;
 
 export const CommentList = Page.extend({ card_id: id.meta({ description: 'The card.', example: 16 }) });
+CommentList.register(requestExamples, { example: { card_id: 16, limit: 20 } });
 export type CommentList = z.output<typeof CommentList>;
 
 export const CommentPage = pageOf('threads', CommentThread);
 
 export const ReplyList = Page.extend({ id: id.meta({ description: 'The comment.' }) });
+ReplyList.register(requestExamples, { example: { id: 1, limit: 20 } });
 export type ReplyList = z.output<typeof ReplyList>;
 
 export const ReplyPage = pageOf('replies', Comment);

@@ -14,6 +14,7 @@ import {
   text,
   timestamp,
 } from './fields.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const Group = z
   .object({
@@ -57,6 +58,7 @@ export const GroupCreate = z.object({
   position: newPosition,
   is_collapsed: look.is_collapsed.meta({ description: 'Whether it is shown collapsed; false if not sent.' }),
 });
+GroupCreate.register(requestExamples, { example: { board_id: 2, title: 'Waiting', color: '#8a4baf' } });
 export type GroupCreate = z.output<typeof GroupCreate>;
 
 const changes = {
@@ -74,9 +76,10 @@ export const GroupConfigure = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
   ...changesOf({ is_active: flag.meta({ description: `${IS_ACTIVE}.` }) }, []),
 });
+GroupConfigure.register(requestExamples, { example: { id: 7, is_active: false } });
 export type GroupConfigure = z.output<typeof GroupConfigure>;
 
-export const GroupDelete = z.object({ id });
+export const GroupDelete = z.object({ id }).register(requestExamples, { example: { id: 8 } });
 
 export const GroupReorder = z.object({
   groups: placements.meta({

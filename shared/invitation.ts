@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { email, id, timestamp } from './fields.ts';
 import { projectChoice } from './member.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 import { ROLES } from './user.ts';
 
 /** A membership that waits for its user to accept it. */
@@ -39,9 +40,11 @@ const OwnInvitation = z
   .meta({ id: 'OwnInvitation', description: 'An invitation of the caller.' });
 
 export const MemberInvite = z.object({ project_id: projectChoice, email, role });
+MemberInvite.register(requestExamples, { example: { email: 'ann@demo.test', role: 'member', project_id: 1 } });
 export type MemberInvite = z.output<typeof MemberInvite>;
 
 export const InvitationList = Page.extend({ project_id: projectChoice });
+InvitationList.register(requestExamples, { example: { project_id: 1, limit: 20 } });
 export type InvitationList = z.output<typeof InvitationList>;
 export const InvitationPage = pageOf('invitations', Invitation);
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { recentProof } from './account.ts';
 import { FUTURE_TIMESTAMP, id, optionalTimestamp, TIMESTAMP_FORMAT, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 /** Lets secret scanners recognize API keys. */
 export const KEY_PREFIX = 'dkh_';
@@ -43,29 +44,33 @@ const user_id = id
 
 /** The scopes come from the procedures. */
 export const KeyCreate = (scopes: string[]) =>
-  z.object({
-    name: text(255).meta({ description: 'Its name.', example: 'Nightly import' }),
-    scopes: z
-      .array(z.enum(scopes))
-      .min(1)
-      .max(scopes.length)
-      .meta({
-        description: `${SCOPES_DESCRIPTION} Each operation names the scopes that it needs.`,
-        example: [scopes[0]],
+  z
+    .object({
+      name: text(255).meta({ description: 'Its name.', example: 'Nightly import' }),
+      scopes: z
+        .array(z.enum(scopes))
+        .min(1)
+        .max(scopes.length)
+        .meta({
+          description: `${SCOPES_DESCRIPTION} Each operation names the scopes that it needs.`,
+          example: [scopes[0]],
+        }),
+      project_id: id
+        .nullish()
+        .meta({ description: 'The only project that it may act in; all of the user if not sent.', example: null }),
+      expires_at: optionalTimestamp.meta({
+        description: `When it expires: ${TIMESTAMP_FORMAT}; never if not sent.`,
+        example: null,
       }),
-    project_id: id
-      .nullish()
-      .meta({ description: 'The only project that it may act in; all of the user if not sent.', example: null }),
-    expires_at: optionalTimestamp.meta({
-      description: `When it expires: ${TIMESTAMP_FORMAT}; never if not sent.`,
-      example: null,
-    }),
-    user_id,
-    ...recentProof,
-  });
+      user_id,
+      ...recentProof,
+    })
+    .register(requestExamples, {
+      example: { name: 'Nightly import', scopes: ['boards:read', 'cards:write'], project_id: 1 },
+    });
 export type KeyCreate = z.output<ReturnType<typeof KeyCreate>>;
 
-export const KeyList = Page.extend({ user_id });
+export const KeyList = Page.extend({ user_id }).register(requestExamples, { example: { limit: 20 } });
 export type KeyList = z.output<typeof KeyList>;
 export const KeyPage = pageOf('keys', ApiKey);
 
@@ -82,4 +87,5 @@ export const KeyRotate = KeyChoice.extend({
     .meta({ description: 'How long the previous secret stays valid; 0 for not at all.', example: 24 }),
   ...recentProof,
 });
+KeyRotate.register(requestExamples, { example: { id: 1, previous_valid_hours: 24 } });
 export type KeyRotate = z.output<typeof KeyRotate>;

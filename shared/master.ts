@@ -16,6 +16,7 @@ import {
   text,
 } from './fields.ts';
 import { Group, look } from './group.ts';
+import { requestExamples } from './requestExample.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */
 
@@ -30,12 +31,16 @@ const tool_key = optionalText(100).meta({
   description: 'Only projects with this tool get a copy; a board without a tool goes to all projects.',
 });
 export const MasterBoardCreate = BoardCreate.extend({ tool_key });
+MasterBoardCreate.register(requestExamples, { example: { title: 'Search engines', tool_key: 'seo' } });
 export type MasterBoardCreate = z.output<typeof MasterBoardCreate>;
 
 export const MasterBoardUpdate = BoardUpdate.extend(changesOf({ tool_key }, ['tool_key']));
+MasterBoardUpdate.register(requestExamples, { example: { id: 1, description: 'First steps.' } });
 export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
 
-export const MasterBoardReorder = BoardReorder;
+export const MasterBoardReorder = BoardReorder.clone().register(requestExamples, {
+  example: { boards: [{ id: 1, position: 1 }] },
+});
 
 export const MasterBoardGet = z.object({ id: id.meta({ description: 'The master board.' }) });
 export const MasterBoardDelete = z.object({ id });
@@ -83,6 +88,7 @@ export const MasterGroupConfigure = z.object({
   id: id.meta({ description: 'The master group.' }),
   ...changesOf(groupSettings, ['type', 'color', 'icon']),
 });
+MasterGroupConfigure.register(requestExamples, { example: { id: 1, color: '#0b6e99', is_collapsed: true } });
 export type MasterGroupConfigure = z.output<typeof MasterGroupConfigure>;
 
 export const MasterGroupPush = z.object({ group_id: id.meta({ description: 'The master group.' }) });
@@ -147,6 +153,7 @@ export const MasterCardUpdate = z.object({
   id,
   ...changesOf(cardChanges, ['description', 'evaluation_check', 'tour_key', 'short_description']),
 });
+MasterCardUpdate.register(requestExamples, { example: { id: 1, title: 'Look around you' } });
 export type MasterCardUpdate = z.output<typeof MasterCardUpdate>;
 
 export const MasterCardMove = z.object({
@@ -154,6 +161,15 @@ export const MasterCardMove = z.object({
   cards: placements.meta({
     description: 'Master cards of groups of the same board, and their new positions.',
   }),
+});
+MasterCardMove.register(requestExamples, {
+  example: {
+    group_id: 1,
+    cards: [
+      { id: 2, position: 1 },
+      { id: 1, position: 2 },
+    ],
+  },
 });
 export type MasterCardMove = z.output<typeof MasterCardMove>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { untrimmed } from './fields.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const DEFAULT_PAGE = 50;
 export const LARGEST_PAGE = 200;
@@ -18,6 +19,7 @@ export const Page = z.object({
       description: `The maximum number of rows, 1 to ${LARGEST_PAGE}; ${DEFAULT_PAGE} if not sent. A page has fewer if they are long.`,
     }),
 });
+Page.register(requestExamples, { example: { limit: 20 } });
 export type Page = z.output<typeof Page>;
 
 export const nextCursor = z.string().nullable().meta({ description: 'For the next page; null on the last one.' });

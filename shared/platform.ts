@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { id, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const Platform = z
   .object({
@@ -13,10 +14,11 @@ export const Platform = z
 
 const name = text(255).meta({ description: 'Its name.' });
 
-export const PlatformCreate = z.object({ name });
+export const PlatformCreate = z.object({ name }).register(requestExamples, { example: { name: 'A customer' } });
 export type PlatformCreate = z.output<typeof PlatformCreate>;
 
 export const PlatformUpdate = z.object({ id, name });
+PlatformUpdate.register(requestExamples, { example: { id: 1, name: 'Harbor Studios' } });
 export type PlatformUpdate = z.output<typeof PlatformUpdate>;
 
 export const PlatformList = Page;

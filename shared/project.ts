@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import { flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 import { ROLES } from './user.ts';
 
 const ownership = {
@@ -43,6 +44,9 @@ export const ProjectCreate = z.object({
   name: text(255).meta({ description: 'Its name.' }),
   tools: tools.default([]),
 });
+ProjectCreate.register(requestExamples, {
+  example: { platform_id: 1, name: 'Their site', tools: ['onboarding', 'seo'] },
+});
 export type ProjectCreate = z.output<typeof ProjectCreate>;
 
 const changes = {
@@ -51,10 +55,12 @@ const changes = {
   tools: tools.nullish().meta({ description: 'Its enabled tools, which replace the previous ones.' }),
 };
 export const ProjectUpdate = z.object({ id, ...changesOf(changes, []) });
+ProjectUpdate.register(requestExamples, { example: { id: 3, tools: ['onboarding'] } });
 export type ProjectUpdate = z.output<typeof ProjectUpdate>;
 
 export const ProjectList = Page.extend({
   platform_id: id.nullish().meta({ description: 'Only the projects of this platform.' }),
 });
+ProjectList.register(requestExamples, { example: { platform_id: 1, limit: 20 } });
 export type ProjectList = z.output<typeof ProjectList>;
 export const ProjectPage = pageOf('projects', Project);

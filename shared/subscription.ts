@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import { FUTURE_TIMESTAMP, flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const PERIODS = ['month', 'year'] as const;
 
@@ -49,11 +50,15 @@ export const PlanSet = z.object({
   price_cents: z.int32().min(0).meta({ description: 'The price for a period, in cents; 0 is free.' }),
   ...changesOf(terms, []),
 });
+PlanSet.register(requestExamples, {
+  example: { product: 'websites', plan: 'pro', period: 'month', price_cents: 1900 },
+});
 export type PlanSet = z.output<typeof PlanSet>;
 
 export const PlanList = Page.extend({
   product: optionalText(100).meta({ description: 'Only the plans of this product.' }),
 });
+PlanList.register(requestExamples, { example: { product: 'websites', limit: 20 } });
 export type PlanList = z.output<typeof PlanList>;
 export const PlanPage = pageOf('plans', Plan);
 
@@ -89,11 +94,13 @@ export const TrialSet = z.object({
     .default(TRIAL_DAYS)
     .meta({ description: `The days from now until its end; ${TRIAL_DAYS} if not sent.` }),
 });
+TrialSet.register(requestExamples, { example: { platform_id: 2, product: 'websites', days: 14 } });
 export type TrialSet = z.output<typeof TrialSet>;
 
 export const SubscriptionList = Page.extend({
   platform_id: id.nullish().meta({ description: 'Only those of this platform.' }),
 });
+SubscriptionList.register(requestExamples, { example: { limit: 20 } });
 export type SubscriptionList = z.output<typeof SubscriptionList>;
 export const SubscriptionPage = pageOf('subscriptions', Subscription);
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import { changedPosition, flag, id, newPosition, optionalText, position, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const Tag = z
   .object({
@@ -38,9 +39,10 @@ const changes = {
   is_active: flag.meta({ description: 'Whether it is active.' }),
 };
 export const TagUpdate = z.object({ id, ...changesOf(changes, ['color', 'icon']) });
+TagUpdate.register(requestExamples, { example: { id: 1, name: 'Texts', color: '#0b6e99' } });
 export type TagUpdate = z.output<typeof TagUpdate>;
 
-export const TagDelete = z.object({ id });
+export const TagDelete = z.object({ id }).register(requestExamples, { example: { id: 2 } });
 
 export const TagList = Page;
 export const TagPage = pageOf('tags', Tag);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, id, optionalChoice, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 /** Syncs and pushes of templates: their previews, outcomes and history. */
 
@@ -26,12 +27,15 @@ export const ProjectOutcome = z
   .meta({ id: 'ProjectOutcome', description: 'What a sync or push did, or would do, to one project.' });
 
 export const SyncPreview = Page.extend({ board_id: id.meta({ description: 'The master board.' }) });
+SyncPreview.register(requestExamples, { example: { board_id: 1, limit: 20 } });
 export type SyncPreview = z.output<typeof SyncPreview>;
 export const BoardPushPreview = SyncPreview;
 export type BoardPushPreview = z.output<typeof BoardPushPreview>;
 export const GroupPushPreview = Page.extend({ group_id: id.meta({ description: 'The master group.' }) });
+GroupPushPreview.register(requestExamples, { example: { group_id: 1, limit: 20 } });
 export type GroupPushPreview = z.output<typeof GroupPushPreview>;
 export const PushPreview = Page.extend({ card_id: id.meta({ description: 'The master card.' }) });
+PushPreview.register(requestExamples, { example: { card_id: 1, limit: 20 } });
 export type PushPreview = z.output<typeof PushPreview>;
 
 export const OutcomePage = pageOf('projects', ProjectOutcome);
@@ -76,6 +80,7 @@ export const TemplateRun = z
 export const TemplateRunList = Page.extend({
   board_id: id.nullish().meta({ description: 'Only those of this board.' }),
 });
+TemplateRunList.register(requestExamples, { example: { board_id: 1, limit: 20 } });
 export type TemplateRunList = z.output<typeof TemplateRunList>;
 export const TemplateRunPage = pageOf('runs', TemplateRun);
 
@@ -85,4 +90,5 @@ export const TemplateRunReport = Page.extend({
   id,
   outcome: optionalChoice(OUTCOMES).meta({ description: 'Only the projects with this outcome.' }),
 });
+TemplateRunReport.register(requestExamples, { example: { id: 1, outcome: 'added', limit: 20 } });
 export type TemplateRunReport = z.output<typeof TemplateRunReport>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import { id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export const THEME_STATUSES = ['draft', 'published', 'deprecated'] as const;
@@ -23,6 +24,7 @@ export const ThemeCreate = z.object({
   platform_id: id.meta({ description: 'The platform that owns it.' }),
   name: text(255).meta({ description: 'Its name.' }),
 });
+ThemeCreate.register(requestExamples, { example: { platform_id: 1, name: 'Lighthouse' } });
 export type ThemeCreate = z.output<typeof ThemeCreate>;
 
 export const ThemeList = Page;
@@ -48,10 +50,12 @@ export const VersionSubmit = z.object({
   theme_id: id.meta({ description: 'The theme.' }),
   version: text(100).meta({ description: 'The version number or name.', example: '1.2.0' }),
 });
+VersionSubmit.register(requestExamples, { example: { theme_id: 1, version: '1.3.0' } });
 export type VersionSubmit = z.output<typeof VersionSubmit>;
 
 export const VersionChoice = z.object({ version_id });
 export type VersionChoice = z.output<typeof VersionChoice>;
+export const PendingVersionChoice = VersionChoice.clone().register(requestExamples, { example: { version_id: 2 } });
 
 /** The specification's own description comes first. */
 export const ApprovedVersionChoice = z.object({
@@ -72,11 +76,13 @@ const notice = {
 };
 /** Also replaces the notice of a deprecated version. */
 export const VersionDeprecate = ApprovedVersionChoice.extend(changesOf(notice, ['reason', 'replacement_version_id']));
+VersionDeprecate.register(requestExamples, { example: { version_id: 1, reason: 'Its menu does not work on phones.' } });
 export type VersionDeprecate = z.output<typeof VersionDeprecate>;
 
 export const VersionList = Page.extend({
   theme_id: id.nullish().meta({ description: 'Only versions of this theme.' }),
   approval_status: optionalChoice(APPROVAL_STATUSES).meta({ description: 'Only versions with this review status.' }),
 });
+VersionList.register(requestExamples, { example: { theme_id: 1, limit: 20 } });
 export type VersionList = z.output<typeof VersionList>;
 export const VersionPage = pageOf('versions', ThemeVersion);

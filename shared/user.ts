@@ -13,6 +13,7 @@ import {
   untrimmed,
 } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { requestExamples } from './requestExample.ts';
 
 export const Authenticate = z.object({
   email,
@@ -102,6 +103,9 @@ export const UserCreate = z
       issues.push({ code: 'custom', input: value[field], path: [field], message });
     }
   });
+UserCreate.register(requestExamples, {
+  example: { name: 'Ann', email: 'ann@demo.test', password: 'a long sentence', default_project_id: 1 },
+});
 export type UserCreate = z.output<typeof UserCreate>;
 
 const changes = {
@@ -117,12 +121,16 @@ export const UserUpdate = z.object({
   id: id.meta({ description: 'The user.' }),
   ...changesOf(changes, ['language', 'default_project_id']),
 });
+UserUpdate.register(requestExamples, { example: { id: 3, name: 'Our member', language: 'en' } });
 export type UserUpdate = z.output<typeof UserUpdate>;
 
 export const UserChoice = z.object({ id: id.meta({ description: 'The user.' }) });
+UserChoice.register(requestExamples, { example: { id: 3 } });
+export const SecondFactorDrop = UserChoice.clone().register(requestExamples, { example: { id: 6 } });
 
 export const UserList = Page.extend({
   search: optionalText(320).meta({ description: 'Only users whose name or e-mail address contains this.' }),
 });
+UserList.register(requestExamples, { example: { search: 'demo', limit: 20 } });
 export type UserList = z.output<typeof UserList>;
 export const UserPage = pageOf('users', User);

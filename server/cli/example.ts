@@ -1,13 +1,13 @@
 import type { z } from 'zod';
+import { requestExamples } from '../../shared/requestExample.ts';
 import { exampleOf } from '../api/openapi/example.ts';
-import { REQUEST_EXAMPLES } from '../api/openapi/requestExamples.ts';
 import type { Procedure } from '../api/procedures.ts';
 import type { Access } from '../domain/access/access.ts';
 import type { Command, Example } from './command.ts';
 import { type Option, optionsOf, schemaOf } from './options.ts';
 
-export const exampleFor = ({ name, input, access }: Procedure): Example => ({
-  fields: REQUEST_EXAMPLES[name] ?? exampleOfRequired(input),
+export const exampleFor = ({ input, access }: Procedure): Example => ({
+  fields: (input && requestExamples.get(input)?.example) ?? exampleOfRequired(input),
   as: DEMO_USERS[access],
 });
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
+import { requestExamples } from '../../shared/requestExample.ts';
 import { type OpenApiDocument, openApiDocument } from '../api/openapi/document.ts';
-import { REQUEST_EXAMPLES } from '../api/openapi/requestExamples.ts';
 import type { Procedure } from '../api/procedures.ts';
 import { ACCESS } from '../domain/access/access.ts';
 import { scopesFor } from '../domain/access/scopes.ts';
@@ -77,8 +77,9 @@ function withInput(call: (input: string) => string, request: unknown): string {
 }
 
 /** A request that is built from the examples of its fields has null for what need not be sent. */
-function requestOf({ name, rest }: Procedure): unknown {
-  if (name in REQUEST_EXAMPLES) return REQUEST_EXAMPLES[name];
+function requestOf({ input, rest }: Procedure): unknown {
+  const request = input && requestExamples.get(input);
+  if (request) return request.example;
   const built = rest && document().paths[rest.path]!.post.requestBody?.content['application/json'].example;
   return built && Object.fromEntries(Object.entries(built).filter(([, value]) => value !== null));
 }

@@ -2,8 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../server/api/openapi/collection.ts';
-import { REQUEST_EXAMPLES } from '../../server/api/openapi/requestExamples.ts';
-import { restProcedures } from '../../server/api/procedures.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';
 import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
@@ -102,11 +100,5 @@ describe('the collection', () => {
       expect([200, 201], `${request.url.raw} ${status} ${message}`).toContain(status);
     }
     await close();
-  });
-
-  it('has an example of its own for each operation beyond the specification', () => {
-    const further = restProcedures.filter(({ rest, input }) => !rest.isSpecified && input);
-
-    expect(Object.keys(REQUEST_EXAMPLES).sort()).toEqual(further.map(({ name }) => name).sort());
   });
 });

@@ -1,6 +1,7 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../../shared/fields.ts';
+import { requestExamples } from '../../../shared/requestExample.ts';
 import { ACCESS } from '../../domain/access/access.ts';
 import { type RestProcedure, restProcedures } from '../procedures.ts';
 import type { ErrorStatus, RestOperation } from '../restOperation.ts';
@@ -9,7 +10,6 @@ import { errorExample } from './errorExamples.ts';
 import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
 import { HEADERS, headerReferences, KEY_HEADER, PROJECT_HEADER } from './headers.ts';
-import { REQUEST_EXAMPLES } from './requestExamples.ts';
 import { SECURITY_SCHEMES, securityOf } from './security.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
@@ -87,7 +87,7 @@ const AREAS: Record<string, string> = {
 };
 
 function completeOperation({ paths, components: { schemas } }: OpenApiDocument, procedure: RestProcedure) {
-  const { name, type, access, rest, isKeyed, needsInput } = procedure;
+  const { name, type, access, rest, input, isKeyed, needsInput } = procedure;
   const operation = paths[rest.path]!.post;
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
@@ -99,10 +99,10 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;
-  if (sent) {
+  if (input && sent) {
     schemas[`${schemaName}Request`] = sent;
     requestBody.required = needsInput;
-    requestBody.content = jsonContent(`${schemaName}Request`, schemas, REQUEST_EXAMPLES[name]);
+    requestBody.content = jsonContent(`${schemaName}Request`, schemas, requestExamples.get(input)?.example);
   }
 
   const parameters = rest.query.map((field) => {
@@ -126,7 +126,7 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
   };
 }
 
-const jsonContent = (schemaName: string, schemas: Record<string, Schema>, example?: object): Content => {
+const jsonContent = (schemaName: string, schemas: Record<string, Schema>, example?: unknown): Content => {
   const schema = { $ref: `#/components/schemas/${schemaName}` };
   return { 'application/json': { schema, example: example ?? exampleOf(schema, schemas) } };
 };

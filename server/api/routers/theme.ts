@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   ApprovedVersionChoice,
   DeprecatedVersion,
+  PendingVersionChoice,
   Theme,
   ThemeCreate,
   ThemeList,
@@ -128,7 +129,7 @@ export const themeRouter = router({
         description: 'Approves a pending version.',
       }),
     )
-    .input(VersionChoice)
+    .input(PendingVersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => approveVersion(ctx, input)),
 
@@ -140,7 +141,7 @@ export const themeRouter = router({
         description: 'Rejects a pending version.',
       }),
     )
-    .input(VersionChoice)
+    .input(PendingVersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => rejectVersion(ctx, input)),
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   Authenticate,
   AuthenticatedUser,
+  SecondFactorDrop,
   User,
   UserChoice,
   UserCreate,
@@ -105,7 +106,7 @@ export const userRouter = router({
         description: 'Removes the second factor of a user who has lost it.',
       }),
     )
-    .input(UserChoice)
+    .input(SecondFactorDrop)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),
 });
