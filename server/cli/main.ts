@@ -1,7 +1,7 @@
 import { environment } from '../runtime/env.ts';
-import { answerTo } from './answer.ts';
+import { runCommandLine } from './run.ts';
 
-const { exitCode, printed, complaint } = await answerTo(process.argv.slice(2), environment);
+const { exitCode, printed, complaint } = await runCommandLine(process.argv.slice(2), environment);
 if (printed !== undefined) console.log(printed);
 if (complaint !== undefined) console.error(complaint);
 // Exit explicitly: a hanging connection would keep the process alive.

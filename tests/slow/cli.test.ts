@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { procedures } from '../../server/api/procedures.ts';
-import { answerTo } from '../../server/cli/answer.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
 import { COMMON, kebab, optionsOf } from '../../server/cli/options.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { connect } from '../../server/database/connect.ts';
 import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.ts';
 import { query } from '../../server/database/query.ts';
@@ -25,14 +25,14 @@ afterAll(removeProcesses);
 
 describe('npx deckhand', () => {
   it('--help lists every procedure by its noun, and NOUN --help what its commands do', async () => {
-    const { exitCode, printed } = await answerTo(['--help'], noSettings);
+    const { exitCode, printed } = await runCommandLine(['--help'], noSettings);
 
     expect(exitCode).toBe(0);
     expect(printed).toMatch(/^Usage: .*\n {2}migrate +Run .*\n {2}demo .*\n {2}login .*\n {2}boards +get, list/s);
-    expect(await answerTo([], noSettings)).toEqual({ exitCode: 0, printed });
+    expect(await runCommandLine([], noSettings)).toEqual({ exitCode: 0, printed });
     for (const [noun, verbs] of Map.groupBy(procedures, ({ name }) => kebab(name.split('.')[0]!))) {
       if (noun === 'auth') continue;
-      const help = (await answerTo([noun, '--help'], noSettings)).printed;
+      const help = (await runCommandLine([noun, '--help'], noSettings)).printed;
       expect(printed).toContain(`\n  ${noun} `);
       for (const { name, summary } of verbs) {
         expect(help).toMatch(new RegExp(`\\n  ${noun} ${kebab(name.split('.')[1]!)} +${summary}`));
@@ -53,19 +53,19 @@ describe('npx deckhand', () => {
   });
 
   it('COMMAND --help speaks of options and empty values, not of sent fields and null', async () => {
-    const { printed } = await answerTo(['users', 'update', '--help'], noSettings);
+    const { printed } = await runCommandLine(['users', 'update', '--help'], noSettings);
 
     expect(printed).toMatch(/--name TEXT +Their name\. Not changed if not given\.\n/);
     expect(printed).toMatch(/--language TEXT +Their language\. Not changed if not given; '' clears it\.\n/);
     for (const [name, { input }] of COMMANDS) {
       if (!input) continue;
-      const options = (await answerTo([...name.split(' '), '--help'], noSettings)).printed!.split('Usage:')[1];
+      const options = (await runCommandLine([...name.split(' '), '--help'], noSettings)).printed!.split('Usage:')[1];
       expect(options, name).not.toMatch(/not\s+sent|\bnull\b|X-Project-Id/);
     }
   });
 
   it('COMMAND --help names the default and the maximum of a page', async () => {
-    const { printed } = await answerTo(['tags', 'list', '--help'], noSettings);
+    const { printed } = await runCommandLine(['tags', 'list', '--help'], noSettings);
 
     expect(printed!.replaceAll(/\s+/g, ' ')).toContain(
       '--limit N The maximum number of rows, 1 to 200; 50 if not given.',
@@ -73,23 +73,25 @@ describe('npx deckhand', () => {
   });
 
   it('COMMAND --help lists its options', async () => {
-    const { printed } = await answerTo(['users', 'create', '--help'], noSettings);
+    const { printed } = await runCommandLine(['users', 'create', '--help'], noSettings);
 
     expect(printed).toContain('Usage: npx deckhand users create --name TEXT --email TEXT [OPTIONS]');
     expect(printed).toMatch(/--\[no-\]superadmin +Whether they/);
     expect(printed).toMatch(
       /--password +Their password; services have none\. Prompted for, except with --kind\s+service/,
     );
-    expect((await answerTo(['account', 'change-password', '--help'], noSettings)).printed).toMatch(
+    expect((await runCommandLine(['account', 'change-password', '--help'], noSettings)).printed).toMatch(
       /Always prompted for/,
     );
     expect(printed).toMatch(
       /^Create a user\.\n\nCreates a person with a password, or a service, which calls with API keys\. For\s+superadmins\.\n\nUsage: /,
     );
-    expect((await answerTo(['master-boards', 'push', '--help'], noSettings)).printed).toContain(
+    expect((await runCommandLine(['master-boards', 'push', '--help'], noSettings)).printed).toContain(
       'Like a sync, but without cards',
     );
-    expect((await answerTo(['members', 'set', '--help'], noSettings)).printed).toContain('--role viewer|member|owner');
+    expect((await runCommandLine(['members', 'set', '--help'], noSettings)).printed).toContain(
+      '--role viewer|member|owner',
+    );
   });
 
   it.each([
@@ -117,7 +119,7 @@ describe('npx deckhand', () => {
     [['groups', 'reorder', '--groups', '7:1:2'], '--groups must be ids with their positions, such as 7:2,8:1.'],
     [['boards', 'get', '--id', '1', '--all'], 'There is no option --all.'],
   ])('2 for %j, before the database is opened', async (words, message) => {
-    const { exitCode, complaint } = await answerTo(words, noSettings);
+    const { exitCode, complaint } = await runCommandLine(words, noSettings);
 
     expect(exitCode).toBe(2);
     expect(complaint).toContain(message);
@@ -126,7 +128,7 @@ describe('npx deckhand', () => {
 
   it('1 for a setting with a wrong value, in one line', async () => {
     const ended = await runToEnd(['server/cli/deckhand.js', 'migrate'], { LOG_LEVEL: 'loud' });
-    const { complaint } = await answerTo(['migrate', '--json'], () => ({ LOG_LEVEL: 'loud' }));
+    const { complaint } = await runCommandLine(['migrate', '--json'], () => ({ LOG_LEVEL: 'loud' }));
 
     expect(ended).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^LOG_LEVEL: .+\n$/) });
     expect(JSON.parse(String(complaint))).toEqual({ error: { message: ended.stderr.trimEnd() } });
@@ -145,7 +147,7 @@ describe('on an embedded database', () => {
 
   it('1 without a project, with the commands that create one; then it gets no demo data', async () => {
     const settings = { DATA_DIR: await givenMigratedDirectory() };
-    const command = (...words: string[]) => answerTo(words, () => settings, givenTerminal());
+    const command = (...words: string[]) => runCommandLine(words, () => settings, givenTerminal());
 
     for (const words of [
       ['boards', 'list'],
@@ -172,7 +174,7 @@ describe('on an embedded database', () => {
   it('1 without tables, with the command that creates them', async () => {
     const DATA_DIR = await givenDirectory();
 
-    const { complaint } = await answerTo(['boards', 'list'], () => ({ DATA_DIR }), givenTerminal());
+    const { complaint } = await runCommandLine(['boards', 'list'], () => ({ DATA_DIR }), givenTerminal());
 
     expect(complaint).toMatch(/"projects" does not exist \(42P01\)\. .* with npx deckhand migrate\.$/);
   });
@@ -181,7 +183,7 @@ describe('on an embedded database', () => {
     const DATA_DIR = await givenMigratedDirectory();
     const { url, stop } = await startNode({ DATA_DIR });
 
-    const { complaint } = await answerTo(['boards', 'list'], () => ({ DATA_DIR }));
+    const { complaint } = await runCommandLine(['boards', 'list'], () => ({ DATA_DIR }));
     await stop();
 
     expect(complaint).toContain(`act on it with --url ${url} (sign in first: npx deckhand login --url ${url} `);
@@ -191,7 +193,7 @@ describe('on an embedded database', () => {
     const DATA_DIR = await givenMigratedDirectory();
     const unlock = await lockDataDirectory(DATA_DIR);
 
-    const { exitCode, complaint } = await answerTo(['boards', 'list'], () => ({ DATA_DIR, PORT: '3456' }));
+    const { exitCode, complaint } = await runCommandLine(['boards', 'list'], () => ({ DATA_DIR, PORT: '3456' }));
     unlock();
 
     expect(exitCode).toBe(1);
@@ -205,7 +207,7 @@ describe.skipIf(!server.url)('on a new PostgreSQL database', () => {
   const DATABASE_URL = Object.assign(new URL(server.url ?? 'postgresql://none/'), {
     pathname: `/deckhand_cli_${randomBytes(6).toString('hex')}`,
   }).href;
-  const command = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL, JWT_SECRET: '' }));
+  const command = (...words: string[]) => runCommandLine(words, () => ({ DATABASE_URL, JWT_SECRET: '' }));
   beforeAll(() => createDatabase(DATABASE_URL));
   afterAll(() => onServer(server.url!, `drop database ${new URL(DATABASE_URL).pathname.slice(1)} with (force)`));
 
@@ -382,11 +384,11 @@ async function givenCommands() {
   const DATABASE_URL = Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
   await createDatabase(DATABASE_URL);
   databases.push(name);
-  const onNew = (...words: string[]) => answerTo(words, () => ({ DATABASE_URL }), givenTerminal());
+  const onNew = (...words: string[]) => runCommandLine(words, () => ({ DATABASE_URL }), givenTerminal());
   return Object.assign(onNew, {
     url: DATABASE_URL,
     with: (settings: Record<string, string>, answers: string[], ...words: string[]) =>
-      answerTo(words, () => ({ DATABASE_URL, ...settings }), givenTerminal(answers)),
+      runCommandLine(words, () => ({ DATABASE_URL, ...settings }), givenTerminal(answers)),
   });
 }
 

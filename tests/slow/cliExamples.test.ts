@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
 import { exampleWords } from '../../server/cli/example.ts';
 import { optionsOf } from '../../server/cli/options.ts';
 import { parseOptions } from '../../server/cli/parse.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { givenDirectory, removeProcesses } from '../harness/process.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
@@ -27,7 +27,7 @@ describe('the example of a command', () => {
   });
 
   it('is quoted for a shell', async () => {
-    const { printed } = await answerTo(['groups', 'create', '--help'], () => ({}));
+    const { printed } = await runCommandLine(['groups', 'create', '--help'], () => ({}));
 
     expect(printed).toMatch(
       /\n {2}npx deckhand groups create --board-id 2 --title Waiting --color '#8a4baf' --as member@demo\.test$/,
@@ -36,7 +36,7 @@ describe('the example of a command', () => {
 
   it('works on the demo data if it only reads', async () => {
     const DATA_DIR = await givenDirectory();
-    const command = (...words: string[]) => answerTo(words, () => ({ DATA_DIR }), givenTerminal());
+    const command = (...words: string[]) => runCommandLine(words, () => ({ DATA_DIR }), givenTerminal());
     await command('demo');
 
     for (const name of [

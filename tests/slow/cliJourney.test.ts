@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { givenDirectory, removeProcesses, type StartedService, startService } from '../harness/process.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
@@ -14,7 +14,7 @@ describe('a team that has only the command line', () => {
   /** Runs commands of one person; each must succeed. */
   const personWith = (settings: Record<string, string>) => {
     const run = async (words: string[], typed: string[] = []) => {
-      const answer = await answerTo(words, () => settings, givenTerminal(typed));
+      const answer = await runCommandLine(words, () => settings, givenTerminal(typed));
       expect(answer, words.join(' ')).toMatchObject({ exitCode: 0 });
       return answer.printed!;
     };

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { codeAt } from '../harness/codes.ts';
 import {
   givenDirectory,
@@ -35,7 +35,7 @@ beforeAll(async () => {
     return;
   }
   await createDatabase(DATABASE_URL);
-  await answerTo(['demo'], () => ({ DATABASE_URL }));
+  await runCommandLine(['demo'], () => ({ DATABASE_URL }));
   service = await startService({ DATABASE_URL, JWT_SECRET });
 });
 afterAll(async () => {
@@ -48,7 +48,7 @@ afterAll(async () => {
 async function givenPerson() {
   const HOME = await givenDirectory();
   const file = join(HOME, '.config/deckhand/logins.json');
-  const command = (words: string[], terminal = givenTerminal()) => answerTo(words, () => ({ HOME }), terminal);
+  const command = (words: string[], terminal = givenTerminal()) => runCommandLine(words, () => ({ HOME }), terminal);
   const onService = (...words: string[]) => command([...words, '--url', service.url]);
   const login = (email: string, answers: string[], ...words: string[]) => {
     const terminal = givenTerminal(answers);
@@ -179,7 +179,7 @@ describe('a command with --url', () => {
     const { login, onService } = await givenPerson();
     await login('owner@demo.test', [PASSWORD]);
     const onDatabase = (...words: string[]) =>
-      answerTo([...words, '--as', 'OWNER@demo.test'], () => ({ DATABASE_URL }), givenTerminal());
+      runCommandLine([...words, '--as', 'OWNER@demo.test'], () => ({ DATABASE_URL }), givenTerminal());
 
     for (const words of [
       ['boards', 'get', '--id', '2'],
@@ -225,7 +225,7 @@ describe('a command with DECKHAND_KEY', () => {
     return body.data.secret as string;
   }
   const withKey = (DECKHAND_KEY: string, ...words: string[]) =>
-    answerTo(words, () => ({ HOME: '/nonexistent', DECKHAND_URL: service.url, DECKHAND_KEY }), givenTerminal());
+    runCommandLine(words, () => ({ HOME: '/nonexistent', DECKHAND_URL: service.url, DECKHAND_KEY }), givenTerminal());
 
   it('acts as the user of the key, within its scopes, without a login', async () => {
     const key = await givenKey('boards:read');
@@ -264,7 +264,7 @@ describe('a command with DECKHAND_KEY', () => {
   it('goes to the service of --url if that is DECKHAND_URL, or if there is none', async () => {
     const key = await givenKey('boards:read');
     const list = (settings: object) =>
-      answerTo(
+      runCommandLine(
         ['boards', 'list', '--url', `${service.url}/`],
         () => ({ DECKHAND_KEY: key, ...settings }),
         givenTerminal(),
@@ -297,9 +297,9 @@ describe('a service without https', () => {
     expect(await command(['login', '--url', `${url}/`, '--email', 'x'], terminal)).toEqual(refused);
     expect(terminal.shown).toEqual([]);
     expect(await command(['boards', 'list', '--url', url])).toEqual(refused);
-    expect(await answerTo(['boards', 'list'], () => ({ HOME, DECKHAND_URL: url, DECKHAND_KEY: 'dkh_x' }))).toEqual(
-      refused,
-    );
+    expect(
+      await runCommandLine(['boards', 'list'], () => ({ HOME, DECKHAND_URL: url, DECKHAND_KEY: 'dkh_x' })),
+    ).toEqual(refused);
     expect(await command(['logout'])).toEqual(refused);
     expect(JSON.parse(await readFile(file, 'utf8'))).toHaveProperty([url]);
   });
@@ -308,7 +308,7 @@ describe('a service without https', () => {
     const terminal = givenTerminal();
     terminal.ask = () => Promise.reject(Object.assign(new Error('Nobody answers.'), { code: 'ERR_PARSE_ARGS_TEST' }));
     const login = (url: string, settings = {}) =>
-      answerTo(['login', '--url', url, '--email', 'x'], () => ({ HOME: '/nonexistent', ...settings }), terminal);
+      runCommandLine(['login', '--url', url, '--email', 'x'], () => ({ HOME: '/nonexistent', ...settings }), terminal);
 
     expect(await login(url, { DECKHAND_ALLOW_HTTP: 'on' })).toMatchObject({ exitCode: 2 });
     expect(await login(url, { DECKHAND_ALLOW_HTTP: '' })).toEqual(refused);

@@ -2,7 +2,7 @@ import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { TAR_END, tarHeader, tarPadding } from '../../server/database/transfer/tar.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
@@ -24,7 +24,7 @@ let used: Used;
 let file: string;
 
 const run = (verb: string, path: string, settings: Record<string, string>) =>
-  answerTo(['database', verb, '--file', path], () => settings);
+  runCommandLine(['database', verb, '--file', path], () => settings);
 const givenPath = async () => join(await givenDirectory(), 'deckhand.tar.gz');
 
 beforeAll(async () => {
@@ -99,7 +99,7 @@ describe('deckhand database backup', () => {
 
   it('2 without a file', async () => {
     expect((await run('backup', '', {})).complaint).toMatch(/^--file must be the path of a file\.\nSee /);
-    expect((await answerTo(['database', 'backup'], () => ({}))).complaint).toMatch(/^--file is missing\.\nSee /);
+    expect((await runCommandLine(['database', 'backup'], () => ({}))).complaint).toMatch(/^--file is missing\.\nSee /);
   });
 });
 

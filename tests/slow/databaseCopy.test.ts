@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
@@ -164,7 +164,7 @@ describe('copying a database', () => {
 
 describe('deckhand database copy', () => {
   const copy = (settings: Record<string, string>, terminal = givenTerminal()) =>
-    answerTo(['database', 'copy'], () => settings, terminal);
+    runCommandLine(['database', 'copy'], () => settings, terminal);
 
   it('1 without DATABASE_URL', async () => {
     expect(await copy({ DATA_DIR: directory })).toEqual({

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../server/boot/start.ts';
-import { answerTo } from '../../server/cli/answer.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenMigratedDirectory, removeProcesses } from '../harness/process.ts';
@@ -53,7 +53,7 @@ describe.skipIf(!server.url)('rotating JWT_SECRET on two nodes', () => {
 
   beforeAll(async () => {
     await createDatabase(DATABASE_URL);
-    await answerTo(['demo'], () => ({ DATABASE_URL }));
+    await runCommandLine(['demo'], () => ({ DATABASE_URL }));
   });
   afterAll(async () => {
     await Promise.all(nodes.map(({ stop }) => stop()));

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenDirectory, removeProcesses } from '../harness/process.ts';
 import { findTestServer, onServer } from '../harness/server.ts';
@@ -51,7 +51,7 @@ describe.skipIf(!hasTools)('pg_dump and pg_restore, as docs/data.md says', () =>
     await onServer(server.url!, `create role ${role} login createdb password '${password}'`);
     await onServer(server.url!, `create database ${role} owner ${role}`);
     const settings = { DATABASE_URL: addressOf(role), JWT_SECRET };
-    await answerTo(['demo'], () => settings);
+    await runCommandLine(['demo'], () => settings);
     const service = await startNode(settings);
     const used = await useService(service.url);
 

@@ -3,13 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { answerTo } from '../../server/cli/answer.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
 import { optionsOf } from '../../server/cli/options.ts';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { givenDirectory } from '../harness/process.ts';
 
 const run = promisify(execFile);
-const scriptOf = async (shell: string) => (await answerTo(['completion', shell], () => ({}))).printed!;
+const scriptOf = async (shell: string) => (await runCommandLine(['completion', shell], () => ({}))).printed!;
 
 describe('completion in bash', () => {
   let file: string;
@@ -86,7 +86,7 @@ describe('completion in other shells', () => {
   });
 
   it('2 for a shell that is not known', async () => {
-    expect(await answerTo(['completion', 'zhs'], () => ({}))).toMatchObject({
+    expect(await runCommandLine(['completion', 'zhs'], () => ({}))).toMatchObject({
       exitCode: 2,
       complaint: expect.stringContaining('Did you mean completion zsh?'),
     });

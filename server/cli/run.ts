@@ -14,13 +14,13 @@ import { asText } from './text.ts';
 import { visible } from './visible.ts';
 
 /** The output and exit code of a command: 0 for success, 1 if refused or failed, 2 for wrong usage. */
-type CommandAnswer = { exitCode: 0 | 1 | 2; printed?: string; complaint?: string };
+type CommandResult = { exitCode: 0 | 1 | 2; printed?: string; complaint?: string };
 
-export async function answerTo(
+export async function runCommandLine(
   words: string[],
   environment: ReadEnvironment,
   terminal: Terminal = processTerminal,
-): Promise<CommandAnswer> {
+): Promise<CommandResult> {
   const [first = 'help', second] = words;
   const width = Math.min(WIDEST_LINE, terminal.width ?? WIDEST_LINE);
   if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS, width));
@@ -53,14 +53,14 @@ export async function answerTo(
 
 const NOUNS = new Set([...COMMANDS.keys()].map((name) => name.split(' ', 1)[0]!));
 
-const done = (printed: string): CommandAnswer => ({ exitCode: 0, printed: visible(printed) });
+const done = (printed: string): CommandResult => ({ exitCode: 0, printed: visible(printed) });
 
-const misused = (message: string, name: string): CommandAnswer => ({
+const misused = (message: string, name: string): CommandResult => ({
   exitCode: 2,
   complaint: visible(`${message}\nSee npx deckhand ${name ? `${name} ` : ''}--help`),
 });
 
-function failed(error: unknown, name: string, isJson: boolean): CommandAnswer {
+function failed(error: unknown, name: string, isJson: boolean): CommandResult {
   const { exitCode, message, ...details } = failureOf(error);
   if (!isJson && exitCode === 2) return misused(String(message), name);
   const complaint = isJson
