@@ -4,7 +4,7 @@ import type { Terminal } from './terminal.ts';
 
 export type Command = {
   does: string;
-  /** For its own help: effects, and who may run it. */
+  /** Shown in its help: effects, and who may run it. */
   explains?: string;
   input: z.ZodType | undefined;
   example?: () => Example;
@@ -23,8 +23,8 @@ export type Where = { chosen: Chosen; environment: ReadEnvironment };
 
 export type ReadEnvironment = () => NodeJS.ProcessEnv;
 
-/** `told` is for people, if a table of the result is not suitable. */
-export type Outcome = { result: unknown; told?: string };
+/** `message` is printed instead of the result, except with `--json`. */
+export type Outcome = { result: unknown; message?: string };
 
 /** Calls a procedure by its name. */
 export type Call = (procedure: string, input: unknown) => Promise<unknown>;

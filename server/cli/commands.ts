@@ -9,7 +9,7 @@ import { exampleFor } from './example.ts';
 import { hasPages, kebab } from './options.ts';
 import { isTemplateRun, runTemplate } from './templateRun.ts';
 
-const OF_ITS_OWN: Record<string, Command> = {
+const BUILT_IN: Record<string, Command> = {
   migrate: {
     does: 'Run pending migrations.',
     input: undefined,
@@ -20,7 +20,7 @@ const OF_ITS_OWN: Record<string, Command> = {
       const applied = await withDatabase(environment, (database) => migrate(database));
       return {
         result: { applied },
-        told: applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`,
+        message: applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`,
       };
     },
   },
@@ -38,7 +38,7 @@ const OF_ITS_OWN: Record<string, Command> = {
       });
       return {
         result: { filled },
-        told: filled
+        message: filled
           ? 'Filled with the demo data.'
           : 'Nothing changed: the database is not empty. For the demo data, choose another DATA_DIR or DATABASE_URL.',
       };
@@ -66,19 +66,19 @@ const OF_ITS_OWN: Record<string, Command> = {
         common: [],
         run: async () => {
           const script = scriptFor(shell, COMMANDS);
-          return { result: { script }, told: script };
+          return { result: { script }, message: script };
         },
       },
     ]),
   ),
 };
 
-/** `login` does this one. */
+/** The command is `login`. */
 const NO_COMMAND = 'auth.authenticate';
 
 /** Every procedure is a command with the same input and checks: `users.signOut` is `users sign-out`. */
 export const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  ...Object.entries({ ...OF_ITS_OWN, ...DATABASE_COMMANDS }),
+  ...Object.entries({ ...BUILT_IN, ...DATABASE_COMMANDS }),
   ...procedures
     .filter(({ name }) => name !== NO_COMMAND)
     .map((procedure): [string, Command] => [commandName(procedure.name), commandOf(procedure)]),
@@ -109,7 +109,7 @@ function commandOf(procedure: Procedure): Command {
       withCalls(given, async (call) => {
         if (isRun) return runTemplate(call, name, given);
         const result = await (given.chosen.all ? resultOfAll(call, name, given.input) : call(name, given.input));
-        return { result, ...(name in TOLD && { told: TOLD[name] }) };
+        return { result, ...(name in MESSAGES && { message: MESSAGES[name] }) };
       }),
   };
 }
@@ -119,7 +119,7 @@ async function resultOfAll(call: Call, name: string, input: unknown): Promise<un
   return name === 'comments.list' ? withAllReplies(call, result) : result;
 }
 
-/** A token is nothing that people read; with --url it is stored. */
-const TOLD: Record<string, string> = {
+/** Tokens aren't printed; with --url, the new one is stored. */
+const MESSAGES: Record<string, string> = {
   'account.changePassword': 'The password is changed. Other sessions have ended.',
 };

@@ -1,7 +1,7 @@
 import type { Command } from './command.ts';
 import { COMMON, optionsOf } from './options.ts';
 
-/** Scripts that complete commands, options and their values in a shell. They contain all words, so that Tab starts nothing. */
+/** Scripts that complete commands, options and their values in a shell. They are static: Tab doesn't start Node. */
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -18,11 +18,11 @@ export function scriptFor(shell: Shell, commands: ReadonlyMap<string, Command>):
   return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](places);
 }
 
-/** What may follow these words: names, and options with the values that they take (undefined: none, empty: any). */
+/** What can follow the words `after`: names, and options with their values (undefined: none, empty: any). */
 type Place = { after: string; names: string[]; options: { flag: string; values?: string[] | undefined }[] };
 
 function placesIn(commands: ReadonlyMap<string, Command>): Place[] {
-  const nouns = Map.groupBy(commands.keys(), (name) => name.split(' ', 1)[0]!);
+  const nouns = Map.groupBy(commands.keys(), (name) => name.replace(/ .*/, ''));
   const verbsOf = (names: string[]) => names.flatMap((name) => name.split(' ').slice(1));
   return [
     { after: '', names: [...nouns.keys()], options: [{ flag: 'help' }] },

@@ -26,7 +26,7 @@ export async function copyToServer({ environment, terminal }: Given): Promise<Ou
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
       const next = await nextSteps(source, settings, secret);
       const done = `Copied ${counted(rows, 'row')} of ${counted(Object.keys(tables).length, 'table')}. All values were compared and are equal. The embedded database was not changed.`;
-      return { result: { rows, tables, next }, told: [done, ...next.map((step) => `- ${step}`)].join('\n') };
+      return { result: { rows, tables, next }, message: [done, ...next.map((step) => `- ${step}`)].join('\n') };
     } finally {
       await source.close();
     }
@@ -73,7 +73,7 @@ async function secretSteps({ db }: Pick<Database, 'db'>, settings: Settings, sec
   const readable = new Set([...given, stored ?? ''].map(keyId));
   if ((await secondFactorKeyIds(db)).some((id) => !readable.has(id))) {
     steps.push(
-      'Some second factors are encrypted with a secret that is not known here: put the JWT_SECRET that they were encrypted with into JWT_PREVIOUS_SECRETS, or their codes are refused.',
+      'Some second factors are encrypted with a secret that is not known here: add the JWT_SECRET that encrypted them to JWT_PREVIOUS_SECRETS, otherwise their codes are invalid.',
     );
   }
   return steps;

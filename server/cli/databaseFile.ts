@@ -15,16 +15,16 @@ export async function backup({ input, environment }: Given): Promise<Outcome> {
   const secret = (await readStoredSecret(DATA_DIR))
     ? 'It contains the generated secret: keep it as safe as the data.'
     : 'Keep JWT_SECRET, too: it is not in the file.';
-  return { result: { file, size }, told: `Wrote ${file} (${(size / MEBIBYTE).toFixed(1)} MiB). ${secret}` };
+  return { result: { file, size }, message: `Wrote ${file} (${(size / MEBIBYTE).toFixed(1)} MiB). ${secret}` };
 }
 
 export async function restore({ input, environment }: Given): Promise<Outcome> {
   const file = fileOf(input);
   const { DATA_DIR, JWT_SECRET } = embeddedSettings(environment, 'pg_restore');
   await restoreBackup(DATA_DIR, file);
-  const told = `Restored ${file} into ${resolve(DATA_DIR)}.`;
+  const message = `Restored ${file} into ${resolve(DATA_DIR)}.`;
   const hint = ' If the service was started with JWT_SECRET, it needs the same one again.';
-  return { result: { file, directory: resolve(DATA_DIR) }, told: JWT_SECRET ? told : told + hint };
+  return { result: { file, directory: resolve(DATA_DIR) }, message: JWT_SECRET ? message : message + hint };
 }
 
 function fileOf(input: unknown): string {

@@ -23,7 +23,7 @@ export function exampleWords({ input, example }: Command): string[] {
   const { fields = {}, as } = example?.() ?? {};
   const options = optionsOf(input);
   const words = Object.entries(fields).flatMap(([field, value]) =>
-    wordsFor(options.find((option) => option.field === field)!, value),
+    options.filter((option) => option.field === field).flatMap((option) => wordsFor(option, value)),
   );
   return [...words, ...(as === undefined ? [] : ['--as', as])];
 }
@@ -55,5 +55,5 @@ const DEMO_USERS: Partial<Record<Access, string>> = {
 
 function exampleOfRequired(input: z.ZodType | undefined): object {
   const { properties = {}, required = [] } = schemaOf(input);
-  return Object.fromEntries(required.map((field) => [field, exampleOf(properties[field]!, {})]));
+  return Object.fromEntries(required.map((field) => [field, exampleOf(properties[field] ?? {}, {})]));
 }

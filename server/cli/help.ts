@@ -6,13 +6,13 @@ import { wrapped } from './width.ts';
 
 type Commands = ReadonlyMap<string, Command>;
 
-/** The commands of their own, and the nouns with their verbs. */
+/** The built-in commands, and the nouns with their verbs. */
 export function overallHelp(commands: Commands, width: number): string {
   const names = [...commands.keys()];
   const alone = [...commands].filter(([name]) => !name.includes(' '));
   const nouns = Map.groupBy(
     names.filter((name) => name.includes(' ')),
-    (name) => name.split(' ')[0]!,
+    (name) => name.replace(/ .*/, ''),
   );
   const verbs = [...nouns].map(([noun, names]): [string, string] => [
     noun,
@@ -26,7 +26,7 @@ ${wrapped(EXAMPLES, width)}
 
 ${wrapped(PLACES, width)}
 
-Exit codes: 0 success, 1 refused or failed, 2 wrong usage.`;
+Exit codes: 0 success, 1 error, 2 wrong usage.`;
 }
 
 export function nounHelp(commands: Commands, width: number): string {

@@ -29,7 +29,7 @@ export async function login({ input, chosen, environment, terminal }: Given): Pr
     user.warn_message && `\n${user.warn_message} Run: npx deckhand account renew-recovery-codes --url ${url}`;
   return {
     result: { user: profile, url, expires_at },
-    told: `Signed in to ${url} as ${user.name} (${user.email}) until ${expires_at}.${warning}
+    message: `Signed in to ${url} as ${user.name} (${user.email}) until ${expires_at}.${warning}
 Commands with --url ${url} act as you now, and so do all while DECKHAND_URL is set to it. Your projects:
 npx deckhand projects list-own --url ${url}`,
   };
@@ -43,7 +43,7 @@ export async function logout({ chosen, environment }: Given): Promise<Outcome> {
   const url = chosenUrl({ chosen, environment }) ?? (only && chosenUrl({ chosen: { url: only }, environment }));
   if (url === undefined && urls.length > 1) throw misuse(`--url is missing; you are signed in to ${urls.join(', ')}.`);
   const signedIn = url === undefined ? undefined : logins[url];
-  if (url === undefined || !signedIn) return { result: { url: null }, told: 'You are not signed in.' };
+  if (url === undefined || !signedIn) return { result: { url: null }, message: 'You are not signed in.' };
 
   await keepLogin(environment, url, undefined);
   const client = createClient({ url, token: signedIn.token });
@@ -52,7 +52,7 @@ export async function logout({ chosen, environment }: Given): Promise<Outcome> {
     error.message = `The token is deleted, but its session was not ended: ${error.message}`;
     throw error;
   });
-  return { result: { url }, told: `Signed out of ${url}.` };
+  return { result: { url }, message: `Signed out of ${url}.` };
 }
 
 /** Asks for a code if the service does; on a terminal again while it is wrong. */
@@ -71,7 +71,7 @@ async function signIn(
       return await attempt(code);
     } catch (error) {
       const { reason, message } = error as DeckhandError;
-      const isWrong = reason === 'code_wrong' && terminal.canAnswer;
+      const isWrong = reason === 'code_wrong' && terminal.canReply;
       if (reason !== 'code_required' && !isWrong) throw error;
       if (isWrong) terminal.write(`${message}\n`);
       code = (await terminal.ask(is_recovery ? 'recovery code: ' : 'code of the authenticator app: ')).trim();
@@ -81,6 +81,7 @@ async function signIn(
 }
 
 function expiryOf(token: string): string {
-  const { exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString());
+  const [, payload = ''] = token.split('.');
+  const { exp } = JSON.parse(Buffer.from(payload, 'base64url').toString());
   return new Date(exp * 1000).toISOString();
 }

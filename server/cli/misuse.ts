@@ -3,7 +3,7 @@ import { nearestName } from '../runtime/nearestName.ts';
 /** A wrong use of the command line. */
 export const misuse = (message: string) => Object.assign(new Error(message), { code: 'ERR_PARSE_ARGS_MISUSE' });
 
-/** Whether it is an error of Node's `parseArgs`, or one like it. */
+/** Whether it comes from Node's `parseArgs`, or from `misuse`. */
 export const isMisuse = (error: unknown): error is Error =>
   String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS');
 

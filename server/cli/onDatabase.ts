@@ -61,12 +61,12 @@ export function callOnDatabase<Result>(
       const result = await called.catch(async (error) => {
         throw (await missingProject(error, database)) ?? error;
       });
-      return asSent(result);
+      return toClientResult(result);
     });
   });
 }
 
-/** Without any project, choosing one is no advice. */
+/** If there is no project at all, says how to create one. */
 async function missingProject(error: unknown, { db }: Database): Promise<Error | undefined> {
   if (toFailure(error).reason !== 'no_project_access') return undefined;
   const project = await db.selectFrom('projects').select('id').limit(1).executeTakeFirst();
@@ -77,8 +77,8 @@ async function missingProject(error: unknown, { db }: Database): Promise<Error |
   );
 }
 
-/** The result as an RPC client gets it. */
-const asSent = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));
+/** The result as an RPC client receives it. */
+const toClientResult = (result: unknown) => superjson.deserialize(JSON.parse(writeSuperjson(result)));
 
 async function callerOf({ db }: Database, { as, project }: Where['chosen']) {
   if (as === undefined) return findOperator(db, project);
@@ -106,10 +106,10 @@ async function servicesOf(database: Database, settings: Settings, secret: string
   };
 }
 
-/** The service could use nothing that another secret signed or encrypted. */
+/** Without the service's secret, commands can't sign or encrypt for it. */
 function withoutSecret({ tokens }: Pick<Context, 'tokens'>): Pick<Context, 'tokens' | 'secretBox'> {
-  const refuse = () => {
+  const fail = () => {
     throw startFailure('JWT_SECRET: must be set to that of the service for this command.');
   };
-  return { tokens: { ...tokens, sign: refuse }, secretBox: { seal: refuse, open: refuse, hashes: refuse, prefix: '' } };
+  return { tokens: { ...tokens, sign: fail }, secretBox: { seal: fail, open: fail, hashes: fail, prefix: '' } };
 }

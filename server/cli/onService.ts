@@ -14,7 +14,7 @@ export async function callsOnService(url: string, { chosen, environment }: Where
       if (error.status !== 401) throw withStartHint(error, url);
       throw unauthorized(
         email === undefined
-          ? `${url} refused the key in DECKHAND_KEY: it was mistyped or revoked, or has expired.`
+          ? `${url} did not accept the key in DECKHAND_KEY: it is mistyped, revoked or expired.`
           : `Your login to ${url} has expired or was ended. ${signInFirst(url, email)}`,
         'not_signed_in',
       );
@@ -26,7 +26,7 @@ export async function callsOnService(url: string, { chosen, environment }: Where
   };
 }
 
-/** A key has no e-mail address. */
+/** `email` is undefined for an API key. */
 async function credentialFor(url: string, environment: ReadEnvironment): Promise<{ token: string; email?: string }> {
   const { DECKHAND_KEY, DECKHAND_URL } = environment();
   // A key is for one service: another one could use it there.
@@ -40,7 +40,7 @@ async function credentialFor(url: string, environment: ReadEnvironment): Promise
   throw unauthorized(`You are not signed in to ${url}. ${signInFirst(url, 'EMAIL')} ${hint}`, 'not_signed_in');
 }
 
-/** Says how to start a service of this machine that does not answer. */
+/** Says how to start a service on this machine that can't be reached. */
 export function withStartHint(error: DeckhandError, url: string): DeckhandError {
   const isSilent = error.name === 'DeckhandError' && error.status === undefined;
   if (isSilent && isOnThisMachine(url)) error.message += ' Start it with npm start.';

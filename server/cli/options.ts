@@ -66,7 +66,7 @@ export function optionsOf(input: z.ZodType | undefined): Option[] {
   });
 }
 
-/** Whether it is the input of a list, which is answered in pages. */
+/** Whether it is the input of a list with pages. */
 export const hasPages = (input: z.ZodType | undefined) => 'cursor' in ((input as z.ZodObject | undefined)?.shape ?? {});
 
 export function schemaOf(input: z.ZodType | undefined): Schema {

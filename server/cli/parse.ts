@@ -50,17 +50,16 @@ function parse(options: Option[], common: readonly Common[], words: string[]): R
   }
 }
 
-/** What `parseArgs` complains about, in words that help. */
+/** Rewrites an error of `parseArgs`, with a hint at what was meant. */
 function explained({ code, message }: Error & { code: string }, options: Option[], known: string[], words: string[]) {
   const [, named = ''] = /'([^' ]*)/.exec(message) ?? [];
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
-    return `There is no option ${named}.${suggestion(
-      named,
-      [...known, 'json', 'help'].map((flag) => `--${flag}`),
-    )}`;
+    const flags = [...known, 'json', 'help'].map((flag) => `--${flag}`);
+    if (flags.includes(named)) return `${named} takes no value.`;
+    return `There is no option ${named}.${suggestion(named, flags)}`;
   }
   if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') {
-    const flag = named.split(/[,=]/)[0]!;
+    const [flag = named] = named.split(/[,=]/);
     if (message.includes('does not take')) return `${flag} takes no value.`;
     return `${flag} needs a value; one that begins with a dash is written as ${flag}=-1.`;
   }

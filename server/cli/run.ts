@@ -13,7 +13,7 @@ import { processTerminal, type Terminal } from './terminal.ts';
 import { asText } from './text.ts';
 import { visible } from './visible.ts';
 
-/** The output and exit code of a command: 0 for success, 1 if refused or failed, 2 for wrong usage. */
+/** The output and exit code of a command: 0 for success, 1 for an error, 2 for wrong usage. */
 type CommandResult = { exitCode: 0 | 1 | 2; printed?: string; complaint?: string };
 
 export async function runCommandLine(
@@ -40,18 +40,18 @@ export async function runCommandLine(
   try {
     const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
     const given = await parseOptions(command, options, terminal);
-    const { result, told } = await command.run({ ...given, environment, terminal });
+    const { result, message } = await command.run({ ...given, environment, terminal });
     return done(
       isJson
         ? JSON.stringify(result ?? {}, null, 2)
-        : (told ?? asText(result, { width: terminal.width, columns: given.chosen.columns })),
+        : (message ?? asText(result, { width: terminal.width, columns: given.chosen.columns })),
     );
   } catch (error) {
     return failed(error, name, isJson);
   }
 }
 
-const NOUNS = new Set([...COMMANDS.keys()].map((name) => name.split(' ', 1)[0]!));
+const NOUNS = new Set([...COMMANDS.keys()].map((name) => name.replace(/ .*/, '')));
 
 const done = (printed: string): CommandResult => ({ exitCode: 0, printed: visible(printed) });
 

@@ -23,7 +23,7 @@ export const tableWidth = (rows: Fields[], names: string[]) =>
   totalOf(names.map((name) => columnOf(name, rows, shortTextOf).natural));
 
 /** `natural` is the width that shows everything, `least` the smallest that is still of use. */
-type Column = { name: string; cells: string[]; natural: number; least: number; isAlike: boolean };
+type Column = { name: string; cells: string[]; natural: number; least: number; isUniform: boolean };
 
 function columnOf(name: string, rows: Fields[], textOfCell: (value: unknown) => string): Column {
   const values = rows.map((row) => row[name]);
@@ -31,9 +31,9 @@ function columnOf(name: string, rows: Fields[], textOfCell: (value: unknown) => 
   const natural = [name, ...cells].reduce((widest, text) => Math.max(widest, widthOf(text)), 0);
   const isText = values.some((value) => typeof value === 'string' || Array.isArray(value));
   const least = isText ? Math.min(natural, Math.max(widthOf(name), SHORTEST_TEXT)) : natural;
-  // Such as the project of all rows.
-  const isAlike = !isText && new Set(cells).size === 1;
-  return { name, cells, natural, least, isAlike };
+  // For example the project of all rows.
+  const isUniform = !isText && new Set(cells).size === 1;
+  return { name, cells, natural, least, isUniform };
 }
 
 const GAP = '  ';
@@ -43,13 +43,13 @@ const ALWAYS_SHOWN = 2;
 
 const totalOf = (widths: number[]) => widths.reduce((sum, one) => sum + one + GAP.length, -GAP.length);
 
-/** Hides columns only if they can't be made narrow enough: those that are alike in all rows, then times, then ids of other rows. */
+/** Hides columns only if they can't be made narrow enough: those with one value, then times, then ids of other rows. */
 function fitting(columns: Column[], width: number): { shown: Column[]; hidden: Column[] } {
   const shown = [...columns];
   while (shown.length > ALWAYS_SHOWN && totalOf(shown.map(({ least }) => least)) > width) {
     const optional = shown.slice(ALWAYS_SHOWN);
     const dropped =
-      optional.findLast(({ isAlike }) => isAlike) ??
+      optional.findLast(({ isUniform }) => isUniform) ??
       optional.findLast(({ name }) => name.endsWith('_at')) ??
       optional.findLast(({ name }) => name.endsWith('_id')) ??
       optional.at(-1)!;

@@ -8,7 +8,7 @@ import type { Call, Given, Outcome } from './command.ts';
 import { progressBar } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Syncs and pushes, which change many projects: with a preview, progress, and the way to the report. */
+/** Syncs and pushes change many projects: they have a preview, progress, and a report. */
 
 const PREVIEWS: Record<string, string> = {
   'masterBoards.sync': 'masterBoards.previewSync',
@@ -22,24 +22,25 @@ export const isTemplateRun = (procedure: string) => procedure in PREVIEWS;
 type Run = z.output<typeof TemplateRun>;
 
 export async function runTemplate(call: Call, procedure: string, { input, chosen, terminal }: Given): Promise<Outcome> {
-  if (terminal.canAnswer && terminal.canSee && !chosen.yes) await confirm(call, procedure, input, terminal);
+  const preview = PREVIEWS[procedure];
+  if (preview && terminal.canReply && terminal.canSee && !chosen.yes) await confirm(call, preview, input, terminal);
 
   const [newest] = await runsOf(call);
   const findRun = async () =>
     (await runsOf(call)).find((run) => run.id > (newest?.id ?? 0) && isRunOf(run, procedure, input as Template));
   const running = call(procedure, input);
   const result = await (terminal.canSee ? withProgress(running, findRun, terminal) : running);
-  // The result counts, even if the run can't be read.
+  // The run only adds a summary: the result is valid without it.
   const run = await findRun().catch(() => undefined);
-  return { result, ...(run && { told: summaryOf(run) }) };
+  return { result, ...(run && { message: summaryOf(run) }) };
 }
 
-async function confirm(call: Call, procedure: string, input: unknown, terminal: Terminal): Promise<void> {
-  const { projects } = (await callAll(call, PREVIEWS[procedure]!, input)) as { projects: { outcome: string }[] };
+async function confirm(call: Call, preview: string, input: unknown, terminal: Terminal): Promise<void> {
+  const { projects } = (await callAll(call, preview, input)) as { projects: { outcome: string }[] };
   const counts = [...Map.groupBy(projects, ({ outcome }) => outcome)].map(([outcome, of]) => `${of.length} ${outcome}`);
   terminal.write(`Preview of ${counted(projects.length, 'project')}: ${counts.join(', ') || 'none'}.\n`);
-  const answer = await terminal.ask('Go on? [y/N] ');
-  if (!/^y(es)?$/i.test(answer.trim())) throw startFailure('Nothing was changed.');
+  const reply = await terminal.ask('Go on? [y/N] ');
+  if (!/^y(es)?$/i.test(reply.trim())) throw startFailure('Nothing was changed.');
 }
 
 async function runsOf(call: Call): Promise<Run[]> {
@@ -50,7 +51,8 @@ type Template = { board_id?: number; group_id?: number; card_id?: number };
 
 /** Whether the run is of this template, and not of another one of the same board. */
 function isRunOf(run: Run, procedure: string, { board_id, group_id, card_id }: Template): boolean {
-  const isKind = run.kind.startsWith(procedure.split('.')[1]!);
+  const [, verb = ''] = procedure.split('.');
+  const isKind = run.kind.startsWith(verb);
   const isBoard = board_id === undefined || board_id === run.board_id;
   return isKind && isBoard && (run.group_id ?? undefined) === group_id && (run.card_id ?? undefined) === card_id;
 }
@@ -68,7 +70,7 @@ async function withProgress<Result>(
   });
   ended.catch(() => undefined);
   for (let turn = 0; isRunning; turn++) {
-    // A poll that fails says nothing about the run.
+    // A failed poll doesn't mean a failed run.
     const run = await findRun().catch(() => undefined);
     if (isRunning) terminal.update(progressLine(run, turn));
     await Promise.race([ended.catch(() => undefined), pause(POLL_MILLISECONDS)]);

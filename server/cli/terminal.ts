@@ -5,8 +5,8 @@ import { visible } from './visible.ts';
 
 /** The person at the command line. Questions and progress go to standard error: standard output has only the result. */
 export type Terminal = {
-  /** Whether somebody can answer questions; otherwise each answer is the next line of standard input. */
-  canAnswer: boolean;
+  /** Whether a person can reply to questions; otherwise each reply is the next line of standard input. */
+  canReply: boolean;
   /** Whether somebody sees progress while a command runs. */
   canSee: boolean;
   /** How many columns the result has; undefined if it is not for a terminal. */
@@ -18,7 +18,7 @@ export type Terminal = {
 };
 
 export const processTerminal: Terminal = {
-  canAnswer: process.stdin.isTTY === true,
+  canReply: process.stdin.isTTY === true,
   canSee: process.stderr.isTTY === true,
   width: process.stdout.isTTY ? process.stdout.columns || undefined : undefined,
   ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(visible(question), isHidden) : nextLine()),
@@ -33,7 +33,7 @@ const ERASE_REST = '\x1b[K';
 export async function askSecret(terminal: Terminal, name: string, isNew: boolean): Promise<string> {
   for (;;) {
     const first = await terminal.ask(`${name}: `, true);
-    if (!isNew || !terminal.canAnswer) return first;
+    if (!isNew || !terminal.canReply) return first;
     if (first === (await terminal.ask(`${name}, again: `, true))) return first;
     terminal.write('They differ. Try again:\n');
   }

@@ -48,7 +48,8 @@ function rowsAsText(rows: unknown[], view: View): string {
   if (rows.some(nestedIn)) return rows.map((row) => rowAsTree(row, view)).join('\n\n');
   const columns = view.columns ?? shownColumns(rows);
   const isTooWide = tableWidth(rows, columns) > (view.width ?? Number.POSITIVE_INFINITY);
-  return rows.length === 1 && isTooWide ? fieldsAsList(rows[0]!, view) : rowsAsTable(rows, columns, view.width);
+  const [first, ...others] = rows;
+  return first && others.length === 0 && isTooWide ? fieldsAsList(first, view) : rowsAsTable(rows, columns, view.width);
 }
 
 /** Lists of rows inside a row; other lists, such as the tools of a project, are values. */
@@ -60,9 +61,9 @@ const nestedIn = (row: Fields) => NESTED.find((name) => Array.isArray(row[name])
 function rowAsTree(row: Fields, view: View): string {
   const name = nestedIn(row)!;
   const rows = row[name] as Fields[];
-  const [, text, ...facts] = briefColumns(row);
+  const [, text = 'id', ...facts] = briefColumns(row);
   const about = facts.map((column) => `${column} ${textOf(row[column])}`).join(', ');
-  const title = `${textOf(row[text!])}${about && `  (${about})`}`;
+  const title = `${textOf(row[text])}${about && `  (${about})`}`;
   const indent = `${row.id}  `.length;
   const heading = `${row.id}  ${view.width ? wrapped(title, view.width - indent, indent) : title}`;
   const { [`${name}_next_cursor`]: cursor } = row;
@@ -81,12 +82,12 @@ const INDENT = '  ';
 /** In trees only these columns of titled rows and of comments are shown. */
 const briefColumns = (...rows: Fields[]) =>
   ['id', 'title', 'status', 'owner_id', 'due_date', 'comment', 'user_id', 'created_at'].filter(
-    (column) => isShown(rows, column) && !(column === 'created_at' && 'title' in rows[0]!),
+    (column) => isShown(rows, column) && !(column === 'created_at' && rows.some((row) => 'title' in row)),
   );
 
 function shownColumns(rows: Fields[]): string[] {
-  const shown = Object.keys(rows[0]!).filter((column) => isShown(rows, column) && !IN_NO_TABLE.has(column));
-  // Projects and subscriptions show their platform; what belongs to a project has it from there.
+  const shown = Object.keys(rows[0] ?? {}).filter((column) => isShown(rows, column) && !IN_NO_TABLE.has(column));
+  // Rows of a project don't show its platform; projects and subscriptions do.
   const isOfProject = shown.includes('project_id') && !shown.includes('product');
   const others = shown.filter((column) => column !== 'platform_id' || !isOfProject);
   return [...new Set(['id', 'title', ...others])].filter((column) => others.includes(column));

@@ -8,9 +8,9 @@ export function chosenUrl({ chosen, environment }: Where): string | undefined {
   const given = chosen.url ?? environment().DECKHAND_URL ?? '';
   if (given === '') return undefined;
   const url = plainUrl(given);
-  if (url !== undefined) return refuseReadable(url, environment);
-  const refusal = 'must be an address such as https://deckhand.example.com';
-  throw chosen.url === undefined ? startFailure(`DECKHAND_URL: ${refusal}.`) : misuse(`--url ${refusal}.`);
+  if (url !== undefined) return requireEncryption(url, environment);
+  const rule = 'must be an address such as https://deckhand.example.com';
+  throw chosen.url === undefined ? startFailure(`DECKHAND_URL: ${rule}.`) : misuse(`--url ${rule}.`);
 }
 
 /** One spelling for each address; undefined if it is not the address of a service. */
@@ -21,7 +21,7 @@ export function plainUrl(given: string): string | undefined {
 }
 
 /** Every command sends a password, a token or a key. */
-function refuseReadable(url: string, environment: ReadEnvironment): string {
+function requireEncryption(url: string, environment: ReadEnvironment): string {
   const isReadable = new URL(url).protocol === 'http:' && !isOnThisMachine(url);
   if (!isReadable || environment().DECKHAND_ALLOW_HTTP === 'on') return url;
   throw startFailure(

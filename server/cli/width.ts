@@ -15,7 +15,7 @@ export function shortened(text: string, width: number): string {
 export function wrapped(text: string, width: number, indent = 0): string {
   const lines = [''];
   for (const word of text.split(' ').flatMap((word) => pieces(word, width))) {
-    const line = lines.at(-1)!;
+    const line = lines.at(-1) ?? '';
     if (line === '') lines[lines.length - 1] = word;
     else if (widthOf(line) + 1 + widthOf(word) <= width) lines[lines.length - 1] = `${line} ${word}`;
     else lines.push(word);

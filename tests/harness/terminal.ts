@@ -12,7 +12,7 @@ export function givenTerminal(answers: string[] = [], { isPerson = true, width }
   const left = [...answers];
   const shown: string[] = [];
   return {
-    canAnswer: isPerson,
+    canReply: isPerson,
     canSee: isPerson,
     width,
     ask: async (question) => {

@@ -108,6 +108,7 @@ describe('npx deckhand', () => {
     [['boards', 'get', '--id'], '--id needs a value'],
     [['boards', 'get', '--id', '-1'], '--id needs a value; one that begins with a dash is written as --id=-1.'],
     [['cards', 'list', '--all=yes'], '--all takes no value.'],
+    [['cards', 'list', '--json=yes'], '--json takes no value.'],
     [['users', 'create', '--name', 'x'], '--email is missing.'],
     [
       ['users', 'create', '--password', 'secret'],

@@ -240,7 +240,7 @@ describe('a command with DECKHAND_KEY', () => {
   it('1 for a key that is not valid, which is not printed', async () => {
     expect(await withKey('dkh_mistyped', 'boards', 'list')).toEqual({
       exitCode: 1,
-      complaint: `${service.url} refused the key in DECKHAND_KEY: it was mistyped or revoked, or has expired.`,
+      complaint: `${service.url} did not accept the key in DECKHAND_KEY: it is mistyped, revoked or expired.`,
     });
   });
 

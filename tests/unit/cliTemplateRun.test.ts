@@ -57,7 +57,7 @@ describe('a sync on a terminal', () => {
 
     const outcome = await runTemplate(call, 'masterBoards.sync', given(terminal));
 
-    expect(outcome).toEqual({ result: { synced_count: 4, skipped_no_access: 1 }, told: SUMMARY });
+    expect(outcome).toEqual({ result: { synced_count: 4, skipped_no_access: 1 }, message: SUMMARY });
     expect(terminal.shown).toEqual([
       'Preview of 3 projects: 2 added, 1 skipped.\n',
       'Go on? [y/N] ',
