@@ -7,14 +7,14 @@ import { type Rendered, renderMarkdown } from './markdown.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const HOME = '/docs/guides';
-/** The address of the service in the files; but a proxy needs the one that it listens on. */
+/** The address of the service in the files, except where a proxy needs the one that it listens on. */
 const EXAMPLE_ORIGIN = /(?<!proxy_pass )http:\/\/127\.0\.0\.1:3000\b/g;
 
 type Guide = Rendered & { file: string; address: string };
 
 /**
- * The README and the files of `docs/` as pages, with their pictures. None if these files are not installed. Examples name the
- * address of the service, which is known, and stays the same, once requests come.
+ * The README and the files of `docs/` as pages, with their pictures; none if these files are not installed. Examples show the
+ * address of this service, which is known once requests arrive.
  */
 export function guidePages(originOf: () => string): { address: string; make: () => Promise<FixedContent> }[] {
   const files = guideFiles();

@@ -29,10 +29,7 @@ const ADDRESSES: Record<string, string[]> = {
   'favicon.svg': ['/pages/favicon.svg', '/favicon.ico'],
 };
 
-/**
- * The start page, the API page, the guides and the OpenAPI document, without files from other hosts. All paths that no other
- * scope knows are refused here, too.
- */
+/** The start page, the API page, the guides and the OpenAPI document. Unknown paths get their 404 here, too. */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
   refuseUnknownRoutes(scope);

@@ -51,7 +51,8 @@ export async function addCard(page: Page, group: string, title: string) {
 export const inputOf = (page: Page, group: string) => page.getByRole('textbox', { name: `Add a card to ${group}` });
 
 /** Waits until the page says this about a change, or about its failure. */
-export const untilTold = (page: Page, text: string) => page.locator('#told').getByText(text, { exact: true }).waitFor();
+export const untilTold = (page: Page, text: string) =>
+  page.locator('#message').getByText(text, { exact: true }).waitFor();
 
 /** Holds back the first call of a procedure, as `cards.move`. */
 export const holdBackCall = (page: Page, procedure: string) => holdBack(page, `**/trpc/*${procedure}*`);

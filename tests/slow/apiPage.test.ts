@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     return opened;
   };
   const openDialog = (page: Page) => page.locator('#session').getByRole('button', { name: 'Sign in' }).click();
-  const statusOf = (page: Page) => page.locator('.answer strong').innerText();
+  const statusOf = (page: Page) => page.locator('.response strong').innerText();
 
   it('lists every operation in the groups and areas of the document', async () => {
     const { page, problems } = await givenOperation(demo.url);
@@ -88,13 +88,13 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.getByRole('button', { name: 'Send' }).click();
 
     expect(await statusOf(page)).toBe('201');
-    expect(await page.locator('.answer').innerText()).toContain('"message": "Card created."');
+    expect(await page.locator('.response').innerText()).toContain('"message": "Card created."');
     await page.locator('#operations').getByRole('link', { name: 'List boards' }).click();
     await page.getByRole('heading', { name: 'List boards' }).waitFor();
     await page.getByRole('button', { name: 'Send' }).click();
     expect(await statusOf(page)).toBe('200');
     await page.getByText('Headers', { exact: true }).last().click();
-    expect(await page.locator('.answer').innerText()).toContain('x-ratelimit-remaining');
+    expect(await page.locator('.response').innerText()).toContain('x-ratelimit-remaining');
     expect(problems).toEqual([]);
   });
 
@@ -146,11 +146,11 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.getByLabel('Token or API key').fill(asMember.token!);
     await page.getByRole('button', { name: 'Use it' }).click();
     await page.getByRole('button', { name: 'Send' }).click();
-    await page.locator('.answer').getByText('201').waitFor();
+    await page.locator('.response').getByText('201').waitFor();
     await page.getByLabel('Body (JSON)').fill('{"name": ""');
     await page.getByLabel('Body (JSON)').press('Control+Enter');
 
-    await page.locator('.answer').getByText('The body is not JSON').waitFor();
+    await page.locator('.response').getByText('The body is not JSON').waitFor();
     expect(await page.locator('.sample').last().innerText()).toContain('not valid JSON');
   });
 

@@ -114,7 +114,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     await page.locator('#calls').getByText('boards.get').nth(1).waitFor();
     expect(await cardsIn(page, 'Get started')).toEqual(before);
     expect(await inputOf(page, 'Get started').inputValue()).toBe('Refused');
-    expect(await page.locator('#told').innerText()).toBe('You can view this project but not change it.');
+    expect(await page.locator('#message').innerText()).toBe('You can view this project but not change it.');
   });
 
   it('shows a superadmin what a sync would do', async () => {

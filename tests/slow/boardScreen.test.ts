@@ -64,7 +64,7 @@ describe.skipIf(!hasBrowser)('the start page', () => {
     await openBoard(page, 'Launch plan');
 
     expect(move.count()).toBe(1);
-    expect(await page.locator('#told').innerText()).toBe('');
+    expect(await page.locator('#message').innerText()).toBe('');
   });
 
   it('says why a session ended, and why a sign-in failed, in one line', async () => {

@@ -33,7 +33,7 @@ describe.skipIf(!hasBrowser)('the forms of the API page', () => {
     await body(page).press('Control+Enter');
     await create.first;
     create.release();
-    await page.locator('.answer').getByText('201').waitFor();
+    await page.locator('.response').getByText('201').waitFor();
 
     expect(create.count()).toBe(1);
     await page.getByRole('button', { name: 'Send' }).click();
@@ -46,11 +46,11 @@ describe.skipIf(!hasBrowser)('the forms of the API page', () => {
     await page.route('**/tags/create', (route) => route.abort());
 
     await page.getByRole('button', { name: 'Send' }).click();
-    await page.locator('.answer .failure').getByText("Can't reach Deckhand.", { exact: true }).waitFor();
+    await page.locator('.response .failure').getByText("Can't reach Deckhand.", { exact: true }).waitFor();
     await page.unrouteAll();
     await page.getByRole('button', { name: 'Send' }).click();
 
-    await page.locator('.answer').getByText('201').waitFor();
+    await page.locator('.response').getByText('201').waitFor();
   });
 
   it('keep what was written while other operations are open, until the user signs out', async () => {

@@ -1,8 +1,8 @@
-/** For people, when no answer came. */
+/** Shown when no response arrived. */
 export const UNREACHABLE = "Can't reach Deckhand.";
 
 /**
- * Sends a request and reads the answer. Without one, throws an error with a message for people.
+ * Sends a request and reads the response. Throws an error to show if none arrives.
  * @param {string} address
  * @param {RequestInit} [request]
  */

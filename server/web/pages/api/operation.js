@@ -33,8 +33,8 @@ export function operationView(operation, { components: { schemas } }) {
     element('p', {}, ...inline(callersOf(operation))),
     ...(body ? [element('h2', {}, 'Body'), fieldsOf(body, schemas)] : []),
     ...parametersOf(operation, schemas),
-    element('h2', {}, 'Answers'),
-    ...Object.entries(responses).map(([status, response]) => answerOf(status, response, schemas)),
+    element('h2', {}, 'Responses'),
+    ...Object.entries(responses).map(([status, response]) => responseOf(status, response, schemas)),
   );
   return element('div', { class: 'operation' }, about, tryIt(operation));
 }
@@ -72,7 +72,7 @@ function parametersOf({ parameters = [] }, schemas) {
  * @param {Described['responses'][string]} response
  * @param {Record<string, Schema>} schemas
  */
-function answerOf(status, { description, content, headers = {} }, schemas) {
+function responseOf(status, { description, content, headers = {} }, schemas) {
   const json = content?.['application/json'];
   const isGood = Number(status) < 400;
   const details = element(

@@ -56,8 +56,8 @@ function typescript({ origin, query, headers, body, clientCall, needsSignIn }) {
   return `import { createClient } from 'deckhand-client';
 
 const client = createClient({ ${options.join(', ')} });
-const answer = await client.${clientCall}(${parts.join(', ')});
-console.log(answer);
+const result = await client.${clientCall}(${parts.join(', ')});
+console.log(result);
 `;
 }
 

@@ -88,7 +88,7 @@ function limitsOf(schema) {
     .join(' ');
 }
 
-/** The largest number of the database, which says nothing to people. */
+/** The int4 maximum: not worth showing as a limit. */
 const LARGEST_ID = 2147483647;
 
 /**

@@ -37,16 +37,16 @@ export function followSession(place, show) {
 }
 
 /**
- * Signs in; throws an error with the reason if it is refused.
+ * Signs in; throws an error with the reason if that fails.
  * @param {{ email: string, password: string, code?: string, is_recovery?: boolean }} credentials
  */
 export async function signIn(credentials) {
-  const { response, answer } = await call('/v1/authenticate', credentials);
-  if (!response.ok || !answer) {
+  const { response, body } = await call('/v1/authenticate', credentials);
+  if (!response.ok || !body) {
     const reason = response.headers.get('x-error-reason');
-    throw Object.assign(new Error(answer?.message ?? `The answer is ${response.status}.`), { reason });
+    throw Object.assign(new Error(body?.message ?? `Signing in failed with status ${response.status}.`), { reason });
   }
-  keepSession({ token: answer.data.token, name: answer.data.email, isSignedIn: true });
+  keepSession({ token: body.data.token, name: body.data.email, isSignedIn: true });
 }
 
 /** Ends the session at the service, too; a pasted token or key is only forgotten. */
@@ -58,20 +58,20 @@ export async function signOut() {
 
 /**
  * @param {string} path
- * @param {object} [body]
+ * @param {object} [input]
  * @param {string} [token]
  */
-async function call(path, body, token) {
+async function call(path, input, token) {
   const { response, text } = await reach(`/api${path}`, {
     method: 'POST',
     headers: {
-      ...(body && { 'Content-Type': 'application/json' }),
+      ...(input && { 'Content-Type': 'application/json' }),
       ...(token && { Authorization: `Bearer ${token}` }),
     },
-    ...(body && { body: JSON.stringify(body) }),
+    ...(input && { body: JSON.stringify(input) }),
   });
   const isJson = response.headers.get('content-type')?.includes('json');
-  return { response, answer: isJson ? JSON.parse(text) : undefined };
+  return { response, body: isJson ? JSON.parse(text) : undefined };
 }
 
 /** @returns {Promise<{ name: string, email: string, password: string }[]>} */

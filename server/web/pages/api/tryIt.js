@@ -13,7 +13,7 @@ import { openSignIn } from './signInDialog.js';
 /** @import { Described } from './apiDocument.js' */
 
 /**
- * The form that sends a request, with its answer, and the same request as code.
+ * The form that sends a request, with the response, and the same request as code.
  * @param {Described} operation
  */
 export function tryIt(operation) {
@@ -23,15 +23,15 @@ export function tryIt(operation) {
   }));
   const example = operation.requestBody?.content['application/json'].example;
   const body = example === undefined ? undefined : bodyField(JSON.stringify(example, null, 2));
-  const answer = element('div', { role: 'status', class: 'answer' });
+  const place = element('div', { role: 'status', class: 'response' });
   const samples = samplesOf();
 
   /** Throws if the body is not JSON. */
   const request = () => requestOf(operation, parameters, body?.input.value);
   const showSamples = () => samples.show(request);
   const send = async () => {
-    answer.replaceChildren(element('p', { class: 'hint' }, 'Sending…'));
-    answer.replaceChildren(...(await answerTo(request)));
+    place.replaceChildren(element('p', { class: 'hint' }, 'Sending…'));
+    place.replaceChildren(...(await outcomeOf(request)));
   };
   const inputs = [...(body ? [body.input] : []), ...parameters.map(({ input }) => input)];
   keepTexts(operation.operationId, inputs);
@@ -57,7 +57,7 @@ export function tryIt(operation) {
     { class: 'try' },
     element('h2', {}, 'Try it'),
     form,
-    answer,
+    place,
     element('h2', {}, 'Code'),
     samples.place,
   );
@@ -123,11 +123,11 @@ function requestOf(operation, parameters, body) {
 }
 
 /** @param {() => ApiRequest} request */
-async function answerTo(request) {
+async function outcomeOf(request) {
   const start = performance.now();
   try {
     const { response, text } = await send(request());
-    return shownAnswer(response, text, Math.round(performance.now() - start));
+    return responseView(response, text, Math.round(performance.now() - start));
   } catch (error) {
     const { message } = /** @type {Error} */ (error);
     const text = error instanceof SyntaxError ? `The body is not JSON: ${message}` : message;
@@ -155,7 +155,7 @@ function send(request) {
  * @param {string} text
  * @param {number} milliseconds
  */
-function shownAnswer(response, text, milliseconds) {
+function responseView(response, text, milliseconds) {
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
   const shown = readable(text);
   const status = element('strong', { class: response.ok ? 'good' : 'bad' }, String(response.status));

@@ -1,10 +1,10 @@
 import { element, whileBusy } from '../api/dom.js';
 
 /**
- * @typedef {Awaited<ReturnType<import('../../../../client/client.ts').Client['boards']['get']['query']>>['board']} Board
+ * @typedef {Awaited<ReturnType<import('../client.js').Client['boards']['get']['query']>>['board']} Board
  * @typedef {Board['groups'][number]} Group
  * @typedef {Group['cards'][number]} Card
- * @typedef {import('../../../../client/client.ts').DeckhandError} DeckhandError
+ * @typedef {import('../client.js').DeckhandError} DeckhandError
  * @typedef {object} Actions
  * @property {(groupId: number, title: string, key?: string) => Promise<DeckhandError | undefined>} add
  * @property {(card: Card) => unknown} remove

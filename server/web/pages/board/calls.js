@@ -3,12 +3,12 @@ import { codeBlock } from '../api/highlight.js';
 import { literal, TYPESCRIPT } from '../api/literal.js';
 import { copyButton } from '../copy.js';
 
-/** @typedef {import('../../../../client/client.ts').Client} Client */
+/** @typedef {import('../client.js').Client} Client */
 
 const MOST_SHOWN = 50;
 
 /**
- * The same client; each of its calls is shown as code, with its outcome.
+ * Wraps a client: shows each call as code, with its outcome.
  * @param {Client} client
  * @returns {Client}
  */
@@ -58,8 +58,8 @@ async function shown(code, call) {
     end('done');
     return result;
   } catch (error) {
-    const { status, reason } = /** @type {import('../../../../client/client.ts').DeckhandError} */ (error);
-    end(status ? `${status} ${reason ?? ''}` : 'no answer');
+    const { status, reason } = /** @type {import('../client.js').DeckhandError} */ (error);
+    end(status ? `${status} ${reason ?? ''}` : 'no response');
     outcome.classList.add('failure');
     throw error;
   }

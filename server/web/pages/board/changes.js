@@ -1,13 +1,13 @@
 import { hasSamePlaces } from './places.js';
 
 /** @import { Board } from './boardView.js' */
-/** @typedef {import('../../../../client/client.ts').DeckhandError} DeckhandError */
+/** @typedef {import('../client.js').DeckhandError} DeckhandError */
 
 /**
  * @typedef {object} Change
  * @property {() => Promise<any>} send
- * @property {(board: Board, answer?: any) => Board} apply the board with this change; `answer` is that of `send`
- * @property {string} done what to tell people when it is saved
+ * @property {(board: Board, result?: any) => Board} apply returns the board with this change; `result` is that of `send`
+ * @property {string} done the message when it is saved
  * @property {number} [card] the card that it moves or deletes: its next change replaces this one if it was not sent yet
  */
 
@@ -16,14 +16,14 @@ import { hasSamePlaces } from './places.js';
  * @param {object} page
  * @param {() => Promise<Board>} page.load
  * @param {(board: Board) => void} page.show
- * @param {(text: string) => void} page.tell
+ * @param {(text: string) => void} page.showMessage
  * @param {(error: DeckhandError, isChange: boolean) => void} page.fail
- * @param {AbortSignal} page.signal aborts with the session: nothing is sent as another user
+ * @param {AbortSignal} page.signal aborts when the session ends, so that nothing is sent as the next user
  */
-export function changesOf({ load, show, tell, fail, signal }) {
+export function changesOf({ load, show, showMessage, fail, signal }) {
   /** As the service has it. @type {Board | undefined} */
   let saved;
-  /** On the screen, but not answered yet. @type {(Change & { end: (error?: DeckhandError) => void })[]} */
+  /** On the screen, but not saved yet. @type {(Change & { end: (error?: DeckhandError) => void })[]} */
   const waiting = [];
   /** @type {Promise<void> | undefined} */
   let running;
@@ -55,24 +55,24 @@ export function changesOf({ load, show, tell, fail, signal }) {
       }
     } while (waiting.length > 0 && !signal.aborted);
     const { lost } = failure ?? {};
-    if (lost && hasSamePlaces(saved, lost.apply(saved))) tell(lost.done);
+    if (lost && hasSamePlaces(saved, lost.apply(saved))) showMessage(lost.done);
   }
 
   /**
-   * Returns undefined if it is saved; else the change if only its answer may be lost.
+   * Returns undefined if it is saved; else the change, if it may be saved and only the response is lost.
    * @param {typeof waiting[number]} change
    */
   async function sendFirst(change) {
     try {
-      const answer = await change.send();
+      const result = await change.send();
       waiting.shift();
-      saved = saved && change.apply(saved, answer);
+      saved = saved && change.apply(saved, result);
       draw();
       change.end();
-      if (waiting.length === 0) tell(change.done);
+      if (waiting.length === 0) showMessage(change.done);
     } catch (thrown) {
       const error = /** @type {DeckhandError} */ (thrown);
-      // Without an answer, the later ones would not arrive either.
+      // Without a connection, later changes would fail, too.
       const undone = undo(error.data ? 1 : waiting.length, error);
       fail(error, true);
       const isLost = !error.data && undone === 1 && change.card !== undefined;
@@ -106,7 +106,7 @@ export function changesOf({ load, show, tell, fail, signal }) {
     make: (change) =>
       new Promise((end) => {
         const isSameCard = change.card !== undefined && waiting.at(-1)?.card === change.card;
-        // The first one may be under way.
+        // The first one may have been sent.
         if (isSameCard && waiting.length > 1) waiting.pop()?.end();
         waiting.push({ ...change, end });
         draw();

@@ -10,7 +10,7 @@ const LEAST_PIXELS = 5;
 /**
  * Lets people move the cards of a board: with the mouse, with a finger on the handle of a card, or with Alt and the arrow keys.
  * @param {HTMLElement} board
- * @param {(move?: Move) => void} onEnd without a move, cards may not be where they belong
+ * @param {(move?: Move) => void} onEnd called without a move if the drag was cancelled: the board must be drawn again
  */
 export function followDrags(board, onEnd) {
   board.addEventListener('pointerdown', (event) => {

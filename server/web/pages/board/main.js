@@ -6,33 +6,27 @@ import { boardView } from './boardView.js';
 import { recorded } from './calls.js';
 import { changesOf } from './changes.js';
 import { followDrags } from './drag.js';
+import { report, showMessage } from './message.js';
 import { countCards, withCard, withMove, withoutCard, withUngrouped } from './places.js';
 import { showTemplates } from './templates.js';
-import { report, tell } from './told.js';
 
 /** @import { Change } from './changes.js' */
-/** @typedef {import('../../../../client/client.ts').Client} Client */
 
-/** Without an answer by then, a change is undone. */
+/** A change without a response by then is undone. */
 const LONGEST_WAIT_MILLISECONDS = 15_000;
 
-/**
- * The client of this page; every call that it makes is shown below the board.
- * @type {Client}
- */
+/** Every call of this page is shown below the board. */
 const client = recorded(
-  /** @type {any} */ (
-    createClient({
-      url: location.origin,
-      token: () => currentSession()?.token,
-      timeoutMilliseconds: LONGEST_WAIT_MILLISECONDS,
-    })
-  ),
+  createClient({
+    url: location.origin,
+    token: () => currentSession()?.token,
+    timeoutMilliseconds: LONGEST_WAIT_MILLISECONDS,
+  }),
 );
 
-/** Aborts when the session ends: a late answer must not be shown to the next user. */
+/** Aborts when the session ends: the next user must not see a late response. */
 let session = new AbortController();
-/** Aborts when something else is opened: the last click wins, not the last answer. */
+/** Aborts when something else is opened: the last click wins, not the last response. */
 let opening = new AbortController();
 /** The boards that were opened. @type {Map<number, ReturnType<typeof changesOf>>} */
 const boards = new Map();
@@ -45,7 +39,7 @@ const view = boardView(byId('board'), {
         client
           .as({ projectId: shown.projectId })
           .cards.create.mutate({ title, group_id: group_id || null }, ...(idempotencyKey ? [{ idempotencyKey }] : [])),
-      apply: (board, answer) => (answer ? withCard(board, group_id, answer.card) : board),
+      apply: (board, result) => (result ? withCard(board, group_id, result.card) : board),
       done: `Added “${title}”.`,
     }),
   remove: ({ id, title }) => {
@@ -61,7 +55,9 @@ const view = boardView(byId('board'), {
 
 addSession();
 byId('demo-users').append(
-  demoButtons((signIn) => whileBusy(byId('demo-users'), () => signIn().catch(({ message }) => tell(message, true)))),
+  demoButtons((signIn) =>
+    whileBusy(byId('demo-users'), () => signIn().catch(({ message }) => showMessage(message, true))),
+  ),
 );
 followSession(byId('board'), () => {
   const isSignedIn = currentSession() !== undefined;
@@ -71,7 +67,7 @@ followSession(byId('board'), () => {
   boards.clear();
   view.clear();
   Object.assign(shown, { projectId: 0, boardId: 0 });
-  for (const id of ['projects', 'boards', 'templates', 'calls', 'told', 'not-signed-in']) byId(id).replaceChildren();
+  for (const id of ['projects', 'boards', 'templates', 'calls', 'message', 'not-signed-in']) byId(id).replaceChildren();
   byId('signed-out').hidden = isSignedIn;
   byId('signed-in').hidden = !isSignedIn;
   if (isSignedIn) open(showUser);
@@ -112,7 +108,7 @@ async function showUser(signal) {
   byId('projects').replaceChildren(select);
   if (account.superadmin) attempt((signal) => showTemplates(byId('templates'), client, attempt, signal));
   if (first) await showProject(first.id, signal);
-  else tell("You aren't in any project yet.");
+  else showMessage("You aren't in any project yet.");
 }
 
 /**
@@ -134,7 +130,7 @@ async function showProject(projectId, signal) {
   view.hide();
   const first = boards.find(({ cards_count }) => cards_count > 0) ?? boards[0];
   if (first) await openBoard(first.id, signal);
-  else tell('This project has no board yet.');
+  else showMessage('This project has no board yet.');
 }
 
 /**
@@ -153,7 +149,7 @@ async function openBoard(id, signal) {
         if (tab) tab.textContent = tabText(board.title, countCards(board));
         if (shown.boardId === id) view.show(board);
       },
-      tell,
+      showMessage,
       fail: (error, isChange) => ended.aborted || report(error, isChange),
       signal: ended,
     });
@@ -192,12 +188,12 @@ const tabText = (title, count) => `${title} (${count})`;
 function open(calls, undo) {
   opening.abort();
   opening = new AbortController();
-  tell('');
+  showMessage('');
   return attempt(calls, opening.signal, undo);
 }
 
 /**
- * Makes calls, and tells the person if one fails, unless nobody waits for them any more.
+ * Makes calls, and shows an error unless the signal has aborted.
  * @param {(signal: AbortSignal) => Promise<unknown>} calls
  * @param {AbortSignal} signal
  * @param {() => void} [undo]

@@ -1,6 +1,6 @@
 import { element } from '../api/dom.js';
 
-/** @typedef {import('../../../../client/client.ts').Client} Client */
+/** @typedef {import('../client.js').Client} Client */
 
 /**
  * For superadmins: the master boards, and what a sync of each would do to the projects.
