@@ -1,7 +1,7 @@
 /** The clock of a Deckhand: what the service and its database take for the current time. Timers keep the real one. */
 export type Clock = {
-  /** Stops the clock at a moment: `clock.set('2026-01-31T09:30:00Z')`. */
-  set: (moment: string | Date) => void;
+  /** Stops the clock at a timestamp: `clock.set('2026-01-31T09:30:00Z')`. */
+  set: (timestamp: string | Date) => void;
   /** Moves the clock, backward with negative numbers; it stands still from then on. */
   advance: (by: Duration) => void;
   /** Back to the real time. */
@@ -22,9 +22,9 @@ const REAL_TIME = -(2n ** 63n);
 export function makeClock(): { clock: Clock; memory: ClockMemory } {
   const memory = new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)).fill(REAL_TIME);
   const now = () => readClock(memory) ?? Date.now();
-  const set = (moment: string | Date) => {
-    const milliseconds = new Date(moment).getTime();
-    if (Number.isNaN(milliseconds)) throw new RangeError(`The clock can't be set to ${moment}: that is no date.`);
+  const set = (timestamp: string | Date) => {
+    const milliseconds = new Date(timestamp).getTime();
+    if (Number.isNaN(milliseconds)) throw new RangeError(`The clock can't be set to ${timestamp}: that is no date.`);
     Atomics.store(memory, 0, BigInt(milliseconds));
   };
 

@@ -3,17 +3,17 @@ import type { Procedures } from '../procedures.ts';
 import { withDefaults } from '../proxy.ts';
 import type { PartsOf } from './types.ts';
 
-/** Answers by procedure: `{ boards: { list: async () => ({ boards: [] }) } }`. */
-export type FakeAnswers = AnswersOf<Procedures>;
+/** Results by procedure: `{ boards: { list: async () => ({ boards: [] }) } }`. */
+export type FakeResults = ResultsOf<Procedures>;
 
-type AnswersOf<Members> = {
+type ResultsOf<Members> = {
   [Name in keyof Members]?: [PartsOf<Members[Name]>] extends [never]
-    ? AnswersOf<Members[Name]>
-    : FakeAnswer<PartsOf<Members[Name]>>;
+    ? ResultsOf<Members[Name]>
+    : FakeResult<PartsOf<Members[Name]>>;
 };
 
 /** An input that was left out is an empty one here, as for the service. */
-type FakeAnswer<Parts extends { input: unknown; output: unknown }> = (
+type FakeResult<Parts extends { input: unknown; output: unknown }> = (
   input: Exclude<Parts['input'], undefined>,
 ) => Parts['output'] | Promise<Parts['output']>;
 
@@ -25,15 +25,15 @@ export type FakeClient = Client & {
   calls: FakeCall[];
 };
 
-/** A client without a service: its calls get these answers. A call of any other procedure throws an error that names it. */
-export function fakeClient(answers: FakeAnswers = {}): FakeClient {
+/** A client without a service: its calls return these results. A call of any other procedure throws an error that names it. */
+export function fakeClient(results: FakeResults = {}): FakeClient {
   const calls: FakeCall[] = [];
   const client = withDefaults({}, async ({ path, input, options: { signal, projectId } }) => {
     signal?.throwIfAborted();
     calls.push({ procedure: path, input, ...(projectId !== undefined && { projectId }) });
-    const answer = answerAt(answers, path);
-    if (!answer) throw new Error(`fakeClient has no answer for ${path}: give it one, as in ${exampleFor(path)}.`);
-    return answer(input ?? {});
+    const result = resultAt(results, path);
+    if (!result) throw new Error(`fakeClient has no result for ${path}: give it one, as in ${exampleFor(path)}.`);
+    return result(input ?? {});
   });
 
   return new Proxy(client, {
@@ -41,14 +41,14 @@ export function fakeClient(answers: FakeAnswers = {}): FakeClient {
   }) as FakeClient;
 }
 
-type AnyAnswer = (input: unknown) => unknown;
+type AnyResult = (input: unknown) => unknown;
 
-function answerAt(answers: object, procedure: string): AnyAnswer | undefined {
+function resultAt(results: object, procedure: string): AnyResult | undefined {
   const found = procedure.split('.').reduce<unknown>((part, name) => {
     const isOwn = typeof part === 'object' && part !== null && Object.hasOwn(part, name);
     return isOwn ? part[name as keyof typeof part] : undefined;
-  }, answers);
-  return typeof found === 'function' ? (found as AnyAnswer) : undefined;
+  }, results);
+  return typeof found === 'function' ? (found as AnyResult) : undefined;
 }
 
 /** `fakeClient({ boards: { list: async () => … } })` */

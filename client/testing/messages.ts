@@ -8,7 +8,7 @@ export type Start = { clock: ClockMemory; settings: Record<string, string> };
 /** Sent by the thread when the service listens. */
 export type Started = { url: string; admin: { email: string; password: string } };
 
-/** The only request: removes all rows. The answer comes on this port. */
-export type Request = { reply: { postMessage: (answer: Reply) => void } };
+/** The only request: removes all rows. The reply comes on this port. */
+export type Request = { reply: { postMessage: (message: Reply) => void } };
 
 export type Reply = { failure: string | undefined };

@@ -22,7 +22,7 @@ export function refusalOf({ status, reason, message, fields, retryAfterSeconds }
   return new DeckhandError(message ?? first ?? `Refused: ${reason}.`, { data }) as Refusal;
 }
 
-/** The statuses of refusals, and their names in tRPC. */
+/** The statuses of errors, and their codes in tRPC. */
 const CODES = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHORIZED',

@@ -61,14 +61,18 @@ export function makeStates(url: string, signIn: { email: string; password: strin
     const name = nameOf(kind);
     const email = `${name.replace(' ', '-').toLowerCase()}@example.test`;
     const given = { name, email, password: PASSWORD, ...state };
-    // The service refuses to hash many passwords at once.
+    // One at a time: the service limits how many passwords it hashes at once.
     const { user } = await inTurn(() => admin.users.create.mutate(given));
     const signIn = { email: user.email, password: given.password };
     return { id: user.id, name: user.name, ...signIn, client: createClient({ url, signIn, projectId: project?.id }) };
   }
 
   async function givenMember(project: ProjectChoice, { role = 'member', ...state }: MemberState = {}): Promise<Person> {
-    const person = await givenPerson(`${role[0]!.toUpperCase()}${role.slice(1)}`, state, project);
+    const person = await givenPerson(
+      role.replace(/^./, (letter) => letter.toUpperCase()),
+      state,
+      project,
+    );
     await admin.as({ projectId: project.id }).members.set.mutate({ user_id: person.id, role });
     return person;
   }

@@ -2,7 +2,7 @@
 export type { BoardState, TemplateState } from './boards.ts';
 export type { Clock, Duration } from './clock.ts';
 export { type Deckhand, type StartOptions, startDeckhand } from './deckhand.ts';
-export { type FakeAnswers, type FakeCall, type FakeClient, fakeClient } from './fake.ts';
+export { type FakeCall, type FakeClient, type FakeResults, fakeClient } from './fake.ts';
 export { type RefusalState, refusalOf } from './refusal.ts';
 export type {
   FullBoard,

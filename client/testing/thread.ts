@@ -20,7 +20,7 @@ export async function startThread(start: Start): Promise<Thread> {
     isRunning = false;
   });
   const started = await untilListening(worker);
-  // From here on, it keeps no finished process alive.
+  // Don't keep the test process alive.
   worker.unref();
 
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DeckhandError, isRefusal } from '../../client/client.ts';
-import { type FakeAnswers, fakeClient, refusalOf } from '../../client/testing/testing.ts';
+import { type FakeResults, fakeClient, refusalOf } from '../../client/testing/testing.ts';
 
 describe('a fake client', () => {
   it('answers queries and mutations, and records the calls', async () => {
@@ -29,7 +29,7 @@ describe('a fake client', () => {
   });
 
   it.each(['boards.list', 'boards.constructor', 'constructor.name'])(
-    'names %s if it has no answer',
+    'names %s if it has no result',
     async (procedure) => {
       const fake = fakeClient({ boards: {} });
       const call = procedure.split('.').reduce<any>((part, name) => part[name], fake);
@@ -38,7 +38,7 @@ describe('a fake client', () => {
 
       const [router, name] = procedure.split('.');
       expect(error.message).toBe(
-        `fakeClient has no answer for ${procedure}: give it one, as in fakeClient({ ${router}: { ${name}: async () => … } }).`,
+        `fakeClient has no result for ${procedure}: give it one, as in fakeClient({ ${router}: { ${name}: async () => … } }).`,
       );
       expect(isRefusal(error)).toBe(false);
       expect(fake.calls).toEqual([{ procedure, input: undefined }]);
@@ -62,7 +62,7 @@ describe('a fake client', () => {
   });
 
   it('has types that reject unknown procedures, inputs and outputs', () => {
-    const answers: FakeAnswers[] = [
+    const answers: FakeResults[] = [
       // @ts-expect-error: the procedure is called list
       { boards: { liszt: async () => ({ boards: [] }) } },
       // @ts-expect-error: the output has boards
