@@ -60,11 +60,11 @@ function exampleOf(procedure: Procedure, output: Schema): string {
   return ['@example', '```ts', withInput(call, requestOf(procedure)), '```'].join('\n');
 }
 
-/** Names the fields of an answer with few of them. */
+/** Names the fields of a result with few of them. */
 function receiverOf({ $ref, properties = {} }: Schema): string {
   const fields = Object.keys(properties);
   if (fields.length === 0 && !$ref) return '';
-  return $ref || fields.length > MOST_NAMED ? 'const answer = ' : `const { ${fields.join(', ')} } = `;
+  return $ref || fields.length > MOST_NAMED ? 'const result = ' : `const { ${fields.join(', ')} } = `;
 }
 const MOST_NAMED = 3;
 

@@ -78,7 +78,7 @@ function commentOnNoun(name: string, verbs: string[]): string {
 }
 
 function printPart(name: string, part: 'Input' | 'Output', type: string): string {
-  const does = part === 'Input' ? 'takes' : 'answers';
+  const does = part === 'Input' ? 'takes' : 'returns';
   return `${comment(`What \`${name}\` ${does}${type === 'void' ? ': nothing' : ''}.`)}export type ${typeName(name, part)} = ${type};`;
 }
 

@@ -62,7 +62,7 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
   ];
   document.components.headers = HEADERS;
   for (const procedure of restProcedures) completeOperation(document, procedure);
-  return inStandardWords(document) as OpenApiDocument;
+  return toStandardKeywords(document) as OpenApiDocument;
 }
 
 const INTRODUCTION = `Task boards with master templates for many projects.
@@ -154,21 +154,21 @@ function errorResponse(status: ErrorStatus, procedure: RestProcedure, schemas: R
 
 /**
  * Converts our own keywords to standard ones: a field sent as text becomes a string, `example` becomes `examples`. Removes
- * `additionalProperties: false` from answers: callers must accept new fields.
+ * `additionalProperties: false` from responses: callers must accept new fields.
  */
-function inStandardWords(node: unknown): unknown {
-  if (Array.isArray(node)) return node.map(inStandardWords);
+function toStandardKeywords(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(toStandardKeywords);
   if (typeof node !== 'object' || node === null) return node;
   if (SENT_AS_TEXT in node) {
     const { [SENT_AS_TEXT]: description, ...typed } = node;
-    const contentSchema = inStandardWords(typed);
+    const contentSchema = toStandardKeywords(typed);
     return { type: 'string', description, contentMediaType: 'application/json', contentSchema };
   }
 
   return Object.fromEntries(
     Object.entries(node).flatMap(([key, value]) => {
       if (key === 'additionalProperties' && value === false) return [];
-      if (key !== 'example') return [[key, inStandardWords(value)]];
+      if (key !== 'example') return [[key, toStandardKeywords(value)]];
       // `example` stays in the content of a body; it is deprecated only in schemas.
       return 'schema' in node ? [[key, value]] : [['examples', [value]]];
     }),

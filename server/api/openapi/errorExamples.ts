@@ -7,7 +7,7 @@ import { overLimit } from '../../limits/rateLimit.ts';
 import type { RestProcedure } from '../procedures.ts';
 import { type ErrorStatus, errorBody } from '../restOperation.ts';
 
-/** The body of an error with a message that the service really sends: it comes from the code that refuses. */
+/** The body of an error, with the message of the code that throws it. */
 export function errorExample(status: ErrorStatus, procedure: RestProcedure): object {
   return errorBody(procedure.rest.bodies[status], toFailure(ERRORS[status](procedure)));
 }
@@ -32,13 +32,13 @@ const VIEWER: Caller = {
   highestRole: 'viewer',
 };
 
-/** What a viewer may call is refused to a key without scopes. */
+/** A 403 for operations that a viewer may call: the key has no scopes. */
 const WITH_KEY: Caller = {
   ...VIEWER,
   key: { id: 1, scopes: [], projectId: null, isElsewhere: false, isUseDue: false },
 };
 
-/** Messages that name something else than the row of the id. */
+/** Messages that don't name the row of the id. */
 const MISSING: Record<string, string> = {
   'members.set': 'This user is not a member of this project.',
   'members.remove': 'This user is not a member of this project.',
@@ -47,7 +47,7 @@ const MISSING: Record<string, string> = {
 
 /** The row that the input names, by its own id or by another one: `masterGroups.create` has the `board_id` of a master board. */
 function rowOf({ name, input }: RestProcedure): string {
-  const own = name.endsWith('Invitation') ? 'invitation' : (NOUNS[name.split('.', 1)[0]!] ?? nounOf(name));
+  const own = name.endsWith('Invitation') ? 'invitation' : (NOUNS[name.replace(/\..*/, '')] ?? nounOf(name));
   const fields = fieldsOf(input);
   const field = fields.find((field) => field.endsWith('_id'));
   if (field === undefined || fields.includes('id')) return own;
@@ -65,7 +65,7 @@ function fieldsOf(input: RestProcedure['input']): string[] {
   return Object.keys(shape ?? def?.innerType?.shape ?? {});
 }
 
-/** What the models say to an input without fields or, if none is required, to one with a field of the wrong type. */
+/** The validation error of an input without fields or, if none is required, with a field of the wrong type. */
 function invalidInput({ input }: RestProcedure): unknown {
   const inputs = [{}, ...fieldsOf(input).map((field) => ({ [field]: {} }))];
   const cause = inputs.map((wrong) => input?.safeParse(wrong).error).find((error) => error !== undefined);

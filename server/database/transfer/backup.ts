@@ -61,7 +61,7 @@ export async function restoreBackup(dataDirectory: string, path: string): Promis
     await rm(unpacked, { recursive: true, force: true });
     await mkdir(unpacked);
     await unpack(path, unpacked);
-    await refuseUnusable(unpacked, path);
+    await requireUsable(unpacked, path);
     await moveInto(resolve(dataDirectory), unpacked);
     made.length = 0;
   } finally {
@@ -128,15 +128,15 @@ async function unpack(path: string, directory: string): Promise<void> {
   }
 }
 
-/** Names that can't lead out of the directory. */
+/** Only names that stay inside the directory. */
 function isOurs(name: string): boolean {
   const [first, ...parts] = name.replace(/\/$/, '').split('/');
   const isPlain = (part: string) => /^[\w.-]+$/.test(part) && part !== '.' && part !== '..';
   return name === STORED_SECRET || (name !== DATABASE && first === DATABASE && parts.every(isPlain));
 }
 
-/** Opens it, so that a backup that can't be used is noticed here. */
-async function refuseUnusable(unpacked: string, path: string): Promise<void> {
+/** Opens the database, so that an unusable backup fails here. */
+async function requireUsable(unpacked: string, path: string): Promise<void> {
   try {
     refuseWithoutDatabase(unpacked);
     const database = await connect(readSettings({ DATA_DIR: unpacked }));

@@ -19,38 +19,42 @@ import {
 /** The number of rows of each table. */
 export type Copied = Record<string, number>;
 
-type Told = (progress: { table: string; done: number; total: number }) => void;
+type OnProgress = (progress: { table: string; done: number; total: number }) => void;
 
 /**
  * Copies all rows to an empty database, in one transaction there. It holds the migration lock: a node that starts meanwhile
  * waits.
  */
-export async function copyDatabase(source: Database, target: Database, tell: Told = () => {}): Promise<Copied> {
+export async function copyDatabase(
+  source: Database,
+  target: Database,
+  onProgress: OnProgress = () => {},
+): Promise<Copied> {
   const tables = tablesOf(target);
-  await refuseRows(target.db, tables);
+  await requireEmpty(target.db, tables);
   await migrate(target);
-  await refuseOtherVersion(source.db, target.db);
+  await requireSameVersion(source.db, target.db);
 
   return source.db.transaction().execute(async (from) => {
     await query(from, sql`set transaction isolation level repeatable read, read only`);
     await useSameText(from);
     return underMigrationLock(target, ignore, async (to) => {
       await useSameText(to);
-      // Running nodes can't add rows from here on.
+      // Stops running nodes from adding rows.
       await query(to, sql`lock table ${sql.join(tables.map((name) => sql.table(name)))} in access exclusive mode`);
-      await refuseRows(to, tables);
-      return copyTables(from, to, tables, tell);
+      await requireEmpty(to, tables);
+      return copyTables(from, to, tables, onProgress);
     });
   });
 }
 
 const ignore = () => undefined;
 
-/** Those of the entities; the migrator fills its own. */
+/** The tables of the entities; the migrator fills its own. */
 const tablesOf = ({ orm }: Database) =>
   [...orm.getMetadata().getAll().values()].map(({ tableName }) => tableName).toSorted();
 
-async function copyTables(from: Db, to: Db, names: string[], tell: Told): Promise<Copied> {
+async function copyTables(from: Db, to: Db, names: string[], onProgress: OnProgress): Promise<Copied> {
   const tables: { table: TableText; content: Content }[] = [];
   for (const name of names) {
     const table = await describeTable(from, name);
@@ -64,9 +68,9 @@ async function copyTables(from: Db, to: Db, names: string[], tell: Told): Promis
       for await (const rows of readPages(from, table, rowsPerPage(content))) {
         await insertPage(to, table, rows);
         done += rows.length;
-        tell({ table: table.name, done, total });
+        onProgress({ table: table.name, done, total });
       }
-      await refuseDifference(to, table, content);
+      await requireSameContent(to, table, content);
     }
   });
   // Last, since a rollback does not undo it.
@@ -76,13 +80,13 @@ async function copyTables(from: Db, to: Db, names: string[], tell: Told): Promis
   return Object.fromEntries(tables.map(({ table, content }) => [table.name, content.rows]));
 }
 
-/** Bounds the memory that a page takes, also if rows are large. */
+/** Bounds the memory of a page, even with large rows. */
 const rowsPerPage = ({ largestRow }: Content) =>
   Math.max(1, Math.min(MOST_ROWS, Math.floor(LARGEST_PAGE_BYTES / Math.max(1, largestRow))));
 const MOST_ROWS = 1000;
 const LARGEST_PAGE_BYTES = 8 * 1024 * 1024;
 
-async function refuseRows(db: Db, tables: string[]): Promise<void> {
+async function requireEmpty(db: Db, tables: string[]): Promise<void> {
   for (const name of tables) {
     const isEmpty =
       !(await exists(db, name)) || (await query(db, sql`select from ${sql.table(name)} limit 1`)).length === 0;
@@ -97,7 +101,7 @@ async function exists(db: Db, table: string): Promise<boolean> {
 }
 
 /** Both must have the same tables; the source is not changed, so it can't be migrated here. */
-async function refuseOtherVersion(source: Db, target: Db): Promise<void> {
+async function requireSameVersion(source: Db, target: Db): Promise<void> {
   const [executed, expected] = [await migrationsOf(source), await migrationsOf(target)];
   if (expected.every((name) => executed.includes(name))) return;
   throw startFailure(
@@ -110,7 +114,7 @@ async function migrationsOf(db: Db): Promise<string[]> {
   return (await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`)).map(({ name }) => name);
 }
 
-async function refuseDifference(db: Db, table: TableText, { rows, checksum }: Content): Promise<void> {
+async function requireSameContent(db: Db, table: TableText, { rows, checksum }: Content): Promise<void> {
   const copied = await contentOf(db, table);
   if (copied.rows === rows && copied.checksum === checksum) return;
   throw startFailure(

@@ -20,7 +20,7 @@ export async function describeTable(db: Db, name: string): Promise<TableText> {
   return { name, columns };
 }
 
-/** For the transaction: the forms of text that do not depend on settings of the server, the role or the machine. */
+/** Fixes the text formats for the transaction, whatever the settings of the server or role are. */
 export async function useSameText(db: Db): Promise<void> {
   await query(
     db,
@@ -55,7 +55,7 @@ export async function* readPages(db: Db, { name, columns }: TableText, rowsPerPa
   await query(db, sql`close page`);
 }
 
-/** The casts name no length: a value that is too long is refused, and not cut off. */
+/** The casts name no length: a value that is too long fails instead of being cut. */
 export async function insertPage(db: Db, { name, columns }: TableText, rows: Values[]): Promise<void> {
   const names = columns.map((column) => sql.ref(column.name));
   const typed = columns.map(({ type }, at) => sql`${sql.ref(`c${at}`)}::${sql.raw(type)}`);
@@ -68,7 +68,7 @@ export async function insertPage(db: Db, { name, columns }: TableText, rows: Val
   );
 }
 
-/** Lets the ids of new rows go on where those of the other database would. */
+/** New rows get the ids that they would get in the source. */
 export async function continueSequences(source: Db, target: Db, { name, columns }: TableText): Promise<void> {
   for (const column of columns.filter(({ isIdentity }) => isIdentity)) {
     const [state] = await query(
