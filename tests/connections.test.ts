@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { makeUnsentAnswers, type UnsentAnswers } from '../server/limits/unsentAnswers.ts';
-import type { FairQueue } from '../server/runtime/fairQueue.ts';
-import type { Answer } from './harness/caller.ts';
+import { type FairQueue, makeFairQueue } from '../server/runtime/fairQueue.ts';
+import { tooManyRequests } from '../shared/errors.ts';
+import { type Answer, makeCaller } from './harness/caller.ts';
 import { givenService, type TestService, testService } from './harness/service.ts';
 import { givenBoard, givenCard, givenGroup, givenWorld, testDb } from './harness/world.ts';
 
@@ -143,5 +145,69 @@ describe('unread answers', () => {
 
     await expect.poll(() => made, { timeout: 15_000 }).toBe(2);
     expect((await asViewer.post(LIST)).status).toBe(200);
+  });
+});
+
+describe('a caller who leaves', () => {
+  /** A service with one place in its queue, and a call that its caller can leave. `begun` are the calls that got the place. */
+  const givenCall = async (path: string, body: object, gate?: Promise<void>) => {
+    const refuse = () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy');
+    const queue = makeFairQueue({ running: 1, runningPerKey: 1, waiting: 10, waitingPerKey: 10, refuse });
+    const begun: string[] = [];
+    const run: FairQueue['run'] = (key, work, options) =>
+      queue.run(
+        key,
+        async () => {
+          begun.push(key);
+          await gate;
+          return work();
+        },
+        options,
+      );
+    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '3' }, { queue: { ...queue, run } });
+    const { token } = (await givenWorld()).asMember;
+    const leaving = new AbortController();
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    const send = () =>
+      fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body), signal: leaving.signal }).then(
+        () => 'a response',
+        (error) => error.name,
+      );
+    return { queue, begun, send, leave: () => leaving.abort(), caller: makeCaller(url, token) };
+  };
+
+  it.each([
+    [`/api${LIST}`, {}],
+    ['/trpc/boards.list', { json: {} }],
+  ])('while the call waits in the queue: it never runs, and it counts (%s)', async (path, body) => {
+    const { queue, begun, send, leave, caller } = await givenCall(path, body);
+    const occupied = Promise.withResolvers<void>();
+    const other = queue.run('other', () => occupied.promise);
+    const sent = send();
+    await expect.poll(() => queue.load().waiting).toBe(1);
+
+    leave();
+
+    expect(await sent).toBe('AbortError');
+    await expect.poll(() => queue.load()).toEqual({ running: 1, waiting: 0 });
+    occupied.resolve();
+    await other;
+    expect(begun).toEqual([]);
+    expect((await caller.post(LIST)).headers.get('x-ratelimit-remaining')).toBe('1');
+  });
+
+  it('while the call runs: it is completed', async () => {
+    const gate = Promise.withResolvers<void>();
+    const title = randomUUID();
+    const { queue, begun, send, leave } = await givenCall('/trpc/cards.create', { json: { title } }, gate.promise);
+    const sent = send();
+    await expect.poll(() => begun).toHaveLength(1);
+
+    leave();
+
+    expect(await sent).toBe('AbortError');
+    gate.resolve();
+    await expect.poll(() => queue.load().running).toBe(0);
+    expect(await query(await testDb(), sql`select from cards where title = ${title}`)).toHaveLength(1);
   });
 });

@@ -1,7 +1,6 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter, TRPCProcedureType } from '@trpc/server';
 import type { z } from 'zod';
 import { ACCESS, type Access } from '../domain/access/access.ts';
-import type { Context } from '../domain/access/context.ts';
 import { type RestOperation, withErrors } from './restOperation.ts';
 import { appRouter } from './routers/app.ts';
 import type { Meta } from './trpc.ts';
@@ -9,7 +8,6 @@ import type { Meta } from './trpc.ts';
 export type Procedure = {
   name: string;
   type: TRPCProcedureType;
-  call: (options: CallOptions) => Promise<unknown>;
   access: Access;
   /** A short description. */
   summary: string;
@@ -22,15 +20,6 @@ export type Procedure = {
   rest: RestOperation | undefined;
   /** Whether it can be sent with an idempotency key. */
   isKeyed: boolean;
-};
-
-type CallOptions = {
-  path: string;
-  type: TRPCProcedureType;
-  ctx: Context;
-  /** Its index in the batch. */
-  batchIndex: number;
-  getRawInput: () => Promise<unknown>;
 };
 
 /** The procedures of a router with their metadata. Throws for one without an access level, or without a REST path. */
@@ -48,7 +37,6 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     return {
       name,
       type: _def.type,
-      call: callOf(procedure as unknown as Procedure['call'], needsInput),
       access,
       summary: openapi?.summary ?? name,
       description: openapi?.description ?? '',
@@ -59,11 +47,6 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       isKeyed: _def.type === 'mutation' && once !== 'never',
     };
   });
-}
-
-function callOf(call: Procedure['call'], needsInput: boolean): Procedure['call'] {
-  if (needsInput) return call;
-  return (options) => call({ ...options, getRawInput: async () => (await options.getRawInput()) ?? {} });
 }
 
 /** Every procedure of the service. */

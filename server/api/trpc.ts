@@ -56,7 +56,7 @@ export const superadminProcedure = procedureFor<Caller>('superadmin');
 
 function procedureFor<Admitted extends Caller | undefined>(access: Access) {
   const { role: neededRole, right }: Rule = ACCESS[access];
-  return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta }) => {
+  return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta, signal }) => {
     // In a batch, only the calls beyond the rate limit are refused.
     if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
     mustHaveAccess(ctx.caller, { name: path, type, access });
@@ -78,7 +78,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
     };
     // Sign-in waits in the queue for passwords instead.
     if (!ctx.caller || !ACCESS[access].needsSignIn) return proceed();
-    return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000 });
+    return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000, signal });
   });
 }
 

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { callTRPCProcedure } from '@trpc/server';
 import superjson from 'superjson';
 import { notFound, toFailure } from '../../shared/errors.ts';
 import { findProcedure } from '../api/procedures.ts';
+import { appRouter } from '../api/routers/app.ts';
 import { openServices } from '../api/services.ts';
 import { connect, type Database } from '../database/connect.ts';
 import { isInUse, readAddress } from '../database/embedded/dataDirectory.ts';
@@ -56,8 +58,9 @@ export function callOnDatabase<Result>(
       caller: await callerOf(database, chosen),
     };
     return work(async (path, input) => {
-      const { type, call } = findProcedure(path)!;
-      const called = call({ path, type, ctx, batchIndex: 0, getRawInput: async () => input });
+      const { type } = findProcedure(path)!;
+      const options = { router: appRouter, path, type, ctx, batchIndex: 0, signal: undefined };
+      const called = callTRPCProcedure({ ...options, getRawInput: async () => input });
       const result = await called.catch(async (error) => {
         throw (await missingProject(error, database)) ?? error;
       });

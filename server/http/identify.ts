@@ -23,6 +23,8 @@ declare module 'fastify' {
     findCallerAgain: (() => Promise<AccountCaller | undefined>) | undefined;
     /** Undefined before a procedure is called. */
     unsent: UnsentAnswer | undefined;
+    /** Aborted if the connection closes before the response is sent. Fastify's `signal` misses that once the body is read. */
+    callerSignal: AbortSignal | undefined;
   }
 }
 
@@ -40,6 +42,7 @@ export function identifyCallers(
   scope.decorateRequest('caller', undefined);
   scope.decorateRequest('findCallerAgain', undefined);
   scope.decorateRequest('unsent', undefined);
+  scope.decorateRequest('callerSignal', undefined);
 
   scope.addHook('onRequest', async (request, reply) => {
     // Answers are private, and some contain tokens, secrets or recovery codes.
@@ -82,10 +85,16 @@ export function identifyCallers(
   // A body may take 30 seconds: callers who were signed out or lost their role meanwhile are refused.
   scope.addHook('preHandler', async (request, reply) => {
     if (request.findCallerAgain) request.caller = await request.findCallerAgain();
-    // Not for a closed connection, which would never release it.
-    if (reply.raw.closed) return;
-    request.unsent = unsentAnswers.open(callerKey(request));
-    reply.raw.once('close', request.unsent.release);
+    const caller = new AbortController();
+    request.callerSignal = caller.signal;
+    // A closed connection would never release its response.
+    if (reply.raw.closed) return caller.abort();
+    const unsent = unsentAnswers.open(callerKey(request));
+    request.unsent = unsent;
+    reply.raw.once('close', () => {
+      unsent.release();
+      if (!reply.raw.writableFinished) caller.abort();
+    });
   });
 
   scope.addHook('onResponse', (request, _reply, done) => {
@@ -97,7 +106,8 @@ export function identifyCallers(
   scope.addHook('onSend', (request, reply, _payload, done) => {
     const { counted } = request;
     const unserved = unservedCalls(request, reply);
-    if (!counted || unserved === 0) return done();
+    // A caller who leaves the queue gets nothing back: it would be a way around the limit.
+    if (!counted || unserved === 0 || reply.raw.closed) return done();
     rateLimit.giveBack(counted, unserved).then((left) => {
       sendLimitHeaders(reply, left);
       done();

@@ -1,7 +1,9 @@
+import { callTRPCProcedure } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest, type Failure, JSON_WANTED, toFailure } from '../../shared/errors.ts';
 import { restProcedures } from '../api/procedures.ts';
 import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../api/restOperation.ts';
+import { appRouter } from '../api/routers/app.ts';
 import type { Services } from '../api/services.ts';
 import { refusalTo } from '../domain/access/access.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
@@ -28,7 +30,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });
 
-  for (const { name, type, call, needsInput, output, rest, access } of restProcedures) {
+  for (const { name, type, needsInput, output, rest, access } of restProcedures) {
     const toRest = projectionOf(output);
 
     scope.post(
@@ -42,7 +44,15 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
         const input = readInput(request, rest, needsInput);
         const ctx = contextOf(request, services);
         ctx.keys = keysOf(request);
-        const result = await call({ path: name, type, ctx, batchIndex: 0, getRawInput: async () => input });
+        const result = await callTRPCProcedure({
+          router: appRouter,
+          path: name,
+          type,
+          ctx,
+          batchIndex: 0,
+          getRawInput: async () => input,
+          signal: request.callerSignal,
+        });
         sendReplayed(reply, ctx.keys, 1);
         const data = result === undefined ? [] : toRest(result);
         const message = rest.messageFor?.(result as never) ?? rest.message;

@@ -1,4 +1,10 @@
-import { getTRPCErrorFromUnknown, getTRPCErrorShape, type TRPCError, transformTRPCResponse } from '@trpc/server';
+import {
+  callTRPCProcedure,
+  getTRPCErrorFromUnknown,
+  getTRPCErrorShape,
+  type TRPCError,
+  transformTRPCResponse,
+} from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest, JSON_WANTED, notFound, toFailure } from '../../shared/errors.ts';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
@@ -52,7 +58,16 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
 
     const answers = await Promise.all(
       names.map((name, index) =>
-        traceCall(name, () => call({ path: name, kind }, () => inputs(index), index, context)),
+        traceCall(name, () =>
+          call({
+            path: name,
+            kind,
+            input: () => inputs(index),
+            batchIndex: index,
+            ctx: context,
+            signal: request.callerSignal,
+          }),
+        ),
       ),
     );
     request.reasons = answers.flatMap(({ reason }) => reason ?? []);
@@ -69,7 +84,14 @@ const MULTI_STATUS = 207;
 
 type Answer = { status: number; text: string; reason?: Reason; retryAfterSeconds?: number | undefined };
 
-type Called = { path: string; kind: string | undefined };
+type Called = {
+  path: string;
+  kind: string | undefined;
+  input: () => unknown;
+  batchIndex: number;
+  ctx: Context;
+  signal: AbortSignal | undefined;
+};
 
 /** What our client called it as. Other clients do not tell: a query by POST looks like a mutation. */
 const kindOf = (request: FastifyRequest) => (request.query as { kind?: string }).kind;
@@ -88,7 +110,7 @@ function traceCall(path: string, work: () => Promise<Answer>): Promise<Answer> {
   });
 }
 
-async function call({ path, kind }: Called, input: () => unknown, batchIndex: number, ctx: Context): Promise<Answer> {
+async function call({ path, kind, input, ...options }: Called): Promise<Answer> {
   try {
     const procedure = findProcedure(path);
     if (!procedure) throw notFound(`No procedure found on path "${path}"`, 'unknown_procedure');
@@ -98,12 +120,12 @@ async function call({ path, kind }: Called, input: () => unknown, batchIndex: nu
       read ??= (async () => input())();
       return read;
     };
-    const result = await procedure.call({ path, type: procedure.type, ctx, batchIndex, getRawInput });
+    const result = await callTRPCProcedure({ router: appRouter, path, type: procedure.type, getRawInput, ...options });
     return { status: 200, text: `{"result":{"data":${writeSuperjson(result)}}}` };
   } catch (thrown) {
     const error = getTRPCErrorFromUnknown(thrown);
     const failure = toFailure(error);
-    logFailure(ctx.log, error, failure);
+    logFailure(options.ctx.log, error, failure);
     return { ...failure, text: JSON.stringify(errorResponse(error, path)) };
   }
 }
@@ -111,13 +133,14 @@ async function call({ path, kind }: Called, input: () => unknown, batchIndex: nu
 /** The input of each call by its index in the batch. Parsed on first use, after the access check. */
 function inputsOf(request: FastifyRequest): (index: number) => unknown {
   const isGet = request.method === 'GET';
-  const needsInput = namesOf(request).some((name) => findProcedure(name)?.needsInput ?? true);
-  if (!isGet && needsInput && request.headers['content-type'] === undefined)
+  const needsInput = namesOf(request).map((name) => findProcedure(name)?.needsInput ?? true);
+  if (!isGet && needsInput.includes(true) && request.headers['content-type'] === undefined)
     throw badRequest(JSON_WANTED, 'body_not_json');
   let inputs: Record<number, unknown> | undefined;
   return (index) => {
     inputs ??= isGet ? inputsOfQuery(request) : inputsIn((request.body as string | undefined) ?? '', request, 'body');
-    return inputs[index] === undefined ? undefined : transformer.input.deserialize(inputs[index]);
+    const input = inputs[index] === undefined ? undefined : transformer.input.deserialize(inputs[index]);
+    return input ?? (needsInput[index] ? input : {});
   };
 }
 

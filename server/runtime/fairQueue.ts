@@ -12,6 +12,8 @@ type RunOptions = {
   longestWaitForOwnMilliseconds?: number;
   /** Whether the key waits for all others, and loses its place to them in a full queue. */
   goesLast?: boolean;
+  /** Aborted when nobody wants the result any more: work that still waits is refused, work that began goes on. */
+  signal?: AbortSignal | undefined;
 };
 
 type Options = {
@@ -27,7 +29,12 @@ type Options = {
 };
 
 type Line = { running: number; waiting: Set<Waiter>; goesLast: boolean };
-type Waiter = { admit: () => void; refuse: () => void; timer: NodeJS.Timeout | undefined };
+type Waiter = {
+  admit: () => void;
+  refuse: () => void;
+  timer: NodeJS.Timeout | undefined;
+  signal: AbortSignal | undefined;
+};
 
 /** The initial value for lines, most of which never have a waiter. */
 const NOBODY = new Set<Waiter>();
@@ -46,14 +53,14 @@ export function makeFairQueue(options: Options): FairQueue {
 
   return {
     load: () => ({ running, waiting }),
-    run: async (key, work, { longestWaitForOwnMilliseconds = 0, goesLast = false } = {}) => {
+    run: async (key, work, { longestWaitForOwnMilliseconds = 0, goesLast = false, signal } = {}) => {
       const line = lines.get(key) ?? { running: 0, waiting: NOBODY, goesLast };
       lines.set(key, line);
       if (line.goesLast !== goesLast) changePlace(line, goesLast);
       try {
         // A free slot means that every waiting key is at its own limit.
         if (running < options.running && mayRun(line)) enter(line);
-        else await turn(line, performance.now() + longestWaitForOwnMilliseconds);
+        else await turn(line, performance.now() + longestWaitForOwnMilliseconds, signal);
         try {
           return await work();
         } finally {
@@ -84,8 +91,8 @@ export function makeFairQueue(options: Options): FairQueue {
     line.running++;
   }
 
-  function turn(line: Line, latestForOwn: number): Promise<void> {
-    if (line.waiting.size >= options.waitingPerKey) throw options.refuse();
+  function turn(line: Line, latestForOwn: number, signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted || line.waiting.size >= options.waitingPerKey) throw options.refuse();
     if (waiting >= options.waiting) makeRoomFor(line);
     return new Promise((admit, reject) => {
       const refuse = () => {
@@ -93,7 +100,8 @@ export function makeFairQueue(options: Options): FairQueue {
         if (line.waiting.size === 0) readyOf(line).delete(line);
         reject(options.refuse());
       };
-      const waiter: Waiter = { admit, refuse, timer: undefined };
+      const waiter: Waiter = { admit, refuse, timer: undefined, signal };
+      signal?.addEventListener('abort', refuse);
       const giveUp = () => {
         if (!mayRun(line) && performance.now() < latestForOwn) wait();
         else refuse();
@@ -132,6 +140,7 @@ export function makeFairQueue(options: Options): FairQueue {
 
   function removeWaiter(line: Line, waiter: Waiter): void {
     clearTimeout(waiter.timer);
+    waiter.signal?.removeEventListener('abort', waiter.refuse);
     line.waiting.delete(waiter);
     waiting--;
   }

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
 
+type RunOptions = { goesLast?: boolean; signal?: AbortSignal };
+
 const FULL = new Error('full');
 const LIMITS = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };
 
@@ -10,7 +12,7 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   /** Work named `a1` belongs to the key `a`; keys in upper case go last. */
-  const run = (name: string, goesLast = /[A-Z]/.test(name)) =>
+  const run = (name: string, { goesLast = /[A-Z]/.test(name), signal }: RunOptions = {}) =>
     queue.run(
       name[0]!,
       () =>
@@ -18,7 +20,7 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
           started.push(name);
           ends.set(name, () => resolve(name));
         }),
-      { goesLast },
+      { goesLast, signal },
     );
   /** Waits for one turn of the event loop. */
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -45,6 +47,24 @@ describe('a fair queue', () => {
     await end('b2');
     await Promise.all(work);
     expect(queue.load()).toEqual({ running: 0, waiting: 0 });
+  });
+
+  it('refuses waiting work whose caller has left, and lets running work go on', async () => {
+    const { queue, run, started, end } = givenQueue({ running: 1 });
+    const caller = new AbortController();
+    const work = run('a1', { signal: caller.signal });
+    const waiting = run('a2', { signal: caller.signal });
+    const other = run('b1');
+
+    caller.abort();
+
+    await expect(waiting).rejects.toBe(FULL);
+    await expect(run('a3', { signal: caller.signal })).rejects.toBe(FULL);
+    expect(queue.load()).toEqual({ running: 1, waiting: 1 });
+    await end('a1');
+    await end('b1');
+    expect(await Promise.all([work, other])).toEqual(['a1', 'b1']);
+    expect(started).toEqual(['a1', 'b1']);
   });
 
   it('returns what the work returns, and throws what it throws', async () => {
@@ -89,9 +109,9 @@ describe('a fair queue', () => {
     const { run, started, end, settle } = givenQueue({ running: 1, runningPerKey: 1 });
 
     for (const name of ['a1', 'b1', 'c1']) void run(name);
-    void run('b2', true);
+    void run('b2', { goesLast: true });
     void run('D1');
-    void run('d2', false);
+    void run('d2', { goesLast: false });
     await settle();
     for (const at of [0, 1, 2, 3, 4]) await end(started[at]!);
 
