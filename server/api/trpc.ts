@@ -59,7 +59,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
   return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta, signal }) => {
     // In a batch, only the calls beyond the rate limit are refused.
     if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
-    mustHaveAccess(ctx.caller, { name: path, type, access });
+    mustHaveAccess(ctx, { name: path, type, access });
     const input = await getRawInput();
     mustBeReadable(input);
     const keyed =

@@ -56,6 +56,7 @@ export function callOnDatabase<Result>(
       ...(await servicesOf(database, settings, secret)),
       ...database,
       caller: await callerOf(database, chosen),
+      access: undefined,
     };
     return work(async (path, input) => {
       const { type } = findProcedure(path)!;

@@ -4,9 +4,9 @@ import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { findProcedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
-import { highestNeeded } from '../domain/access/access.ts';
+import { decideAccess, highestNeeded } from '../domain/access/access.ts';
 import type { Credential } from '../domain/access/caller.ts';
-import type { AccountCaller, Context } from '../domain/access/context.ts';
+import type { AccessDecisions, AccountCaller, Context } from '../domain/access/context.ts';
 import { makeAnswerBudget } from '../limits/answerBudget.ts';
 import { BUSY, type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
 import type { UnsentAnswer } from '../limits/unsentAnswers.ts';
@@ -19,8 +19,9 @@ declare module 'fastify' {
   interface FastifyRequest {
     counted: Counted | undefined;
     caller: AccountCaller | undefined;
+    access: AccessDecisions | undefined;
     /** Set if the body was not complete when the caller was found. */
-    findCallerAgain: (() => Promise<AccountCaller | undefined>) | undefined;
+    findCallerAgain: (() => Promise<void>) | undefined;
     /** Undefined before a procedure is called. */
     unsent: UnsentAnswer | undefined;
     /** Aborted if the connection closes before the response is sent. Fastify's `signal` misses that once the body is read. */
@@ -29,7 +30,7 @@ declare module 'fastify' {
 }
 
 /**
- * The first steps of every REST and RPC request: find the caller, and count the request for them. A token with a valid signature
+ * The first steps of every REST and RPC request: find the caller, decide their access, and count the request for them. A token with a valid signature
  * but without a valid session counts for the address, so that a stolen token can't use up the user's rate limit.
  */
 export function identifyCallers(
@@ -40,6 +41,7 @@ export function identifyCallers(
 ): void {
   scope.decorateRequest('counted', undefined);
   scope.decorateRequest('caller', undefined);
+  scope.decorateRequest('access', undefined);
   scope.decorateRequest('findCallerAgain', undefined);
   scope.decorateRequest('unsent', undefined);
   scope.decorateRequest('callerSignal', undefined);
@@ -49,6 +51,7 @@ export function identifyCallers(
     reply.header('Cache-Control', 'no-store');
     const names = namesOf(request);
     const calls = names.length;
+    const called = names.flatMap((name) => findProcedure(name) ?? []);
     const token = tokenOf(request);
     const holder = keyHolders.find(token);
     const credential = holder ?? readCredential(token, tokens);
@@ -60,12 +63,16 @@ export function identifyCallers(
     if (exhausted) return admitCounted(exhausted);
 
     try {
-      const levels = names.flatMap((name) => findProcedure(name)?.access ?? []);
-      const find = () => findCaller(credential, chosenProject(request), highestNeeded(levels));
+      const neededRole = highestNeeded(called.map(({ access }) => access));
+      const find = () => findCaller(credential, chosenProject(request), neededRole);
       request.caller = await find();
       // The embedded database answers before Node has parsed a body that came with the headers.
       if (!request.raw.complete) await setImmediate();
-      if (!request.raw.complete) request.findCallerAgain = find;
+      if (!request.raw.complete)
+        request.findCallerAgain = async () => {
+          request.caller = await find();
+          request.access = decideAccess(request.caller, called);
+        };
     } catch (error) {
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;
@@ -79,12 +86,13 @@ export function identifyCallers(
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) throw overLimit(counted);
       unsentAnswers.mustBeFew(callerKey(request));
+      request.access = decideAccess(request.caller, called);
     }
   });
 
   // A body may take 30 seconds: callers who were signed out or lost their role meanwhile are refused.
   scope.addHook('preHandler', async (request, reply) => {
-    if (request.findCallerAgain) request.caller = await request.findCallerAgain();
+    if (request.findCallerAgain) await request.findCallerAgain();
     const caller = new AbortController();
     request.callerSignal = caller.signal;
     // A closed connection would never release its response.
@@ -150,6 +158,7 @@ export function contextOf(request: FastifyRequest, services: Services, calls = 1
     keys: undefined,
     isStopping: services.isStopping,
     caller: request.caller,
+    access: request.access,
     callsAllowed: request.counted?.callsAllowed ?? 0,
     retryAfterSeconds: request.counted?.retryAfterSeconds ?? 0,
   };

@@ -5,7 +5,6 @@ import { restProcedures } from '../api/procedures.ts';
 import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../api/restOperation.ts';
 import { appRouter } from '../api/routers/app.ts';
 import type { Services } from '../api/services.ts';
-import { refusalTo } from '../domain/access/access.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
 import { keysOf, sendReplayed } from './idempotencyKey.ts';
@@ -30,7 +29,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });
 
-  for (const { name, type, needsInput, output, rest, access } of restProcedures) {
+  for (const { name, type, needsInput, output, rest } of restProcedures) {
     const toRest = projectionOf(output);
 
     scope.post(
@@ -38,7 +37,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       {
         config: { surface: 'rest', operation: name, rest },
         // Before the body is read: 401 and 403 come before body errors.
-        onRequest: (request, _reply, done) => done(refusalTo(request.caller, { name, type, access })),
+        onRequest: (request, _reply, done) => done(request.access?.get(name)),
       },
       async (request, reply) => {
         const input = readInput(request, rest, needsInput);

@@ -1,6 +1,6 @@
 import { TRPCError } from '@trpc/server';
 import { badRequest, JSON_WANTED, notFound, toFailure } from '../../../shared/errors.ts';
-import { refusalTo } from '../../domain/access/access.ts';
+import { accessError } from '../../domain/access/access.ts';
 import type { Caller } from '../../domain/access/context.ts';
 import { wrongCredentials } from '../../domain/account/signIn.ts';
 import { overLimit } from '../../limits/rateLimit.ts';
@@ -14,8 +14,8 @@ export function errorExample(status: ErrorStatus, procedure: RestProcedure): obj
 
 const ERRORS: Record<ErrorStatus, (procedure: RestProcedure) => unknown> = {
   400: () => badRequest(JSON_WANTED, 'body_not_json'),
-  401: (procedure) => refusalTo(undefined, procedure) ?? wrongCredentials(),
-  403: (procedure) => refusalTo(VIEWER, procedure) ?? refusalTo(WITH_KEY, procedure),
+  401: (procedure) => accessError(undefined, procedure) ?? wrongCredentials(),
+  403: (procedure) => accessError(VIEWER, procedure) ?? accessError(WITH_KEY, procedure),
   404: (procedure) => notFound(MISSING[procedure.name] ?? `There is no such ${rowOf(procedure)}.`),
   422: invalidInput,
   429: () => overLimit({ retryAfterSeconds: 1 }),

@@ -1,7 +1,7 @@
 import type { TRPCProcedureType } from '@trpc/server';
 import { forbidden, unauthorized } from '../../../shared/errors.ts';
 import { ROLES, type Role } from '../../../shared/user.ts';
-import type { ActingProject, Caller, CallerKey, ProjectCaller } from './context.ts';
+import type { AccessDecisions, ActingProject, Caller, CallerKey, Context, ProjectCaller } from './context.ts';
 import { scopesFor } from './scopes.ts';
 
 export type Rule = {
@@ -52,27 +52,30 @@ export function highestNeeded(levels: Access[]): Role | undefined {
 /** What the access to a procedure depends on. */
 type Called = { name: string; type: TRPCProcedureType; access: Access };
 
-/** Throws a 401 or 403 unless the caller may call this procedure. */
-export function mustHaveAccess(caller: Caller | undefined, called: Called): void {
-  const refusal = refusalTo(caller, called);
-  if (refusal) throw refusal;
+export const decideAccess = (caller: Caller | undefined, called: Called[]): AccessDecisions =>
+  new Map(called.map((procedure) => [procedure.name, accessError(caller, procedure)]));
+
+/** Throws the decided 401 or 403. A procedure that nothing was decided about is checked now. */
+export function mustHaveAccess({ caller, access }: Pick<Context, 'caller' | 'access'>, called: Called): void {
+  const error = access?.has(called.name) ? access.get(called.name) : accessError(caller, called);
+  if (error) throw error;
 }
 
-/** Why the caller may not call this procedure; undefined if they may. */
-export function refusalTo(caller: Caller | undefined, called: Called): Error | undefined {
+/** The 401 or 403 of this caller for a procedure; undefined if they may call it. */
+export function accessError(caller: Caller | undefined, called: Called): Error | undefined {
   const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[called.access];
   if (!needsSignIn) return undefined;
   if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
-  const beyondKey = caller.key && refusalForKey(caller.key, called);
-  if (beyondKey) return beyondKey;
+  const keyError = caller.key && errorForKey(caller.key, called);
+  if (keyError) return keyError;
   if (needsAccount && caller.id === null) return withoutAccount();
   if (role && caller.isProjectChosen && !caller.project) return withoutProject();
   if (right && caller[right]) return undefined;
   if (!role) return right ? forbidden('Only a superadmin may do this.', 'not_a_superadmin') : undefined;
-  return caller.highestRole === null ? withoutProject() : refusalForRole(role, caller.highestRole);
+  return caller.highestRole === null ? withoutProject() : errorForRole(role, caller.highestRole);
 }
 
-function refusalForKey({ scopes, projectId, isElsewhere }: CallerKey, called: Called): Error | undefined {
+function errorForKey({ scopes, projectId, isElsewhere }: CallerKey, called: Called): Error | undefined {
   const needed = scopesFor(called);
   if (!needed) return forbidden("An API key can't be used for this: sign in.", 'key_not_allowed');
   const missing = needed.filter((scope) => !scopes.includes(scope));
@@ -90,8 +93,8 @@ export function actingProject({ project, neededRole, actedIn }: ProjectCaller): 
 
 /** Throws a 403 unless this role in a project is high enough. */
 export function mustHaveRole(needed: Role, own: Role): void {
-  const refusal = refusalForRole(needed, own);
-  if (refusal) throw refusal;
+  const error = errorForRole(needed, own);
+  if (error) throw error;
 }
 
 /** The roles that are high enough where this one is needed. */
@@ -104,7 +107,7 @@ export function accountOf({ id }: Caller): number {
   return id;
 }
 
-const refusalForRole = (needed: Role, own: Role) =>
+const errorForRole = (needed: Role, own: Role) =>
   rolesFrom(needed).includes(own)
     ? undefined
     : forbidden(`This requires the role ${needed}; yours in this project is ${own}.`, 'role_missing');

@@ -38,6 +38,8 @@ export type Context = {
   isStopping: () => boolean;
   /** Undefined without a valid token. */
   caller: Caller | undefined;
+  /** What was decided about the caller's access; procedures without a decision check it themselves. */
+  access: AccessDecisions | undefined;
   /** How many calls of this request the rate limit still allows. */
   callsAllowed: number;
   retryAfterSeconds: number;
@@ -57,6 +59,9 @@ export type RequestKeys = {
 
 /** The part of the context that provisioning functions use. */
 export type ProvisioningContext = Pick<Context, 'db' | 'address' | 'prepared'>;
+
+/** The decision about each procedure, by name: the 401 or 403, or undefined if the caller may call it. */
+export type AccessDecisions = ReadonlyMap<string, Error | undefined>;
 
 /** Who is calling. */
 export type Caller = {
