@@ -52,13 +52,11 @@ export function identifyCallers(
     const names = namesOf(request);
     const calls = names.length;
     const called = names.flatMap((name) => findProcedure(name) ?? []);
-    const token = tokenOf(request);
-    const holder = keyHolders.find(token);
-    const credential = holder ?? readCredential(token, tokens);
+    const credential = readCredential(tokenOf(request), tokens);
     if (!credential) return admitCounted(await rateLimit.count(addressKey(request), calls));
 
     // Anybody can make up a key with a valid checksum: until it is found, its calls count for the address.
-    const userId = 'keyHash' in credential ? holder?.userId : credential.userId;
+    const userId = 'keyHash' in credential ? keyHolders.find(credential.keyHash) : credential.userId;
     const exhausted = rateLimit.exhausted(userId === undefined ? addressKey(request) : userKey(userId));
     if (exhausted) return admitCounted(exhausted);
 
@@ -77,7 +75,7 @@ export function identifyCallers(
       admitCounted(await rateLimit.count(addressKey(request), calls));
       throw error;
     }
-    if ('keyHash' in credential) keyHolders.remember(token, credential.keyHash, request.caller?.id);
+    if ('keyHash' in credential) keyHolders.remember(credential.keyHash, request.caller?.id);
     admitCounted(await rateLimit.count(callerKey(request), calls));
 
     function admitCounted(counted: Counted) {

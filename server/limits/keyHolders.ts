@@ -1,23 +1,22 @@
 const MOST_REMEMBERED = 1000;
 
-export type KeyHolder = { keyHash: string; userId: number };
-
-/** The users of keys that were valid lately, by their secrets: these need not be hashed again. */
+/** The users of keys that were valid lately, by the hashes of their secrets: their calls count for the user at once. */
 export type KeyHolders = {
-  find: (secret: string) => KeyHolder | undefined;
-  remember: (secret: string, keyHash: string, userId: number | undefined) => void;
+  find: (keyHash: string) => number | undefined;
+  remember: (keyHash: string, userId: number | undefined) => void;
 };
 
 export function makeKeyHolders(): KeyHolders {
-  const holders = new Map<string, KeyHolder>();
+  const holders = new Map<string, number>();
   return {
-    find: (secret) => holders.get(secret),
-    remember: (secret, keyHash, userId) => {
-      if (holders.get(secret)?.userId === userId) return;
-      holders.delete(secret);
+    find: (keyHash) => holders.get(keyHash),
+    remember: (keyHash, userId) => {
+      if (holders.get(keyHash) === userId) return;
+      holders.delete(keyHash);
       if (userId === undefined) return;
-      holders.set(secret, { keyHash, userId });
-      if (holders.size > MOST_REMEMBERED) holders.delete(holders.keys().next().value!);
+      holders.set(keyHash, userId);
+      const [oldest] = holders.keys();
+      if (holders.size > MOST_REMEMBERED && oldest !== undefined) holders.delete(oldest);
     },
   };
 }
