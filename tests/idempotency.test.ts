@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { TRPCError } from '@trpc/server';
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Result, runOnce } from '../server/api/once.ts';
+import { type Result, runOnce } from '../server/api/idempotency.ts';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { query, transact } from '../server/database/query.ts';
 import type { Context } from '../server/domain/access/context.ts';

@@ -5,7 +5,7 @@ import { ACCESS, type Access, mustHaveAccess, type Rule } from '../domain/access
 import type { AccountCaller, Caller, Context, ProjectCaller } from '../domain/access/context.ts';
 import type { Preparation } from '../domain/access/preparation.ts';
 import { overLimit } from '../limits/rateLimit.ts';
-import { type Once, runOnce, withKey } from './once.ts';
+import { type Once, runOnce, withKey } from './idempotency.ts';
 import type { RestMeta } from './restOperation.ts';
 import { mustBeReadable, transformer } from './rpcInput.ts';
 
