@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Result, runOnce } from '../server/api/idempotency.ts';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { query, transact } from '../server/database/query.ts';
-import type { Context } from '../server/domain/access/context.ts';
+import type { SignedInContext } from '../server/domain/access/context.ts';
 import { claimKey, REMOVAL_LOCK, removeExpiredKeys, startRemoval } from '../server/domain/access/idempotencyKey.ts';
 import type { TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
@@ -211,18 +211,17 @@ describe('work in one transaction', () => {
   const run = async (results: (() => Result)[]) => {
     const work = vi.fn(async () => results.shift()!());
     const key = randomUUID();
-    const keys = { parseInput: async () => ({ parsed: null }) };
     const secretBox = { hashes: () => ['x'] };
-    const context = { db: await testDb(), caller: world.users.member, keys, secretBox } as unknown as Context;
+    const context = { db: await testDb(), caller: world.users.member, secretBox } as unknown as SignedInContext;
     const call = {
       path: 'cards.create',
-      type: 'mutation',
       batchIndex: 0,
-      input: {},
-      once: undefined,
-      right: undefined,
-      prepare: undefined,
       key,
+      input: {},
+      mode: undefined,
+      prepare: undefined,
+      right: undefined,
+      documents422: true,
     };
     return { work, key, result: await runOnce(context, call, work) };
   };

@@ -4,6 +4,7 @@ import type { TRPCError } from '@trpc/server';
 import superjson, { type SuperJSONResult } from 'superjson';
 import { badRequest, invalid, tooManyRequests } from '../../shared/errors.ts';
 import { transact } from '../database/query.ts';
+import { accountOf } from '../domain/access/access.ts';
 import type { ActedIn, Caller, Context, ProjectCaller } from '../domain/access/context.ts';
 import {
   claimKey,
@@ -17,56 +18,58 @@ import {
 import { mustStillBePermitted } from '../domain/access/permission.ts';
 
 /**
- * How a mutation with an idempotency key is executed only once. By default its key, its work and its answer are one transaction.
+ * How a mutation with an idempotency key is executed only once. By default its key, its work and its response are one transaction.
  * - `inSteps`: it has several transactions or outside effects. The key is claimed before the first and finished after the last.
- * - `secret`: the same, and its answer is not stored, since it may be shown only once.
+ * - `secret`: the same, and its response is not stored, since it may be shown only once.
  * - `never`: the key is ignored.
  */
-export type Once = 'inSteps' | 'secret' | 'never';
+export type Idempotency = 'inSteps' | 'secret' | 'never';
 
 /** What tRPC's `next` returns. */
 export type Result = { ok: true; data: unknown } | { ok: false; error: TRPCError };
 
 type Call = {
   path: string;
-  type: string;
   batchIndex: number;
+  key: string;
+  /** As parsed by the procedure's schema; undefined without one. */
   input: unknown;
-  once: Once | undefined;
+  mode: Idempotency | undefined;
   prepare: ((context: Context, input: unknown) => Promise<unknown>) | undefined;
   /** A right that is enough for the procedure without a role. */
   right: 'superadmin' | 'superadmin_billing' | undefined;
+  /** Whether the procedure documents a 422. */
+  documents422: boolean;
 };
-type CallWithKey = Call & { key: string };
 
 /** The procedure itself, with these parts of its context. */
 type Work<Worked extends Result> = (changes: Pick<Context, 'db' | 'prepared'>) => Promise<Worked>;
 
-/** The call with its key; undefined if it has none, or if none counts for it. Throws a 400 for an invalid one. */
-export function withKey({ keys, caller }: Context, call: Call): CallWithKey | undefined {
-  if (call.type !== 'mutation' || call.once === 'never' || caller?.id == null) return undefined;
-  const key = keys!.keyOf(call.batchIndex);
-  return key === undefined ? undefined : { ...call, key };
+/** The key of a call; undefined without one, or if the procedure ignores keys. Throws the 400 of an invalid one. */
+export function keyOf(
+  { idempotency, caller }: Context,
+  { type, batchIndex, mode }: Pick<Call, 'batchIndex' | 'mode'> & { type: string },
+): string | undefined {
+  const key = idempotency?.keys[batchIndex];
+  if (type !== 'mutation' || mode === 'never' || caller?.id == null) return undefined;
+  if (key instanceof Error) throw key;
+  return key;
 }
 
-/** Runs the work of a call with a key, or returns the answer of the earlier call with it. A failure frees the key. */
+/** Runs the work of a call with a key, or returns the response of the earlier call with it. A failure frees the key. */
 export async function runOnce<Worked extends Result>(
-  context: Context,
-  call: CallWithKey,
+  context: Context & { caller: Caller },
+  call: Call,
   work: Work<Worked>,
 ): Promise<Worked> {
-  const input = await context.keys!.parseInput(call.path, call.input);
-  // The procedure refuses it.
-  if (!input) return work({ db: context.db });
-
-  const { id, isProjectChosen, project } = context.caller as Caller;
+  const { isProjectChosen, project } = context.caller;
   // The same input does something else in another project.
-  const hashed = JSON.stringify([isProjectChosen ? project?.id : null, input.parsed]);
-  const hashes = context.secretBox.hashes(hashed);
-  const keyed = { user_id: id!, procedure: call.path, key: call.key, hashes, holder: call.once ? randomUUID() : null };
-  if (call.once) return runInSteps(context, call, keyed, work);
+  const hashes = context.secretBox.hashes(JSON.stringify([isProjectChosen ? project?.id : null, call.input]));
+  const holder = call.mode ? randomUUID() : null;
+  const keyed = { user_id: accountOf(context.caller), procedure: call.path, key: call.key, hashes, holder };
+  if (call.mode) return runInSteps(context, call, keyed, work);
 
-  const prepared = call.prepare && { result: await call.prepare(context, input.parsed) };
+  const prepared = call.prepare && { result: await call.prepare(context, call.input) };
   return runInTransaction(context, call, keyed, ({ db }) => work({ db, prepared }));
 }
 
@@ -114,7 +117,7 @@ async function runInSteps<Worked extends Result>(
   const timer = setInterval(() => renewHold(db, keyed).catch(() => undefined), RENEW_MILLISECONDS).unref();
   try {
     const result = await work({ db });
-    const answer = result.ok && call.once !== 'secret' ? textOf(result.data, context) : null;
+    const answer = result.ok && call.mode !== 'secret' ? textOf(result.data, context) : null;
     const ended = result.ok ? finishKey(db, keyed, answer) : releaseKey(db, keyed);
     // The work is done, so its outcome is answered; a repeat takes over once the hold has expired.
     await ended.catch((error) => log.warn(error, 'The end of a call with an idempotency key could not be stored.'));
@@ -142,19 +145,19 @@ const isSameInput = ({ hashes }: KeyedCall, { input_hash }: EarlierCall) => hash
 
 /** The answer of the earlier call, for a caller who may still act where it acted. */
 async function replay<Worked extends Result>(
-  { db, keys, caller }: Context,
-  { path, batchIndex, right }: Call,
+  { db, idempotency, caller }: Context,
+  { batchIndex, right, documents422 }: Call,
   keyed: KeyedCall,
   earlier: EarlierCall,
 ): Promise<Worked> {
-  if (!isSameInput(keyed, earlier)) throw reused(keys!.documents422(path));
+  if (!isSameInput(keyed, earlier)) throw reused(documents422);
   if (earlier.answer === null) {
     throw badRequest('This call was already executed, and its answer is not kept.', 'idempotency_answer_not_kept');
   }
   const { actedIn, ...answer }: Stored = JSON.parse(earlier.answer);
-  const hasRight = right && caller![right] && !caller!.isProjectChosen;
+  const hasRight = right && caller?.[right] && !caller.isProjectChosen;
   if (actedIn && !hasRight) await mustStillBePermitted(db, caller as ProjectCaller, actedIn);
-  keys!.replayed.add(batchIndex);
+  idempotency?.replayed.push(batchIndex);
   // What `next` would return; tRPC reads only these two fields.
   return { ok: true, data: superjson.deserialize(answer) } as Worked;
 }

@@ -28,7 +28,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
     const [input] = inputs;
-    const { rest, rpcOnly, openapi, access, once } = (_def.meta ?? {}) as Meta;
+    const { rest, rpcOnly, openapi, access, idempotency } = (_def.meta ?? {}) as Meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/api/trpc.ts.`);
     if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
 
@@ -44,7 +44,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       needsInput,
       output,
       rest: rest && withErrors(rest, facts),
-      isKeyed: _def.type === 'mutation' && once !== 'never',
+      isKeyed: _def.type === 'mutation' && idempotency !== 'never',
     };
   });
 }

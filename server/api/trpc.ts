@@ -1,11 +1,11 @@
-import { initTRPC, type TRPC_ERROR_CODE_NUMBER } from '@trpc/server';
+import { initTRPC, type TRPC_ERROR_CODE_NUMBER, type TRPCProcedureBuilder } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import { type FieldErrors, toFailure } from '../../shared/errors.ts';
 import { ACCESS, type Access, mustHaveAccess, type Rule } from '../domain/access/access.ts';
 import type { AccountCaller, Caller, Context, ProjectCaller } from '../domain/access/context.ts';
 import type { Preparation } from '../domain/access/preparation.ts';
 import { overLimit } from '../limits/rateLimit.ts';
-import { type Once, runOnce, withKey } from './idempotency.ts';
+import { type Idempotency, keyOf, runOnce } from './idempotency.ts';
 import type { RestMeta } from './restOperation.ts';
 import { mustBeReadable, transformer } from './rpcInput.ts';
 
@@ -14,7 +14,7 @@ export type Meta = Partial<RestMeta> & {
   /** Why it has no REST path. */
   rpcOnly?: string;
   /** For a mutation: how an idempotency key makes it happen once. */
-  once?: Once;
+  idempotency?: Idempotency;
   /** Its slow step before the first statement (`domain/preparation.ts`). */
   // biome-ignore lint/suspicious/noExplicitAny: the input of this procedure
   prepare?: Preparation<Context, any, unknown>;
@@ -55,32 +55,54 @@ export const billingProcedure = procedureFor<ProjectCaller>('billing');
 export const superadminProcedure = procedureFor<Caller>('superadmin');
 
 function procedureFor<Admitted extends Caller | undefined>(access: Access) {
-  const { role: neededRole, right }: Rule = ACCESS[access];
-  return t.procedure.meta({ access }).use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta, signal }) => {
-    // In a batch, only the calls beyond the rate limit are refused.
-    if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
-    mustHaveAccess(ctx, { name: path, type, access });
-    const input = await getRawInput();
-    mustBeReadable(input);
-    const keyed =
-      ctx.keys && withKey(ctx, { path, type, batchIndex, input, right, once: meta?.once, prepare: meta?.prepare });
-    const proceed = async () => {
-      ctx.answerBudget?.mustNotBeSpent();
-      const caller =
-        neededRole === undefined ? undefined : { caller: { ...ctx.caller!, neededRole, actedIn: keyed && [] } };
-      const work = (changes?: object) =>
-        next((changes ? { ctx: changes } : KEEP_CONTEXT) as { ctx: { caller: Admitted } });
-      const result = await (keyed
-        ? runOnce({ ...ctx, ...caller }, keyed, (changes) => work({ ...caller, ...changes }))
-        : work(caller));
-      if (result.ok) ctx.answerBudget?.spend(result.data);
-      return result;
-    };
-    // Sign-in waits in the queue for passwords instead.
-    if (!ctx.caller || !ACCESS[access].needsSignIn) return proceed();
-    return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000, signal });
-  });
+  const { role: neededRole, needsSignIn }: Rule = ACCESS[access];
+  const procedure = t.procedure
+    .meta({ access })
+    .use(async ({ ctx, batchIndex, getRawInput, next, type, path, meta, signal }) => {
+      // In a batch, only the calls beyond the rate limit are refused.
+      if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
+      mustHaveAccess(ctx, { name: path, type, access });
+      mustBeReadable(await getRawInput());
+      const idempotencyKey = keyOf(ctx, { type, batchIndex, mode: meta?.idempotency });
+      const proceed = async () => {
+        ctx.answerBudget?.mustNotBeSpent();
+        const caller =
+          neededRole === undefined
+            ? undefined
+            : { caller: { ...ctx.caller, neededRole, actedIn: idempotencyKey === undefined ? undefined : [] } };
+        // tRPC would copy the context for an empty change, too.
+        const changes: object | undefined =
+          caller || idempotencyKey !== undefined ? { ...caller, idempotencyKey } : undefined;
+        const result = await next({ ctx: changes as { caller: Admitted } });
+        if (result.ok) ctx.answerBudget?.spend(result.data);
+        return result;
+      };
+      // Sign-in waits in the queue for passwords instead.
+      if (!ctx.caller || !needsSignIn) return proceed();
+      return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000, signal });
+    });
+  return withIdempotency(procedure);
 }
 
-/** Passing undefined keeps the context, which tRPC would copy otherwise; the cast only changes its type. */
-const KEEP_CONTEXT: unknown = undefined;
+const idempotent = t.middleware(({ ctx, input, path, batchIndex, meta, next }) => {
+  const { idempotencyKey: key, caller } = ctx;
+  if (key === undefined || !caller) return next();
+  const { idempotency: mode, prepare, access, rest } = meta ?? {};
+  const { right }: Partial<Rule> = access ? ACCESS[access] : {};
+  const documents422 = rest ? (rest.errors?.includes(422) ?? input !== undefined) : true;
+  const call = { path, batchIndex, key, input, mode, prepare, right, documents422 };
+  return runOnce({ ...ctx, caller }, call, (changes) => next({ ctx: changes }));
+});
+
+/** Adds the idempotency step to the procedures that are built on this one: behind the input, which it needs parsed. */
+function withIdempotency<Builder extends AnyBuilder>(builder: Builder): Builder {
+  return {
+    ...builder,
+    meta: (meta) => withIdempotency(builder.meta(meta)),
+    input: (schema) => withIdempotency(builder.input(schema)),
+    output: (schema) => builder.use(idempotent).output(schema),
+  } as Builder;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the procedure has so far
+type AnyBuilder = TRPCProcedureBuilder<any, any, any, any, any, any, any, any, any>;

@@ -104,7 +104,7 @@ async function servicesOf(database: Database, settings: Settings, secret: string
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',
     answerBudget: undefined,
-    keys: undefined,
+    idempotency: undefined,
     callsAllowed: 1,
     retryAfterSeconds: 0,
   };

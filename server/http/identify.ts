@@ -13,6 +13,7 @@ import type { UnsentAnswer } from '../limits/unsentAnswers.ts';
 import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
+import { readKeys } from './idempotencyKey.ts';
 import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
 
 declare module 'fastify' {
@@ -139,7 +140,12 @@ function unservedCalls({ reasons, counted }: FastifyRequest, reply: FastifyReply
 const callerKey = (request: FastifyRequest) => (request.caller ? userKey(request.caller.id) : addressKey(request));
 
 /** The context for the procedures of this request. */
-export function contextOf(request: FastifyRequest, services: Services, calls = 1): Context {
+export function contextOf(
+  request: FastifyRequest,
+  services: Services,
+  /** The number of calls in a batch; undefined for a single call. */
+  batchOf?: number,
+): Context {
   return {
     db: services.database.db,
     bulkPace: services.database.bulkPace,
@@ -152,8 +158,8 @@ export function contextOf(request: FastifyRequest, services: Services, calls = 1
     publicUrl: services.publicUrl ?? request.server.ownOrigin,
     address: addressOf(request),
     queue: services.queue,
-    answerBudget: makeAnswerBudget(request.unsent, calls),
-    keys: undefined,
+    answerBudget: makeAnswerBudget(request.unsent, batchOf ?? 1),
+    idempotency: readKeys(request, batchOf),
     isStopping: services.isStopping,
     caller: request.caller,
     access: request.access,

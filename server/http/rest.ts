@@ -7,7 +7,7 @@ import { appRouter } from '../api/routers/app.ts';
 import type { Services } from '../api/services.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
-import { keysOf, sendReplayed } from './idempotencyKey.ts';
+import { sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
 import { operationOf } from './operation.ts';
@@ -42,7 +42,6 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       async (request, reply) => {
         const input = readInput(request, rest, needsInput);
         const ctx = contextOf(request, services);
-        ctx.keys = keysOf(request);
         const result = await callTRPCProcedure({
           router: appRouter,
           path: name,
@@ -52,7 +51,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
           getRawInput: async () => input,
           signal: request.callerSignal,
         });
-        sendReplayed(reply, ctx.keys, 1);
+        sendReplayed(reply, ctx, 1);
         const data = result === undefined ? [] : toRest(result);
         const message = rest.messageFor?.(result as never) ?? rest.message;
         return reply.code(rest.status).send({ error: false, message, data, ...rest.envelope });

@@ -17,7 +17,7 @@ import type { Context } from '../domain/access/context.ts';
 import { trace } from '../runtime/tracing.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, mustBeParsable, parseJson } from './body.ts';
 import { sendRetryAfter } from './errorHeaders.ts';
-import { keysOf, sendReplayed } from './idempotencyKey.ts';
+import { sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
@@ -53,8 +53,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     mustBeValidBatch(names, kind);
     if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
     const inputs = inputsOf(request);
-    const context = contextOf(request, services, names.length);
-    context.keys = keysOf(request, isBatch(request) ? { batchOf: names.length } : {});
+    const context = contextOf(request, services, isBatch(request) ? names.length : undefined);
 
     const answers = await Promise.all(
       names.map((name, index) =>
@@ -72,7 +71,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     );
     request.reasons = answers.flatMap(({ reason }) => reason ?? []);
     for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
-    sendReplayed(reply, context.keys, names.length);
+    sendReplayed(reply, context, names.length);
     const [first] = answers;
     const status = answers.every((answer) => answer.status === first!.status) ? first!.status : MULTI_STATUS;
     const text = isBatch(request) ? `[${answers.map((answer) => answer.text)}]` : first!.text;

@@ -7,8 +7,8 @@ import type { Meta } from '../../server/api/trpc.ts';
 /** Names of fields that are shown once, and may not be stored in plain text. */
 const SECRET = /^(token|secret|key|password|recovery_codes|otpauth_uri|qr_svg)$|_(token|secret|password)$/;
 
-const onceOf = (name: string) =>
-  (appRouter._def.procedures as unknown as Record<string, { _def: { meta: Meta } }>)[name]!._def.meta.once;
+const idempotencyOf = (name: string) =>
+  (appRouter._def.procedures as unknown as Record<string, { _def: { meta: Meta } }>)[name]!._def.meta.idempotency;
 
 function fieldsOf(schema: z.ZodType): string[] {
   const names = new Set<string>();
@@ -26,7 +26,7 @@ describe('the answer of a mutation with an idempotency key', () => {
 
   it('is not stored if it has a secret', () => {
     const secret = mutations.filter(({ output }) => fieldsOf(output).some((field) => SECRET.test(field)));
-    const stored = secret.filter(({ name }) => !['secret', 'never'].includes(onceOf(name) ?? ''));
+    const stored = secret.filter(({ name }) => !['secret', 'never'].includes(idempotencyOf(name) ?? ''));
 
     expect(secret.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['auth.authenticate', 'account.changePassword', 'account.renewRecoveryCodes']),
@@ -35,7 +35,7 @@ describe('the answer of a mutation with an idempotency key', () => {
   });
 
   it('is stored in all other cases', () => {
-    const without = mutations.filter(({ name }) => ['secret', 'never'].includes(onceOf(name) ?? ''));
+    const without = mutations.filter(({ name }) => ['secret', 'never'].includes(idempotencyOf(name) ?? ''));
 
     for (const { name, output } of without)
       expect(

@@ -128,7 +128,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ once: 'secret' })
+    .meta({ idempotency: 'secret' })
     .input(PasswordChange)
     .output(PasswordChanged)
     .mutation(({ ctx, input }) => changePassword(ctx, input)),
@@ -142,7 +142,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ once: 'secret' })
+    .meta({ idempotency: 'secret' })
     .input(SecondFactorStart)
     .output(SecondFactorOffer)
     .mutation(({ ctx, input }) => startSecondFactor(ctx, input)),
@@ -156,7 +156,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ once: 'secret' })
+    .meta({ idempotency: 'secret' })
     .input(SecondFactorConfirm)
     .output(RecoveryCodes)
     .mutation(({ ctx, input }) => confirmSecondFactor(ctx, input)),
@@ -170,7 +170,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ once: 'inSteps' })
+    .meta({ idempotency: 'inSteps' })
     .input(SecondFactorProof)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactor(ctx, input)),
@@ -184,7 +184,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ once: 'secret' })
+    .meta({ idempotency: 'secret' })
     .input(SecondFactorProof)
     .output(RecoveryCodes)
     .mutation(({ ctx, input }) => renewRecoveryCodes(ctx, input)),

@@ -17,7 +17,7 @@ export const keyRouterFor = (scopes: string[]) =>
             'Creates a key that acts as the caller or, for superadmins, as a service. Its secret is shown only this once. Asks for the password, and for a code if a second factor is enabled, unless they were given within the last ten minutes.',
         }),
       )
-      .meta({ once: 'secret' })
+      .meta({ idempotency: 'secret' })
       .input(KeyCreate(scopes))
       .output(NewApiKey)
       .mutation(({ ctx, input }) => createKey(ctx, input)),
@@ -44,7 +44,7 @@ export const keyRouterFor = (scopes: string[]) =>
             'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not. Asks for the same proof as `keys/create`.',
         }),
       )
-      .meta({ once: 'secret' })
+      .meta({ idempotency: 'secret' })
       .input(KeyRotate)
       .output(NewApiKey)
       .mutation(({ ctx, input }) => rotateKey(ctx, input)),

@@ -70,7 +70,7 @@ export const masterBoardRouter = router({
           'Adds missing copies of the board, its groups and cards to every active project with access, and brings what changed on the board and its groups to the copies. Fields that a project changed itself stay, and so do deleted copies; fields of existing cards are left to the push of a card. Running it again changes nothing.',
       }),
     )
-    .meta({ once: 'inSteps' })
+    .meta({ idempotency: 'inSteps' })
     .input(MasterBoardSync)
     .output(SyncResult)
     .mutation(({ ctx, input }) => syncMasterBoard(ctx, input)),
@@ -158,7 +158,7 @@ export const masterBoardRouter = router({
           'Like a sync, but without cards: adds missing copies of the board and its groups to every active project with access, and brings what changed on them to the copies. Fields that a project changed itself stay, and so do deleted copies.',
       }),
     )
-    .meta({ once: 'inSteps' })
+    .meta({ idempotency: 'inSteps' })
     .input(MasterBoardPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterBoard(ctx, input)),

@@ -49,7 +49,7 @@ export const masterCardRouter = router({
           'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project. A copy of a deleted master card with the same `unique_identifier` becomes a copy of this one, instead of a second card.',
       }),
     )
-    .meta({ once: 'inSteps' })
+    .meta({ idempotency: 'inSteps' })
     .input(MasterCardPush)
     .output(z.object({ projects_updated }))
     .mutation(({ ctx, input }) => pushMasterCard(ctx, input)),

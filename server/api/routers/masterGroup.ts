@@ -113,7 +113,7 @@ export const masterGroupRouter = router({
           'Adds missing copies of the group, and of its board, to every active project with access, and brings what changed on the group to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
       }),
     )
-    .meta({ once: 'inSteps' })
+    .meta({ idempotency: 'inSteps' })
     .input(MasterGroupPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterGroup(ctx, input)),

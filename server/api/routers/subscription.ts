@@ -28,7 +28,7 @@ export const subscriptionRouter = router({
         bodies: { 401: 'message', 403: 'full' },
       }),
     )
-    .meta({ once: 'inSteps' })
+    .meta({ idempotency: 'inSteps' })
     .input(TrialUpgrade)
     .output(CheckoutResult)
     .mutation(({ ctx, input }) => upgradeTrial(ctx, input)),

@@ -37,7 +37,7 @@ export const authRouter = router({
         envelope: { errors: [] },
       }),
     )
-    .meta({ once: 'never' })
+    .meta({ idempotency: 'never' })
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),

@@ -31,7 +31,9 @@ export type Context = {
   /** Limits the memory of answers; undefined on the command line. */
   answerBudget: AnswerBudget | undefined;
   /** The idempotency keys of the request; undefined without the header. */
-  keys: RequestKeys | undefined;
+  idempotency: IdempotencyKeys | undefined;
+  /** The key of this call, if the procedure uses it. */
+  idempotencyKey?: string | undefined;
   /** What the `prepare` step of a call with an idempotency key returned, before its transaction. */
   prepared?: { result: unknown } | undefined;
   /** Whether the node is stopping: long work then stops between two steps. */
@@ -45,16 +47,12 @@ export type Context = {
   retryAfterSeconds: number;
 };
 
-/** The header `Idempotency-Key` of a request. */
-export type RequestKeys = {
-  /** The key of a call, by its index in the batch. Throws a 400 if the header is invalid. */
-  keyOf: (batchIndex: number) => string | undefined;
-  /** The parsed input of a procedure; undefined if it is invalid. */
-  parseInput: (procedure: string, input: unknown) => Promise<{ parsed: unknown } | undefined>;
-  /** Whether a procedure documents a 422. */
-  documents422: (procedure: string) => boolean;
-  /** The calls, by their index in the batch, that got the answer of an earlier one. */
-  replayed: Set<number>;
+/** The header `Idempotency-Key` of a request, and what came of it. */
+export type IdempotencyKeys = {
+  /** By the index in the batch: the key of a call, or the 400 if it is invalid. */
+  keys: readonly (string | Error | undefined)[];
+  /** The indexes of calls that got the response of an earlier one. */
+  replayed: number[];
 };
 
 /** The part of the context that provisioning functions use. */
