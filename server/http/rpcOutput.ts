@@ -1,5 +1,5 @@
 import superjson from 'superjson';
-import { JsonText } from '../runtime/jsonText.ts';
+import { type DateFields, JsonText } from '../runtime/jsonText.ts';
 
 /**
  * Serializes a result for superjson. Plain JSON with dates is written here, which is much faster; anything else is left to
@@ -55,11 +55,30 @@ function annotationOf(value: unknown): string {
   }
   if (value === null) return '';
   if (value instanceof Date) return '["Date"]';
-  if (value instanceof JsonText) return value.writeAnnotation();
+  if (value instanceof JsonText) return annotationOfDates(value.dates);
   if (!Array.isArray(value) && !isRecord(value)) throw UNUSUAL;
 
   const annotations = annotateFields(Array.isArray(value) ? [...value.entries()] : Object.entries(value));
   return annotations && `{${annotations}}`;
+}
+
+/** Thousands of cards share few annotations. */
+const annotated = new WeakMap<DateFields, string>();
+
+function annotationOfDates(dates: DateFields): string {
+  const known = annotated.get(dates);
+  if (known !== undefined) return known;
+
+  const { own, lists = {} } = dates;
+  let annotations = own.map((name) => `"${name}":["Date"]`).join();
+  for (const [name, elements] of Object.entries(lists)) {
+    let listed = '';
+    for (const [at, element] of elements.entries()) listed += `${listed && ','}"${at}":${annotationOfDates(element)}`;
+    if (listed !== '') annotations += `,"${name}":{${listed}}`;
+  }
+  const annotation = `{${annotations}}`;
+  if (!dates.lists) annotated.set(dates, annotation);
+  return annotation;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -6,7 +6,7 @@ import { Group } from '../../../shared/group.ts';
 import { prepared } from '../../database/prepared.ts';
 import { live } from '../../database/query.ts';
 import { LARGEST_ANSWER_BYTES } from '../../limits/answerBudget.ts';
-import { asJsonText } from '../../runtime/jsonText.ts';
+import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { bytesOf, mustFitAnswer } from '../rows/answerSize.ts';
@@ -24,11 +24,13 @@ export async function getBoard(
   { id }: { id: number },
 ): Promise<{ board: z.output<typeof FullBoard> }> {
   const [found] = await selectBoard(db, { id, ...permitOf(caller) });
-  mustBeFound(caller, 'boards', found);
-  mustFitAnswer(found, 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.');
+  const written = mustBeFound(caller, 'boards', found);
+  mustFitAnswer(
+    written,
+    'The board is too large for one answer. Read its cards page by page: cards.list with group_id.',
+  );
 
-  const { board, date_digits } = found!;
-  return { board: asJsonText(board!, () => superjsonDates(date_digits)) };
+  return { board: toJsonText(written) };
 }
 
 /** A master board with its groups and cards, written in the same way. */
@@ -40,8 +42,12 @@ export async function getMasterBoard(
   if (!found) throw noSuchMaster('boards');
   mustFitAnswer(found, 'The master board is too large for one answer. Shorten the descriptions on it.');
 
-  return { board: asJsonText(found.board!, () => superjsonDates(found.date_digits)) };
+  return { board: toJsonText(found) };
 }
+
+/** The board is null only where it does not fit. */
+const toJsonText = ({ board, date_digits }: Pick<WrittenBoard, 'board' | 'date_digits'>) =>
+  asJsonText<z.output<typeof FullBoard>>(board ?? 'null', datesOf(date_digits));
 
 type WrittenBoard = CallerRole & {
   is_too_large: boolean;
@@ -118,34 +124,32 @@ function fieldsOf(
 ): RawBuilder<unknown> {
   const fields = Object.entries(model.shape).map(([name, field]) => {
     const column = derived[name] ?? sql.ref(`${alias}.${name}`);
-    return sql`${isMoment(field as z.ZodType) ? isoText(column) : column} as ${sql.ref(name)}`;
+    return sql`${isTimestamp(field as z.ZodType) ? isoText(column) : column} as ${sql.ref(name)}`;
   });
   return sql.join(fields);
 }
 
-const isMoment = (field: z.ZodType): boolean =>
-  field instanceof z.ZodNullable ? isMoment(field.unwrap() as z.ZodType) : field instanceof z.ZodCodec;
+const isTimestamp = (field: z.ZodType): boolean =>
+  field instanceof z.ZodNullable ? isTimestamp(field.unwrap() as z.ZodType) : field instanceof z.ZodCodec;
 
-const isoText = (moment: RawBuilder<unknown>) =>
-  sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+const isoText = (timestamp: RawBuilder<unknown>) =>
+  sql`to_char(${timestamp} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** The superjson annotations of a board's dates. */
-function superjsonDates(dateDigits: string | null): string {
-  const groups = dateDigits?.split(',').map((dates, group) => {
-    let cards = '';
-    for (let card = 0; card < dates.length; card++) {
-      cards += `${card === 0 ? '' : ','}"${card}":${CARD_DATES[Number(dates[card])]}`;
-    }
-    return `"${group}":{${ALWAYS_DATES}${cards && `,"cards":{${cards}}`}}`;
-  });
-  return `{${ALWAYS_DATES}${groups ? `,"groups":{${groups}}` : ''}}`;
+const ALWAYS_DATES = ['created_at', 'updated_at'];
+/** By the digit of a card. */
+const CARD_DATES: readonly DateFields[] = [[], ['snoozed_until'], ['due_date'], ['due_date', 'snoozed_until']].map(
+  (others) => ({ own: [...ALWAYS_DATES, ...others] }),
+);
+
+function datesOf(dateDigits: string | null): DateFields {
+  const groups = dateDigits === null ? [] : dateDigits.split(',');
+  return {
+    own: ALWAYS_DATES,
+    lists: {
+      groups: groups.map((cards) => ({
+        own: ALWAYS_DATES,
+        lists: { cards: [...cards].flatMap((digit) => CARD_DATES[Number(digit)] ?? []) },
+      })),
+    },
+  };
 }
-
-const ALWAYS_DATES = '"created_at":["Date"],"updated_at":["Date"]';
-/** By the digit of a card: neither, `snoozed_until`, `due_date`, or both. */
-const CARD_DATES = [
-  '',
-  ',"snoozed_until":["Date"]',
-  ',"due_date":["Date"]',
-  ',"due_date":["Date"],"snoozed_until":["Date"]',
-].map((others) => `{${ALWAYS_DATES}${others}}`);
