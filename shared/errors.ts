@@ -44,6 +44,7 @@ export function toFailure(thrown: unknown): Failure {
   // tRPC could not parse the input; its own message reveals internals.
   if (error?.code === 'BAD_REQUEST' && error.cause && !details)
     return toFailure(badRequest('The input could not be read.', 'input_unreadable'));
+  if (error?.code === 'NOT_FOUND' && !details) return toFailure(notFound(error.message, 'unknown_procedure'));
   if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, reason: 'disk_full', message: NOTHING_SAVED };
   if (isOverload(error?.cause ?? thrown))
     return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'));

@@ -385,18 +385,6 @@ describe('the RPC surface', () => {
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  it.each(['trpc-accept', 'accept'])(
-    'does not stream, even if %s asks for it: the status would always be 200',
-    async (name) => {
-      const headers = { 'content-type': 'application/json', [name]: 'application/jsonl' };
-
-      const answer = await call('boards.list,boards.list?batch=1', {}, { headers });
-
-      expect(answer.status).toBe(401);
-      expect(answer.body).toHaveLength(2);
-    },
-  );
-
   it('207 with one result for each call of a batch', async () => {
     const answer = await call('cards.create,cards.create?batch=1', {
       0: { json: { title: 'Fine' } },

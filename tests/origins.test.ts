@@ -30,7 +30,7 @@ describe('a page of another origin', () => {
       'access-control-allow-origin': OURS,
       'access-control-allow-methods': methods,
       'access-control-allow-headers':
-        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate',
+        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate, trpc-accept',
       'x-ratelimit-limit': '1000000',
       vary: 'Origin',
     });

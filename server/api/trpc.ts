@@ -26,6 +26,8 @@ const t = initTRPC
   .create({
     transformer,
     isDev: false,
+    // A stream without any bytes would be closed as unread.
+    jsonl: { pingMs: 10_000, contentType: 'application/jsonl' },
     errorFormatter: ({ shape, error }) => {
       const { code, status, reason, message, errors, retryAfterSeconds } = toFailure(error);
       return {

@@ -25,6 +25,8 @@ declare module 'fastify' {
     findCallerAgain: (() => Promise<void>) | undefined;
     /** Undefined before a procedure is called. */
     unsent: UnsentAnswer | undefined;
+    /** Whether its headers are sent before its calls are done. */
+    isStreamed: boolean;
     /** Aborted if the connection closes before the response is sent. Fastify's `signal` misses that once the body is read. */
     callerSignal: AbortSignal | undefined;
   }
@@ -46,6 +48,7 @@ export function identifyCallers(
   scope.decorateRequest('findCallerAgain', undefined);
   scope.decorateRequest('unsent', undefined);
   scope.decorateRequest('callerSignal', undefined);
+  scope.decorateRequest('isStreamed', false);
 
   scope.addHook('onRequest', async (request, reply) => {
     // Answers are private, and some contain tokens, secrets or recovery codes.
@@ -104,17 +107,19 @@ export function identifyCallers(
     });
   });
 
-  scope.addHook('onResponse', (request, _reply, done) => {
+  scope.addHook('onResponse', (request, reply, done) => {
     done();
     const key = request.caller?.key;
     if (key?.isUseDue) keyUse.note(key.id);
+    const { counted, isStreamed } = request;
+    const unserved = isStreamed ? unservedCalls(request, reply) : 0;
+    if (counted && unserved > 0) rateLimit.giveBack(counted, unserved).catch((error) => request.log.warn(error));
   });
 
   scope.addHook('onSend', (request, reply, _payload, done) => {
     const { counted } = request;
     const unserved = unservedCalls(request, reply);
-    // A caller who leaves the queue gets nothing back: it would be a way around the limit.
-    if (!counted || unserved === 0 || reply.raw.closed) return done();
+    if (!counted || unserved === 0) return done();
     rateLimit.giveBack(counted, unserved).then((left) => {
       sendLimitHeaders(reply, left);
       done();
@@ -127,8 +132,12 @@ export function identifyCallers(
   });
 }
 
-/** How many calls of a request to give back: if some were refused as busy, these, and those above the limit, which were counted. */
-function unservedCalls({ reasons, counted }: FastifyRequest, reply: FastifyReply): number {
+/**
+ * How many calls of a request to give back: if some were refused as busy, these, and those above the limit, which were counted.
+ * None to a caller who leaves the queue: it would be a way around the limit.
+ */
+function unservedCalls({ reasons, counted, callerSignal }: FastifyRequest, reply: FastifyReply): number {
+  if (callerSignal?.aborted) return 0;
   const refused = reasons ?? [reply.getHeader(REASON_HEADER) as Reason | undefined];
   if (!refused.some((reason) => BUSY.has(reason))) return 0;
   const isWholeRequest = refused.length === 1 && reply.statusCode === 429;

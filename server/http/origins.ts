@@ -27,7 +27,7 @@ export function answerPreflight(reply: FastifyReply, methods: string): FastifyRe
     .headers({
       'Access-Control-Allow-Methods': methods,
       'Access-Control-Allow-Headers':
-        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate',
+        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate, trpc-accept',
       'Access-Control-Max-Age': 600,
     })
     .send();

@@ -21,14 +21,15 @@ import { sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
 import { logFailure } from './logFailure.ts';
 import { writeSuperjson } from './rpcOutput.ts';
+import { asksForStream, streamCalls } from './rpcStream.ts';
 import { refuseMethod, refuseUnknownRoutes } from './unknownRoute.ts';
 
 /** The levels around an input: the batch, its index, and superjson's `json`. */
 const ENVELOPE_LEVELS = 3;
 
 /**
- * The RPC surface for `@trpc/client`: queries with GET or POST, mutations only with POST. Procedures are called directly: tRPC's
- * own adapter uses streams and takes three times as long.
+ * The RPC surface for `@trpc/client`: queries with GET or POST, mutations only with POST. Procedures are called directly, unless
+ * the caller asks for a stream: tRPC's own adapter takes three times as long.
  */
 export async function rpcSurface(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY + ENVELOPE_LEVELS, (text) => text);
@@ -45,15 +46,17 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
   });
 
   const options = { exposeHeadRoute: false, config: { surface: 'rpc' as const } };
-  scope.route({ method: ['GET', 'POST'], url: '/*', ...options, handler: answerCalls });
+  scope.route({ method: ['GET', 'POST'], url: '/*', ...options, handler: respond });
 
-  async function answerCalls(request: FastifyRequest, reply: FastifyReply) {
+  async function respond(request: FastifyRequest, reply: FastifyReply) {
     const names = namesOf(request);
     const kind = kindOf(request);
-    mustBeValidBatch(names, kind);
+    const isStreamed = isBatch(request) && asksForStream(request);
+    mustBeValidBatch(names, isStreamed ? undefined : kind);
     if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
     const inputs = inputsOf(request);
     const context = contextOf(request, services, isBatch(request) ? names.length : undefined);
+    if (isStreamed) return streamCalls(request, reply, { names, input: inputs, context });
 
     const answers = await Promise.all(
       names.map((name, index) =>

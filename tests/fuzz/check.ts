@@ -64,6 +64,7 @@ type Reply = { result?: object; error?: { json: { data: { httpStatus: number } }
 function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers, text }: FuzzAnswer): string[] {
   const faults = limitFaults(headers, status);
   if (method === 'HEAD') return faults;
+  if (headers.get('content-type') === 'application/jsonl') return [...faults, ...streamFaults(text)];
   if (!/^application\/json(;|$)/.test(headers.get('content-type') ?? ''))
     faults.push('The body is not JSON by its type.');
   const shape = shapeFaults(REPLIES, text);
@@ -85,6 +86,15 @@ function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers,
   if (status !== 207 && !statuses.includes(status)) faults.push(`The status is ${status}, of calls ${statuses}.`);
   return faults;
 }
+
+function streamFaults(text: string): string[] {
+  const faults = text
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => shapeFaults(LINE, line));
+  return text.includes('"httpStatus":500') ? [...faults, 'A call of the stream has the status 500.'] : faults;
+}
+const LINE: Schema = { type: 'object', required: ['json'] };
 
 /** Only queries are answered over GET. */
 function isAnswering(method: string, operations: string[]): boolean {

@@ -7,7 +7,8 @@ async function checkedFetch(...parts: Parameters<typeof fetch>): Promise<Respons
   const { pathname } = new URL(url);
   const response = await unchecked(...parts);
   const [, surface, path] = /^\/(api|trpc)(?:\/(.*))?$/.exec(pathname) ?? [];
-  if (surface === undefined) return response;
+  // A stream is read as it arrives.
+  if (surface === undefined || response.headers.get('content-type') === 'application/jsonl') return response;
 
   const text = await response.text();
   // Loaded when needed, since many suites call only one of them, or none.
