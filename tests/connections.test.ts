@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { makeUnsentAnswers, type UnsentAnswers } from '../server/limits/unsentAnswers.ts';
+import { makeUnsentResponses, type UnsentResponses } from '../server/limits/unsentResponses.ts';
 import { type FairQueue, makeFairQueue } from '../server/runtime/fairQueue.ts';
 import { tooManyRequests } from '../shared/errors.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
@@ -90,10 +90,10 @@ describe('unread answers', () => {
     ['over REST, compressed', 'gzip', 15],
     ['over RPC, compressed', '', 15],
   ])('429 also for calls that arrived before the others were answered, %s', async (_, encoding, most) => {
-    const answers = makeUnsentAnswers(1024 * 1024);
+    const answers = makeUnsentResponses(1024 * 1024);
     // As if nobody read them.
-    const open: UnsentAnswers['open'] = (key) => ({ ...answers.open(key), release: () => undefined });
-    const { asViewer, project } = await givenWorld(await givenService({}, { unsentAnswers: { ...answers, open } }));
+    const open: UnsentResponses['open'] = (key) => ({ ...answers.open(key), release: () => undefined });
+    const { asViewer, project } = await givenWorld(await givenService({}, { unsentResponses: { ...answers, open } }));
     const id = await givenBoard(project);
     const card = await givenCard(project, { group_id: await givenGroup(project, id) });
     // 125 KiB of digits, which gzip can only halve.
@@ -119,8 +119,8 @@ describe('unread answers', () => {
 
   it('are not counted if the caller disconnects before they are written', async () => {
     let made = 0;
-    const answers = makeUnsentAnswers();
-    const open: UnsentAnswers['open'] = (key) => {
+    const answers = makeUnsentResponses();
+    const open: UnsentResponses['open'] = (key) => {
       const answer = answers.open(key);
       const setBytes = () => {
         made++;
@@ -131,7 +131,7 @@ describe('unread answers', () => {
     const disconnected = Promise.withResolvers<void>();
     const load = () => ({ running: 0, waiting: 0 });
     const queue: FairQueue = { run: (_key, work) => disconnected.promise.then(work), load };
-    const service = await givenService({}, { unsentAnswers: { ...answers, open }, queue });
+    const service = await givenService({}, { unsentResponses: { ...answers, open }, queue });
     const { asViewer } = await givenWorld(service);
     service.app.server.on('request', (request, response) => {
       request.once('end', () => request.socket.destroy());

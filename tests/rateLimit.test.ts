@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { makeUnsentAnswers } from '../server/limits/unsentAnswers.ts';
+import { makeUnsentResponses } from '../server/limits/unsentResponses.ts';
 import type { FairQueue } from '../server/runtime/fairQueue.ts';
 import { tooManyRequests } from '../shared/errors.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
@@ -252,8 +252,8 @@ describe('a call that is refused as busy', () => {
     const mustBeFew = () => {
       throw tooManyRequests('Read your answers first.', 1, 'answers_unread');
     };
-    const unsentAnswers = { ...makeUnsentAnswers(), mustBeFew };
-    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' }, { unsentAnswers });
+    const unsentResponses = { ...makeUnsentResponses(), mustBeFew };
+    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' }, { unsentResponses });
     const caller = makeCaller(url, await givenToken(await givenUser({ project: await givenProject() })));
 
     const batch = await Promise.all([1, 2].map(() => refusalOf(caller.rpc.boards.list.query())));

@@ -10,7 +10,7 @@ import { openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
-import { makeUnsentAnswers, type UnsentAnswers } from '../limits/unsentAnswers.ts';
+import { makeUnsentResponses, type UnsentResponses } from '../limits/unsentResponses.ts';
 import type { PaymentProvider } from '../payments/provider.ts';
 import { testCheckout } from '../payments/testCheckout.ts';
 import type { Settings } from '../runtime/env.ts';
@@ -36,7 +36,7 @@ export type Services = {
   keyHolders: KeyHolders;
   keyUse: KeyUse;
   queue: FairQueue;
-  unsentAnswers: UnsentAnswers;
+  unsentResponses: UnsentResponses;
   secretBox: SecretBox;
   /** Undefined without payments. */
   payments: PaymentProvider | undefined;
@@ -85,7 +85,7 @@ export async function openServices(
     keyHolders: makeKeyHolders(),
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,
-    unsentAnswers: makeUnsentAnswers(),
+    unsentResponses: makeUnsentResponses(),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
     metricsAccess: {

@@ -67,7 +67,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
       mustBeReadable(await getRawInput());
       const idempotencyKey = keyOf(ctx, { type, batchIndex, mode: meta?.idempotency });
       const proceed = async () => {
-        ctx.answerBudget?.mustNotBeSpent();
+        ctx.responseBudget?.mustNotBeSpent();
         const caller =
           neededRole === undefined
             ? undefined
@@ -76,7 +76,7 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
         const changes: object | undefined =
           caller || idempotencyKey !== undefined ? { ...caller, idempotencyKey } : undefined;
         const result = await next({ ctx: changes as { caller: Admitted } });
-        if (result.ok) ctx.answerBudget?.spend(result.data);
+        if (result.ok) ctx.responseBudget?.spend(result.data);
         return result;
       };
       // Sign-in waits in the queue for passwords instead.

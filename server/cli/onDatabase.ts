@@ -103,7 +103,7 @@ async function servicesOf(database: Database, settings: Settings, secret: string
     log: SILENT,
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',
-    answerBudget: undefined,
+    responseBudget: undefined,
     idempotency: undefined,
     callsAllowed: 1,
     retryAfterSeconds: 0,

@@ -7,9 +7,9 @@ import type { Services } from '../api/services.ts';
 import { decideAccess, highestNeeded } from '../domain/access/access.ts';
 import type { Credential } from '../domain/access/caller.ts';
 import type { AccessDecisions, AccountCaller, Context } from '../domain/access/context.ts';
-import { makeAnswerBudget } from '../limits/answerBudget.ts';
 import { BUSY, type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
-import type { UnsentAnswer } from '../limits/unsentAnswers.ts';
+import { makeResponseBudget } from '../limits/responseBudget.ts';
+import type { UnsentResponse } from '../limits/unsentResponses.ts';
 import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
@@ -24,7 +24,7 @@ declare module 'fastify' {
     /** Set if the body was not complete when the caller was found. */
     findCallerAgain: (() => Promise<void>) | undefined;
     /** Undefined before a procedure is called. */
-    unsent: UnsentAnswer | undefined;
+    unsent: UnsentResponse | undefined;
     /** Whether its headers are sent before its calls are done. */
     isStreamed: boolean;
     /** Aborted if the connection closes before the response is sent. Fastify's `signal` misses that once the body is read. */
@@ -38,7 +38,7 @@ declare module 'fastify' {
  */
 export function identifyCallers(
   scope: FastifyInstance,
-  { findCaller, tokens, rateLimit, unsentAnswers, keyHolders, keyUse }: Services,
+  { findCaller, tokens, rateLimit, unsentResponses, keyHolders, keyUse }: Services,
   /** The procedures that a request calls, as named there; each counts. */
   namesOf: (request: FastifyRequest) => string[],
 ): void {
@@ -87,7 +87,7 @@ export function identifyCallers(
       sendLimitHeaders(reply, counted);
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) throw overLimit(counted);
-      unsentAnswers.mustBeFew(callerKey(request));
+      unsentResponses.mustBeFew(callerKey(request));
       request.access = decideAccess(request.caller, called);
     }
   });
@@ -99,7 +99,7 @@ export function identifyCallers(
     request.callerSignal = caller.signal;
     // A closed connection would never release its response.
     if (reply.raw.closed) return caller.abort();
-    const unsent = unsentAnswers.open(callerKey(request));
+    const unsent = unsentResponses.open(callerKey(request));
     request.unsent = unsent;
     reply.raw.once('close', () => {
       unsent.release();
@@ -167,7 +167,7 @@ export function contextOf(
     publicUrl: services.publicUrl ?? request.server.ownOrigin,
     address: addressOf(request),
     queue: services.queue,
-    answerBudget: makeAnswerBudget(request.unsent, batchOf ?? 1),
+    responseBudget: makeResponseBudget(request.unsent, batchOf ?? 1),
     idempotency: readKeys(request, batchOf),
     isStopping: services.isStopping,
     caller: request.caller,

@@ -4,7 +4,7 @@
  */
 export type Statement = { name: string; text: string };
 
-const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
+const LARGEST_RESPONSE_BYTES = 8 * 1024 * 1024;
 
 export const FIND_CALLER: Statement = {
   name: 'find_caller',
@@ -47,7 +47,7 @@ export const LIST_BOARDS: Statement = {
   name: 'list_boards',
   text: `
     select ${BOARD_COLUMNS}, groups_count, cards_count, is_too_large from (
-      select list.*, sum(bytes) over () > ${LARGEST_ANSWER_BYTES} as is_too_large, row_number() over (order by position, id) as place
+      select list.*, sum(bytes) over () > ${LARGEST_RESPONSE_BYTES} as is_too_large, row_number() over (order by position, id) as place
       from (
         select b.*,
           (select count(*)::int from groups g where g.board_id = b.id and g.deleted_at is null) as groups_count,
@@ -100,7 +100,7 @@ export const GET_BOARD: Statement = {
       select coalesce(sum((400 + coalesce(octet_length(g.title), 0) + coalesce(octet_length(g.description), 0))::bigint + (
         select coalesce(sum((700 + coalesce(octet_length(c.title), 0) + coalesce(octet_length(c.short_description), 0)
           + coalesce(octet_length(c.description), 0))::bigint), 0)
-        from cards c where c.group_id = g.id and c.deleted_at is null)), 0) > ${LARGEST_ANSWER_BYTES} as is_too_large
+        from cards c where c.group_id = g.id and c.deleted_at is null)), 0) > ${LARGEST_RESPONSE_BYTES} as is_too_large
       from groups g where g.board_id = b.id and g.deleted_at is null
     ) as size
     where b.id = $1 and b.project_id is not null and b.deleted_at is null`,

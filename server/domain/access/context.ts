@@ -1,8 +1,8 @@
 import type { Role } from '../../../shared/user.ts';
 import type { BulkPace } from '../../database/bulk.ts';
 import type { Db } from '../../database/query.ts';
-import type { AnswerBudget } from '../../limits/answerBudget.ts';
 import type { AttemptLimit } from '../../limits/attemptLimit.ts';
+import type { ResponseBudget } from '../../limits/responseBudget.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -29,7 +29,7 @@ export type Context = {
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
   /** Limits the memory of answers; undefined on the command line. */
-  answerBudget: AnswerBudget | undefined;
+  responseBudget: ResponseBudget | undefined;
   /** The idempotency keys of the request; undefined without the header. */
   idempotency: IdempotencyKeys | undefined;
   /** The key of this call, if the procedure uses it. */

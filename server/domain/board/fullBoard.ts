@@ -5,7 +5,7 @@ import { Card } from '../../../shared/card.ts';
 import { Group } from '../../../shared/group.ts';
 import { prepared } from '../../database/prepared.ts';
 import { live } from '../../database/query.ts';
-import { LARGEST_ANSWER_BYTES } from '../../limits/answerBudget.ts';
+import { LARGEST_RESPONSE_BYTES } from '../../limits/responseBudget.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
@@ -78,7 +78,7 @@ const selectMasterBoard = prepared<{ id: number }, WrittenBoard>((value) =>
 type Choice = Record<'which' | 'callerRole' | 'isReadable' | 'shownCards', RawBuilder<unknown>>;
 
 function writtenBoard({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<WrittenBoard> {
-  const largest = sql.lit(LARGEST_ANSWER_BYTES);
+  const largest = sql.lit(LARGEST_RESPONSE_BYTES);
   // The size is checked twice: before it is written without escapes, afterwards with them.
   return sql`
     select b.project_id, permitted.caller_role,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
 import type { Row, TableName } from '../../database/tables.ts';
-import { LARGEST_ANSWER_BYTES } from '../../limits/answerBudget.ts';
+import { LARGEST_RESPONSE_BYTES } from '../../limits/responseBudget.ts';
 
 /**
  * Enforces the size limit of answers in SQL, before the rows leave the database: pg can't read a value of 512 MiB, and the
@@ -36,7 +36,7 @@ const LONGEST_ESCAPE = 6;
  * escapes are not counted, which takes time.
  */
 function jsonBytesOf(table: Sized): RawBuilder<number> {
-  return sql.raw(`case when bytes_of_all <= ${Math.floor(LARGEST_ANSWER_BYTES / LONGEST_ESCAPE)} then bytes
+  return sql.raw(`case when bytes_of_all <= ${Math.floor(LARGEST_RESPONSE_BYTES / LONGEST_ESCAPE)} then bytes
     else ${sizeOf(table, (text) => `octet_length(to_json(${text})::text)`)} end`);
 }
 
@@ -59,9 +59,9 @@ export function cutToAnswerSize<Found>(
       select page.*, sum(${jsonBytesOf(table)}) ${before} as json_before from (
         select page.*, count(*) over ()::int as found, sum(bytes) over () as bytes_of_all, sum(bytes) ${before} as bytes_before
         from (${rows}) as page
-      ) as page where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)}
+      ) as page where coalesce(bytes_before, 0) < ${sql.lit(LARGEST_RESPONSE_BYTES)}
     ) as page
-    where coalesce(json_before, 0) < ${sql.lit(LARGEST_ANSWER_BYTES)} order by ${namesOf(key)}`;
+    where coalesce(json_before, 0) < ${sql.lit(LARGEST_RESPONSE_BYTES)} order by ${namesOf(key)}`;
 }
 
 /** All rows of a table, or only the first one if they exceed an answer: `mustFitAnswer` then refuses. */
@@ -72,7 +72,7 @@ export function allOrFirstRow<Found>(
   key: NamesOf<Found>,
 ): RawBuilder<Found & { is_too_large: boolean }> {
   const order = namesOf(key);
-  const largest = sql.lit(LARGEST_ANSWER_BYTES);
+  const largest = sql.lit(LARGEST_RESPONSE_BYTES);
   // Texts that are too long without escapes are not read.
   const json = sql`case when bytes_of_all > ${largest} then bytes else ${jsonBytesOf(table)} end`;
   return sql`

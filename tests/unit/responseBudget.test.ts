@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { makeAnswerBudget } from '../../server/limits/answerBudget.ts';
-import { makeUnsentAnswers } from '../../server/limits/unsentAnswers.ts';
+import { makeResponseBudget } from '../../server/limits/responseBudget.ts';
+import { makeUnsentResponses } from '../../server/limits/unsentResponses.ts';
 import { asJsonText } from '../../server/runtime/jsonText.ts';
 
 const MIB = 1024 * 1024;
@@ -16,7 +16,7 @@ describe('the budget of a batch', () => {
     ['JSON of the database', { board: asJsonText('漢'.repeat(3 * MIB), { own: [] }) }],
     ['many fields', Array.from({ length: 500_000 }, () => null)],
   ])('429 after 8 MiB of %s', (_, answer) => {
-    const budget = makeAnswerBudget(undefined, 2);
+    const budget = makeResponseBudget(undefined, 2);
 
     budget.mustNotBeSpent();
     budget.spend(answer);
@@ -25,7 +25,7 @@ describe('the budget of a batch', () => {
   });
 
   it('is not that of a single call', () => {
-    const budget = makeAnswerBudget(undefined, 1);
+    const budget = makeResponseBudget(undefined, 1);
 
     budget.spend('x'.repeat(9 * MIB));
 
@@ -35,20 +35,20 @@ describe('the budget of a batch', () => {
 
 describe('unsent answers', () => {
   it('429 above the limit of a caller, until one is released', () => {
-    const answers = makeUnsentAnswers(MIB);
+    const answers = makeUnsentResponses(MIB);
     const [first, second] = [answers.open('user:1'), answers.open('user:1')];
-    makeAnswerBudget(first, 1).spend('x'.repeat(MIB / 2));
+    makeResponseBudget(first, 1).spend('x'.repeat(MIB / 2));
     second.setBytes(MIB);
 
     expect(() => answers.mustBeFew('user:1')).toThrow(UNREAD);
-    expect(() => makeAnswerBudget(answers.open('user:1'), 1).mustNotBeSpent()).toThrow(UNREAD);
+    expect(() => makeResponseBudget(answers.open('user:1'), 1).mustNotBeSpent()).toThrow(UNREAD);
     answers.mustBeFew('user:2');
     first.release();
     answers.mustBeFew('user:1');
   });
 
   it('count with their last size, and no more once released', () => {
-    const answers = makeUnsentAnswers(MIB);
+    const answers = makeUnsentResponses(MIB);
     const answer = answers.open('user:1');
 
     answer.setBytes(5 * MIB);
@@ -60,7 +60,7 @@ describe('unsent answers', () => {
   });
 
   it('below 64 KiB are not counted', () => {
-    const answers = makeUnsentAnswers(MIB);
+    const answers = makeUnsentResponses(MIB);
 
     for (let at = 0; at < 100; at++) answers.open('user:1').setBytes(64 * 1024 - 1);
 

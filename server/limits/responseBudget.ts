@@ -1,23 +1,23 @@
 import { tooManyRequests } from '../../shared/errors.ts';
 import { JsonText } from '../runtime/jsonText.ts';
-import type { UnsentAnswer } from './unsentAnswers.ts';
+import type { UnsentResponse } from './unsentResponses.ts';
 
 /** The maximum size of one answer as JSON, and of all answers of a batch, which stay in memory until the last one is done. */
-export const LARGEST_ANSWER_BYTES = 8 * 1024 * 1024;
+export const LARGEST_RESPONSE_BYTES = 8 * 1024 * 1024;
 
 /** The size limits of the answers to one request. */
-export type AnswerBudget = {
+export type ResponseBudget = {
   /** Before a call: throws if the other answers of the batch, or the caller's unread ones, have used up the limit. */
   mustNotBeSpent: () => void;
   spend: (answer: unknown) => void;
 };
 
-export function makeAnswerBudget(unsent: UnsentAnswer | undefined, calls: number): AnswerBudget {
+export function makeResponseBudget(unsent: UnsentResponse | undefined, calls: number): ResponseBudget {
   let bytes = 0;
   return {
     mustNotBeSpent: () => {
       unsent?.mustBeFew();
-      if (calls > 1 && bytes >= LARGEST_ANSWER_BYTES) throw batchTooLarge();
+      if (calls > 1 && bytes >= LARGEST_RESPONSE_BYTES) throw batchTooLarge();
     },
     spend: (answer) => {
       bytes += bytesOf(answer);

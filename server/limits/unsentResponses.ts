@@ -6,14 +6,14 @@ const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 /** Smaller answers are not counted, since the rate limit bounds them. */
 const SMALLEST_COUNTED_BYTES = 64 * 1024;
 
-export type UnsentAnswers = {
+export type UnsentResponses = {
   /** Throws a 429 if the caller has too many. */
   mustBeFew: (key: string) => void;
   /** The answer to a new request of the caller; without a size it counts nothing. */
-  open: (key: string) => UnsentAnswer;
+  open: (key: string) => UnsentResponse;
 };
 
-export type UnsentAnswer = {
+export type UnsentResponse = {
   mustBeFew: () => void;
   /** Its size in memory: an estimate while it is made, then the real one. */
   setBytes: (bytes: number) => void;
@@ -22,7 +22,7 @@ export type UnsentAnswer = {
 };
 
 /** Limits the memory of unsent answers. */
-export function makeUnsentAnswers(mostBytes = MOST_UNSENT_BYTES): UnsentAnswers {
+export function makeUnsentResponses(mostBytes = MOST_UNSENT_BYTES): UnsentResponses {
   const unsent = new Map<string, number>();
   const change = (key: string, bytes: number) => {
     const sum = (unsent.get(key) ?? 0) + bytes;
