@@ -117,9 +117,9 @@ async function runInSteps<Worked extends Result>(
   const timer = setInterval(() => renewHold(db, keyed).catch(() => undefined), RENEW_MILLISECONDS).unref();
   try {
     const result = await work({ db });
-    const answer = result.ok && call.mode !== 'secret' ? textOf(result.data, context) : null;
-    const ended = result.ok ? finishKey(db, keyed, answer) : releaseKey(db, keyed);
-    // The work is done, so its outcome is answered; a repeat takes over once the hold has expired.
+    const response = result.ok && call.mode !== 'secret' ? textOf(result.data, context) : null;
+    const ended = result.ok ? finishKey(db, keyed, response) : releaseKey(db, keyed);
+    // The work is done, so its outcome is sent; a repeat takes over once the hold has expired.
     await ended.catch((error) => log.warn(error, 'The end of a call with an idempotency key could not be stored.'));
     return result;
   } finally {
@@ -143,7 +143,7 @@ async function claimOrWait({ db, isStopping }: Context, keyed: KeyedCall): Promi
 
 const isSameInput = ({ hashes }: KeyedCall, { input_hash }: EarlierCall) => hashes.includes(input_hash);
 
-/** The answer of the earlier call, for a caller who may still act where it acted. */
+/** The response of the earlier call, for a caller who may still act where it acted. */
 async function replay<Worked extends Result>(
   { db, idempotency, caller }: Context,
   { batchIndex, right, documents422 }: Call,
@@ -154,25 +154,25 @@ async function replay<Worked extends Result>(
   if (earlier.answer === null) {
     throw badRequest('This call was already executed, and its answer is not kept.', 'idempotency_answer_not_kept');
   }
-  const { actedIn, ...answer }: Stored = JSON.parse(earlier.answer);
+  const { actedIn, ...response }: Stored = JSON.parse(earlier.answer);
   const hasRight = right && caller?.[right] && !caller.isProjectChosen;
   if (actedIn && !hasRight) await mustStillBePermitted(db, caller as ProjectCaller, actedIn);
   idempotency?.replayed.push(batchIndex);
   // What `next` would return; tRPC reads only these two fields.
-  return { ok: true, data: superjson.deserialize(answer) } as Worked;
+  return { ok: true, data: superjson.deserialize(response) } as Worked;
 }
 
-/** Larger answers are not stored. */
+/** Larger responses are not stored. */
 const MOST_BYTES = 1024 * 1024;
 
-/** An answer with where its call acted; nodes of the previous version ignore that. */
+/** A response with where its call acted; nodes of the previous version ignore that. */
 type Stored = SuperJSONResult & { actedIn?: ActedIn[] };
 
-function textOf(answer: unknown, { caller }: Context): string | null {
+function textOf(response: unknown, { caller }: Context): string | null {
   const { actedIn = [] } = caller as Partial<ProjectCaller>;
   // Each row that was found has added its project.
   const places = [...new Map(actedIn.map((place) => [JSON.stringify(place), place])).values()];
-  const stored: Stored = { ...superjson.serialize(answer), ...(places.length > 0 && { actedIn: places }) };
+  const stored: Stored = { ...superjson.serialize(response), ...(places.length > 0 && { actedIn: places }) };
   const text = JSON.stringify(stored);
   return Buffer.byteLength(text) > MOST_BYTES ? null : text;
 }

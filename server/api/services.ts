@@ -118,7 +118,7 @@ const fairQueueOf = (running: number) =>
     runningPerKey: Math.ceil(running / 2),
     waiting: 1000,
     waitingPerKey: 200,
-    // With the timeouts for a connection and its first answer, 5 seconds in total while the database does not respond.
+    // With the timeouts for a connection and its first response, 5 seconds in total while the database does not respond.
     longestWaitMilliseconds: 1000,
     refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'),
   });

@@ -4,7 +4,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { toFailure } from '../../shared/errors.ts';
 import type { Services } from '../api/services.ts';
 import { asBadRequest } from '../http/body.ts';
-import { compressLargeAnswers } from '../http/compress.ts';
+import { compressLargeResponses } from '../http/compress.ts';
 import { limitConnections } from '../http/connections.ts';
 import { addDrain } from '../http/drain.ts';
 import { sendErrorHeaders } from '../http/errorHeaders.ts';
@@ -74,7 +74,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.server.on('checkExpectation', app.routing);
   limitConnections(app, { isBehindProxy: trustProxy !== false });
   malformed.attachTo(app);
-  compressLargeAnswers(app);
+  compressLargeResponses(app);
   addDrain(app);
   rememberOrigin(app);
   traceRequests(app);

@@ -1,14 +1,14 @@
 import { constants, gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
-/** Compressing smaller answers costs more than it saves. */
+/** Compressing smaller responses costs more than it saves. */
 const SMALLEST_COMPRESSED_BYTES = 32 * 1024;
 
 /** The fastest level shrinks JSON about ten times. Large chunks, since each one takes a turn of the event loop. */
 const OPTIONS = { level: constants.Z_BEST_SPEED, chunkSize: 256 * 1024 };
 
-/** Compresses large answers for callers who accept gzip, in another thread, so that the event loop is not blocked. */
-export function compressLargeAnswers(app: FastifyInstance): void {
+/** Compresses large responses for callers who accept gzip, in another thread, so that the event loop is not blocked. */
+export function compressLargeResponses(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     if (typeof payload !== 'string' || payload.length < SMALLEST_COMPRESSED_BYTES) return done(null, payload);
     varyByEncoding(reply);
@@ -22,7 +22,7 @@ export function compressLargeAnswers(app: FastifyInstance): void {
   });
 }
 
-/** For caches: the answer depends on `Accept-Encoding`, besides what it depends on already. */
+/** For caches: the response depends on `Accept-Encoding`, besides what it depends on already. */
 export function varyByEncoding(reply: FastifyReply): void {
   reply.header('Vary', [reply.getHeader('Vary'), 'Accept-Encoding'].filter(Boolean).join(', '));
 }

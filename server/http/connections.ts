@@ -6,7 +6,7 @@ import { networkOf } from '../runtime/address.ts';
 const MOST_CONNECTIONS = 5000;
 const MOST_OF_ONE_ADDRESS = 1000;
 
-/** If a caller does not read an answer for this long, the connection is closed. */
+/** If a caller does not read a response for this long, the connection is closed. */
 const LONGEST_UNREAD_MILLISECONDS = 30_000;
 
 /** Prevents one address from using all connections, and callers who do not read from filling the memory. */
@@ -25,7 +25,7 @@ export function limitConnections(app: FastifyInstance, { isBehindProxy }: { isBe
     const count = (counts.get(network) ?? 0) + 1;
     counts.set(network, count);
     socket.once('close', () => {
-      const left = counts.get(network)! - 1;
+      const left = (counts.get(network) ?? 1) - 1;
       if (left > 0) counts.set(network, left);
       else counts.delete(network);
     });

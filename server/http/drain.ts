@@ -19,12 +19,12 @@ const NONE_WAITING = { milliseconds: 100, turns: 3 };
 
 /**
  * Graceful shutdown: completes requests in flight, still serves requests on keep-alive connections, and closes each connection
- * after its next answer, which has `Connection: close`. New connections are refused only once the existing ones are closed.
+ * after its next response, which has `Connection: close`. New connections are refused only once the existing ones are closed.
  */
 export function addDrain(app: FastifyInstance): void {
   const connections = new Map<Socket, { inFlight: number; quietSince: number }>();
   let isDraining = false;
-  let answersHeld: Promise<void> | undefined;
+  let responsesHeld: Promise<void> | undefined;
   let connected = 0;
 
   app.server.on('connection', (socket: Socket) => {
@@ -46,7 +46,7 @@ export function addDrain(app: FastifyInstance): void {
       if (isDraining) reply.header('Connection', 'close');
       done();
     };
-    if (answersHeld) void answersHeld.then(send);
+    if (responsesHeld) void responsesHeld.then(send);
     else send();
   });
 
@@ -85,12 +85,12 @@ export function addDrain(app: FastifyInstance): void {
   }
 
   /**
-   * Closing the listener makes the kernel reset connections in the backlog, and the event loop accepts one per turn. So answers
-   * are held back until the backlog is empty: callers that wait for an answer open no new connection.
+   * Closing the listener makes the kernel reset connections in the backlog, and the event loop accepts one per turn. So responses
+   * are held back until the backlog is empty: callers that wait for a response open no new connection.
    */
   async function stopListening(deadline: number): Promise<{ ended: Promise<unknown> }> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    answersHeld = promise;
+    responsesHeld = promise;
     const latest = Math.min(deadline, performance.now() + LONGEST_HOLD_MILLISECONDS);
     let turns = 0;
     for (let latestConnection = performance.now(), known = connected; performance.now() < latest; turns++) {
@@ -99,10 +99,10 @@ export function addDrain(app: FastifyInstance): void {
       await setImmediate();
     }
 
-    // While all answers are held back: closing also destroys connections whose answer is finished but not yet sent.
+    // While all responses are held back: closing also destroys connections whose response is finished but not yet sent.
     const ended = once(app.server, 'close');
     app.server.close();
-    answersHeld = undefined;
+    responsesHeld = undefined;
     resolve();
     return { ended };
   }

@@ -51,7 +51,7 @@ export function identifyCallers(
   scope.decorateRequest('isStreamed', false);
 
   scope.addHook('onRequest', async (request, reply) => {
-    // Answers are private, and some contain tokens, secrets or recovery codes.
+    // Responses are private, and some contain tokens, secrets or recovery codes.
     reply.header('Cache-Control', 'no-store');
     const names = namesOf(request);
     const calls = names.length;
@@ -138,11 +138,11 @@ export function identifyCallers(
  */
 function unservedCalls({ reasons, counted, callerSignal }: FastifyRequest, reply: FastifyReply): number {
   if (callerSignal?.aborted) return 0;
-  const refused = reasons ?? [reply.getHeader(REASON_HEADER) as Reason | undefined];
-  if (!refused.some((reason) => BUSY.has(reason))) return 0;
-  const isWholeRequest = refused.length === 1 && reply.statusCode === 429;
+  const errors = reasons ?? [reply.getHeader(REASON_HEADER) as Reason | undefined];
+  if (!errors.some((reason) => BUSY.has(reason))) return 0;
+  const isWholeRequest = errors.length === 1 && reply.statusCode === 429;
   if (isWholeRequest) return counted?.calls ?? 0;
-  return refused.filter((reason) => BUSY.has(reason) || reason === 'over_rate_limit').length;
+  return errors.filter((reason) => BUSY.has(reason) || reason === 'over_rate_limit').length;
 }
 
 /** The rate limit key of a request: its user, else its address. */

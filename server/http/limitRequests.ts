@@ -15,8 +15,8 @@ export async function limitAddress(request: FastifyRequest, reply: FastifyReply,
   if (counted.callsAllowed === 0) throw overLimit(counted);
 }
 
-/** Counts only requests that are refused: the payment provider may send any number of signed notifications. */
-export function limitRefusals(scope: FastifyInstance, rateLimit: RateLimit): void {
+/** Counts only requests that get a 400: the payment provider may send any number of signed notifications. */
+export function limitBadRequests(scope: FastifyInstance, rateLimit: RateLimit): void {
   scope.setErrorHandler(async (error, request, reply) => {
     if (toFailure(asBadRequest(error)).status === 400) await limitAddress(request, reply, rateLimit);
     throw error;

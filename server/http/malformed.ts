@@ -18,7 +18,7 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
     const isOverLimit = counted.callsAllowed === 0;
     const body = isOverLimit ? { error: true, message: OVER_LIMIT } : { error: true, message, data: [] };
     logger.info({ reqId: requestId, status: isOverLimit ? 429 : 400, address, reason }, 'refused a malformed request');
-    if (socket.writable) socket.end(answer(isOverLimit, body, counted, requestId));
+    if (socket.writable) socket.end(rawResponse(isOverLimit, body, counted, requestId));
   };
 
   return {
@@ -26,7 +26,7 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
     onClientError: (error: NodeJS.ErrnoException, socket: Socket): void => {
       // The caller is gone, or the request has already been answered.
       if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(socket)) return void socket.destroy();
-      const valid = answerInFrontOf(socket);
+      const valid = responseInFrontOf(socket);
       if (valid) return void valid.once('finish', () => socket.destroySoon());
       const message = MESSAGES[error.code ?? ''] ?? 'This is not a valid HTTP request.';
       refuse(socket, message, error.code).catch(() => socket.destroy());
@@ -36,7 +36,7 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
       app.server.on('connect', ({ method }: IncomingMessage, socket: Socket) => {
         refuse(socket, `${method} is not supported.`, method).catch(() => socket.destroy());
       });
-      // After the rate limit, so that the answer has its headers.
+      // After the rate limit, so that the response has its headers.
       app.addHook('preParsing', ({ raw }, _reply, _body, done) => {
         const isHostMissing = raw.httpVersionMinor > 0 && raw.headers.host === undefined;
         done(isHostMissing ? badRequest('The Host header is missing.', 'malformed_request') : null);
@@ -51,7 +51,7 @@ const MESSAGES: Record<string, string> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
 };
 
-/** Node's internal state of a connection: the request being read, and the answer being written. */
+/** Node's internal state of a connection: the request being read, and the response being written. */
 type HttpSocket = Socket & { parser?: { incoming?: IncomingMessage | null }; _httpMessage?: ServerResponse | null };
 
 /** Whether the incomplete request was already answered, or is about to be. */
@@ -61,12 +61,12 @@ function isAnswered(socket: HttpSocket): boolean {
   return parser?.incoming?.complete === false;
 }
 
-/** The answer to a valid request before the malformed one; it is sent first. */
-function answerInFrontOf({ _httpMessage: response }: HttpSocket): ServerResponse | undefined {
+/** The response to a valid request before the malformed one; it is sent first. */
+function responseInFrontOf({ _httpMessage: response }: HttpSocket): ServerResponse | undefined {
   return response?.req.complete ? response : undefined;
 }
 
-function answer(isOverLimit: boolean, body: object, counted: Counted, requestId: string): string {
+function rawResponse(isOverLimit: boolean, body: object, counted: Counted, requestId: string): string {
   const text = JSON.stringify(body);
   return [
     isOverLimit ? 'HTTP/1.1 429 Too Many Requests' : 'HTTP/1.1 400 Bad Request',

@@ -21,7 +21,7 @@ export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: F
   return method === 'OPTIONS' && 'access-control-request-method' in headers && reply.hasHeader(ALLOWED);
 }
 
-export function answerPreflight(reply: FastifyReply, methods: string): FastifyReply {
+export function sendPreflight(reply: FastifyReply, methods: string): FastifyReply {
   return reply
     .code(204)
     .headers({

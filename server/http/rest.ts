@@ -14,7 +14,7 @@ import { operationOf } from './operation.ts';
 import { projectionOf } from './projection.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
-/** The REST facade: a route for each procedure with a path. Answers are projections of the RPC results. */
+/** The REST facade: a route for each procedure with a path. Responses are projections of the RPC results. */
 export async function restFacade(scope: FastifyInstance, services: Services): Promise<void> {
   acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
   identifyCallers(scope, services, (request) => [operationOf(request)]);

@@ -58,7 +58,7 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     const context = contextOf(request, services, isBatch(request) ? names.length : undefined);
     if (isStreamed) return streamCalls(request, reply, { names, input: inputs, context });
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       names.map((name, index) =>
         traceCall(name, () =>
           call({
@@ -72,19 +72,22 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
         ),
       ),
     );
-    request.reasons = answers.flatMap(({ reason }) => reason ?? []);
-    for (const { retryAfterSeconds } of answers) sendRetryAfter(reply, retryAfterSeconds);
+    request.reasons = responses.flatMap(({ reason }) => reason ?? []);
+    for (const { retryAfterSeconds } of responses) sendRetryAfter(reply, retryAfterSeconds);
     sendReplayed(reply, context, names.length);
-    const [first] = answers;
-    const status = answers.every((answer) => answer.status === first!.status) ? first!.status : MULTI_STATUS;
-    const text = isBatch(request) ? `[${answers.map((answer) => answer.text)}]` : first!.text;
-    return reply.code(status).header('content-type', 'application/json').send(text);
+    const [status = MULTI_STATUS, other] = new Set(responses.map(({ status }) => status));
+    const texts = responses.map(({ text }) => text).join();
+    const text = isBatch(request) ? `[${texts}]` : texts;
+    return reply
+      .code(other === undefined ? status : MULTI_STATUS)
+      .header('content-type', 'application/json')
+      .send(text);
   }
 }
 
 const MULTI_STATUS = 207;
 
-type Answer = { status: number; text: string; reason?: Reason; retryAfterSeconds?: number | undefined };
+type CallResponse = { status: number; text: string; reason?: Reason; retryAfterSeconds?: number | undefined };
 
 type Called = {
   path: string;
@@ -103,16 +106,16 @@ const wrongKind = ({ name, type }: Procedure) =>
   badRequest(`${name} is a ${type}: call it with ${type === 'query' ? 'query' : 'mutate'}.`, 'wrong_kind');
 
 /** A span for each call of a batch; an unknown name is up to the caller, so it is not the name of the span. */
-function traceCall(path: string, work: () => Promise<Answer>): Promise<Answer> {
+function traceCall(path: string, work: () => Promise<CallResponse>): Promise<CallResponse> {
   return trace(findProcedure(path) ? path : 'unknown procedure', async (span) => {
-    const answer = await work();
-    span?.set({ 'deckhand.status': answer.status, ...(answer.reason && { 'deckhand.reason': answer.reason }) });
-    if (answer.status >= 500) span?.fail(String(answer.status));
-    return answer;
+    const response = await work();
+    span?.set({ 'deckhand.status': response.status, ...(response.reason && { 'deckhand.reason': response.reason }) });
+    if (response.status >= 500) span?.fail(String(response.status));
+    return response;
   });
 }
 
-async function call({ path, kind, input, ...options }: Called): Promise<Answer> {
+async function call({ path, kind, input, ...options }: Called): Promise<CallResponse> {
   try {
     const procedure = findProcedure(path);
     if (!procedure) throw notFound(`No procedure found on path "${path}"`, 'unknown_procedure');

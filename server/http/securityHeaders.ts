@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import helmet from 'helmet';
 
-/** Helmet's headers, computed once, since they are the same for every answer. */
+/** Helmet's headers, computed once, since they are the same for every response. */
 export function sendSecurityHeaders(app: FastifyInstance): void {
   const headers = securityHeaders();
   app.addHook('onRequest', (_request, reply, done) => {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound, wrongMethod } from '../../shared/errors.ts';
-import { answerPreflight, isAllowedPreflight } from './origins.ts';
+import { isAllowedPreflight, sendPreflight } from './origins.ts';
 
 type Surface = {
   isKnown: (path: string) => boolean;
@@ -16,7 +16,7 @@ export function refuseUnknownRoutes(scope: FastifyInstance, surface?: Surface): 
     if (!request.is404) return done();
     if (!surface) return done(noSuchPath());
     const methods = surface.methodsOf(request);
-    if (isAllowedPreflight(request, reply)) return void answerPreflight(reply, methods);
+    if (isAllowedPreflight(request, reply)) return void sendPreflight(reply, methods);
     const isWrongPath = methods.split(', ').includes(request.method) || !surface.isKnown(request.url.split('?', 1)[0]!);
     done(isWrongPath ? noSuchPath() : refuseMethod(request, reply, surface));
   });

@@ -4,7 +4,7 @@ import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import type { Services } from '../api/services.ts';
 import { settleCheckout } from '../domain/billing/settlement.ts';
 import { applySubscriptionEvent } from '../domain/billing/subscriptionEvent.ts';
-import { limitRefusals } from './limitRequests.ts';
+import { limitBadRequests } from './limitRequests.ts';
 
 /** Receives the payment provider's notifications. The signature covers the raw body, so it is not parsed. */
 export async function paymentWebhook(
@@ -13,7 +13,7 @@ export async function paymentWebhook(
 ): Promise<void> {
   if (!payments?.readNotification) return;
   const { name, readNotification } = payments;
-  limitRefusals(scope, rateLimit);
+  limitBadRequests(scope, rateLimit);
 
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST_BODY_BYTES }, (_request, body, done) =>
     done(null, body),

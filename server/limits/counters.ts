@@ -100,11 +100,11 @@ async function connectToRedis(url: string, log: Log) {
   };
 }
 
-function inTime<Result>(answer: Promise<Result>): Promise<Result> {
+function inTime<Result>(response: Promise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new Error(`No answer within ${LONGEST_WAIT_MILLISECONDS} ms.`));
-    // If the event loop was blocked, the answer may be unread; sockets are read before the immediate runs.
+    // If the event loop was blocked, the response may be unread; sockets are read before the immediate runs.
     const timer = setTimeout(() => setImmediate(giveUp), LONGEST_WAIT_MILLISECONDS);
-    answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    response.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }

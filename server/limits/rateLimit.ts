@@ -27,7 +27,7 @@ export type Counted = {
   until: number;
 };
 
-/** The reasons of refusals before the work of a call began, because of the service and not of the caller: they do not count. */
+/** The reasons of errors before the work of a call began, because of the service and not of the caller: they do not count. */
 export const BUSY: ReadonlySet<Reason | undefined> = new Set<Reason>([
   'service_busy',
   'answers_unread',

@@ -2,14 +2,14 @@ import { tooManyRequests } from '../../shared/errors.ts';
 import { JsonText } from '../runtime/jsonText.ts';
 import type { UnsentResponse } from './unsentResponses.ts';
 
-/** The maximum size of one answer as JSON, and of all answers of a batch, which stay in memory until the last one is done. */
+/** The maximum size of one response as JSON, and of all responses of a batch, which stay in memory until the last one is done. */
 export const LARGEST_RESPONSE_BYTES = 8 * 1024 * 1024;
 
-/** The size limits of the answers to one request. */
+/** The size limits of the responses to one request. */
 export type ResponseBudget = {
-  /** Before a call: throws if the other answers of the batch, or the caller's unread ones, have used up the limit. */
+  /** Before a call: throws if the other responses of the batch, or the caller's unread ones, have used up the limit. */
   mustNotBeSpent: () => void;
-  spend: (answer: unknown) => void;
+  spend: (response: unknown) => void;
 };
 
 export function makeResponseBudget(unsent: UnsentResponse | undefined, calls: number): ResponseBudget {
@@ -19,8 +19,8 @@ export function makeResponseBudget(unsent: UnsentResponse | undefined, calls: nu
       unsent?.mustBeFew();
       if (calls > 1 && bytes >= LARGEST_RESPONSE_BYTES) throw batchTooLarge();
     },
-    spend: (answer) => {
-      bytes += bytesOf(answer);
+    spend: (response) => {
+      bytes += bytesOf(response);
       unsent?.setBytes(bytes);
     },
   };

@@ -1,15 +1,15 @@
 import { tooManyRequests } from '../../shared/errors.ts';
 
-/** The limit of unsent answers in memory per user, or per address without a token. */
+/** The limit of unsent responses in memory per user, or per address without a token. */
 const MOST_UNSENT_BYTES = 64 * 1024 * 1024;
 
-/** Smaller answers are not counted, since the rate limit bounds them. */
+/** Smaller responses are not counted, since the rate limit bounds them. */
 const SMALLEST_COUNTED_BYTES = 64 * 1024;
 
 export type UnsentResponses = {
   /** Throws a 429 if the caller has too many. */
   mustBeFew: (key: string) => void;
-  /** The answer to a new request of the caller; without a size it counts nothing. */
+  /** The response to a new request of the caller; without a size it counts nothing. */
   open: (key: string) => UnsentResponse;
 };
 
@@ -21,7 +21,7 @@ export type UnsentResponse = {
   release: () => void;
 };
 
-/** Limits the memory of unsent answers. */
+/** Limits the memory of unsent responses. */
 export function makeUnsentResponses(mostBytes = MOST_UNSENT_BYTES): UnsentResponses {
   const unsent = new Map<string, number>();
   const change = (key: string, bytes: number) => {

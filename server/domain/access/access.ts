@@ -7,7 +7,7 @@ import { scopesFor } from './scopes.ts';
 export type Rule = {
   /** Who may call, in the words of the client's types. */
   callers: string;
-  /** Whether a call without a valid token is answered 401. */
+  /** Whether a call without a valid token gets a 401. */
   needsSignIn: boolean;
   /** The role that the caller needs in the project that the call acts in; before the input is read, in any project. */
   role?: Role;

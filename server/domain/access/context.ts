@@ -28,7 +28,7 @@ export type Context = {
   address: string;
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
-  /** Limits the memory of answers; undefined on the command line. */
+  /** Limits the memory of responses; undefined on the command line. */
   responseBudget: ResponseBudget | undefined;
   /** The idempotency keys of the request; undefined without the header. */
   idempotency: IdempotencyKeys | undefined;

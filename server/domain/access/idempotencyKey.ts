@@ -19,8 +19,8 @@ export type KeyedCall = {
 /** What is stored about an earlier call with the key. */
 export type EarlierCall = { input_hash: string; isFinished: boolean; answer: string | null };
 
-/** What the keys of one user may take in 24 hours: above it, answers are not stored, or new keys are refused. */
-const MOST_ANSWER_BYTES = 32 * 1024 * 1024;
+/** What the keys of one user may take in 24 hours: above it, responses are not stored, or new keys get a 429. */
+const MOST_RESPONSE_BYTES = 32 * 1024 * 1024;
 const MOST_KEYS = 250_000;
 
 /** How long a call in several steps may be silent before a repeat takes over. */
@@ -63,21 +63,21 @@ export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | u
   }
 }
 
-/** Stores the answer, unless it is null or the user has stored too much; calls at the same moment may exceed that by a few. */
-export async function finishKey(db: Db, call: KeyedCall, answer: string | null): Promise<void> {
-  const bytes = answer === null ? 0 : Buffer.byteLength(answer);
+/** Stores the response, unless it is null or the user has stored too much; calls at the same time may exceed that by a few. */
+export async function finishKey(db: Db, call: KeyedCall, response: string | null): Promise<void> {
+  const bytes = response === null ? 0 : Buffer.byteLength(response);
   await query(
     db,
     sql`
       with kept as (
         select ${bytes}::int as bytes from (${usageOf(call.user_id)}) as used
-        where used.answer_bytes + ${bytes}::int <= ${sql.lit(MOST_ANSWER_BYTES)}
+        where used.answer_bytes + ${bytes}::int <= ${sql.lit(MOST_RESPONSE_BYTES)}
       ), counted as (
         insert into idempotency_usage as u (user_id, hour, keys, answer_bytes)
         values (${call.user_id}, date_trunc('hour', now()), 1, coalesce((select bytes from kept), 0))
         on conflict (user_id, hour) do update set keys = u.keys + 1, answer_bytes = u.answer_bytes + excluded.answer_bytes
       )
-      update idempotency_keys set finished_at = ${NOW}, answer = case when exists (select from kept) then ${answer}::text end
+      update idempotency_keys set finished_at = ${NOW}, answer = case when exists (select from kept) then ${response}::text end
       where ${isHeldBy(call)}`,
   );
 }
