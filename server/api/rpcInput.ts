@@ -56,7 +56,7 @@ function annotate(parent: Record<string, unknown>, key: string, annotation: unkn
   }
   for (const [path, inner] of Object.entries(objectOf(annotation))) {
     const segments = segmentsOf(path);
-    const last = segments.pop()!;
+    const last = segments.pop() ?? '';
     let holder = child(parent, key);
     for (const segment of segments) holder = child(holder, segment);
     if (!hasField(holder, last)) throw unknownField();

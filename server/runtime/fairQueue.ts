@@ -127,7 +127,7 @@ export function makeFairQueue(options: Options): FairQueue {
     const longest = last.waiting.size > 0 || line.goesLast ? last : longestLine(false);
     const isBehind = longest.goesLast && !line.goesLast;
     if (!isBehind && longest.waiting.size <= line.waiting.size + 1) throw options.refuse();
-    [...longest.waiting].at(-1)!.refuse();
+    [...longest.waiting].at(-1)?.refuse();
   }
 
   function longestLine(goesLast: boolean): Line {

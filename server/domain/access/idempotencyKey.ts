@@ -58,7 +58,7 @@ export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | u
     );
     if (earlier) return earlier;
     const [used] = await query(db, usageOf(user_id));
-    if (used!.keys >= MOST_KEYS) throw usedUp();
+    if (used && used.keys >= MOST_KEYS) throw usedUp();
     // The earlier call failed in between, which freed its key.
   }
 }
@@ -137,7 +137,7 @@ export function removeExpiredKeys(db: Db): Promise<boolean> {
       db,
       sql<{ isMine: boolean }>`select pg_try_advisory_xact_lock(${REMOVAL_LOCK}) as "isMine"`,
     );
-    if (!lock!.isMine) return false;
+    if (!lock?.isMine) return false;
     const removed = await query(
       db,
       sql`
