@@ -1,9 +1,9 @@
 import type { EventEmitter } from 'node:events';
 import pg from 'pg';
-import { parseMoment, TIMESTAMPTZ } from './moment.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { NO_TIMEOUT, SHORT_TIMEOUT } from './query.ts';
 import { traceStatement } from './statementSpan.ts';
+import { parseTimestamp, TIMESTAMPTZ } from './timestamp.ts';
 
 /** Above the server's `statement_timeout`, so only a server that does not respond takes longer. */
 const LONGEST_ANSWER_MILLISECONDS = 32_000;
@@ -33,7 +33,7 @@ export class DeckhandClient extends pg.Client {
   constructor(options: ClientOptions) {
     super(options);
     this.isPreparing = options.isPreparing;
-    this.setTypeParser(TIMESTAMPTZ, parseMoment);
+    this.setTypeParser(TIMESTAMPTZ, parseTimestamp);
     this.once('connect', () => connected.add(this));
     this.once('end', () => connected.delete(this));
   }

@@ -1,8 +1,8 @@
 import { type messages, PGlite, type PGliteOptions, protocol, types } from '@electric-sql/pglite';
 import type { PGlite as KyselyClient } from 'kysely';
-import { parseMoment } from '../moment.ts';
 import { isStalePlan, statementNames } from '../preparedStatements.ts';
 import { traceStatement } from '../statementSpan.ts';
+import { parseTimestamp } from '../timestamp.ts';
 import { type Column, countAffected, findError, readAnswer } from './embeddedAnswer.ts';
 
 /** The parts of PGlite that are used. */
@@ -29,7 +29,7 @@ const WRITES = /\b(insert|update|delete|merge|truncate|create|alter|drop|vacuum)
 const PARSERS = {
   [types.DATE]: (text: string) => text,
   [types.TIMESTAMP]: (text: string) => text,
-  [types.TIMESTAMPTZ]: parseMoment,
+  [types.TIMESTAMPTZ]: parseTimestamp,
 };
 
 /** A tenth of the default, so that analyzing a large table blocks other statements for only about 30 milliseconds. */

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { PRIORITIES } from '../../../shared/card.ts';
-import { LIVE, moment, position, refersTo, refersWithoutKey, type SelfReference, softDeleted } from './columns.ts';
+import { LIVE, position, refersTo, refersWithoutKey, type SelfReference, softDeleted, timestamp } from './columns.ts';
 import { Group } from './group.ts';
 import { Tag } from './tag.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
@@ -23,10 +23,10 @@ export const Card = defineEntity({
     description: p.text().nullable(),
     status: p.string().length(50).default('open'),
     priority: p.enum([...PRIORITIES]).default('normal'),
-    due_date: moment().nullable(),
+    due_date: timestamp().nullable(),
     /** Whether midnight UTC is a time that was sent; otherwise it stands for the whole day. */
     is_due_at_midnight: p.boolean().default(false),
-    snoozed_until: moment().nullable(),
+    snoozed_until: timestamp().nullable(),
     /** Its position in the group. */
     position: position(),
     /** Its position in the project. */
@@ -81,7 +81,7 @@ export const TourDismissal = defineEntity({
     card_id: () => refersTo(Card, 'card_id').primary().deleteRule('cascade'),
     /** The step that was dismissed; null if an older version stored it. */
     tour_key: p.string().length(100).nullable(),
-    dismissed_at: moment().defaultRaw('now()'),
+    dismissed_at: timestamp().defaultRaw('now()'),
   },
   indexes: [{ properties: ['card_id'] }],
 });

@@ -19,7 +19,7 @@ export const refersWithoutKey = <Column extends string>(target: Parameters<typeo
 /** A reference within one table, with an explicit type, since the entity's own type is not known yet. */
 export type SelfReference<Column extends string> = ReturnType<ReturnType<typeof refersTo<Column>>['nullable']>;
 
-export const moment = () => p.datetime(3);
+export const timestamp = () => p.datetime(3);
 
 export const position = () => p.integer().default(0);
 
@@ -27,11 +27,11 @@ export const position = () => p.integer().default(0);
 export const brought = () => p.json<Record<string, unknown>>().nullable();
 
 export const created = () => ({
-  created_at: moment().defaultRaw('now()'),
-  updated_at: moment().defaultRaw('now()'),
+  created_at: timestamp().defaultRaw('now()'),
+  updated_at: timestamp().defaultRaw('now()'),
 });
 
 /** Requests never delete rows, only mark them. */
-export const softDeleted = () => ({ ...created(), deleted_at: moment().nullable() });
+export const softDeleted = () => ({ ...created(), deleted_at: timestamp().nullable() });
 
 export const LIVE = 'deleted_at is null';

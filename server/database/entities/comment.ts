@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Card } from './card.ts';
-import { identity, LIVE, moment, refersTo, refersWithoutKey, type SelfReference, softDeleted } from './columns.ts';
+import { identity, LIVE, refersTo, refersWithoutKey, type SelfReference, softDeleted, timestamp } from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -18,7 +18,7 @@ export const Comment = defineEntity({
     depth: p.integer().default(0),
     comment: p.text(),
     is_read: p.boolean().default(false),
-    read_at: moment().nullable(),
+    read_at: timestamp().nullable(),
     ...softDeleted(),
   },
   checks: [

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { moment, refersTo } from './columns.ts';
+import { refersTo, timestamp } from './columns.ts';
 import { User } from './user.ts';
 
 /** A mutation that was called with an `Idempotency-Key`, with its answer for repeats. */
@@ -11,11 +11,11 @@ export const IdempotencyKey = defineEntity({
     procedure: p.string().length(100).primary(),
     key: p.string().length(255).primary(),
     input_hash: p.string().length(64),
-    created_at: moment().defaultRaw('now()'),
+    created_at: timestamp().defaultRaw('now()'),
     /** The call that works in several steps, and until when it may be silent before a repeat takes over. */
     holder: p.uuid().nullable(),
-    held_until: moment().nullable(),
-    finished_at: moment().nullable(),
+    held_until: timestamp().nullable(),
+    finished_at: timestamp().nullable(),
     /** As superjson, with the projects whose access a repeat checks again. Null after the end: the answer is not kept. */
     answer: p.text().nullable(),
   },
@@ -32,7 +32,7 @@ export const IdempotencyUsage = defineEntity({
   tableName: 'idempotency_usage',
   properties: {
     user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
-    hour: moment().primary(),
+    hour: timestamp().primary(),
     keys: p.integer(),
     answer_bytes: p.integer(),
   },

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { created, identity, moment, refersTo } from './columns.ts';
+import { created, identity, refersTo, timestamp } from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -16,11 +16,11 @@ export const ApiKey = defineEntity({
     secret_hash: p.text(),
     /** The secret before the last rotation, which is valid for a while. */
     previous_hash: p.text().nullable(),
-    previous_expires_at: moment().nullable(),
-    expires_at: moment().nullable(),
+    previous_expires_at: timestamp().nullable(),
+    expires_at: timestamp().nullable(),
     /** To the minute. */
-    last_used_at: moment().nullable(),
-    revoked_at: moment().nullable(),
+    last_used_at: timestamp().nullable(),
+    revoked_at: timestamp().nullable(),
     ...created(),
   },
   checks: [

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { PERIODS, SUBSCRIPTION_STATUSES } from '../../../shared/subscription.ts';
-import { created, identity, moment, refersTo } from './columns.ts';
+import { created, identity, refersTo, timestamp } from './columns.ts';
 import { Platform } from './platform.ts';
 import { User } from './user.ts';
 
@@ -31,9 +31,9 @@ export const Subscription = defineEntity({
     platform_id: () => refersTo(Platform, 'platform_id'),
     product: p.text(),
     status: p.enum([...SUBSCRIPTION_STATUSES]),
-    trial_ends_at: moment(),
+    trial_ends_at: timestamp(),
     plan_id: () => refersTo(Plan, 'plan_id').nullable(),
-    paid_at: moment().nullable(),
+    paid_at: timestamp().nullable(),
     ...created(),
   },
   checks: [
@@ -68,14 +68,14 @@ export const Checkout = defineEntity({
     provider_subscription_id: p.text().nullable(),
     /** Whether the last renewal failed; `…_changed_at` is the provider's timestamp: older events are ignored. */
     is_past_due: p.boolean().default(false),
-    past_due_changed_at: moment().nullable(),
+    past_due_changed_at: timestamp().nullable(),
     /** Whether a dispute about a payment is open. */
     is_disputed: p.boolean().default(false),
-    disputed_changed_at: moment().nullable(),
+    disputed_changed_at: timestamp().nullable(),
     /** When it was cancelled or refunded, permanently. */
-    ended_at: moment().nullable(),
+    ended_at: timestamp().nullable(),
     status: p.enum(['open', 'paid', 'cancelled', 'expired']).default('open'),
-    expires_at: moment().nullable(),
+    expires_at: timestamp().nullable(),
     ...created(),
   },
   indexes: [{ properties: ['plan_id'] }],

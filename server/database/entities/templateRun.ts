@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { OUTCOMES, RUN_KINDS, SKIP_REASONS } from '../../../shared/templateRun.ts';
 import { Board } from './board.ts';
 import { Card } from './card.ts';
-import { identity, moment, refersTo } from './columns.ts';
+import { identity, refersTo, timestamp } from './columns.ts';
 import { Group } from './group.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
@@ -18,10 +18,10 @@ export const TemplateRun = defineEntity({
     group_id: () => refersTo(Group, 'group_id').nullable(),
     card_id: () => refersTo(Card, 'card_id').nullable(),
     user_id: () => refersTo(User, 'user_id').nullable(),
-    started_at: moment().defaultRaw('now()'),
-    progressed_at: moment().defaultRaw('now()'),
-    finished_at: moment().nullable(),
-    interrupted_at: moment().nullable(),
+    started_at: timestamp().defaultRaw('now()'),
+    progressed_at: timestamp().defaultRaw('now()'),
+    finished_at: timestamp().nullable(),
+    interrupted_at: timestamp().nullable(),
     projects_total: p.integer().default(0),
     projects_done: p.integer().default(0),
     projects_with_access: p.integer().default(0),

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { APPROVAL_STATUSES, THEME_STATUSES } from '../../../shared/theme.ts';
-import { created, identity, moment, refersTo, type SelfReference } from './columns.ts';
+import { created, identity, refersTo, type SelfReference, timestamp } from './columns.ts';
 import { Platform } from './platform.ts';
 
 export const Theme = defineEntity({
@@ -25,8 +25,8 @@ export const ThemeVersion = defineEntity({
     approval_status: p.enum([...APPROVAL_STATUSES]).default('pending'),
     theme_status: p.enum([...THEME_STATUSES]).default('draft'),
     /** When it was first published; undoing a deprecation restores `published` if it is set, else `draft`. */
-    published_at: moment().nullable(),
-    deprecated_at: moment().nullable(),
+    published_at: timestamp().nullable(),
+    deprecated_at: timestamp().nullable(),
     deprecation_reason: p.text().nullable(),
     replacement_version_id: (): SelfReference<'replacement_version_id'> =>
       refersTo(ThemeVersion, 'replacement_version_id').nullable(),

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { ROLES, USER_KINDS } from '../../../shared/user.ts';
-import { created, identity, moment, refersTo } from './columns.ts';
+import { created, identity, refersTo, timestamp } from './columns.ts';
 import { Project } from './platform.ts';
 
 export const User = defineEntity({
@@ -28,7 +28,7 @@ export const User = defineEntity({
     totp_last_step: p.integer().default(0),
     /** Wrong codes since the last right one, and until when codes are blocked. */
     totp_failures: p.integer().default(0),
-    totp_blocked_until: moment().nullable(),
+    totp_blocked_until: timestamp().nullable(),
     ...created(),
   },
   checks: [
@@ -49,7 +49,7 @@ export const RecoveryCode = defineEntity({
     id: identity(),
     user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
     code_hash: p.text(),
-    used_at: moment().nullable(),
+    used_at: timestamp().nullable(),
   },
   uniques: [{ properties: ['user_id', 'code_hash'] }],
 });
@@ -62,12 +62,12 @@ export const Session = defineEntity({
     id: p.uuid().primary().defaultRaw('gen_random_uuid()'),
     user_id: () => refersTo(User, 'user_id').deleteRule('cascade'),
     /** When the second factor was checked: the device is remembered for 30 days from then. */
-    second_factor_at: moment().nullable(),
+    second_factor_at: timestamp().nullable(),
     /** When the password, and a code if a second factor is enabled, were last given. */
-    proven_at: moment().nullable(),
-    created_at: moment().defaultRaw('now()'),
-    expires_at: moment(),
-    revoked_at: moment().nullable(),
+    proven_at: timestamp().nullable(),
+    created_at: timestamp().defaultRaw('now()'),
+    expires_at: timestamp(),
+    revoked_at: timestamp().nullable(),
   },
   indexes: [{ properties: ['user_id'] }],
 });
@@ -79,7 +79,7 @@ export const Member = defineEntity({
     project_id: () => refersTo(Project, 'project_id').primary().deleteRule('cascade'),
     user_id: () => refersTo(User, 'user_id').primary().deleteRule('cascade'),
     role: p.enum([...ROLES]),
-    created_at: moment().defaultRaw('now()'),
+    created_at: timestamp().defaultRaw('now()'),
   },
   indexes: [{ properties: ['user_id', 'project_id'] }],
 });

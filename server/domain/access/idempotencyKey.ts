@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { tooManyRequests } from '../../../shared/errors.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, query, transact } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { Log } from '../../runtime/log.ts';
 
 /** Identifies a call: the same user, procedure and key mean the same call. */

@@ -8,8 +8,8 @@ import type {
   SignOutEverywhere,
 } from '../../../shared/account.ts';
 import { badRequest, forbidden, invalid, unauthorized } from '../../../shared/errors.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, transact } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import {
   describeSecret,

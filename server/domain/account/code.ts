@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { tooManyRequests } from '../../../shared/errors.ts';
-import { NOW } from '../../database/moment.ts';
 import type { Db } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { hashRecoveryCode, stepOfCode } from '../../security/secondFactor.ts';
 import type { Context } from '../access/context.ts';
 import { countFailure, logFailure } from './attempt.ts';

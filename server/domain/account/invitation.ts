@@ -7,8 +7,8 @@ import {
   type MemberInvite,
 } from '../../../shared/invitation.ts';
 import type { Page } from '../../../shared/paging.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, transact } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProjectContext } from '../access/context.ts';
 import { readPage } from '../rows/page.ts';
 import { lockProject } from '../rows/row.ts';

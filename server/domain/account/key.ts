@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import { ApiKey, type KeyChoice, type KeyCreate, type KeyList, type KeyRotate } from '../../../shared/key.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, query, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
 import type { AccountContext } from '../access/context.ts';
 import { ADMIN_SCOPE } from '../access/scopes.ts';

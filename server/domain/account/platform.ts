@@ -1,7 +1,7 @@
 import { notFound } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import { Platform, type PlatformCreate, type PlatformUpdate } from '../../../shared/platform.ts';
-import { NOW } from '../../database/moment.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { readPage } from '../rows/page.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { PROOF_MINUTES, type RecentProof, type SecondFactorProof } from '../../../shared/account.ts';
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
-import { NOW } from '../../database/moment.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { NO_SESSION } from '../access/caller.ts';
 import type { AccountContext } from '../access/context.ts';
 import { useCode } from './code.ts';

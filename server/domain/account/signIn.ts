@@ -57,14 +57,14 @@ export async function checkPassword(
 }
 
 /** A timestamptz, or `now`: only the clock of the database counts. */
-type Moment = Date | 'now';
+type DatabaseTime = Date | 'now';
 
 /** Checks the second factor. Returns when it was checked: now, or earlier for a remembered device. */
 async function passSecondFactor(
   context: Context,
   user: SignInRow,
   { token, code, is_recovery }: Authenticate,
-): Promise<Moment> {
+): Promise<DatabaseTime> {
   const remembered = token ? await rememberedSince(context, user, token) : undefined;
   if (remembered) return remembered;
 
@@ -79,7 +79,7 @@ async function rememberedSince(
   { db, tokens }: Context,
   user: SignInRow,
   token: string,
-): Promise<Moment | null | undefined> {
+): Promise<DatabaseTime | null | undefined> {
   const claims = tokens.readExpired(token);
   if (claims?.userId !== user.id) return undefined;
   const session = await db
@@ -100,7 +100,7 @@ async function rememberedSince(
 export async function openSession(
   { db, tokens }: Pick<Context, 'db' | 'tokens'>,
   { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
-  secondFactorAt: Moment | null,
+  secondFactorAt: DatabaseTime | null,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   // On a remembered device, no code was given now.
   const isProven = totp_secret === null || secondFactorAt === 'now';

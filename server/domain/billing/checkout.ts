@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
-import { NOW } from '../../database/moment.ts';
 import type { Db } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { OpenedCheckout } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
 import {

@@ -1,8 +1,8 @@
 import { invalid } from '../../../shared/errors.ts';
 import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../../shared/subscription.ts';
-import { NOW } from '../../database/moment.ts';
 import type { Db } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, ProvisioningContext } from '../access/context.ts';
 import { readPage } from '../rows/page.ts';
 

@@ -1,6 +1,6 @@
-import { NOW } from '../../database/moment.ts';
 import { type Db, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { Session, Settlement } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
 import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN } from './checkoutRow.ts';

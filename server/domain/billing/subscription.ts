@@ -8,8 +8,8 @@ import type {
   TrialSet,
   TrialUpgrade,
 } from '../../../shared/subscription.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import { actingProject } from '../access/access.ts';
 import type { ActingProject, ProjectCaller, ProjectContext, ProvisioningContext } from '../access/context.ts';

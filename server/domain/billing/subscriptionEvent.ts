@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { NOW } from '../../database/moment.ts';
 import { type Db, query, transact } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { SubscriptionEvent } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
 import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS } from './checkoutRow.ts';

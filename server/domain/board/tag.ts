@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { Page } from '../../../shared/paging.ts';
 import { Tag, type TagCreate, type TagUpdate } from '../../../shared/tag.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, live, nextPosition, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { readPage } from '../rows/page.ts';

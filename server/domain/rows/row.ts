@@ -1,9 +1,9 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
 import type { Role } from '../../../shared/user.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, live, plannedEachTime, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, isEnough, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
 

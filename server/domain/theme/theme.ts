@@ -9,9 +9,9 @@ import {
   type VersionList,
   type VersionSubmit,
 } from '../../../shared/theme.ts';
-import { NOW } from '../../database/moment.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { mustOwnPlatform, ownsPlatform } from '../access/permission.ts';
 import { readPage } from '../rows/page.ts';

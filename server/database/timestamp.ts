@@ -10,7 +10,7 @@ export const TIMESTAMPTZ = 1184;
  * Parses PostgreSQL's text of a timestamp, such as `2026-01-31 09:30:00.5+00`, by converting it to ISO 8601: V8 would read the
  * year 0001 as 2001.
  */
-export function parseMoment(text: string): Date {
+export function parseTimestamp(text: string): Date {
   const offset = text.endsWith('+00') ? 'Z' : text.slice(-3).replace(/^[+-]\d\d$/, '$&:00');
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}${offset}`);
 }
