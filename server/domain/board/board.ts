@@ -14,7 +14,6 @@ import { type Db, live, query } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { allOrFirstRow, bytesOf, mustFitAnswer } from '../rows/answerSize.ts';
 import {
   changeAndPlace,
   insertAt,
@@ -23,6 +22,7 @@ import {
   positionAmongSiblings,
   siblingsIn,
 } from '../rows/position.ts';
+import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
 import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
 import { isShown } from './tour.ts';
 
@@ -49,7 +49,7 @@ type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
   const { id: project_id } = actingProject(caller);
   const found = await selectBoards(db, { project_id, user_id: caller.id, tool_key: tool_key ?? null });
-  mustFitAnswer(found[0], 'The boards are too large for one answer. List those of one tool_key.');
+  mustFitResponse(found[0], 'The boards are too large for one answer. List those of one tool_key.');
   return { boards: found.map(({ is_too_large, ...board }) => board) };
 }
 

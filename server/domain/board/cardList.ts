@@ -5,8 +5,8 @@ import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { bytesOf, cutToAnswerSize } from '../rows/answerSize.ts';
 import { readCursor, toCursor, toPage } from '../rows/page.ts';
+import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
 import { selectionOf } from '../rows/row.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { isDismissed, isShown } from './tour.ts';
@@ -41,7 +41,7 @@ export async function listCards(
   const next = (more: RawBuilder<unknown>[] = []) =>
     sql<ListedCardRow>`select ${columns} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
   const readCards = async (cards: RawBuilder<ListedCardRow>) => {
-    const page = cutToAnswerSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
+    const page = cutToResponseSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
     const found = await query(db, isFiltered ? plannedEachTime(page) : page);
     return toPage('cards', found, limit, ['sort_order', 'id']);
   };

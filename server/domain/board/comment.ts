@@ -15,8 +15,8 @@ import type { Row, RowChanges } from '../../database/tables.ts';
 import { accountOf } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { bytesOf, cutToAnswerSize } from '../rows/answerSize.ts';
 import { readCursor, toCursor, toPage } from '../rows/page.ts';
+import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
 import {
   type CallerRole,
   changeRow,
@@ -107,7 +107,7 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
         select root_id, id, row_number() over (partition by root_id order by id <> root_id, id) - 1 as place,
           count(*) over (partition by root_id) - 1 as replies_count
         from thread
-      ), answered as (${cutToAnswerSize('comments', NUMBERED, ['root_id', 'id', 'place', 'replies_count'], ['root_id', 'place'])}
+      ), answered as (${cutToResponseSize('comments', NUMBERED, ['root_id', 'id', 'place', 'replies_count'], ['root_id', 'place'])}
       ), replies as (
         select a.root_id, json_agg(reply order by reply.id) as replies
         from answered a join (select ${selectionOf(COMMENT_COLUMNS)} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
@@ -138,7 +138,7 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
       : sql`c.id = any(${await repliesTo(context.db, row)}::int[])`;
   const found = await query(
     context.db,
-    cutToAnswerSize(
+    cutToResponseSize(
       'comments',
       sql<CommentRow>`
         select ${selectionOf(COMMENT_COLUMNS, 'c')}, ${bytesOf('comments', 'c')} as bytes from comments c

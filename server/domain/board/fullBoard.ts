@@ -9,8 +9,8 @@ import { LARGEST_RESPONSE_BYTES } from '../../limits/responseBudget.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { bytesOf, mustFitAnswer } from '../rows/answerSize.ts';
 import { noSuchMaster } from '../rows/masterRow.ts';
+import { bytesOf, mustFitResponse } from '../rows/responseSize.ts';
 import { type CallerRole, mustBeFound } from '../rows/row.ts';
 import { IS_OVERDUE } from './card.ts';
 import { isShown } from './tour.ts';
@@ -25,7 +25,7 @@ export async function getBoard(
 ): Promise<{ board: z.output<typeof FullBoard> }> {
   const [found] = await selectBoard(db, { id, ...permitOf(caller) });
   const written = mustBeFound(caller, 'boards', found);
-  mustFitAnswer(
+  mustFitResponse(
     written,
     'The board is too large for one answer. Read its cards page by page: cards.list with group_id.',
   );
@@ -40,7 +40,7 @@ export async function getMasterBoard(
 ): Promise<{ board: z.output<typeof FullBoard> }> {
   const [found] = await selectMasterBoard(db, { id });
   if (!found) throw noSuchMaster('boards');
-  mustFitAnswer(found, 'The master board is too large for one answer. Shorten the descriptions on it.');
+  mustFitResponse(found, 'The master board is too large for one answer. Shorten the descriptions on it.');
 
   return { board: toJsonText(found) };
 }

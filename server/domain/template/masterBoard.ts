@@ -8,8 +8,8 @@ import { type Db, live, query, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { BOARD_COLUMNS, insertBoard, listedBoards } from '../board/board.ts';
-import { mustFitAnswer } from '../rows/answerSize.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
+import { mustFitResponse } from '../rows/responseSize.ts';
 import { deleteContents, withoutNulls } from '../rows/row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
@@ -17,7 +17,7 @@ import type { Template } from './templateCopies.ts';
 /** The master boards in order, with their counts. */
 export async function listMasterBoards({ db }: SignedInContext) {
   const found = await query(db, listedBoards(sql`b.is_master`));
-  mustFitAnswer(found[0], 'The master boards are too large for one answer. Shorten their descriptions.');
+  mustFitResponse(found[0], 'The master boards are too large for one answer. Shorten their descriptions.');
   return { boards: found.map(({ is_too_large, ...board }) => board) };
 }
 

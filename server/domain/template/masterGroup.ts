@@ -15,9 +15,9 @@ import { type Db, live, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
-import { allOrFirstRow, bytesOf, mustFitAnswer } from '../rows/answerSize.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { positionAmongSiblings, siblingsIn } from '../rows/position.ts';
+import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
 import { deleteContents, selectionOf, withoutNulls } from '../rows/row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
@@ -38,7 +38,7 @@ export async function listMasterGroups({ db }: SignedInContext, { board_id }: Ma
       ['position', 'id'],
     ),
   );
-  mustFitAnswer(found[0], 'The master groups are too large for one answer. Shorten their descriptions.');
+  mustFitResponse(found[0], 'The master groups are too large for one answer. Shorten their descriptions.');
   return { groups: found.map(({ is_too_large, ...group }) => group) };
 }
 

@@ -3,10 +3,7 @@ import { badRequest } from '../../../shared/errors.ts';
 import type { Row, TableName } from '../../database/tables.ts';
 import { LARGEST_RESPONSE_BYTES } from '../../limits/responseBudget.ts';
 
-/**
- * Enforces the size limit of answers in SQL, before the rows leave the database: pg can't read a value of 512 MiB, and the
- * process would crash.
- */
+/** Limits the size of responses in SQL, before rows leave the database: pg crashes the process on a value of 512 MiB. */
 
 /** The long texts of a row, and the approximate size of its other fields. */
 const SIZES = {
@@ -18,11 +15,11 @@ const SIZES = {
 
 type Sized = keyof typeof SIZES;
 
-/** The approximate size of a row in an answer without escapes, computed from lengths without reading long texts. */
+/** The approximate size of a row without JSON escapes, from lengths alone: long texts are not read. */
 export const bytesOf = (table: Sized, alias: string) =>
   sql.raw<number>(sizeOf(table, (text) => `octet_length(${alias}.${text})`));
 
-/** As text, since each piece of a statement takes time to compile. */
+/** Plain text instead of nested `sql` templates, which take longer to compile. */
 function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
   const { texts, others } = SIZES[table];
   return `(${[others, ...texts.map((text) => `coalesce(${lengthOf(text)}, 0)`)].join(' + ')})`;
@@ -31,10 +28,7 @@ function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
 /** JSON escapes make a text at most six times as long. */
 const LONGEST_ESCAPE = 6;
 
-/**
- * The approximate size of a row as JSON. The row needs `bytes` and `bytes_of_all`: if all rows fit whatever they contain, their
- * escapes are not counted, which takes time.
- */
+/** The approximate size of a row as JSON. Escapes are counted only if `bytes_of_all` leaves too little room for them. */
 function jsonBytesOf(table: Sized): RawBuilder<number> {
   return sql.raw(`case when bytes_of_all <= ${Math.floor(LARGEST_RESPONSE_BYTES / LONGEST_ESCAPE)} then bytes
     else ${sizeOf(table, (text) => `octet_length(to_json(${text})::text)`)} end`);
@@ -44,10 +38,10 @@ type NamesOf<Found> = readonly (keyof Found & string)[];
 const namesOf = (columns: readonly string[]) => sql.raw(columns.join(', '));
 
 /**
- * Cuts a page of a table to the maximum size of an answer, but keeps at least one row. `rows` need a column `bytes` and are
- * ordered by `key`; `found` is the number of rows before the cut. Only texts that pass the first cut are read.
+ * Cuts a page of a table to the maximum size of a response, but keeps at least one row. `rows` need a column `bytes` and are
+ * ordered by `key`; `found` is the number of rows before the cut. Texts are read only after a first cut by their lengths.
  */
-export function cutToAnswerSize<Found>(
+export function cutToResponseSize<Found>(
   table: Sized,
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,
@@ -64,7 +58,7 @@ export function cutToAnswerSize<Found>(
     where coalesce(json_before, 0) < ${sql.lit(LARGEST_RESPONSE_BYTES)} order by ${namesOf(key)}`;
 }
 
-/** All rows of a table, or only the first one if they exceed an answer: `mustFitAnswer` then refuses. */
+/** All rows of a table, or only the first one if they are too large for one response: `mustFitResponse` then throws. */
 export function allOrFirstRow<Found>(
   table: Sized,
   rows: RawBuilder<Found>,
@@ -73,7 +67,7 @@ export function allOrFirstRow<Found>(
 ): RawBuilder<Found & { is_too_large: boolean }> {
   const order = namesOf(key);
   const largest = sql.lit(LARGEST_RESPONSE_BYTES);
-  // Texts that are too long without escapes are not read.
+  // Too large even without escapes: the texts need not be read.
   const json = sql`case when bytes_of_all > ${largest} then bytes else ${jsonBytesOf(table)} end`;
   return sql`
     select ${namesOf(columns)}, is_too_large from (
@@ -83,6 +77,6 @@ export function allOrFirstRow<Found>(
     where not is_too_large or place = 1 order by ${order}`;
 }
 
-export function mustFitAnswer(answered: { is_too_large: boolean } | undefined, message: string): void {
-  if (answered?.is_too_large) throw badRequest(message, 'answer_too_large');
+export function mustFitResponse(first: { is_too_large: boolean } | undefined, message: string): void {
+  if (first?.is_too_large) throw badRequest(message, 'answer_too_large');
 }
