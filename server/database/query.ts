@@ -13,6 +13,12 @@ export async function query<Row>(db: Db, statement: RawBuilder<Row>): Promise<Ro
   return rows;
 }
 
+/** The row of a statement that always returns one. */
+export function oneRow<Row>([row]: readonly Row[]): Row {
+  if (row === undefined) throw new Error('The statement returned no row.');
+  return row;
+}
+
 /** Inserts rows without domain rules: demo data and test data. */
 export async function insertRows<Table extends TableName>(db: Db, table: Table, rows: NewRow<Table>[]): Promise<void> {
   const insert = db.insertInto(table as TableName);

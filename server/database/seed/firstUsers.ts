@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { sql } from 'kysely';
 import type { Settings } from '../../runtime/env.ts';
 import { isLoopback } from '../../runtime/host.ts';
 import type { Announce, Log } from '../../runtime/log.ts';
@@ -9,8 +8,7 @@ import { hashPassword } from '../../security/passwords.ts';
 import { writePrivateFile } from '../../security/privateFile.ts';
 import type { Database } from '../connect.ts';
 import { isInMemory } from '../options.ts';
-import { type Db, query } from '../query.ts';
-import type { Row } from '../tables.ts';
+import type { Db } from '../query.ts';
 import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
 import { findDemoUsers, hasDemoPassword } from './demoUsers.ts';
 
@@ -79,18 +77,19 @@ async function addFirstAdmin(
   const password = randomBytes(18).toString('base64url');
   const password_hash = await hashPassword(password, 'start');
   return db.transaction().execute(async (db) => {
-    const [added] = await query(
-      db,
-      sql<Pick<Row<'users'>, 'id'>>`insert into users (name, email, password_hash, superadmin, superadmin_billing)
-        values ('Admin', ${FIRST_ADMIN}, ${password_hash}, true, true) returning id`,
-    );
-    const admin = { id: added!.id, email: FIRST_ADMIN, password };
+    const { id } = await db
+      .insertInto('users')
+      .values({ name: 'Admin', email: FIRST_ADMIN, password_hash, superadmin: true, superadmin_billing: true })
+      .returning('id')
+      .executeTakeFirstOrThrow();
+    const admin = { id, email: FIRST_ADMIN, password };
     await tell(admin);
     return admin;
   });
 }
 
-const hasUsers = async (db: Db) => (await query(db, sql`select from users limit 1`)).length > 0;
+const hasUsers = async (db: Db) =>
+  (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined;
 
 /** On a terminal the password is shown once. A log is kept and read by others: there it is in a file that only its owner reads. */
 async function tellPassword({ id, email, password }: FirstAdmin, directory: string, announce: Announce): Promise<void> {

@@ -3,8 +3,9 @@ import { notFound } from '../../../shared/errors.ts';
 import type { Placement } from '../../../shared/fields.ts';
 import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { setPositions } from './position.ts';
-import { assignments, type Column, nounOf, type Selected, selectionOf } from './row.ts';
+import { type Column, nounOf, type Selected } from './row.ts';
 
 /** The tables with templates. */
 type MasterTable = 'boards' | 'groups' | 'cards';
@@ -18,13 +19,14 @@ export async function findMaster<Table extends MasterTable, const Columns extend
   id: number,
   columns: Columns,
 ): Promise<Selected<Table, Columns>> {
-  const [row] = await query(
-    db,
-    sql<Selected<Table, Columns>>`
-      select ${selectionOf(columns)} from ${sql.table(table)} where id = ${id} and is_master and ${live()}`,
-  );
-  if (!row) throw noSuchMaster(table);
-  return row;
+  const row = await db
+    .selectFrom(table as MasterTable)
+    .select(columns as readonly Column<MasterTable>[])
+    .where('id', '=', id)
+    .where('is_master', 'is', true)
+    .where(live())
+    .executeTakeFirstOrThrow(() => noSuchMaster(table));
+  return row as unknown as Selected<Table, Columns>;
 }
 
 /** Changes a template, and returns these columns. */
@@ -35,12 +37,14 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
   changes: RowChanges<Table>,
   columns: Columns,
 ): Promise<Selected<Table, Columns>> {
-  const [row] = await query(
-    db,
-    plannedEachTime(sql<Selected<Table, Columns>>`
-      update ${sql.table(table)} set ${assignments<Table>(changes)} where id = ${id} and is_master and ${live()}
-      returning ${selectionOf(columns)}`),
-  );
+  const update = db
+    .updateTable(table as MasterTable)
+    .set({ ...changes, updated_at: NOW })
+    .where('id', '=', id)
+    .where('is_master', 'is', true)
+    .where(live())
+    .returning(columns as readonly Column<MasterTable>[]);
+  const [row] = await query(db, plannedEachTime(sql<Selected<Table, Columns>>`${update}`));
   if (!row) throw noSuchMaster(table);
   return row;
 }

@@ -15,20 +15,22 @@ export async function readPage<Name extends string, Tables, Table extends keyof 
   rows: SelectQueryBuilder<Tables, Table, Row>,
   { cursor, limit }: Page,
   key: Column<Row>[] = ['id'] as Column<Row>[],
+  direction: 'asc' | 'desc' = 'asc',
 ): Promise<PageOf<Name, Row>> {
   const last = readCursor(cursor, key.length);
-  const columns = sql.join(key.map((column) => sql.ref(column)));
-  const found = await rows
-    .$if(last.length > 0, (all) => all.where(sql<boolean>`(${columns}) > (${sql.join(last)})`))
-    .orderBy(columns)
+  const columns = key.map((column) => sql.ref(column));
+  const isAfter = direction === 'asc' ? sql`>` : sql`<`;
+  const found = await columns
+    .reduce((all, column) => all.orderBy(column, direction), rows)
+    .$if(last.length > 0, (all) => all.where(sql<boolean>`(${sql.join(columns)}) ${isAfter} (${sql.join(last)})`))
     .limit(limit + 1)
     .execute();
   return toPage(name, found as Row[], limit, key);
 }
 
 /**
- * Builds a page from rows that were read with `limit` plus one, to know whether there is a next page. If the answer was cut to
- * its maximum size, `found` is the number of rows before the cut.
+ * Builds a page from rows that were read with `limit` plus one, to know whether there is a next page. If the rows were cut to the
+ * maximum size of a response, `found` is their number before the cut.
  */
 export function toPage<Name extends string, Row extends object>(
   name: Name,
@@ -38,15 +40,17 @@ export function toPage<Name extends string, Row extends object>(
 ): PageOf<Name, Row> {
   const count = rows[0]?.found ?? rows.length;
   const page = rows.slice(0, limit).map(({ found, ...row }) => row as Row);
-  const last = count > page.length ? (page.at(-1) as Record<string, number> | undefined) : undefined;
-  const next_cursor = last ? toCursor(key.map((column) => last[column.split('.').at(-1)!]!)) : null;
+  const last = count > page.length ? page.at(-1) : undefined;
+  const next_cursor = last ? toCursor(key.map((column) => Number(last[withoutAlias(column)]))) : null;
   return { [name]: page, next_cursor } as PageOf<Name, Row>;
 }
+
+const withoutAlias = <Row>(column: Column<Row>) => column.replace(/^.*\./, '') as keyof Row;
 
 /** A cursor is the key of the last row of a page, as text that only the service reads. */
 export const toCursor = (key: number[]): string => Buffer.from(JSON.stringify(key)).toString('base64url');
 
-/** The key in a cursor of so many columns; empty without a cursor. */
+/** Decodes a cursor with `length` columns; empty without a cursor. */
 export function readCursor(cursor: string | null | undefined, length: number): number[] {
   if (cursor == null) return [];
   const key = Cursor.safeParse(cursor);

@@ -56,9 +56,13 @@ async function placeMasterBoards(db: Db, placements: Placement[]): Promise<void>
   await placeMasters(db, 'boards', placements, sql`t.is_master`);
 }
 
-/** Locks the order of the master boards. */
+/** As a literal: with a bound value, the partial index of master boards is not used. */
+const TRUE = sql.lit(true);
+
+/** Locks the rows of all master boards, so that their positions change one call at a time. */
 async function lockMasterBoards(db: Db): Promise<void> {
-  await query(db, sql`select id from boards where is_master and ${live()} order by id for no key update`);
+  const masters = db.selectFrom('boards').select('id').where('is_master', '=', TRUE).where(live());
+  await masters.orderBy('id').forNoKeyUpdate().execute();
 }
 
 /**

@@ -8,13 +8,13 @@ import type {
   MasterCardUpdate,
 } from '../../../shared/master.ts';
 import type { PushPreview } from '../../../shared/templateRun.ts';
-import { type Db, live, mapConstraintErrors, nextPosition, query } from '../../database/query.ts';
+import { type Db, live, mapConstraintErrors, nextPosition } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { CARD_COLUMNS, type CardRow } from '../board/card.ts';
+import { CARD_COLUMNS } from '../board/card.ts';
 import { cleanDescription } from '../board/description.ts';
 import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
-import { DELETED, selectionOf, withoutNulls } from '../rows/row.ts';
+import { DELETED, withoutNulls } from '../rows/row.ts';
 import { groupTemplate } from './masterGroup.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
@@ -27,22 +27,28 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
 
   return templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'groups', input.group_id, ['id']);
-    const inserted = query(
-      db,
-      sql<CardRow>`
-        insert into cards (is_master, group_id, title, description, unique_identifier, evaluation_check, tour_key,
-          short_description, status, is_active, priority, created_by, position, sort_order)
-        select true, ${input.group_id}, ${input.title}, ${description ?? null}, coalesce(${input.unique_identifier ?? null}, gen_random_uuid()::text),
-          ${input.evaluation_check ?? null}, ${input.tour_key ?? null}, ${input.short_description ?? null}, ${input.status ?? 'open'},
-          ${input.is_active ?? true}, ${input.priority ?? 'normal'}, ${context.caller.id}, last.position, last.position
-        from (select ${nextPosition(sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`)} as position) as last
-        returning ${selectionOf(CARD_COLUMNS)}`,
+    const position = nextPosition(
+      sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`,
     );
-    const [card] = await mapConstraintErrors(inserted, TAKEN);
+    const { status, is_active, priority, unique_identifier, ...fields } = input;
+    const inserted = db
+      .insertInto('cards')
+      .values({
+        ...fields,
+        ...withoutNulls<'cards'>({ status, is_active, priority, unique_identifier }),
+        description,
+        is_master: true,
+        created_by: context.caller.id,
+        position,
+        sort_order: position,
+      })
+      .returning(CARD_COLUMNS)
+      .executeTakeFirstOrThrow();
+    const card = await mapConstraintErrors(inserted, TAKEN);
     const applied = push_to_projects
-      ? await applyTemplateWithin(db, context, await cardTemplate(db, card!.id))
+      ? await applyTemplateWithin(db, context, await cardTemplate(db, card.id))
       : { projects_changed: 0 };
-    return { card: card!, projects_updated: applied.projects_changed };
+    return { card, projects_updated: applied.projects_changed };
   });
 }
 
@@ -122,12 +128,13 @@ export async function deleteMasterCard(
     await deleteMaster(db, 'cards', id);
     if (!delete_from_projects) return;
     // Locks the projects by id: one lock order prevents deadlocks.
-    await query(
-      db,
-      sql`
-        select p.id from projects p where exists (select from cards c where c.project_id = p.id and c.master_card_id = ${id})
-        order by p.id for no key update`,
-    );
+    await db
+      .selectFrom('projects')
+      .select('id')
+      .where('id', 'in', db.selectFrom('cards').select('project_id').where('master_card_id', '=', id))
+      .orderBy('id')
+      .forNoKeyUpdate()
+      .execute();
     await db.updateTable('cards').set(DELETED).where('master_card_id', '=', id).where(live()).execute();
   });
 }

@@ -126,11 +126,15 @@ async function applyToNextProjects(
   const projectsAtOnce = Math.max(1, Math.floor(rowsPerStep / Math.max(1, template.rowCount)));
 
   await allowOnlyMergeJoins(db);
-  const projects = await query(
-    db,
-    sql<{ id: number }>`
-      select id from projects where is_active and id > ${after} order by id limit ${projectsAtOnce} for no key update`,
-  );
+  const projects = await db
+    .selectFrom('projects')
+    .select('id')
+    .where('is_active', 'is', true)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(projectsAtOnce)
+    .forNoKeyUpdate()
+    .execute();
   await recordProgress(db, run, projects.length);
   if (projects.length === 0) return null;
 

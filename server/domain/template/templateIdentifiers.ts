@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { type Db, live, query } from '../../database/query.ts';
+import { type Db, live } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import { AMONG_TARGETS } from './templateFields.ts';
 
 /**
@@ -27,21 +28,25 @@ export const adoptedCards = sql`
 
 /** Brings a new identifier to the live copies of a master card; copies of a deleted one that have it get another. */
 export async function bringIdentifier(db: Db, id: number, identifier: string): Promise<void> {
-  const changed = sql`c.master_card_id = ${id} and ${live('c')} and c.unique_identifier <> ${identifier}`;
+  const isOutdated = sql<boolean>`master_card_id = ${id} and ${live()} and unique_identifier <> ${identifier}`;
   // Locks the projects by id: one lock order prevents deadlocks.
-  const projects = await query(
-    db,
-    sql<{ id: number }>`
-      select id from projects where id in (select project_id from cards c where ${changed}) order by id for no key update`,
-  );
+  const projects = await db
+    .selectFrom('projects')
+    .select('id')
+    .where('id', 'in', db.selectFrom('cards').select('project_id').where(isOutdated))
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
   if (projects.length === 0) return;
 
-  await query(
-    db,
-    sql`
-      update cards c set unique_identifier = gen_random_uuid()::text, updated_at = now()
-      where c.project_id = any(${projects.map(({ id }) => id)}::int[]) and c.unique_identifier = ${identifier}
-        and c.master_card_id is not null and c.master_card_id <> ${id} and ${live('c')}`,
-  );
-  await query(db, sql`update cards c set unique_identifier = ${identifier}, updated_at = now() where ${changed}`);
+  const projectIds = projects.map(({ id }) => id);
+  await db
+    .updateTable('cards')
+    .set({ unique_identifier: sql<string>`gen_random_uuid()::text`, updated_at: NOW })
+    .where('project_id', '=', sql<number>`any(${projectIds}::int[])`)
+    .where('unique_identifier', '=', identifier)
+    .where('master_card_id', '<>', id)
+    .where(live())
+    .execute();
+  await db.updateTable('cards').set({ unique_identifier: identifier, updated_at: NOW }).where(isOutdated).execute();
 }

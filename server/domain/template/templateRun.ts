@@ -1,69 +1,61 @@
-import { type RawBuilder, sql } from 'kysely';
-import type { z } from 'zod';
+import { sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
-import type { ProjectOutcome, TemplateRun, TemplateRunList, TemplateRunReport } from '../../../shared/templateRun.ts';
-import { type Db, query } from '../../database/query.ts';
+import { ProjectOutcome, type TemplateRunList, type TemplateRunReport } from '../../../shared/templateRun.ts';
+import { type Db, oneRow, query } from '../../database/query.ts';
+import { NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { readCursor, toPage } from '../rows/page.ts';
+import { readPage } from '../rows/page.ts';
 import type { Template } from './templateCopies.ts';
 
 /** The counts of a finished run. */
 export type Applied = { projects_with_access: number; projects_skipped: number; projects_changed: number };
 
 /** Who synced or pushed what, newest first. */
-export async function listTemplateRuns({ db }: SignedInContext, { board_id, cursor, limit }: TemplateRunList) {
-  const [before = null] = readCursor(cursor, 1);
-  const found = await query(
-    db,
-    sql<RunRow>`${RUNS}
-      where (${before}::int is null or r.id < ${before}::int) and (${board_id ?? null}::int is null or r.board_id = ${board_id ?? null}::int)
-      order by r.id desc limit ${limit + 1}`,
-  );
-  return toPage('runs', found, limit);
+export async function listTemplateRuns({ db }: SignedInContext, { board_id, ...page }: TemplateRunList) {
+  const runs = runsWithTitles(db).where(({ and }) => and({ 'r.board_id': board_id ?? undefined }));
+  return readPage('runs', runs, page, ['r.id'], 'desc');
 }
 
 /** One run; its progress while it runs. */
 export async function getTemplateRun({ db }: SignedInContext, { id }: { id: number }) {
-  const [run] = await query(db, sql<RunRow>`${RUNS} where r.id = ${id}`);
-  if (!run) throw noSuchRun();
-
+  const run = await runsWithTitles(db).where('r.id', '=', id).executeTakeFirstOrThrow(noSuchRun);
   return { run };
 }
 
 /** What a run did to each project. */
-export async function reportTemplateRun(
-  { db }: SignedInContext,
-  { id, outcome = null, cursor, limit }: TemplateRunReport,
-) {
-  const [run] = await query(db, sql`select id from template_runs where id = ${id}`);
-  if (!run) throw noSuchRun();
+export async function reportTemplateRun({ db }: SignedInContext, { id, outcome, ...page }: TemplateRunReport) {
+  await db.selectFrom('template_runs').select('id').where('id', '=', id).executeTakeFirstOrThrow(noSuchRun);
 
-  const [after = 0] = readCursor(cursor, 1);
-  const found = await query(
-    db,
-    sql<z.input<typeof ProjectOutcome>>`
-      select o.*, p.name as project_name from template_outcomes o join projects p on p.id = o.project_id
-      where o.run_id = ${id} and o.project_id > ${after} and (${outcome}::text is null or o.outcome = ${outcome})
-      order by o.project_id limit ${limit + 1}`,
-  );
-  return toPage('projects', found, limit, ['project_id']);
+  const outcomes = db
+    .selectFrom('template_outcomes as o')
+    .innerJoin('projects as p', 'p.id', 'o.project_id')
+    .select(OUTCOME_COLUMNS)
+    .select('p.name as project_name')
+    .where(({ and }) => and({ 'o.run_id': id, 'o.outcome': outcome ?? undefined }));
+  return readPage('projects', outcomes, page, ['o.project_id']);
 }
+
+const OUTCOME_COLUMNS = ProjectOutcome.omit({ project_name: true }).keyof().options;
 
 /**
  * A run without progress for three minutes has lost its node, since a step waits for the lock for at most two minutes. A run
  * that was only delayed shows as running again after its next step. Only the database's clock counts.
  */
-const INTERRUPTED_AT = sql`coalesce(r.interrupted_at,
+const INTERRUPTED_AT = sql<Date | null>`coalesce(r.interrupted_at,
   case when r.finished_at is null and r.progressed_at < now() - interval '3 minutes' then r.progressed_at end)`;
 
-type RunRow = z.input<typeof TemplateRun>;
-
-const RUNS = sql`
-  select r.id, r.kind, r.board_id, r.group_id, r.card_id, r.user_id, r.started_at, r.finished_at, ${INTERRUPTED_AT} as interrupted_at,
-    r.projects_total, r.projects_done, r.projects_with_access, r.projects_skipped, r.projects_changed, r.cards_added, r.boards_updated,
-    r.groups_updated, r.cards_updated, b.title as board_title, g.title as group_title, c.title as card_title, u.name as user_name
-  from template_runs r join boards b on b.id = r.board_id left join groups g on g.id = r.group_id
-  left join cards c on c.id = r.card_id left join users u on u.id = r.user_id`;
+const runsWithTitles = (db: Db) =>
+  db
+    .selectFrom('template_runs as r')
+    .innerJoin('boards as b', 'b.id', 'r.board_id')
+    .leftJoin('groups as g', 'g.id', 'r.group_id')
+    .leftJoin('cards as c', 'c.id', 'r.card_id')
+    .leftJoin('users as u', 'u.id', 'r.user_id')
+    .select(['r.id', 'r.kind', 'r.board_id', 'r.group_id', 'r.card_id', 'r.user_id', 'r.started_at', 'r.finished_at'])
+    .select([INTERRUPTED_AT.as('interrupted_at'), 'r.projects_total', 'r.projects_done', 'r.projects_with_access'])
+    .select(['r.projects_skipped', 'r.projects_changed', 'r.cards_added', 'r.boards_updated', 'r.groups_updated'])
+    .select(['r.cards_updated', 'b.title as board_title', 'g.title as group_title', 'c.title as card_title'])
+    .select('u.name as user_name');
 
 const noSuchRun = () => notFound('There is no such run.');
 
@@ -72,41 +64,53 @@ export async function beginRun(
   userId: number | null,
   { kind, board_id, group_id, card_id }: Template,
 ): Promise<number> {
-  const [run] = await query(
-    db,
-    sql<{ id: number }>`
-      insert into template_runs (kind, board_id, group_id, card_id, user_id, projects_total)
-      select ${kind}, ${board_id}, ${kind === 'push_group' ? group_id : null}::int, ${card_id ?? null}::int, ${userId}::int, count(*)
-      from projects where is_active returning id`,
-  );
-  return run!.id;
+  const { id } = await db
+    .insertInto('template_runs')
+    .values(({ selectFrom, fn }) => ({
+      kind,
+      board_id,
+      group_id: kind === 'push_group' ? (group_id ?? null) : null,
+      card_id: card_id ?? null,
+      user_id: userId,
+      projects_total: selectFrom('projects').select(fn.countAll<number>().as('count')).where('is_active', 'is', true),
+    }))
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
 }
 
 /** Projects that are done count from the end of the step's transaction on. */
 export async function recordProgress(db: Db, run: number, projects: number): Promise<void> {
-  await query(
-    db,
-    sql`
-      update template_runs set progressed_at = now(), interrupted_at = null, projects_done = projects_done + ${projects}
-      where id = ${run}`,
-  );
+  await db
+    .updateTable('template_runs')
+    .set(({ eb }) => ({
+      progressed_at: NOW,
+      interrupted_at: null,
+      projects_done: eb('projects_done', '+', projects),
+    }))
+    .where('id', '=', run)
+    .execute();
 }
 
-/** Marks unfinished runs as interrupted at the time of their last progress. */
-async function interruptRuns(db: Db, which: RawBuilder<unknown>): Promise<void> {
-  await query(
-    db,
-    sql`update template_runs set interrupted_at = progressed_at where ${which} and finished_at is null and interrupted_at is null`,
-  );
-}
-
-export const interruptRun = (db: Db, run: number) => interruptRuns(db, sql`id = ${run}`);
+export const interruptRun = (db: Db, run: number) => interruptRuns(db, { id: run });
 
 /** For the start of the embedded database, which only one process uses: unfinished runs belong to a process that ended. */
-export const interruptAllRuns = (db: Db) => interruptRuns(db, sql`true`);
+export const interruptAllRuns = (db: Db) => interruptRuns(db, {});
 
+/** Marks unfinished runs as interrupted at the time of their last progress. */
+async function interruptRuns(db: Db, which: { id?: number }): Promise<void> {
+  await db
+    .updateTable('template_runs')
+    .set(({ ref }) => ({ interrupted_at: ref('progressed_at') }))
+    .where(({ and }) => and(which))
+    .where('finished_at', 'is', null)
+    .where('interrupted_at', 'is', null)
+    .execute();
+}
+
+/** Finishes a run and adds up the outcomes of its projects, in one statement. */
 export async function finishRun(db: Db, run: number): Promise<Applied> {
-  const [finished] = await query(
+  const finished = await query(
     db,
     sql<Applied>`
       update template_runs r set finished_at = now(), interrupted_at = null, projects_with_access = o.with_access, projects_skipped = o.skipped,
@@ -123,5 +127,5 @@ export async function finishRun(db: Db, run: number): Promise<Applied> {
       where r.id = ${run}
       returning r.projects_with_access, r.projects_skipped, r.projects_changed`,
   );
-  return finished!;
+  return oneRow(finished);
 }
