@@ -162,14 +162,13 @@ export async function renewRecoveryCodes(context: AccountContext, proof: SecondF
   await proveSecondFactor(context, proof);
   return transact(context.db, async (db) => {
     // Locks the user row: of two calls at once, only the codes of the later one are left.
-    const enabled = await db
+    await db
       .selectFrom('users')
       .select('id')
       .where('id', '=', context.caller.id)
       .where('totp_secret', 'is not', null)
       .forUpdate()
-      .executeTakeFirst();
-    if (!enabled) throw noSecondFactor();
+      .executeTakeFirstOrThrow(noSecondFactor);
     return replaceRecoveryCodes(db, context.caller.id);
   });
 }

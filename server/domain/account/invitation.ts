@@ -60,8 +60,7 @@ export async function withdrawInvitation(context: ProjectContext, { id }: Invita
     .selectFrom('invitations')
     .select('project_id')
     .where('id', '=', id)
-    .executeTakeFirst();
-  if (!invitation) throw unknownInvitation();
+    .executeTakeFirstOrThrow(unknownInvitation);
   await namedProject(context, invitation);
   await context.db.deleteFrom('invitations').where('id', '=', id).execute();
 }
@@ -91,8 +90,7 @@ export async function acceptInvitation(context: AccountContext, { id }: Invitati
       .where('i.id', '=', id)
       .where(IS_VALID)
       .returning('i.role')
-      .executeTakeFirst();
-    if (!accepted) throw unknownInvitation();
+      .executeTakeFirstOrThrow(unknownInvitation);
     await insertMember(db, { project_id, user_id: caller.id, role: accepted.role });
     return { member: await findMember(db, project_id, caller.id) };
   });
@@ -118,8 +116,7 @@ async function findOwnInvitation({ db, caller }: AccountContext, id: number) {
     .selectFrom('invitations as i')
     .select(['i.project_id', isOfUser(caller.id).as('is_own')])
     .where('i.id', '=', id)
-    .executeTakeFirst();
-  if (!invitation) throw unknownInvitation();
+    .executeTakeFirstOrThrow(unknownInvitation);
   if (!invitation.is_own) throw forbidden('This invitation is for another user.', 'other_user');
   return invitation;
 }

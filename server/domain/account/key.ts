@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import { ApiKey, type KeyChoice, type KeyCreate, type KeyList, type KeyRotate } from '../../../shared/key.ts';
-import { type Db, query, transact } from '../../database/query.ts';
+import { type Db, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
@@ -51,13 +51,8 @@ async function makeRoomForKey(db: Db, userId: number): Promise<void> {
   await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute();
   if ((await countValidKeys(db, userId)) >= MOST_VALID_KEYS)
     throw badRequest(`A user has at most ${MOST_VALID_KEYS} valid keys. Revoke some of them first.`, 'place_full');
-  await query(
-    db,
-    sql`
-      delete from api_keys where user_id = ${userId} and id <= (
-        select id from api_keys where user_id = ${userId} and not ${IS_VALID}
-        order by id desc offset ${MOST_ENDED_KEYS} limit 1) and not ${IS_VALID}`,
-  );
+  const ended = db.selectFrom('api_keys').select('id').where('user_id', '=', userId).where(IS_ENDED);
+  await db.deleteFrom('api_keys').where('id', 'in', ended.orderBy('id', 'desc').offset(MOST_ENDED_KEYS)).execute();
 }
 
 /** Counts the valid keys of a user, after revoking them all if asked to. */
@@ -80,6 +75,7 @@ export async function countValidKeys(db: Db, userId: number, { areRevoked = fals
 }
 
 const IS_VALID = sql<boolean>`(revoked_at is null and (expires_at is null or expires_at > now()))`;
+const IS_ENDED = sql<boolean>`not ${IS_VALID}`;
 
 /** The keys of the caller or, for superadmins, of a service; revoked and expired ones, too. */
 export async function listKeys(context: AccountContext, { user_id, ...page }: KeyList) {
@@ -127,8 +123,11 @@ async function holderOf(context: AccountContext, user_id: number | null | undefi
   const { db, caller } = context;
   if (user_id == null || user_id === caller.id) return caller.id;
   if (!caller.superadmin) throw forbidden('Only a superadmin may handle the keys of a service.', 'not_a_superadmin');
-  const user = await db.selectFrom('users').select(['id', 'kind']).where('id', '=', user_id).executeTakeFirst();
-  if (!user) throw notFound('There is no such user.');
+  const user = await db
+    .selectFrom('users')
+    .select(['id', 'kind'])
+    .where('id', '=', user_id)
+    .executeTakeFirstOrThrow(() => notFound('There is no such user.'));
   mustHandleKeysOf(context, user);
   return user.id;
 }
@@ -139,8 +138,7 @@ async function mustHold(context: AccountContext, id: number): Promise<void> {
     .innerJoin('users as u', 'u.id', 'k.user_id')
     .select(['u.id', 'u.kind'])
     .where('k.id', '=', id)
-    .executeTakeFirst();
-  if (!holder) throw notFound('There is no such key.');
+    .executeTakeFirstOrThrow(() => notFound('There is no such key.'));
   mustHandleKeysOf(context, holder);
 }
 

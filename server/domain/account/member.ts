@@ -8,7 +8,7 @@ import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, ProjectContext, SignedInContext } from '../access/context.ts';
 import { bound, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
 import { readPage } from '../rows/page.ts';
-import { type CallerRole, lockProject } from '../rows/row.ts';
+import { lockProject } from '../rows/row.ts';
 import { unknownProject } from './project.ts';
 
 /** The columns of a member `m` with its user `u`. */
@@ -91,8 +91,7 @@ export async function leaveProject({ db, caller }: AccountContext, { project_id 
     .leftJoin('members as m', (own) => own.onRef('m.project_id', '=', 'p.id').on('m.user_id', '=', caller.id))
     .select('m.role')
     .where('p.id', '=', project_id)
-    .executeTakeFirst();
-  if (!project) throw unknownProject();
+    .executeTakeFirstOrThrow(unknownProject);
   const isElsewhere = caller.isProjectChosen && caller.project?.id !== project_id;
   if (project.role === null || isElsewhere) throw forbidden(NOT_YOURS, 'other_project');
   await deleteMember(db, project_id, caller.id);
@@ -138,12 +137,11 @@ const notAMember = () => notFound('This user is not a member of this project.', 
 /** The project that an input names, else that of the call. Superadmins may also name an inactive one. */
 export async function namedProject({ db, caller }: ProjectContext, { project_id }: { project_id?: number | null }) {
   if (project_id == null) return actingProject(caller).id;
-  const [project] = await query(
-    db,
-    sql<Pick<CallerRole, 'caller_role'>>`
-      select ${roleIn('p.id', bound(permitOf(caller)))} as caller_role from projects p where p.id = ${project_id}`,
-  );
-  if (!project) throw unknownProject();
+  const project = await db
+    .selectFrom('projects as p')
+    .select(roleIn('p.id', bound(permitOf(caller))).as('caller_role'))
+    .where('p.id', '=', project_id)
+    .executeTakeFirstOrThrow(unknownProject);
   const isOfAll = caller.superadmin && !caller.isProjectChosen;
   mustBePermitted(caller, { id: project_id, role: isOfAll ? 'owner' : project.caller_role }, NOT_YOURS);
   return project_id;

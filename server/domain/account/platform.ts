@@ -22,8 +22,7 @@ export async function updatePlatform({ db }: ProvisioningContext, { id, name }: 
     .set({ name, updated_at: NOW })
     .where('id', '=', id)
     .returning(PLATFORM_COLUMNS)
-    .executeTakeFirst();
-  if (!platform) throw notFound('There is no such platform.');
+    .executeTakeFirstOrThrow(() => notFound('There is no such platform.'));
   return { platform };
 }
 

@@ -3,7 +3,7 @@ import { invalid, notFound } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../../shared/project.ts';
 import { bulkTransaction } from '../../database/bulk.ts';
-import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, Caller, ProvisioningContext } from '../access/context.ts';
@@ -34,14 +34,14 @@ export async function isOwnProject(
   { id, superadmin }: Pick<Caller, 'superadmin'> & { id: number },
   projectId: number,
 ): Promise<boolean | undefined> {
-  const [project] = await query(
-    db,
-    sql<{ is_own: boolean }>`
-      select p.is_active and (${superadmin}::boolean or u.superadmin_billing
-        or exists (select from members m where m.project_id = p.id and m.user_id = u.id)) as is_own
-      from projects p join users u on u.id = ${id} where p.id = ${projectId}`,
-  );
-  return project?.is_own;
+  const project = await db
+    .selectFrom('projects as p')
+    .innerJoin('users as u', (user) => user.on('u.id', '=', id))
+    .leftJoin('members as m', (own) => own.onRef('m.project_id', '=', 'p.id').onRef('m.user_id', '=', 'u.id'))
+    .select(['p.is_active', 'u.superadmin_billing', 'm.role'])
+    .where('p.id', '=', projectId)
+    .executeTakeFirst();
+  return project?.is_active && (superadmin || project.superadmin_billing || project.role !== null);
 }
 
 /** Creates a project with its tools, and copies the master boards that it has access to. */
@@ -69,8 +69,7 @@ export async function updateProject({ db }: ProvisioningContext, { id, name, is_
   return (getsBoards ? bulkTransaction : transact)(db, async (db) => {
     const boards = getsBoards ? await lockMasterBoards(db) : [];
     await lockProject(db, id);
-    const before = await projectsWithTools(db).where('id', '=', id).executeTakeFirst();
-    if (!before) throw unknownProject();
+    const before = await projectsWithTools(db).where('id', '=', id).executeTakeFirstOrThrow(unknownProject);
 
     await db
       .updateTable('projects')
@@ -113,10 +112,11 @@ async function setTools(db: Db, projectId: number, tools: string[]): Promise<voi
     .where('project_id', '=', projectId)
     .where('tool_key', '<>', sql<string>`all (${tools}::text[])`)
     .execute();
-  await query(
-    db,
-    sql`
-      insert into project_tools (project_id, tool_key) select ${projectId}, unnest(${tools}::text[])
-      on conflict (project_id, tool_key) do nothing`,
-  );
+  const added = sql<string>`unnest(${tools}::text[])`.as('tool_key');
+  await db
+    .insertInto('project_tools')
+    .columns(['project_id', 'tool_key'])
+    .expression(db.selectNoFrom([sql<number>`${projectId}::int`.as('project_id'), added]))
+    .onConflict((known) => known.doNothing())
+    .execute();
 }

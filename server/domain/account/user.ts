@@ -152,6 +152,5 @@ export async function forgetDevices(db: Db, userId: number): Promise<void> {
 }
 
 async function mustExist(db: Db, id: number): Promise<void> {
-  const found = await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirst();
-  if (!found) throw unknownUser();
+  await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirstOrThrow(unknownUser);
 }

@@ -152,16 +152,17 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
 
 /** The ids of all live replies below a comment. Reads its thread once: recursion in SQL may take a scan for each level. */
 async function repliesTo(db: Db, { id, root_comment_id }: Thread): Promise<number[]> {
-  const thread = await query(
-    db,
-    sql<Pick<Row<'comments'>, 'id' | 'parent_comment_id'>>`
-      select id, parent_comment_id from comments where root_comment_id = ${root_comment_id ?? id} and ${live()} order by id`,
-  );
-  // A reply has a larger id than its parent.
-  const below = new Set([id]);
-  for (const reply of thread) if (below.has(reply.parent_comment_id!)) below.add(reply.id);
-  below.delete(id);
-  return [...below];
+  const thread = await db
+    .selectFrom('comments')
+    .select(['id', 'parent_comment_id'])
+    .where('root_comment_id', '=', root_comment_id ?? id)
+    .where(live())
+    .orderBy('id')
+    .execute();
+  // In the order of ids: a reply has a larger id than its parent.
+  const below = new Set<number | null>([id]);
+  const replies = thread.filter((reply) => below.has(reply.parent_comment_id) && below.add(reply.id));
+  return replies.map((reply) => reply.id);
 }
 type Thread = Pick<Row<'comments'>, 'id' | 'root_comment_id'>;
 

@@ -20,7 +20,7 @@ export async function dismissTourCards({ db, caller }: ProjectContext) {
     sql`
       insert into tour_dismissals (user_id, card_id, tour_key)
       select ${user_id}::int, c.id, c.tour_key from cards c
-      where c.project_id in (${projectsOf(caller)}) and c.tour_key is not null and ${live('c')}
+      where c.project_id in ${projectsOf(caller)} and c.tour_key is not null and ${live('c')}
         and ${isShown('c', sql`${user_id}`)}
       order by c.id
       on conflict (user_id, card_id) do update set tour_key = excluded.tour_key, dismissed_at = now()
@@ -33,21 +33,22 @@ export async function dismissTourCards({ db, caller }: ProjectContext) {
 /** Shows all tour cards to the caller again. */
 export async function restartTours({ db, caller }: ProjectContext) {
   const user_id = accountOf(caller);
-  const restored = await query(
-    db,
-    sql`
-      delete from tour_dismissals d using cards c
-      where d.user_id = ${user_id}::int and c.id = d.card_id and c.project_id in (${projectsOf(caller)})
-      returning d.card_id`,
-  );
+  const restored = await db
+    .deleteFrom('tour_dismissals as d')
+    .using('cards as c')
+    .where('d.user_id', '=', user_id)
+    .whereRef('c.id', '=', 'd.card_id')
+    .where('c.project_id', 'in', projectsOf(caller))
+    .returning('d.card_id')
+    .execute();
   return { restored_count: restored.length };
 }
 
 /** The selected project, or all active ones of the caller with the one that their calls go to, which a superadmin need not be a member of. */
-function projectsOf(caller: ProjectContext['caller']): RawBuilder<unknown> {
+function projectsOf(caller: ProjectContext['caller']): RawBuilder<number> {
   const { id } = actingProject(caller);
-  if (caller.isProjectChosen) return sql`${id}::int`;
-  return sql`
+  if (caller.isProjectChosen) return sql`(${id}::int)`;
+  return sql`(
     select ${id}::int union
-    select m.project_id from members m join projects p on p.id = m.project_id and p.is_active where m.user_id = ${caller.id}::int`;
+    select m.project_id from members m join projects p on p.id = m.project_id and p.is_active where m.user_id = ${caller.id}::int)`;
 }

@@ -54,8 +54,7 @@ export async function submitVersion({ db, caller }: ProjectContext, { theme_id, 
     .selectFrom('themes')
     .select(['platform_id', isOwned.as('is_owned')])
     .where('id', '=', theme_id)
-    .executeTakeFirst();
-  if (!theme) throw notFound('There is no such theme.');
+    .executeTakeFirstOrThrow(() => notFound('There is no such theme.'));
   mustOwnPlatform(caller, theme.platform_id, theme.is_owned);
 
   const submitted = await db
@@ -155,8 +154,7 @@ async function changeVersion(
       })
       .where('id', '=', id)
       .forUpdate()
-      .executeTakeFirst();
-    if (!found) throw notFound('There is no such theme version.');
+      .executeTakeFirstOrThrow(() => notFound('There is no such theme version.'));
     const { is_owned, platform_id, ...version } = found;
     mustOwnPlatform(caller, platform_id!, is_owned!);
 
