@@ -25,7 +25,7 @@ export async function insertRows<Table extends TableName>(db: Db, table: Table, 
   await insert.values(rows as NewRow<TableName>[]).execute();
 }
 
-/** A prefix that shortens the client's timeout for the answer. */
+/** A prefix that shortens the client's timeout for the response. */
 export const SHORT_TIMEOUT = '/* short timeout */';
 /** A prefix that removes the timeout until the transaction ends: for migrations, and waiting for them. */
 export const NO_TIMEOUT = '/* no timeout */';
@@ -34,7 +34,7 @@ export const NO_TIMEOUT = '/* no timeout */';
 export const withShortTimeout = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
   sql`${sql.raw(SHORT_TIMEOUT)} ${statement}`;
 
-/** Throws unless the database answers. */
+/** Throws unless the database responds. */
 export const ping = (db: Db) => query(db, withShortTimeout(sql`select 1`));
 
 /** A statement that is planned each time, since a generic plan would be bad for many values. */
@@ -56,17 +56,20 @@ export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>
 const isRetried = (error: unknown) =>
   ['40P01', '40001'].includes((error as { code?: string }).code ?? '') || isStalePlan(error);
 
-/** Turns the violation of a constraint into a refusal: `mapConstraintErrors(work, { users_email_unique: () => invalid(…) })`. */
+/** Turns the violation of a constraint into another error: `mapConstraintErrors(work, { users_email_unique: () => invalid(…) })`. */
 export async function mapConstraintErrors<Result>(
   work: Promise<Result>,
-  refusals: Record<string, () => Error>,
+  errors: Record<string, () => Error>,
 ): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    throw refusals[(error as { constraint?: string }).constraint ?? '']?.() ?? error;
+    throw errors[(error as { constraint?: string }).constraint ?? '']?.() ?? error;
   }
 }
+
+/** For `where('id', '=', anyOf(ids))`: one array value, so that the statement's text does not depend on the number of ids. */
+export const anyOf = (ids: readonly number[]) => sql<number>`any(${ids}::int[])`;
 
 /** Rows that are not deleted; the alias is the name of the table in the statement. */
 export const live = (alias?: string) => sql.raw<boolean>(alias ? `${alias}.${LIVE}` : LIVE);

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Why a new password is refused, or `undefined`: attackers try these first. */
+/** The error message for a password that attackers try first; undefined if it is fine. */
 export function refusePassword(password: string, { email, name }: { email: string; name: string }): string | undefined {
   const typed = simplify(password);
-  const ofUser = [email, email.split('@')[0]!, name].map(simplify);
+  const ofUser = [email, email.replace(/@.*/s, ''), name].map(simplify);
   if (ofUser.includes(typed)) return 'must not be the e-mail address or the name';
   if (commonPasswords().has(typed)) return 'is one of the most common passwords: choose one that nobody would guess';
   return undefined;

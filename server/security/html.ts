@@ -7,13 +7,10 @@ const DEEPEST_HTML = 100;
 /** Each tag and entity takes microseconds to parse; a text full of them a tenth of a second. */
 const MOST_MARKS = 3000;
 
-/**
- * Whether a page that inserts the text as HTML can't find a tag in it: a tag is `<` and one of these characters. A `<` at the end
- * counts, since the next text may continue it; entities are only ever text; U+0000 was refused before.
- */
+/** Whether the text has no tag when a page inserts it as HTML. A `<` at the end counts: the page's next text may complete a tag. */
 const isPlainText = (html: string) => !/<(?:[a-z/!?]|$)/i.test(html);
 
-/** Why the HTML is refused, or `undefined`; checked before parsing. */
+/** The error message for HTML that is too large to parse; undefined if it is fine. */
 export function refuseHtml(html: string): string | undefined {
   if (isPlainText(html)) return undefined;
   if (html.split(/[<&]/, MOST_MARKS + 2).length > MOST_MARKS + 1)
@@ -113,8 +110,8 @@ const VOID_ELEMENTS = new Set('area base br col embed hr img input link meta sou
 function depthOf(html: string): number {
   let depth = 0;
   let deepest = 0;
-  for (const [, slash, name] of html.matchAll(/<(\/?)([a-z][^\s/>]*)/gi)) {
-    if (VOID_ELEMENTS.has(name!.toLowerCase())) continue;
+  for (const [, slash, name = ''] of html.matchAll(/<(\/?)([a-z][^\s/>]*)/gi)) {
+    if (VOID_ELEMENTS.has(name.toLowerCase())) continue;
     depth = slash ? Math.max(0, depth - 1) : depth + 1;
     deepest = Math.max(deepest, depth);
   }

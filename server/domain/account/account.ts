@@ -73,14 +73,13 @@ export async function changePassword(context: AccountContext, { password, new_pa
   const newHash = await hashPassword(new_password, context.address);
 
   return transact(context.db, async (db) => {
-    const changed = await db
+    await db
       .updateTable('users')
       .set({ password_hash: newHash, updated_at: NOW })
       .where('id', '=', id)
       .where('password_hash', '=', password_hash)
       .returning('id')
-      .executeTakeFirst();
-    if (!changed) throw invalid({ password: 'is wrong' }, 'password_wrong');
+      .executeTakeFirstOrThrow(() => invalid({ password: 'is wrong' }, 'password_wrong'));
     const own = await db
       .selectFrom('sessions')
       .select('second_factor_at')
@@ -104,14 +103,15 @@ export async function startSecondFactor(context: AccountContext, { password }: S
 
   const secret = await makeSecret();
   // Checked in the statement: another enrolment may have been confirmed during the password check.
-  const offered = await context.db
+  await context.db
     .updateTable('users')
     .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
     .where('id', '=', id)
     .where('totp_secret', 'is', null)
     .returning('id')
-    .executeTakeFirst();
-  if (!offered) throw badRequest('A second factor is already enabled: drop it first.', 'second_factor_enabled');
+    .executeTakeFirstOrThrow(() =>
+      badRequest('A second factor is already enabled: drop it first.', 'second_factor_enabled'),
+    );
   return { secret, ...(await describeSecret(secret, email)) };
 }
 

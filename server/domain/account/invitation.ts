@@ -20,7 +20,7 @@ const COLUMNS = Invitation.keyof().options;
 const MOST_INVITATIONS = 1000;
 
 /**
- * Invites an e-mail address to a project; a second invitation changes the role. The answer is the same whether or not somebody
+ * Invites an e-mail address to a project; a second invitation changes the role. The response is the same whether or not somebody
  * has that address.
  */
 export async function inviteMember(context: ProjectContext, { email, role, ...named }: MemberInvite) {
@@ -134,7 +134,7 @@ async function mustNotBeMember(db: Db, project_id: number, email: string): Promi
   if (member) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
 }
 
-/** The project row is locked, so the count can't change meanwhile. */
+/** Throws a 400 at the cap of invitations; the project row is locked, so the count can't change meanwhile. */
 async function mustHaveRoom(db: Db, project_id: number, email: string): Promise<void> {
   const { others } = await db
     .selectFrom('invitations')

@@ -22,8 +22,7 @@ export async function addMember(context: SignedInContext, { email, role, ...name
     .select('id')
     .where(sql<boolean>`lower(email) = lower(${email})`)
     .where('is_active', 'is', true)
-    .executeTakeFirst();
-  if (!user) throw invalid({ email: 'does not belong to a registered user' }, 'not_registered');
+    .executeTakeFirstOrThrow(() => invalid({ email: 'does not belong to a registered user' }, 'not_registered'));
 
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
@@ -57,8 +56,12 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
 }
 
 /**
- * Adds a user to a project, whose row is locked; false if they are a member already. A user without a default project gets the
- * one that their calls went to before as the default, so that a new membership never redirects them; if there was none, this one.
+ * Adds a user to a project, whose row is locked; false if they are a member already.
+ *
+ * - `added`: the membership.
+ * - `default_set`: keeps the project that the user's calls went to before as their default, so that a new membership never
+ *   redirects them; without one, the new project.
+ * - `invitation_settled`: deletes the invitation of their address.
  */
 export async function insertMember(db: Db, { project_id, user_id, role }: NewRow<'members'>): Promise<boolean> {
   const [added] = await query(
@@ -102,6 +105,7 @@ async function deleteMember(db: Db, project_id: number, user_id: number): Promis
     await lockProject(db, project_id);
     await mustLeaveAnOwner(db, project_id, user_id);
 
+    // `default_cleared`: calls of a former member must not go to this project; superadmins keep it without a membership.
     const [removed] = await query(
       db,
       sql`
@@ -165,7 +169,7 @@ async function mustLeaveAnOwner(db: Db, project_id: number, user_id: number): Pr
     .where(({ or, eb }) => or([eb('u.is_active', 'is', true), eb('m.user_id', '=', user_id)]))
     .limit(2)
     .execute();
-  if (owners.length === 1 && owners[0]!.user_id === user_id) {
+  const [owner, ...others] = owners;
+  if (owner?.user_id === user_id && others.length === 0)
     throw badRequest('This is the last owner of the project. Make somebody else an owner first.', 'last_owner');
-  }
 }

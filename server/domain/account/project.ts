@@ -24,7 +24,7 @@ export async function listOwnProjects({ db, caller }: AccountContext, page: Page
     )
     .where('m.user_id', '=', caller.id)
     .where('p.is_active', 'is', true)
-    .$if(caller.key?.projectId != null, (all) => all.where('p.id', '=', caller.key!.projectId));
+    .where(({ and }) => and({ 'p.id': caller.key?.projectId ?? undefined }));
   return readPage('projects', projects, page, ['p.id']);
 }
 
@@ -93,7 +93,7 @@ const hasAccess = (
 export const unknownProject = () => notFound('There is no such project.');
 
 export async function listProjects({ db }: ProvisioningContext, { platform_id, ...page }: ProjectList) {
-  const projects = projectsWithTools(db).$if(platform_id != null, (all) => all.where('platform_id', '=', platform_id!));
+  const projects = projectsWithTools(db).where(({ and }) => and({ platform_id: platform_id ?? undefined }));
   return readPage('projects', projects, page);
 }
 

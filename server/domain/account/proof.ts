@@ -24,7 +24,7 @@ export async function proveIdentity(context: AccountContext, password: string) {
   return { ...user, password_hash };
 }
 
-/** The same with a code of the second factor, which must be enabled. */
+/** Throws a 422 unless both the password and a code of the second factor are right. */
 export async function proveSecondFactor(context: AccountContext, { password, ...code }: SecondFactorProof) {
   const user = await proveIdentity(context, password);
   if (user.totp_secret === null) throw noSecondFactor();

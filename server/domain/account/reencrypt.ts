@@ -27,7 +27,7 @@ export async function reencryptSecondFactors(
         .limit(BATCH)
         .execute();
       if (found.length === 0) break;
-      last = found.at(-1)!.id;
+      last = found.at(-1)?.id ?? last;
 
       const changes = found.flatMap(({ id, sealed }) => {
         const secret = secretBox.open(sealed, id);
@@ -43,17 +43,16 @@ export async function reencryptSecondFactors(
 /** The ids of the keys that second factors are encrypted with. */
 export async function secondFactorKeyIds(db: Db): Promise<string[]> {
   const columns = SEALED_COLUMNS.map((column) => sql`select ${sql.ref(column)} as sealed from users`);
+  const secrets = sql.join(columns, sql` union all `);
   const found = await query(
     db,
-    sql<{
-      id: string;
-    }>`select distinct split_part(sealed, '.', 2) as id from (${sql.join(columns, sql` union all `)}) as secrets
-      where sealed like '%.%'`,
+    sql<{ id: string }>`
+      select distinct split_part(sealed, '.', 2) as id from (${secrets}) as secrets where sealed like '%.%'`,
   );
   return found.map(({ id }) => id);
 }
 
-/** Rows are locked in the order of their ids: one lock order prevents deadlocks. */
+/** `changed` locks the rows by id, if their values are still those that were read: one lock order prevents deadlocks. */
 export async function replaceEncrypted(
   db: Db,
   column: (typeof SEALED_COLUMNS)[number],

@@ -94,8 +94,10 @@ async function rememberedSince(
 }
 
 /**
- * Opens a session if password and second factor are still those that were checked, and deletes expired sessions of the user,
- * except those that another transaction has locked, to prevent deadlocks. Also returns the number of recovery codes left.
+ * Opens a session, and returns its token and the number of recovery codes left.
+ *
+ * - `old`: deletes expired sessions of the user; those that another transaction has locked are skipped, to prevent deadlocks.
+ * - `holder`: locks the user, if password and second factor are still those that were checked.
  */
 export async function openSession(
   { db, tokens }: Pick<Context, 'db' | 'tokens'>,

@@ -19,11 +19,11 @@ export const USER_COLUMNS = User.keyof().options.map((field) =>
 
 const unknownUser = () => notFound('There is no such user.');
 
-const OF_PERSONS = 'is only for persons';
+const ONLY_FOR_PERSONS = 'is only for persons';
 
-const REFUSALS = {
+const CONSTRAINT_ERRORS = {
   users_email_unique: () => invalid({ email: 'belongs to another user' }, 'already_exists'),
-  users_sign_in_check: () => invalid({ password: OF_PERSONS }),
+  users_sign_in_check: () => invalid({ password: ONLY_FOR_PERSONS }),
   users_default_project_id_foreign: () => invalid({ default_project_id: 'does not exist' }, 'unknown_reference'),
 };
 
@@ -42,7 +42,7 @@ export async function createUser(context: ProvisioningContext, { password, ...fi
     .values({ name, kind, email, password_hash, language, default_project_id, ...rightsOf(fields) })
     .returning(USER_COLUMNS)
     .executeTakeFirstOrThrow();
-  return { user: await mapConstraintErrors(inserted, REFUSALS) };
+  return { user: await mapConstraintErrors(inserted, CONSTRAINT_ERRORS) };
 }
 
 /** No mail can arrive there. */
@@ -74,9 +74,9 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
       .where('id', '=', id)
       .returning(USER_COLUMNS)
       .executeTakeFirst();
-    const user = await mapConstraintErrors(updated, REFUSALS);
+    const user = await mapConstraintErrors(updated, CONSTRAINT_ERRORS);
     if (!user) throw unknownUser();
-    if (user.kind === 'service' && email != null) throw invalid({ email: OF_PERSONS });
+    if (user.kind === 'service' && email != null) throw invalid({ email: ONLY_FOR_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
     if (password_hash !== undefined || is_active === false) await endSessions(db, id);
     return { user };

@@ -84,11 +84,11 @@ const findActiveFreePlan = (db: Db, { subscription_id, plan }: CheckoutOrder) =>
  */
 export function openAtProvider(context: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
   const { reference } = checkout;
-  const asked = opening.get(reference);
-  if (asked) return asked;
-  const answer = askProvider(context, checkout).finally(() => opening.delete(reference));
-  opening.set(reference, answer);
-  return answer;
+  const pending = opening.get(reference);
+  if (pending) return pending;
+  const opened = askProvider(context, checkout).finally(() => opening.delete(reference));
+  opening.set(reference, opened);
+  return opened;
 }
 const opening = new Map<string, Promise<OpenedCheckout>>();
 
@@ -106,11 +106,11 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
     const opened = await payments!.open(order);
     const { session_id, checkout_url } = opened;
     await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
-    const refusal = refusalOf(await statusOf(db, checkout));
-    if (!refusal) return opened;
+    const error = paymentError(await statusOf(db, checkout));
+    if (!error) return opened;
     // Another checkout was paid in the meantime, and could not close this one, which had no session id yet.
     await closeAtProvider({ payments, log }, [opened]);
-    throw refusal;
+    throw error;
   } catch (error) {
     // The provider may cache the failure for this idempotency key: the next call uses a new checkout, unless another node opened this one.
     await db
@@ -125,7 +125,7 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
 }
 
 /** The error if a subscription can't be paid in this status. One that is free or has ended can be paid. */
-export function refusalOf(status: SubscriptionStatus): Error | undefined {
+export function paymentError(status: SubscriptionStatus): Error | undefined {
   if (status === 'paid') return badRequest('This subscription is already paid.', 'trial_already_paid');
   if (status === 'past_due') {
     return badRequest(

@@ -30,7 +30,7 @@ export async function listPlans({ db, caller }: ProjectContext, { product, ...pa
     .selectFrom('plans')
     .select(PLAN_COLUMNS)
     .$if(!caller.superadmin && !caller.superadmin_billing, (plans) => plans.where('is_active', 'is', true))
-    .$if(product != null, (plans) => plans.where('product', '=', product!));
+    .where(({ and }) => and({ product: product ?? undefined }));
   return readPage('plans', plans, page);
 }
 

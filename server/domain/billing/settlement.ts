@@ -24,7 +24,7 @@ export async function settleCheckout(
     }
 
     if (checkout.status === 'paid') return [];
-    // A test checkout takes no real money, so one that was cancelled in the meantime can refuse the payment.
+    // A test checkout takes no real money, so one that was cancelled in the meantime can reject the payment.
     if (checkout.provider === 'test' && checkout.status !== 'open') return [];
     if (outcome !== 'paid') {
       await db
@@ -46,7 +46,7 @@ export async function settleCheckout(
   await closeAtProvider({ payments, log }, cancelled);
 }
 
-/** Without a stored session id (the process ended before it got the answer), reference, amount and currency must match. */
+/** Without a stored session id (the process ended before the provider responded), reference, amount and currency must match. */
 function differencesOf(checkout: CheckoutRow, session: Session): object[] {
   return (['session_id', 'price_cents', 'currency'] as const)
     .filter((field) => checkout[field] !== session[field] && !(field === 'session_id' && checkout.session_id === null))

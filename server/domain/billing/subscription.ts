@@ -15,7 +15,7 @@ import { actingProject } from '../access/access.ts';
 import type { ActingProject, ProjectCaller, ProjectContext, ProvisioningContext } from '../access/context.ts';
 import { ownsPlatform } from '../access/permission.ts';
 import { readPage } from '../rows/page.ts';
-import { addCheckout, findOpenCheckout, openAtProvider, payWithoutProvider, refusalOf } from './checkout.ts';
+import { addCheckout, findOpenCheckout, openAtProvider, paymentError, payWithoutProvider } from './checkout.ts';
 import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
 
@@ -30,9 +30,8 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
 
   const { checkout, cancelled } = await transact(db, async (db) => {
     const subscription = await lockSubscription(db, platform_id, choice.product);
-    if (!subscription) throw notFound('There is no subscription for this product.');
-    const refusal = refusalOf(subscription.status);
-    if (refusal) throw refusal;
+    const error = paymentError(subscription.status);
+    if (error) throw error;
 
     const provider = payments?.name ?? 'none';
     const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider } as const;
@@ -42,9 +41,9 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
   });
   await closeAtProvider(context, cancelled);
 
-  const { session_id, checkout_url } =
-    checkout.checkout_url === null ? await openAtProvider(context, checkout) : checkout;
-  return { checkout_url: checkout_url!, session_id, subscription_id: checkout.subscription_id };
+  const { checkout_url, session_id, subscription_id } = checkout;
+  const opened = checkout_url === null ? await openAtProvider(context, checkout) : { checkout_url, session_id };
+  return { ...opened, subscription_id };
 }
 
 function billedProject(caller: ProjectCaller): ActingProject {
@@ -82,7 +81,7 @@ export async function listSubscriptions({ db, caller }: ProjectContext, { platfo
   const mayBillAll = (caller.superadmin || caller.superadmin_billing) && !caller.isProjectChosen;
   const found = subscriptions(db, mayBillAll ? undefined : caller)
     .$if(!mayBillAll, (all) => all.where(ownsPlatform('s.platform_id', caller)))
-    .$if(platform_id != null, (all) => all.where('s.platform_id', '=', platform_id!));
+    .where(({ and }) => and({ 's.platform_id': platform_id ?? undefined }));
   return readPage('subscriptions', found, page, ['s.id']);
 }
 
@@ -101,14 +100,14 @@ const subscriptions = (db: Db, owner?: ProjectCaller) =>
         .select(({ fn }) => fn.min('b.id').as('id'))
         .whereRef('b.platform_id', '=', 's.platform_id')
         .where('b.is_active', 'is', true)
-        .$if(owner !== undefined, (all) => all.where(isOwned(owner!)))
+        .where(owner ? isOwned(owner) : sql<boolean>`true`)
         .as('project_id'),
     );
 
 /** Whether the caller may bill in a project `b`. */
 const isOwned = ({ id, isProjectChosen, project }: ProjectCaller) =>
   isProjectChosen
-    ? sql<boolean>`b.id = ${project!.id}`
+    ? sql<boolean>`b.id = ${project?.id ?? null}::int`
     : sql<boolean>`exists (select from members m where m.project_id = b.id and m.user_id = ${id} and m.role = 'owner')`;
 
 /** Locks the subscription row, so that opening and settling its checkouts are serialized. */
@@ -119,4 +118,4 @@ const lockSubscription = (db: Db, platformId: number, product: string) =>
     .where('platform_id', '=', platformId)
     .where('product', '=', product)
     .forUpdate()
-    .executeTakeFirst();
+    .executeTakeFirstOrThrow(() => notFound('There is no subscription for this product.'));

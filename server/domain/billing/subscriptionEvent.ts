@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Db, query, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
-import type { SubscriptionEvent } from '../../payments/provider.ts';
+import type { PaymentProvider, SubscriptionEvent } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
 import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS } from './checkoutRow.ts';
 
@@ -10,13 +10,13 @@ import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS } from './che
  * itself: the checkout stores them, and the subscription's status is derived from it.
  */
 export async function applySubscriptionEvent(
-  { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
+  { db, payments, log }: Pick<Context, 'db' | 'log'> & { payments: PaymentProvider },
   { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionEvent,
 ): Promise<void> {
   const isOurs = await transact(db, async (db) => {
     const checkout = await lockCheckout(
       db,
-      sql<boolean>`provider = ${payments!.name} and (provider_subscription_id = ${provider_subscription_id}
+      sql<boolean>`provider = ${payments.name} and (provider_subscription_id = ${provider_subscription_id}
         or (provider_subscription_id is null and ${hasReference(reference)}))`,
     );
     if (!checkout) return false;
@@ -38,7 +38,7 @@ export async function applySubscriptionEvent(
   });
 
   // Also for repeated events: the provider may have been unreachable the first time.
-  if (isOurs && isToBeCancelled) await payments!.cancel?.(provider_subscription_id);
+  if (isOurs && isToBeCancelled) await payments.cancel?.(provider_subscription_id);
 }
 
 const FLAGS = {

@@ -26,7 +26,7 @@ import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts
 import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
 import { isShown } from './tour.ts';
 
-/** The columns of a board in answers. */
+/** The columns of a board in responses. */
 export const BOARD_COLUMNS = Board.keyof().options;
 export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 
@@ -68,7 +68,7 @@ export async function createBoard({ db, caller }: ProjectContext, input: BoardCr
   const { id: project_id, platform_id } = actingProject(caller);
   const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
   const lock = (db: Db) => lockProject(db, project_id);
-  const board = await insertBoard(db, owner, input, { isSibling: sql`t.project_id = ${project_id}`, lock });
+  const board = await insertBoard(db, owner, input, { isSibling: sql<boolean>`t.project_id = ${project_id}`, lock });
   if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
 
   return { board };
@@ -76,7 +76,7 @@ export async function createBoard({ db, caller }: ProjectContext, input: BoardCr
 
 type BoardOwner = Pick<Row<'boards'>, 'project_id' | 'platform_id' | 'is_master' | 'created_by'>;
 
-/** Inserts a board unless its siblings have reached the cap; calls at the same moment may exceed it by a few. */
+/** Inserts a board unless its siblings have reached the cap; concurrent calls may exceed it by a few. */
 export async function insertBoard(
   db: Db,
   { project_id, platform_id, is_master, created_by }: BoardOwner,
@@ -98,17 +98,16 @@ export async function insertBoard(
 }
 
 /** Changes the sent fields of a board. */
-export async function updateBoard(
-  context: ProjectContext,
-  { id, description, tool_key, title, position, is_active }: BoardUpdate,
-) {
-  const changes: RowChanges<'boards'> = {
-    description,
-    tool_key,
-    ...withoutNulls<'boards'>({ title, is_active }),
-  };
-  return { board: await changeAndPlace(context, 'boards', { id, position }, changes, BOARD_COLUMNS) };
+export async function updateBoard(context: ProjectContext, sent: BoardUpdate) {
+  return { board: await changeAndPlace(context, 'boards', sent, boardChanges(sent), BOARD_COLUMNS) };
 }
+
+/** The columns that an update changes; title and activity can't be null. */
+export const boardChanges = ({ description, tool_key, title, is_active }: BoardUpdate): RowChanges<'boards'> => ({
+  description,
+  tool_key,
+  ...withoutNulls<'boards'>({ title, is_active }),
+});
 
 /** Puts boards of one project at their positions, atomically. */
 export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {

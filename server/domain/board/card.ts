@@ -9,7 +9,7 @@ import {
 } from '../../../shared/card.ts';
 import type { Role } from '../../../shared/user.ts';
 import { prepared } from '../../database/prepared.ts';
-import { live, nextPosition, query, transact } from '../../database/query.ts';
+import { live, nextPosition, oneRow, query, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
@@ -29,7 +29,7 @@ import { isDismissed, isShown } from './tour.ts';
 export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed' and (is_due_at_midnight
   or due_date <= now() - interval '24 hours' or due_date <> date_trunc('day', due_date, 'UTC')), false)`;
 
-/** The columns of a card in answers. */
+/** The columns of a card in responses. */
 export const CARD_COLUMNS = Card.keyof().options.map((field) =>
   field === 'is_overdue' ? IS_OVERDUE.as(field) : field,
 );
@@ -41,10 +41,9 @@ const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
 export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
   const sent = JSON.stringify({ ...input, ...dueColumns(input.due_date) });
-  const [found] = await insertCard(db, { sent, ...permitOf(caller) });
-  const { acting_id, acting_role, group_project_id, tag_project_id, is_owner_member, ...card } = found!;
-  const place = { id: acting_id, role: acting_role };
-  mustReferToProject(caller, place, input, { group_project_id, tag_project_id, is_owner_member });
+  const found = oneRow(await insertCard(db, { sent, ...permitOf(caller) }));
+  const { acting_id, acting_role, group_project_id, tag_project_id, is_owner_member, ...card } = found;
+  mustReferToProject(caller, { id: acting_id, role: acting_role }, input, found);
 
   return { card };
 }
@@ -57,7 +56,15 @@ function dueColumns(due: CardCreate['due_date']): Pick<RowChanges<'cards'>, 'due
 }
 const DAY_MILLISECONDS = 24 * 60 * 60_000;
 
-/** One statement that also checks role and references: it inserts nothing unless all of them are right. */
+/**
+ * One statement that also checks role and references: it inserts nothing unless all of them are right.
+ *
+ * - `sent`: the input as a row.
+ * - `group_found`, `tag_found`: lock group and tag against deletion, and give their projects.
+ * - `acting`: the project to create the card in, with the caller's role there.
+ * - `owner_found`: the owner, locked, if they are an active member of that project.
+ * - `created`: the card, only if the role is high enough and every reference is in that project.
+ */
 const insertCard = prepared<
   Permit & { sent: string },
   Selected<'cards', typeof CREATED_CARD_COLUMNS> & Referenced & { acting_id: number | null; acting_role: Role | null }
@@ -134,7 +141,7 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
     await changeRow({ ...context, db }, 'cards', id, { group_id }, ['id', 'project_id']);
     await query(
       db,
-      // Other cards get even places, so that the moved one fits between two of them.
+      // `other` gives the other cards even places, so that the moved one fits between two; `placed` numbers them all from 1.
       sql`
         with other as (
           select c.id, 2 * row_number() over (order by c.position, c.id) as place,

@@ -15,9 +15,12 @@ type ListedCardRow = CardRow & { is_dismissed: boolean };
 
 /**
  * The cards of the project that match all filters, in order. A text search scans the next cards first, which fill the page if
- * the text is common; for rare texts it uses the index, which finds all matches. Texts that are too short for the index, and
- * all texts on the embedded database, which has none, are searched only in the next cards: such a page may be short and still
- * have a `next_cursor`.
+ * the text is common; for rare texts it then uses the search index. Without an index (short texts, and the embedded database) it
+ * only scans the next cards: such a page may be short and still have a `next_cursor`.
+ *
+ * - `scanned`: the next cards in order, capped by number and bytes.
+ * - `last`: the last of them, where the next page continues.
+ * - `near`: the matches among them; the index is used only if they do not fill the page.
  */
 export async function listCards(
   { db, hasSearchIndex, caller }: ProjectContext,
@@ -105,7 +108,7 @@ const SCANNED_BEFORE_INDEX = 1000;
 /** How many cards a search without the index scans per page. */
 const SCANNED_WITHOUT_INDEX = 5000;
 
-/** And how many bytes, since a card can have a megabyte. */
+/** The cap of scanned bytes, since a card can have a megabyte. */
 const SCANNED_BYTES = 8 * 1024 * 1024;
 
 /**

@@ -1,23 +1,23 @@
 import { type RawBuilder, sql } from 'kysely';
 import { forbidden, invalid } from '../../../shared/errors.ts';
 import type { Role } from '../../../shared/user.ts';
-import { live, query } from '../../database/query.ts';
+import { live, oneRow, query } from '../../database/query.ts';
 import { actingProject, mustHaveRole, rolesFrom } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import type { NamedProject } from '../rows/row.ts';
 
 /** What a card refers to: its group, its tag and its owner. */
 
-/** Refuses references of a card to unknown rows or to another project, and locks group and tag against deletion. */
+/** Throws for references of a card to unknown rows or to another project, and locks group and tag against deletion. */
 export async function checkReferences({ db, caller }: ProjectContext, project: NamedProject, references: References) {
   const { group_id = null, tag_id = null, owner_id = null } = references;
-  const [found] = await query(
+  const found = await query(
     db,
     sql<Referenced>`
       with ${groupAndTag(sql`${group_id}::int`, sql`${tag_id}::int`)}, ${ownerAsMember(sql`${owner_id}::int`, sql`${project.id}`)}
       select ${REFERENCED}`,
   );
-  mustReferToProject(caller, project, references, found!);
+  mustReferToProject(caller, project, references, oneRow(found));
 }
 
 /** Common table expressions that find group and tag with their projects, and lock them. */
@@ -57,7 +57,7 @@ export function mustReferToProject(
   const unknown = [
     ...(group_id != null && group_project_id === null ? [['group_id', 'does not exist']] : []),
     ...(tag_id != null && tag_project_id === null ? [['tag_id', 'does not exist']] : []),
-    // Only in a project of the caller: the members of others are not their business.
+    // Only in a project of the caller: who is a member of another must not leak.
     ...(owner_id != null && isPermitted && !is_owner_member ? [['owner_id', 'is not a member of this project']] : []),
   ];
   if (unknown.length > 0) throw invalid(Object.fromEntries(unknown), 'unknown_reference');

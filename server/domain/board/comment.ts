@@ -10,7 +10,7 @@ import {
 } from '../../../shared/comment.ts';
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
 import { prepared } from '../../database/prepared.ts';
-import { type Db, live, query, transact } from '../../database/query.ts';
+import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { accountOf } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
@@ -24,11 +24,12 @@ import {
   findRow,
   lockProject,
   mustBeFound,
+  noSuchRow,
   type Selected,
   selectionOf,
 } from '../rows/row.ts';
 
-/** The columns of a comment in answers. */
+/** The columns of a comment in responses. */
 const COMMENT_COLUMNS = Comment.keyof().options;
 type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
 
@@ -54,6 +55,9 @@ export async function createComment(
 /**
  * One statement that also checks card and parent. If nothing was inserted, it returns only the project of the card, and the depth
  * that the reply would have; null without a parent.
+ *
+ * - `card`, `parent`: lock both against deletion; the parent must be on the same card.
+ * - `created`: the comment, only if the role is high enough and the reply is not too deep.
  */
 const insertComment = prepared<
   Permit & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
@@ -87,7 +91,14 @@ const NUMBERED = sql<Numbered>`
   select n.*, c.comment, ${bytesOf('comments', 'c')} as bytes
   from numbered n join comments c on c.id = n.id where n.place <= ${sql.lit(FIRST_REPLIES)}`;
 
-/** The threads of a card, oldest first, each with its first replies. */
+/**
+ * The threads of a card, oldest first, each with its first replies.
+ *
+ * - `root`: the first comments of the page's threads.
+ * - `thread`, `numbered`: all live comments of these threads, numbered within each.
+ * - `fitting`: as many of them as fit into one response.
+ * - `replies`: these, as JSON by thread.
+ */
 export async function listComments(context: ProjectContext, { card_id, cursor, limit }: CommentList) {
   await findRow(context, 'cards', card_id);
 
@@ -107,13 +118,13 @@ export async function listComments(context: ProjectContext, { card_id, cursor, l
         select root_id, id, row_number() over (partition by root_id order by id <> root_id, id) - 1 as place,
           count(*) over (partition by root_id) - 1 as replies_count
         from thread
-      ), answered as (${cutToResponseSize('comments', NUMBERED, ['root_id', 'id', 'place', 'replies_count'], ['root_id', 'place'])}
+      ), fitting as (${cutToResponseSize('comments', NUMBERED, ['root_id', 'id', 'place', 'replies_count'], ['root_id', 'place'])}
       ), replies as (
         select a.root_id, json_agg(reply order by reply.id) as replies
-        from answered a join (select ${selectionOf(COMMENT_COLUMNS)} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
+        from fitting a join (select ${selectionOf(COMMENT_COLUMNS)} from comments) as reply on reply.id = a.id where a.place > 0 group by a.root_id
       )
       select ${selectionOf(COMMENT_COLUMNS, 'c')}, a.replies_count::int, coalesce(r.replies, '[]') as replies, (select count(*)::int from root) as found
-      from answered a join comments c on c.id = a.id left join replies r on r.root_id = a.id
+      from fitting a join comments c on c.id = a.id left join replies r on r.root_id = a.id
       where a.place = 0 order by c.id`,
   );
   const { threads, next_cursor } = toPage('threads', found, limit);
@@ -183,7 +194,7 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
     let deleted = await deleteThread(db, row);
-    if (!deleted.some((comment) => comment.id === id)) mustBeFound(caller, 'comments', undefined);
+    if (!deleted.some((comment) => comment.id === id)) throw noSuchRow('comments');
     // Again, for replies that were created while it waited for their parents.
     while (deleted.length > 0) deleted = await deleteThread(db, row);
   });
@@ -191,11 +202,5 @@ export async function deleteComment(context: ProjectContext, { id }: { id: numbe
 
 const deleteThread = async (db: Db, comment: Thread) => {
   const ids = [comment.id, ...(await repliesTo(db, comment))];
-  return db
-    .updateTable('comments')
-    .set(DELETED)
-    .where('id', '=', sql<number>`any(${ids}::int[])`)
-    .where(live())
-    .returning('id')
-    .execute();
+  return db.updateTable('comments').set(DELETED).where('id', '=', anyOf(ids)).where(live()).returning('id').execute();
 };

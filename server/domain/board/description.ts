@@ -3,15 +3,15 @@ import { refuseHtml, sanitizeHtml } from '../../security/html.ts';
 import { preparation } from '../access/preparation.ts';
 
 type Described = { description?: string | null | undefined };
-type Sanitised = { html?: string | null | undefined; refused?: string | undefined };
+type Sanitised = { html?: string | null | undefined; error?: string | undefined };
 
-/** Sanitises a description as HTML. It refuses nothing yet: whether it is HTML at all depends on the card. */
+/** Sanitises a description as HTML. Errors are only returned: whether it is HTML at all depends on the card. */
 export const sanitiseDescription = preparation(async (_: object, { description }: Described): Promise<Sanitised> => {
   if (description == null) return { html: description };
-  const refused = refuseHtml(description);
-  if (refused) return { refused };
+  const error = refuseHtml(description);
+  if (error) return { error };
   const html = (await sanitizeHtml(description)).trim();
-  return html === '' ? { refused: 'has only HTML that is not allowed: nothing is left of it' } : { html };
+  return html === '' ? { error: 'has only HTML that is not allowed: nothing is left of it' } : { html };
 });
 
 /** The sanitised description of a master card or of a copy; other descriptions are plain text. */
@@ -19,7 +19,7 @@ export async function cleanDescription(
   context: Parameters<typeof sanitiseDescription>[0],
   sent: Described,
 ): Promise<string | null | undefined> {
-  const { html, refused } = await sanitiseDescription(context, sent);
-  if (refused) throw invalid({ description: refused });
+  const { html, error } = await sanitiseDescription(context, sent);
+  if (error) throw invalid({ description: error });
   return html;
 }

@@ -25,7 +25,7 @@ import {
   withoutNulls,
 } from '../rows/row.ts';
 
-/** The columns of a group in answers. */
+/** The columns of a group in responses. */
 export const GROUP_COLUMNS = Group.keyof().options;
 export type GroupRow = Selected<'groups', typeof GROUP_COLUMNS>;
 
@@ -36,10 +36,11 @@ export async function createGroup(context: ProjectContext, input: GroupCreate) {
     const { project } = await findRow({ ...context, db }, 'boards', board_id);
     await lockProject(db, project.id);
   };
-  const place = { table: 'groups', isSibling: sql`t.board_id = ${board_id}`, lock } as const;
+  const place = { table: 'groups', isSibling: sql<boolean>`t.board_id = ${board_id}`, lock } as const;
   return { group: await insertAt(context.db, position, place, (db) => insertGroup({ ...context, db }, input)) };
 }
 
+/** One statement: `board` locks the board against deletion, `created` checks the role and the cap of groups. */
 async function insertGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate): Promise<GroupRow> {
   const permit = bound(permitOf(caller));
   const [group] = await query(

@@ -10,7 +10,7 @@ import { readPage } from '../rows/page.ts';
 import { changeAndPlace, insertAt } from '../rows/position.ts';
 import { deleteRow, findRow, lockProject, withoutNulls } from '../rows/row.ts';
 
-/** The columns of a tag in answers. */
+/** The columns of a tag in responses. */
 const TAG_COLUMNS = Tag.keyof().options;
 
 /** Creates a tag in the project, after the others unless a position was sent. */
@@ -22,7 +22,7 @@ export async function createTag(
   const last = sql`select max(position) from tags where project_id = ${project_id} and ${live()}`;
   const row = { project_id, name, color, icon, created_by: caller.id, position: position ?? nextPosition(last) };
   const lock = (db: Db) => lockProject(db, project_id);
-  const place = { table: 'tags', isSibling: sql`t.project_id = ${project_id}`, lock } as const;
+  const place = { table: 'tags', isSibling: sql<boolean>`t.project_id = ${project_id}`, lock } as const;
   const tag = await insertAt(db, position, place, (db) =>
     db.insertInto('tags').values(row).returning(TAG_COLUMNS).executeTakeFirstOrThrow(),
   );

@@ -44,7 +44,7 @@ export async function restartTours({ db, caller }: ProjectContext) {
   return { restored_count: restored.length };
 }
 
-/** The selected project, or all active ones of the caller with the one that their calls go to, which a superadmin need not be a member of. */
+/** The selected project; else all active ones of the caller, and their default one, where a superadmin may not be a member. */
 function projectsOf(caller: ProjectContext['caller']): RawBuilder<number> {
   const { id } = actingProject(caller);
   if (caller.isProjectChosen) return sql`(${id}::int)`;

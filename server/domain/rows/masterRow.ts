@@ -58,7 +58,7 @@ export async function placeMasters(
   db: Db,
   table: MasterTable,
   placements: Placement[],
-  isSibling: RawBuilder<unknown>,
+  isSibling: RawBuilder<boolean>,
 ): Promise<void> {
   const placed = await setPositions(db, table, placements, sql`t.is_master and ${isSibling}`);
   if (placed < placements.length) throw noSuchMaster(table);

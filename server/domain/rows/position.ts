@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
 import type { Placement } from '../../../shared/fields.ts';
 import { LARGEST_INTEGER } from '../../../shared/limits.ts';
-import { type Db, live, nextPosition, query, transact } from '../../database/query.ts';
+import { anyOf, type Db, live, nextPosition, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { type CallerRole, type Column, changeRow, isVisible, mustBeFound, type Selected } from './row.ts';
+import { type Column, changeRow, isVisible, lockProjects, mustBeFound, noSuchRow, type Selected } from './row.ts';
 
 /** Boards and tags are ordered within a project, groups within a board. */
 const ORDERED_WITHIN = {
@@ -24,30 +24,25 @@ export async function placeRows(
 ): Promise<void> {
   if (placements.length === 0) return;
 
-  const ids = sql`${placements.map(({ id }) => id)}::int[]`;
+  const isPlaced = anyOf(placements.map(({ id }) => id));
   const permit = bound(permitOf(caller));
-  const parent = sql.ref(`t.${ORDERED_WITHIN[table].column}`);
+  const parent = sql.ref<number>(`t.${ORDERED_WITHIN[table].column}`);
   await transact(db, async (db) => {
-    // Locks the project before its rows are read: one lock order prevents deadlocks.
-    await query(
-      db,
-      sql`
-        select p.id from projects p where p.id in (select t.project_id from ${sql.table(table)} t where t.id = any(${ids}))
-          and ${isEnough(roleIn('p.id', permit), permit)}
-        order by p.id for no key update`,
-    );
-    const found = await query(
-      db,
-      sql<{ parent_id: number } & CallerRole>`
-        select t.project_id, ${parent} as parent_id, ${roleIn('t.project_id', permit)} as caller_role
-        from ${sql.table(table)} t where t.id = any(${ids}) and ${isVisible(table)}`,
-    );
-    if (found.length < placements.length) mustBeFound(caller, table, undefined);
+    const named = rowsOf(db, table).where('t.id', '=', isPlaced);
+    // Locked before the rows are read: their positions are then up to date.
+    const isPermitted = isEnough(roleIn('projects.id', permit), permit);
+    await lockProjects(db, sql`id in ${named.select('t.project_id')} and ${isPermitted}`);
+    const found = await named
+      .select(['t.project_id', parent.as('parent_id'), roleIn('t.project_id', permit).as('caller_role')])
+      .where(isVisible(table))
+      .execute();
+    if (found.length < placements.length) throw noSuchRow(table);
     for (const row of found) mustBeFound(caller, table, row);
-    if (new Set(found.map(({ parent_id }) => parent_id)).size > 1)
+    const [parentId, ...others] = new Set(found.map(({ parent_id }) => parent_id));
+    if (others.length > 0)
       throw badRequest(`The ${table} belong to several ${ORDERED_WITHIN[table].parents}.`, 'several_parents');
 
-    await setPositions(db, table, placements, sql`${parent} = ${found[0]!.parent_id}`);
+    await setPositions(db, table, placements, sql`${parent} = ${parentId}`);
   });
 }
 
@@ -68,10 +63,10 @@ export function changeAndPlace<Table extends Ordered, const Columns extends read
 
 export type Place = {
   table: Ordered;
-  /** Which rows `t` are in the same place. */
-  isSibling: RawBuilder<unknown>;
-  /** Locks the place, so that two calls do not take the same position. */
-  lock: (db: Db) => Promise<void>;
+  /** The condition for rows `t` of the same project or board. */
+  isSibling: RawBuilder<boolean>;
+  /** Locks the project or master boards, so that two calls do not take the same position. */
+  lock: (db: Db) => Promise<unknown>;
 };
 
 /** Inserts a row; at a position that was sent, rows that are in the way move behind it. */
@@ -91,32 +86,36 @@ export async function insertAt<Inserted extends { id: number } | undefined>(
 }
 
 /**
- * Puts those rows `t` that are siblings by this condition at their positions, and moves the others whose position is taken
- * behind them. The place of the siblings is locked. Returns how many of the rows were found.
+ * Puts those rows `t` that meet the condition `isSibling` at their positions, and moves siblings whose position is taken behind
+ * them. The caller has locked the siblings' project or board. Returns how many of the rows were found.
  */
 export async function setPositions(
   db: Db,
   table: Ordered | 'cards',
   placements: Placement[],
-  isSibling: RawBuilder<unknown>,
+  isSibling: RawBuilder<boolean>,
 ): Promise<number> {
   if (placements.length === 0) return 0;
   const placed = await writePositions(db, table, placements, isSibling);
   const positions = placements.map(({ position }) => position);
-  const others = await query(
-    db,
-    sql<Placement>`
-      select t.id, t.position from ${sql.table(table)} t
-      where ${isSibling} and ${live('t')} and t.position >= ${Math.min(...positions)}
-        and t.id <> all(${placements.map(({ id }) => id)}::int[])
-      order by t.position, t.id`,
-  );
+  const others = await rowsOf(db, table)
+    .select(['t.id', 't.position'])
+    .where(isSibling)
+    .where(live('t'))
+    .where('t.position', '>=', Math.min(...positions))
+    .where('t.id', '<>', sql<number>`all(${placements.map(({ id }) => id)}::int[])`)
+    .orderBy('t.position')
+    .orderBy('t.id')
+    .execute();
   const moved = makeWay(others, new Set(positions));
   if (moved.length > 0) await writePositions(db, table, moved, isSibling);
   return placed;
 }
 
-async function writePositions(db: Db, table: string, placements: Placement[], isSibling: RawBuilder<unknown>) {
+/** The rows `t` of a table, with the types of tags: ids, projects and positions are alike in all of these tables. */
+const rowsOf = (db: Db, table: Ordered | 'cards') => db.selectFrom(`${table as 'tags'} as t`);
+
+async function writePositions(db: Db, table: string, placements: Placement[], isSibling: RawBuilder<boolean>) {
   const written = await query(
     db,
     sql`
@@ -128,7 +127,7 @@ async function writePositions(db: Db, table: string, placements: Placement[], is
   return written.length;
 }
 
-/** The rows, given in order, that have to move because a position is taken, with their next free ones in the same order. */
+/** Of rows in order, those whose position is taken, each with the next free one. */
 export function makeWay(rows: readonly Placement[], taken: ReadonlySet<number>): Placement[] {
   const moved: Placement[] = [];
   let last = Number.NEGATIVE_INFINITY;
@@ -142,7 +141,7 @@ export function makeWay(rows: readonly Placement[], taken: ReadonlySet<number>):
   return moved;
 }
 
-/** How many live rows there are in one place, and the last of their positions: for an insert that appends, up to a cap. */
+/** The number of live siblings and their last position, for an insert that appends up to a cap. */
 export const siblingsIn = (table: 'boards' | 'groups', condition: RawBuilder<unknown>) =>
   sql`(select count(*) as count, max(t.position) as last from ${sql.table(table)} t where ${condition} and ${live('t')}) as siblings`;
 

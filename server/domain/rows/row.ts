@@ -1,7 +1,7 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
 import type { Role } from '../../../shared/user.ts';
-import { type Db, live, plannedEachTime, query, transact } from '../../database/query.ts';
+import { anyOf, type Db, live, plannedEachTime, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
@@ -41,20 +41,22 @@ export function mustBeFound<Row extends object>(
   table: ProjectTable,
   found: (Row & CallerRole) | undefined,
 ): Row {
-  if (!found) throw notFound(`There is no such ${nounOf(table)}.`);
+  if (!found) throw noSuchRow(table);
   const { caller_role, ...row } = found;
   const project = { id: found.project_id, role: caller_role };
   mustBePermitted(caller, project, `This ${nounOf(table)} belongs to another project.`);
   return row as Row;
 }
 
+export const noSuchRow = (table: ProjectTable) => notFound(`There is no such ${nounOf(table)}.`);
+
 /** Rows `t` that callers can see: live, not templates, and comments only while their card is live. */
 export const isVisible = (table: ProjectTable) =>
   table === 'comments'
-    ? sql`${live('t')} and exists (select from cards c where c.id = t.card_id and ${live('c')})`
-    : sql`${live('t')} and t.project_id is not null`;
+    ? sql<boolean>`${live('t')} and exists (select from cards c where c.id = t.card_id and ${live('c')})`
+    : sql<boolean>`${live('t')} and t.project_id is not null`;
 
-/** The project of a row that the call names, and so acts in, with the caller's role there. */
+/** The project of the row that a call names, with the caller's role there. */
 export type NamedProject = { id: number; role: Role };
 
 const NAMED_PROJECT = sql.ref<number>('t.project_id').as('named_project_id');
@@ -73,14 +75,17 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
       select ${selectionOf([...(columns ?? []), NAMED_PROJECT, role.as('caller_role')])}
       from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)}`,
   );
-  mustBeFound(caller, table, found && { project_id: found.named_project_id, caller_role: found.caller_role });
-  const { named_project_id, caller_role, ...row } = found!;
+  if (!found) throw noSuchRow(table);
+  const { named_project_id, caller_role, ...row } = found;
+  mustBeFound(caller, table, { project_id: named_project_id, caller_role });
   return { row: row as unknown as Selected<Table, Columns>, project: { id: named_project_id, role: caller_role } };
 }
 
 /**
- * Changes a row in one statement, and returns these columns, which start with `id` and `project_id`. A row that the caller may
- * not change is not changed; only these two are read of it, for the 403.
+ * Changes a row in one statement, and returns these columns, which start with `id` and `project_id`.
+ *
+ * - `found`: locks the row, and gives the caller's role in its project, for the 403.
+ * - `changed`: the update, only if that role is high enough.
  */
 export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
   { db, caller }: ProjectContext,
@@ -140,12 +145,7 @@ export const deleteContents = {
 
 async function deleteCards(db: Db, groups: { id: number }[]): Promise<void> {
   const ids = groups.map(({ id }) => id);
-  await db
-    .updateTable('cards')
-    .set(DELETED)
-    .where('group_id', '=', sql<number>`any(${ids}::int[])`)
-    .where(live())
-    .execute();
+  await db.updateTable('cards').set(DELETED).where('group_id', '=', anyOf(ids)).where(live()).execute();
 }
 
 /** The changes that mark several rows as deleted. */
@@ -164,6 +164,8 @@ export function withoutNulls<Table extends TableName>(changes: Nullable<RowChang
 type Nullable<Changes> = { [Column in keyof Changes]: Changes[Column] | null };
 
 /** Locks the project row before several of its rows change: one lock order prevents deadlocks. */
-export async function lockProject(db: Db, id: number): Promise<void> {
-  await db.selectFrom('projects').select('id').where('id', '=', id).forNoKeyUpdate().execute();
-}
+export const lockProject = (db: Db, id: number) => lockProjects(db, sql`id = ${id}`);
+
+/** Locks the projects that meet the condition in the order of their ids: one lock order prevents deadlocks. */
+export const lockProjects = (db: Db, condition: RawBuilder<boolean>) =>
+  db.selectFrom('projects').select('id').where(condition).orderBy('id').forNoKeyUpdate().execute();

@@ -5,12 +5,11 @@ import { MOST_SIBLINGS, type Placement } from '../../../shared/fields.ts';
 import type { MasterBoardCreate, MasterBoardPush, MasterBoardSync, MasterBoardUpdate } from '../../../shared/master.ts';
 import type { BoardPushPreview, SyncPreview } from '../../../shared/templateRun.ts';
 import { type Db, live, query, transact } from '../../database/query.ts';
-import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { BOARD_COLUMNS, insertBoard, listedBoards } from '../board/board.ts';
+import { BOARD_COLUMNS, boardChanges, insertBoard, listedBoards } from '../board/board.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { mustFitResponse } from '../rows/responseSize.ts';
-import { deleteContents, withoutNulls } from '../rows/row.ts';
+import { deleteContents } from '../rows/row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 
@@ -31,18 +30,11 @@ export async function createMasterBoard({ db, caller }: SignedInContext, input: 
 }
 
 /** Changes the sent fields of a master board; a sync or push brings them to the copies. */
-export async function updateMasterBoard(
-  { db }: SignedInContext,
-  { id, description, tool_key, title, position, is_active }: MasterBoardUpdate,
-) {
-  const changes: RowChanges<'boards'> = {
-    description,
-    tool_key,
-    ...withoutNulls<'boards'>({ title, is_active }),
-  };
+export async function updateMasterBoard({ db }: SignedInContext, sent: MasterBoardUpdate) {
+  const { id, position } = sent;
   return transact(db, async (db) => {
     if (position != null) await placeMasterBoards(db, [{ id, position }]);
-    return { board: await changeMaster(db, 'boards', id, changes, BOARD_COLUMNS) };
+    return { board: await changeMaster(db, 'boards', id, boardChanges(sent), BOARD_COLUMNS) };
   });
 }
 
@@ -98,7 +90,7 @@ export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: n
   });
 }
 
-/** A sync also copies the cards; both count about how many rows a project gets. */
+/** The template of a sync or board push, with an estimate of the rows per project; only a sync copies cards. */
 async function boardTemplate(db: Db, kind: 'sync' | 'push_board', id: number): Promise<Template> {
   await findMaster(db, 'boards', id, ['id']);
   const { groups, cards } = await db

@@ -8,13 +8,13 @@ import type {
   MasterCardUpdate,
 } from '../../../shared/master.ts';
 import type { PushPreview } from '../../../shared/templateRun.ts';
-import { type Db, live, mapConstraintErrors, nextPosition } from '../../database/query.ts';
+import { anyOf, type Db, live, mapConstraintErrors, nextPosition } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CARD_COLUMNS } from '../board/card.ts';
 import { cleanDescription } from '../board/description.ts';
 import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
-import { DELETED, withoutNulls } from '../rows/row.ts';
+import { DELETED, lockProjects, withoutNulls } from '../rows/row.ts';
 import { groupTemplate } from './masterGroup.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
@@ -78,7 +78,7 @@ const TAKEN = {
   cards_master_identifier: () => invalid({ unique_identifier: 'belongs to another master card' }, 'already_exists'),
 };
 
-/** Moves master cards of one board to positions in a group, all or none. */
+/** Moves master cards of one board to positions in a group, atomically. */
 export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {
   const { board_id } = await findMaster(db, 'groups', group_id, ['board_id']);
 
@@ -89,7 +89,7 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
       .selectFrom('cards as c')
       .innerJoin('groups as g', 'g.id', 'c.group_id')
       .select('g.board_id')
-      .where('c.id', '=', sql<number>`any(${ids}::int[])`)
+      .where('c.id', '=', anyOf(ids))
       .where('c.is_master', 'is', true)
       .where(live('c'))
       .execute();
@@ -99,7 +99,7 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
     await db
       .updateTable('cards')
       .set({ group_id })
-      .where('id', '=', sql<number>`any(${ids}::int[])`)
+      .where('id', '=', anyOf(ids))
       .where('group_id', '<>', group_id)
       .execute();
     await placeMasters(db, 'cards', cards, sql`t.group_id = ${group_id}`);
@@ -127,14 +127,8 @@ export async function deleteMasterCard(
   await templateTransaction(db, board_id, async (db) => {
     await deleteMaster(db, 'cards', id);
     if (!delete_from_projects) return;
-    // Locks the projects by id: one lock order prevents deadlocks.
-    await db
-      .selectFrom('projects')
-      .select('id')
-      .where('id', 'in', db.selectFrom('cards').select('project_id').where('master_card_id', '=', id))
-      .orderBy('id')
-      .forNoKeyUpdate()
-      .execute();
+    const copies = db.selectFrom('cards').select('project_id').where('master_card_id', '=', id);
+    await lockProjects(db, sql`id in ${copies}`);
     await db.updateTable('cards').set(DELETED).where('master_card_id', '=', id).where(live()).execute();
   });
 }

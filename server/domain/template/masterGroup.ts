@@ -82,14 +82,13 @@ export async function configureMasterGroup(
 /** Puts groups of a master board at their positions, atomically. */
 export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
   await templateTransaction(db, board_id, async (db) => {
-    const board = await db
+    await db
       .selectFrom('boards')
       .select('id')
       .where('id', '=', board_id)
       .where('is_master', '=', true)
       .where(live())
-      .executeTakeFirst();
-    if (!board) throw invalid({ board_id: 'is not a master board' }, 'unknown_reference');
+      .executeTakeFirstOrThrow(() => invalid({ board_id: 'is not a master board' }, 'unknown_reference'));
 
     const found = await db.selectFrom('groups').select('id').where('board_id', '=', board_id).where(live()).execute();
     const onBoard = new Set(found.map(({ id }) => id));

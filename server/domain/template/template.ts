@@ -31,8 +31,9 @@ export async function applyTemplate(
           5,
           'service_stopping',
         );
+      const last: number = after;
       after = await templateTransaction(db, template.board_id, (db) =>
-        applyToNextProjects(db, template, run, after!, bulkPace.rowsPerStep),
+        applyToNextProjects(db, template, run, last, bulkPace.rowsPerStep),
       );
       await bulkPace.pause();
     }
@@ -87,7 +88,7 @@ export const lockMasterBoards = (db: Db): Promise<LockedBoard[]> =>
         select id, tool_key from boards where is_master and ${live()} order by id offset 0) as b`,
   );
 
-/** Brings these boards to a project, as their syncs would. Without access to one, or if it is inactive, nothing happens. */
+/** Copies these boards to a project, as their syncs would; those without access or that are inactive are skipped. */
 export async function fillProject(db: Db, projectId: number, boards: LockedBoard[]): Promise<void> {
   if (boards.length === 0) return;
   await allowOnlyMergeJoins(db);
@@ -146,5 +147,5 @@ async function applyToNextProjects(
       projects.map(({ id }) => id),
     ),
   );
-  return projects.length < projectsAtOnce ? null : projects.at(-1)!.id;
+  return projects.length < projectsAtOnce ? null : (projects.at(-1)?.id ?? null);
 }

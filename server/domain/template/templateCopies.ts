@@ -21,10 +21,19 @@ export type Part = {
 };
 
 /**
- * The common table expressions that find the missing and the stale copies of master boards. Nothing is added to a copy that a
- * project deleted, and no copy of an inactive template. A live board or group without an id is one that is about to be added.
- * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index,
- * since outdated statistics would choose another.
+ * The common table expressions that find the missing and the stale copies of master boards. `not exists` instead of `on
+ * conflict`, which would use up an id for each existing row. `offset 0` forces the right index, since outdated statistics would
+ * choose another. What each one guards:
+ *
+ * - `master_board`, `master_group`, `master_card`: the live templates; groups with distinct positions, cards numbered in order.
+ * - `target`: each project with each board, and whether it has the board's tool and the template is active.
+ * - `board_copy`, `group_copy`, `card_copy`: all existing copies, deleted ones too, so that none is added a second time.
+ * - `complete_project`: projects with a copy of every card, which need no further look.
+ * - `missing_board`, `missing_group`: copies to add; none of an inactive template, and none below a copy that a project deleted.
+ * - `live_board`, `live_group`: copies that can get contents; without an id if this statement is about to add them.
+ * - `incomplete_group`: live groups of active boards where a card may be missing.
+ * - `stale_board`, `stale_group`, `stale_card`: copies to update; a field that the project edited stays.
+ * - `adopted_card`: copies of a deleted template that a new one with the same identifier takes over.
  */
 export function findCopies(
   { kind, group_id, card_id }: Part,

@@ -4,7 +4,7 @@ import type { RunKind } from '../../../shared/templateRun.ts';
 import { live } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 
-/** Which fields a sync or push brings to existing copies, and the SQL for it; the names of rows are those of `templateCopies.ts`. */
+/** Which fields a sync or push copies to existing copies, and the SQL for it; `templateCopies.ts` defines the tables it names. */
 
 /** The fields that a push of a card keeps equal in all copies; the others belong to the project after the copy. */
 const CARD_FIELDS = [
@@ -27,7 +27,7 @@ type Copied = keyof typeof FIELDS;
 const columns = (alias: string, fields: readonly string[]) =>
   sql.join(fields.map((field) => sql.ref(`${alias}.${field}`)));
 
-/** The values of these fields, as `brought` stores them. */
+/** The values of these fields as JSON: what the column `brought` stores. */
 export const valuesOf = (table: Copied, alias: string) =>
   sql`jsonb_build_object(${sql.join(FIELDS[table].map((field) => sql`${sql.lit(field)}, ${sql.ref(`${alias}.${field}`)}`))})`;
 
@@ -35,8 +35,8 @@ export const valuesOf = (table: Copied, alias: string) =>
 export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
 /**
- * The groups of the master boards, with different positions: of equal ones, the later groups move behind. Copies that are added
- * at different times would else be ordered by their ids, and not like the template.
+ * The groups of the master boards with distinct positions; ties break by id. Copies that are added at different times would
+ * otherwise be ordered by their own ids.
  */
 export const orderedGroups = sql`
   select id, board_id, board_position, is_collapsed, created_by,
@@ -66,8 +66,8 @@ export function updateCards(kind: RunKind): RawBuilder<unknown> {
 }
 
 /**
- * Copies of a master board or groups that are written to; those without `is_changed` only get a new `brought`. The first
- * condition is for speed: it excludes copies that equal their template, which most do.
+ * Copies of a master board or groups to update; those without `is_changed` only get new synced values. The first condition is
+ * for speed: it excludes copies that equal their template, which most do.
  */
 export function staleCopies(table: Copied): RawBuilder<unknown> {
   const { templates, template_id } = NAMES[table];
@@ -81,7 +81,7 @@ export function staleCopies(table: Copied): RawBuilder<unknown> {
       and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
 }
 
-/** The new values come from the row that is updated: a change by the project at the same moment is not overwritten. */
+/** Reads the current values from the row that it updates: a concurrent edit by the project is not overwritten. */
 export function updateCopies(table: Copied): RawBuilder<unknown> {
   const { templates, stale } = NAMES[table];
   const values = FIELDS[table].map((field) => sql`${sql.ref(field)} = ${followedValue(table, field)}`);
@@ -106,22 +106,22 @@ const NAMES = {
   },
 };
 
-/** Copies that no sync or push added have no `brought`: their own values, or the template's if they were changed since. */
-const brought = (table: Copied) =>
+/** The values of the last sync or push. If null: own values when never edited, else the template's. */
+const syncedValues = (table: Copied) =>
   sql`coalesce(c.brought, case when c.updated_at = c.created_at then ${valuesOf(table, 'c')} else m.content end)`;
 
-/** A copy `c` follows its template `m` in a field while it has the value that was brought, or the new one anyway. */
+/** A copy `c` follows its template `m` in a field until the project edits it. */
 const follows = (table: Copied, field: string) =>
-  sql`(${sql.ref(`c.${field}`)}::text is not distinct from ${brought(table)}->>${sql.lit(field)} or ${sql.ref(`c.${field}`)} is not distinct from ${sql.ref(`m.${field}`)})`;
+  sql`(${sql.ref(`c.${field}`)}::text is not distinct from ${syncedValues(table)}->>${sql.lit(field)} or ${sql.ref(`c.${field}`)} is not distinct from ${sql.ref(`m.${field}`)})`;
 
 const followedValue = (table: Copied, field: string) =>
   sql`case when ${follows(table, field)} then ${sql.ref(`m.${field}`)} else ${sql.ref(`c.${field}`)} end`;
 
-/** The new `brought`. */
+/** The synced values after this update. */
 const followedValues = (table: Copied) =>
   sql`jsonb_build_object(${sql.join(
     FIELDS[table].map(
       (field) =>
-        sql`${sql.lit(field)}, case when ${follows(table, field)} then m.content else ${brought(table)} end->${sql.lit(field)}`,
+        sql`${sql.lit(field)}, case when ${follows(table, field)} then m.content else ${syncedValues(table)} end->${sql.lit(field)}`,
     ),
   )})`;

@@ -1,18 +1,19 @@
 import { sql } from 'kysely';
-import { type Db, live } from '../../database/query.ts';
+import { anyOf, type Db, live } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
+import { lockProjects } from '../rows/row.ts';
 import { AMONG_TARGETS } from './templateFields.ts';
 
 /**
- * Live copies have the identifier of their template, deleted or not, so it is unique in a project unless the template was
- * deleted and its identifier used again: then the live copy is adopted by the new template, instead of a second one.
+ * A live copy has the `unique_identifier` of its template, which is unique in a project. If the template was deleted and a new
+ * one uses its identifier, the new one adopts the live copy instead of adding a second.
  */
 
 /** A master card `m` of which a group `g` in a project has no copy. */
 const IS_MISSING = sql`m.group_id = g.master_group_id
   and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
 
-/** A missing copy that is added, since there is none to adopt. `not in` looks up a hash table, which is mostly empty. */
+/** A missing copy to add, since there is none to adopt. `not in` uses a hash table, which is mostly empty. */
 export const IS_ADDED = sql`${IS_MISSING} and (g.project_id, m.id) not in (select project_id, template_id from adopted_card)`;
 
 /** Live copies of deleted master cards, where a copy of the one with the same identifier is missing. */
@@ -29,21 +30,14 @@ export const adoptedCards = sql`
 /** Brings a new identifier to the live copies of a master card; copies of a deleted one that have it get another. */
 export async function bringIdentifier(db: Db, id: number, identifier: string): Promise<void> {
   const isOutdated = sql<boolean>`master_card_id = ${id} and ${live()} and unique_identifier <> ${identifier}`;
-  // Locks the projects by id: one lock order prevents deadlocks.
-  const projects = await db
-    .selectFrom('projects')
-    .select('id')
-    .where('id', 'in', db.selectFrom('cards').select('project_id').where(isOutdated))
-    .orderBy('id')
-    .forNoKeyUpdate()
-    .execute();
+  const copies = db.selectFrom('cards').select('project_id').where(isOutdated);
+  const projects = await lockProjects(db, sql`id in ${copies}`);
   if (projects.length === 0) return;
 
-  const projectIds = projects.map(({ id }) => id);
   await db
     .updateTable('cards')
     .set({ unique_identifier: sql<string>`gen_random_uuid()::text`, updated_at: NOW })
-    .where('project_id', '=', sql<number>`any(${projectIds}::int[])`)
+    .where('project_id', '=', anyOf(projects.map(({ id }) => id)))
     .where('unique_identifier', '=', identifier)
     .where('master_card_id', '<>', id)
     .where(live())

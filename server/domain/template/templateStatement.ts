@@ -33,7 +33,13 @@ export const copyStatement = (template: Template, run: number, projects: number[
 export const fillStatement = (boards: number[], project: number): RawBuilder<unknown> =>
   plannedEachTime(sql`with ${writeCopies({ kind: 'sync' }, boards, [project])} select 1`);
 
-/** Rows are written project by project, so that those of one are adjacent in tables and indexes. */
+/**
+ * Writes what `findCopies` found, project by project, so that the rows of one are adjacent in tables and indexes.
+ *
+ * - `added_board`, `added_group`, `added_card`: new copies after the project's own rows, capped at the int4 maximum.
+ * - `last_in_project`, `filled_group`: the last positions that new cards follow; a group added above gets its id here.
+ * - `updated_board`, `updated_group`, `updated_card`: stale copies, without the fields that the project edited.
+ */
 function writeCopies(part: Part, boards: number[], projects: number[]): RawBuilder<unknown> {
   return sql`
     ${findCopies(part, boards, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (

@@ -42,8 +42,7 @@ export async function listVersions(context: ProjectContext, { theme_id, approval
     .selectFrom('theme_versions')
     .select(VERSION_COLUMNS)
     .where('theme_id', 'in', ownThemes(context).select('id'))
-    .$if(theme_id != null, (versions) => versions.where('theme_id', '=', theme_id!))
-    .$if(approval_status != null, (versions) => versions.where('approval_status', '=', approval_status!));
+    .where(({ and }) => and({ theme_id: theme_id ?? undefined, approval_status: approval_status ?? undefined }));
   return readPage('versions', versions, page);
 }
 
@@ -67,8 +66,7 @@ export async function submitVersion({ db, caller }: ProjectContext, { theme_id, 
         .where('theme_versions.approval_status', '=', 'rejected'),
     )
     .returning(VERSION_COLUMNS)
-    .executeTakeFirst();
-  if (!submitted) throw invalid({ version: 'already exists' }, 'already_exists');
+    .executeTakeFirstOrThrow(() => invalid({ version: 'already exists' }, 'already_exists'));
   return { version: submitted };
 }
 
@@ -150,13 +148,16 @@ async function changeVersion(
       .select(VERSION_COLUMNS)
       .select(({ selectFrom }) => {
         const theme = selectFrom('themes').whereRef('themes.id', '=', 'theme_id');
-        return [theme.select('platform_id').as('platform_id'), theme.select(isOwned.as('is_owned')).as('is_owned')];
+        return [
+          theme.select('platform_id').$asScalar().$notNull().as('platform_id'),
+          theme.select(isOwned.as('is_owned')).$asScalar().$notNull().as('is_owned'),
+        ];
       })
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirstOrThrow(() => notFound('There is no such theme version.'));
     const { is_owned, platform_id, ...version } = found;
-    mustOwnPlatform(caller, platform_id!, is_owned!);
+    mustOwnPlatform(caller, platform_id, is_owned);
 
     const changes = await decide(version, db);
     if (Object.keys(changes).length === 0) return { version };
