@@ -6,29 +6,29 @@ import { traceStatement } from './statementSpan.ts';
 import { parseTimestamp, TIMESTAMPTZ } from './timestamp.ts';
 
 /** Above the server's `statement_timeout`, so only a server that does not respond takes longer. */
-const LONGEST_ANSWER_MILLISECONDS = 32_000;
+const LONGEST_RESPONSE_MILLISECONDS = 32_000;
 
-/** For the first statement of a request: a lookup by key, which a working server answers in milliseconds. */
-const LONGEST_SHORT_ANSWER_MILLISECONDS = 2_000;
+/** For the first statement of a request: a lookup by key, which a working server runs in milliseconds. */
+const LONGEST_SHORT_RESPONSE_MILLISECONDS = 2_000;
 
-const NO_ANSWER = 'the database did not answer in time';
+const NO_RESPONSE = 'the database did not answer in time';
 
-/** Whether connecting or answering timed out: the server may only be slow, so a retry can work. */
-export const isSilence = ({ message }: Error) => message === NO_ANSWER || message === NO_CONNECTION;
+/** Whether connecting or a response timed out: the server may only be slow, so a retry can work. */
+export const isSilence = ({ message }: Error) => message === NO_RESPONSE || message === NO_CONNECTION;
 const NO_CONNECTION = 'Connection terminated due to connection timeout';
 
 /** The options of each connection, in addition to those of pg. */
 export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
 
 /**
- * A connection with a timeout for answers, for example after the network was lost; pg itself would wait forever. After a
- * timeout, its pending statements fail and the pool replaces it. Statements with values are prepared.
+ * A connection with a timeout for responses, for example after the network was lost; pg itself would wait forever. After a
+ * timeout, its statements fail and the pool replaces it. Statements with values are prepared.
  */
 export class DeckhandClient extends pg.Client {
   private readonly isPreparing: boolean;
   private hasNoTimeout = false;
-  private unanswered = 0;
-  private latestAnswer = Number.POSITIVE_INFINITY;
+  private pending = 0;
+  private latestResponse = Number.POSITIVE_INFINITY;
 
   constructor(options: ClientOptions) {
     super(options);
@@ -42,53 +42,53 @@ export class DeckhandClient extends pg.Client {
   override query(...parts: any[]): any {
     const [text, values] = parts;
     if (typeof text === 'string' && typeof parts.at(-1) !== 'function') {
-      return traceStatement(text, () => this.answerInTime(text, values));
+      return traceStatement(text, () => this.respondInTime(text, values));
     }
     return super.query(...(parts as [string]));
   }
 
-  private answerInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
+  private respondInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
     if (text.startsWith(NO_TIMEOUT)) this.hasNoTimeout = true;
     if (text === 'commit' || text === 'rollback') this.hasNoTimeout = false;
-    this.unanswered++;
-    this.expectAnswerWithin(
-      text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_ANSWER_MILLISECONDS : LONGEST_ANSWER_MILLISECONDS,
+    this.pending++;
+    this.expectResponseWithin(
+      text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_RESPONSE_MILLISECONDS : LONGEST_RESPONSE_MILLISECONDS,
     );
     const name = isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
-    const answer = name === undefined ? super.query(text, values) : super.query({ name, text, values });
-    return answer.then(
+    const response = name === undefined ? super.query(text, values) : super.query({ name, text, values });
+    return response.then(
       (result) => {
-        this.noteAnswer();
+        this.noteResponse();
         return result;
       },
       (error) => {
-        this.noteAnswer();
+        this.noteResponse();
         if (name === undefined || !isStalePlan(error)) throw error;
         statementNames.forget(name);
         // Inside a transaction, which has failed with it, the retry is up to `transact`.
         if (this.getTransactionStatus() !== 'I') throw error;
-        return this.answerInTime(text, values, false);
+        return this.respondInTime(text, values, false);
       },
     );
   }
 
-  private noteAnswer(): void {
-    this.unanswered--;
-    this.expectAnswerWithin(this.unanswered > 0 ? LONGEST_ANSWER_MILLISECONDS : Number.POSITIVE_INFINITY);
+  private noteResponse(): void {
+    this.pending--;
+    this.expectResponseWithin(this.pending > 0 ? LONGEST_RESPONSE_MILLISECONDS : Number.POSITIVE_INFINITY);
   }
 
-  private expectAnswerWithin(milliseconds: number): void {
-    this.latestAnswer = this.hasNoTimeout ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
+  private expectResponseWithin(milliseconds: number): void {
+    this.latestResponse = this.hasNoTimeout ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
   }
 
   get isSilent(): boolean {
-    return performance.now() > this.latestAnswer;
+    return performance.now() > this.latestResponse;
   }
 
   /** Destroys the connection without telling the server. */
   drop(): void {
     const { stream } = (this as unknown as { connection: { stream: { destroy: (error: Error) => void } } }).connection;
-    stream.destroy(new Error(NO_ANSWER));
+    stream.destroy(new Error(NO_RESPONSE));
   }
 
   giveUp(): void {
@@ -103,7 +103,7 @@ const connected = new Set<DeckhandClient>();
 setInterval(() => {
   const silent = [...connected].filter(({ isSilent }) => isSilent);
   if (silent.length === 0) return;
-  // One turn later: if the event loop was blocked, the answer may have arrived without being read yet.
+  // One turn later: if the event loop was blocked, the response may have arrived without being read yet.
   setImmediate(() => {
     for (const client of silent) if (client.isSilent) client.giveUp();
   });

@@ -31,10 +31,11 @@ export type Connections = { used: number; idle: number; pending: number; max: nu
 
 /** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
 export function connect(settings: Settings): Promise<Database> {
-  return settings.DATABASE_URL ? connectToServer(settings) : openEmbedded(settings);
+  const { DATABASE_URL } = settings;
+  return DATABASE_URL ? connectToServer({ ...settings, DATABASE_URL }) : openEmbedded(settings);
 }
 
-async function connectToServer(settings: Settings): Promise<Database> {
+async function connectToServer(settings: Settings & { DATABASE_URL: string }): Promise<Database> {
   let pool: pg.Pool | undefined;
   const orm = await MikroORM.init(
     await ormOptions(settings, (created) => {
@@ -44,11 +45,11 @@ async function connectToServer(settings: Settings): Promise<Database> {
   const connections = () => pool && connectionsOf(pool);
   const database = { ...databaseOf(orm, { isEmbedded: false }), connections };
   try {
-    await expectAnswer(database);
+    await expectResponse(database);
     return database;
   } catch (error) {
     await closeInTime(database);
-    const { host, pathname } = new URL(settings.DATABASE_URL!);
+    const { host, pathname } = new URL(settings.DATABASE_URL);
     throw startFailure(
       `DATABASE_URL: can't use the database ${pathname.slice(1)} on ${host}: ${reason(error)}.`,
       error,
@@ -63,8 +64,8 @@ const connectionsOf = ({ totalCount, idleCount, waitingCount, options }: pg.Pool
   max: options.max,
 });
 
-/** Retries for some seconds, since a busy server may be slow to answer. */
-async function expectAnswer({ db }: Database): Promise<void> {
+/** Retries for some seconds, since a busy server may be slow to respond. */
+async function expectResponse({ db }: Database): Promise<void> {
   const { isSilence } = await import('./client.ts');
   const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
   for (;;) {
@@ -142,7 +143,8 @@ const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Dat
 
 function reason(error: unknown): string {
   const { code, message, cause } = error as NodeJS.ErrnoException & { cause?: unknown };
-  if (message || code) return message || code!;
+  const text = message || code;
+  if (text) return text;
   // The embedded database may throw something that is not an Error, such as an errno.
   return cause ? reason(cause) : JSON.stringify(error);
 }

@@ -3,7 +3,7 @@ import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
-import { type Db, NO_TIMEOUT, ping, query } from './query.ts';
+import { type Db, NO_TIMEOUT, oneRow, ping, query } from './query.ts';
 
 /** The type that the migrator expects. */
 type Transaction = Db & { savepoint: unknown };
@@ -64,7 +64,7 @@ async function recordNewNames(db: Db): Promise<void> {
 const MIGRATION_LOCK = 3_735_928_559;
 const LONGEST_WAIT_MILLISECONDS = 10 * 60_000;
 /** About two seconds; nodes that start at once usually wait less. */
-const ATTEMPTS_BEFORE_TOLD = 20;
+const ATTEMPTS_BEFORE_NOTICE = 20;
 
 /**
  * Runs work in a transaction that holds the migration lock. If the lock is taken, retries with a new transaction: waiting
@@ -82,18 +82,17 @@ export async function underMigrationLock<Result>(
     });
     const done = await orm.em.fork().transactional(async (em) => {
       const transaction = em.getTransactionContext<Transaction>()!;
-      const [lock] = await query(
+      const lock = await query(
         transaction,
-        sql<{
-          isTaken: boolean;
-        }>`${sql.raw(NO_TIMEOUT)} select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
+        sql<{ isTaken: boolean }>`${sql.raw(NO_TIMEOUT)}
+          select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
           set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
           set_config('idle_in_transaction_session_timeout', '0', true)`,
       );
-      return lock!.isTaken ? undefined : { result: await work(transaction) };
+      return oneRow(lock).isTaken ? undefined : { result: await work(transaction) };
     });
     if (done) return done.result;
-    if (attempt === ATTEMPTS_BEFORE_TOLD) onWait();
+    if (attempt === ATTEMPTS_BEFORE_NOTICE) onWait();
     await sleep(100);
   }
   throw startFailure('DATABASE_URL: another node has been running migrations for 10 minutes; check what it waits for.');

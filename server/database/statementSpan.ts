@@ -24,20 +24,20 @@ function descriptionOf(text: string): Description {
 
 function describe(text: string) {
   const shown = withoutLiterals(text);
-  const writes = [...shown.matchAll(WRITE)].map(
-    ([, verb, table]) => `${verb!.split(' ', 1)[0]!.toUpperCase()} ${table}`,
-  );
+  const writes = [...shown.matchAll(WRITE)].map(([, verb = '', table]) => `${firstWord(verb).toUpperCase()} ${table}`);
   const summary = writes.length > 0 ? [...new Set(writes)].join(' ') : readSummary(shown);
   return {
     summary,
     attributes: {
       'db.system.name': 'postgresql',
-      'db.operation.name': summary.split(' ', 1)[0]!,
+      'db.operation.name': firstWord(summary),
       'db.query.summary': summary,
       'db.query.text': shown,
     },
   };
 }
+
+const firstWord = (text: string) => text.replace(/ .*/s, '');
 
 /** `SELECT` and its table, else the first word of the statement. */
 function readSummary(shown: string): string {

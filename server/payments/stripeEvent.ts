@@ -19,25 +19,30 @@ export async function readEvent(stripe: Stripe, event: Stripe.Event): Promise<No
       return settled(event.data.object, 'expired', at);
 
     case 'customer.subscription.deleted':
-      return news(ofSubscription(event.data.object), 'ended', at);
+      return subscriptionNotice(ofSubscription(event.data.object), 'ended', at);
     case 'invoice.paid':
-      return news(ofInvoice(event.data.object), 'renewed', at);
+      return subscriptionNotice(ofInvoice(event.data.object), 'renewed', at);
     case 'invoice.payment_failed':
-      return news(ofInvoice(event.data.object), 'renewal_failed', at);
+      return subscriptionNotice(ofInvoice(event.data.object), 'renewal_failed', at);
 
     case 'charge.refunded': {
       if (!event.data.object.refunded) return undefined;
       const paid = await findPaid(stripe, event.data.object);
-      return paid?.isLatest ? news(paid, 'ended', at, true) : undefined;
+      return paid?.isLatest ? subscriptionNotice(paid, 'ended', at, true) : undefined;
     }
     case 'charge.dispute.created':
     case 'charge.dispute.funds_withdrawn':
       // An inquiry withdraws no funds.
       if (event.data.object.status.startsWith('warning_')) return undefined;
-      return news(await findPaid(stripe, event.data.object), 'disputed', at);
+      return subscriptionNotice(await findPaid(stripe, event.data.object), 'disputed', at);
     case 'charge.dispute.closed': {
       const isLost = event.data.object.status === 'lost';
-      return news(await findPaid(stripe, event.data.object), isLost ? 'ended' : 'dispute_won', at, isLost);
+      return subscriptionNotice(
+        await findPaid(stripe, event.data.object),
+        isLost ? 'ended' : 'dispute_won',
+        at,
+        isLost,
+      );
     }
     default:
       return undefined;
@@ -63,7 +68,7 @@ function settled(session: Stripe.Checkout.Session, outcome: Settlement['outcome'
 
 type Named = Pick<SubscriptionEvent, 'provider_subscription_id' | 'reference'>;
 
-function news(
+function subscriptionNotice(
   named: Named | undefined,
   change: SubscriptionEvent['change'],
   at: Date,

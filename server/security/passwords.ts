@@ -38,7 +38,7 @@ const queue = makeFairQueue({
   refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2, 'service_busy'),
 });
 
-/** The passwords that are hashed or checked at the moment, and those that wait. */
+/** How many passwords are being hashed or checked, and how many wait. */
 export const passwordLoad = queue.load;
 
 /** Networks take turns, so that a flood from one does not block others. By /48 for IPv6, which one customer often has. */

@@ -28,8 +28,8 @@ const MOST_REMEMBERED = 1000;
 export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: number): Tokens {
   // As key objects: jsonwebtoken would try to parse a string as a public key for every token.
   const keys = new Map<string, KeyObject>(secrets.map((secret) => [keyId(secret), createSecretKey(secret, 'utf8')]));
-  const [current] = keys;
-  const [currentId, currentKey] = current!;
+  const currentId = keyId(secrets[0]);
+  const currentKey = createSecretKey(secrets[0], 'utf8');
 
   const verify = (token: string, ignoreExpiration: boolean) => {
     try {

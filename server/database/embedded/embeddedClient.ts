@@ -3,7 +3,7 @@ import type { PGlite as KyselyClient } from 'kysely';
 import { isStalePlan, statementNames } from '../preparedStatements.ts';
 import { traceStatement } from '../statementSpan.ts';
 import { parseTimestamp } from '../timestamp.ts';
-import { type Column, countAffected, findError, readAnswer } from './embeddedAnswer.ts';
+import { type Column, countAffected, findError, readResponse } from './embeddedResponse.ts';
 
 /** The parts of PGlite that are used. */
 type Engine = Pick<PGlite, 'execProtocolRawStream' | 'serializers' | 'parsers' | 'isInTransaction' | 'close'>;
@@ -59,10 +59,10 @@ export class EmbeddedClient implements KyselyClient {
   }
 
   query<Row>(text: string, values: readonly unknown[] = []) {
-    return traceStatement(text, () => this.answer<Row>(text, values));
+    return traceStatement(text, () => this.respond<Row>(text, values));
   }
 
-  private async answer<Row>(text: string, values: readonly unknown[]) {
+  private async respond<Row>(text: string, values: readonly unknown[]) {
     const name = values.length > 0 ? statementNames.of(text) : undefined;
     if (name === undefined) return this.run<Row>(NO_NAME, text, values);
     try {
@@ -106,13 +106,13 @@ export class EmbeddedClient implements KyselyClient {
     if (statement.isWrite) this.guards.beforeWrite?.();
     const texts = values.map((value, at) => toText(value, statement.serializers[at]));
     const bind = serialize.bind({ statement: name, values: texts });
-    const answer = await this.exchange([bind, serialize.execute()], statement.columns);
-    return { rows: answer.rows as Row[], fields: statement.columns, affectedRows: countAffected(answer) };
+    const response = await this.exchange([bind, serialize.execute()], statement.columns);
+    return { rows: response.rows as Row[], fields: statement.columns, affectedRows: countAffected(response) };
   }
 
   private async prepare(name: string, text: string): Promise<Statement> {
-    const answer = await this.exchange([serialize.parse({ name, text }), serialize.describe({ type: 'S', name })]);
-    const [parameters, row] = answer.messages as [
+    const response = await this.exchange([serialize.parse({ name, text }), serialize.describe({ type: 'S', name })]);
+    const [parameters, row] = response.messages as [
       messages.ParameterDescriptionMessage,
       messages.RowDescriptionMessage?,
     ];
@@ -136,7 +136,7 @@ export class EmbeddedClient implements KyselyClient {
     const synced = await this.send(SYNC);
     const error = findError(sent) ?? findError(synced);
     if (error) throw error;
-    return readAnswer(sent, columns);
+    return readResponse(sent, columns);
   }
 
   private async send(message: Uint8Array): Promise<Buffer> {
@@ -145,10 +145,10 @@ export class EmbeddedClient implements KyselyClient {
     const onRawData = (bytes: Uint8Array) => void chunks.push(bytes.slice());
     try {
       await this.engine.execProtocolRawStream(message, { onRawData, syncToFs: message === SYNC });
-      const answer = Buffer.concat(chunks);
-      const error = findError(answer);
+      const response = Buffer.concat(chunks);
+      const error = findError(response);
       if (isLost(error)) throw error;
-      return answer;
+      return response;
     } catch (error) {
       if (isLost(error)) (this.guards.giveUp ?? endProcess)((error as Error).message);
       throw error;

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { brought, LIVE, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import { LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
@@ -13,7 +13,7 @@ export const Board = defineEntity({
     description: p.text().nullable(),
     tool_key: p.text().nullable(),
     position: position(),
-    brought: brought(),
+    brought: syncedValues(),
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },

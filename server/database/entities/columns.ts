@@ -23,8 +23,8 @@ export const timestamp = () => p.datetime(3);
 
 export const position = () => p.integer().default(0);
 
-/** On copies of a template: the values that a sync or push brought last. What differs from them is the project's own. */
-export const brought = () => p.json<Record<string, unknown>>().nullable();
+/** The column `brought` of copies: the template's values at the last sync or push. What differs now was edited by the project. */
+export const syncedValues = () => p.json<Record<string, unknown>>().nullable();
 
 export const created = () => ({
   created_at: timestamp().defaultRaw('now()'),

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Board } from './board.ts';
-import { brought, LIVE, position, refersTo, type SelfReference, softDeleted } from './columns.ts';
+import { LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
@@ -18,7 +18,7 @@ export const Group = defineEntity({
     color: p.string().length(50).nullable(),
     icon: p.string().length(100).nullable(),
     position: position(),
-    brought: brought(),
+    brought: syncedValues(),
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },

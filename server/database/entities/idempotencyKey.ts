@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { refersTo, timestamp } from './columns.ts';
 import { User } from './user.ts';
 
-/** A mutation that was called with an `Idempotency-Key`, with its answer for repeats. */
+/** A mutation that was called with an `Idempotency-Key`, with its response for repeats. */
 export const IdempotencyKey = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_keys',
@@ -16,7 +16,7 @@ export const IdempotencyKey = defineEntity({
     holder: p.uuid().nullable(),
     held_until: timestamp().nullable(),
     finished_at: timestamp().nullable(),
-    /** As superjson, with the projects whose access a repeat checks again. Null after the end: the answer is not kept. */
+    /** As superjson, with the projects whose access a repeat checks again. Null after the end: the response is not kept. */
     answer: p.text().nullable(),
   },
   indexes: [{ properties: ['created_at'] }],

@@ -3,7 +3,7 @@ import { hashPassword } from '../../security/passwords.ts';
 import { hashRecoveryCode } from '../../security/secondFactor.ts';
 import type { Database } from '../connect.ts';
 import { entities } from '../entities.ts';
-import { type Db, insertRows, query } from '../query.ts';
+import { type Db, insertRows, oneRow, query } from '../query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../tables.ts';
 
 export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
@@ -35,8 +35,8 @@ const TABLES = entities.map(({ meta }) => sql.table(meta.tableName));
 
 async function hasRows(db: Db): Promise<boolean> {
   const found = TABLES.map((table) => sql`exists (select from ${table})`);
-  const [answer] = await query(db, sql<{ hasRows: boolean }>`select ${sql.join(found, sql` or `)} as "hasRows"`);
-  return answer!.hasRows;
+  const rows = await query(db, sql<{ hasRows: boolean }>`select ${sql.join(found, sql` or `)} as "hasRows"`);
+  return oneRow(rows).hasRows;
 }
 
 async function addTenants(db: Db) {
@@ -114,12 +114,14 @@ async function addOnboardingTemplate(db: Db) {
   for (const [round, tenant] of tenants.entries()) {
     const copyOf = (column: keyof Row<'boards'> | keyof Row<'groups'> | keyof Row<'cards'>, id: number) =>
       tenant ? { ...tenant, [column]: id } : { is_master: true };
-    const brought = (content: object) => (tenant ? { brought: { ...content, is_active: true } } : {});
+    const syncedValues = (content: object) => (tenant ? { brought: { ...content, is_active: true } } : {});
     const boardId = tenant ? round + 2 : 1;
     const firstGroup = round * groups.length + 1;
     const firstCard = round * cards.length + 1;
 
-    await insertRows(db, 'boards', [{ id: boardId, ...board, ...copyOf('master_board_id', 1), ...brought(board) }]);
+    await insertRows(db, 'boards', [
+      { id: boardId, ...board, ...copyOf('master_board_id', 1), ...syncedValues(board) },
+    ]);
     await insertRows(
       db,
       'groups',
@@ -128,7 +130,7 @@ async function addOnboardingTemplate(db: Db) {
         board_id: boardId,
         ...group,
         ...copyOf('master_group_id', at + 1),
-        ...brought(group),
+        ...syncedValues(group),
       })),
     );
     await insertRows(

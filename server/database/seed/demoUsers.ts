@@ -26,7 +26,7 @@ export function makeDemoUsers({ db }: Pick<Database, 'db'>): () => Promise<DemoS
 
 export const hasDemoPassword = (hash: string | undefined) => isPassword(DEMO_USER.password, hash, 'start');
 
-/** Those of these users who are active. */
+/** The active users with these e-mail addresses. */
 export const findDemoUsers = (db: Db, emails: readonly string[]) =>
   db
     .selectFrom('users')

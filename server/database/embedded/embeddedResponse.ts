@@ -3,21 +3,21 @@ import { type messages, protocol, type types } from '@electric-sql/pglite';
 /** A column of a result, with the parser for its text. */
 export type Column = { name: string; dataTypeID: number; parse: types.Parser | undefined };
 
-export type Answer = { rows: object[]; messages: messages.BackendMessage[] };
+export type EmbeddedResponse = { rows: object[]; messages: messages.BackendMessage[] };
 
 const DATA_ROW = 'D'.charCodeAt(0);
 const ERROR = 'E'.charCodeAt(0);
 /** Errors, completed commands, and descriptions of parameters and rows; other messages are ignored. */
-const TELLING = new Set([...'ECtT'].map((letter) => letter.charCodeAt(0)));
+const READ_MESSAGES = new Set([...'ECtT'].map((letter) => letter.charCodeAt(0)));
 
-/** Parses an answer in PostgreSQL's protocol; PGlite's own parser is slower per field. */
-export function readAnswer(bytes: Buffer, columns: Column[]): Answer {
-  const answer: Answer = { rows: [], messages: [] };
+/** Parses a response in PostgreSQL's protocol; PGlite's own parser is slower per field. */
+export function readResponse(bytes: Buffer, columns: Column[]): EmbeddedResponse {
+  const response: EmbeddedResponse = { rows: [], messages: [] };
   eachMessage(bytes, (type, at, end) => {
-    if (type === DATA_ROW) answer.rows.push(readRow(bytes, at, columns));
-    else if (TELLING.has(type)) answer.messages.push(parseMessage(bytes.subarray(at, end)));
+    if (type === DATA_ROW) response.rows.push(readRow(bytes, at, columns));
+    else if (READ_MESSAGES.has(type)) response.messages.push(parseMessage(bytes.subarray(at, end)));
   });
-  return answer;
+  return response;
 }
 
 export function findError(bytes: Buffer): messages.DatabaseError | undefined {
@@ -29,7 +29,7 @@ export function findError(bytes: Buffer): messages.DatabaseError | undefined {
 }
 
 /** The count in `INSERT 0 5` or `UPDATE 3`; 0 for a `SELECT 2`. */
-export function countAffected({ messages }: Answer): number {
+export function countAffected({ messages }: EmbeddedResponse): number {
   const complete = messages.find(({ name }) => name === 'commandComplete') as
     | messages.CommandCompleteMessage
     | undefined;
@@ -41,7 +41,7 @@ export function countAffected({ messages }: Answer): number {
 function eachMessage(bytes: Buffer, read: (type: number, at: number, end: number) => void): void {
   for (let at = 0; at < bytes.length; ) {
     const end = at + 1 + bytes.readInt32BE(at + 1);
-    read(bytes[at]!, at, end);
+    read(bytes.readUInt8(at), at, end);
     at = end;
   }
 }
