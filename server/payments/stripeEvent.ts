@@ -19,30 +19,25 @@ export async function readEvent(stripe: Stripe, event: Stripe.Event): Promise<No
       return settled(event.data.object, 'expired', at);
 
     case 'customer.subscription.deleted':
-      return subscriptionNotice(ofSubscription(event.data.object), 'ended', at);
+      return changed(ofSubscription(event.data.object), 'ended', at);
     case 'invoice.paid':
-      return subscriptionNotice(ofInvoice(event.data.object), 'renewed', at);
+      return changed(ofInvoice(event.data.object), 'renewed', at);
     case 'invoice.payment_failed':
-      return subscriptionNotice(ofInvoice(event.data.object), 'renewal_failed', at);
+      return changed(ofInvoice(event.data.object), 'renewal_failed', at);
 
     case 'charge.refunded': {
       if (!event.data.object.refunded) return undefined;
       const paid = await findPaid(stripe, event.data.object);
-      return paid?.isLatest ? subscriptionNotice(paid, 'ended', at, true) : undefined;
+      return paid?.isLatest ? changed(paid, 'ended', at, true) : undefined;
     }
     case 'charge.dispute.created':
     case 'charge.dispute.funds_withdrawn':
       // An inquiry withdraws no funds.
       if (event.data.object.status.startsWith('warning_')) return undefined;
-      return subscriptionNotice(await findPaid(stripe, event.data.object), 'disputed', at);
+      return changed(await findPaid(stripe, event.data.object), 'disputed', at);
     case 'charge.dispute.closed': {
       const isLost = event.data.object.status === 'lost';
-      return subscriptionNotice(
-        await findPaid(stripe, event.data.object),
-        isLost ? 'ended' : 'dispute_won',
-        at,
-        isLost,
-      );
+      return changed(await findPaid(stripe, event.data.object), isLost ? 'ended' : 'dispute_won', at, isLost);
     }
     default:
       return undefined;
@@ -68,7 +63,7 @@ function settled(session: Stripe.Checkout.Session, outcome: Settlement['outcome'
 
 type Named = Pick<SubscriptionEvent, 'provider_subscription_id' | 'reference'>;
 
-function subscriptionNotice(
+function changed(
   named: Named | undefined,
   change: SubscriptionEvent['change'],
   at: Date,
