@@ -123,12 +123,14 @@ describe('a streamed batch', () => {
 
   it('500 is logged once, and counted', async () => {
     const run = () => Promise.reject(new Error('hunter2'));
-    const { url, logged } = await givenService({}, { queue: { run, ...LOAD } });
+    const METRICS_TOKEN = 'a-token-for-metrics';
+    const { url, logged } = await givenService({ METRICS_TOKEN }, { queue: { run, ...LOAD } });
     const { client } = givenClient({ url });
+    const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
 
     expect(await errorOf(client.boards.list.query())).toBe('500 fault: ');
     expect(logged.filter(({ level }) => level === 50)).toMatchObject([{ err: { message: 'hunter2' } }]);
-    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const metrics = await (await fetch(`${url}/metrics`, { headers })).text();
     expect(metrics).toContain('deckhand_errors_total{surface="rpc",reason="fault"} 1');
   });
 
