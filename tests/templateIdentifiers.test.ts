@@ -22,7 +22,7 @@ const liveWith = async (project: TestProject, identifier: string): Promise<any[]
 async function givenReplacedCard() {
   const template = await givenTemplate();
   await sync(template);
-  const [old] = template.cards as [number];
+  const [old] = template.cards;
   const identifier = `${template.tool}-one`;
   const [copy] = await liveWith(template.projects[0]!, identifier);
   await template.asSuperadmin.rpc.masterCards.delete.mutate({ id: old });
@@ -40,7 +40,7 @@ async function givenReplacedCard() {
 describe('a live copy of a deleted master card', () => {
   it('is adopted by a push of the card that has its identifier now, as the preview says', async () => {
     const { template, copy, replacement, identifier } = await givenReplacedCard();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     const comment = await givenComment(first, copy.id, template.users.superadmin);
     const { previewPush } = template.asSuperadmin.rpc.masterCards;
     const preview = only(await everyPage((page) => previewPush.query({ card_id: replacement, ...page })), template);
@@ -74,7 +74,7 @@ describe('a live copy of a deleted master card', () => {
 
   it('is adopted by a sync, and keeps its fields until a push', async () => {
     const { template, copy, replacement, identifier } = await givenReplacedCard();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
 
     await sync(template);
 
@@ -120,7 +120,7 @@ describe('a live copy of a deleted master card', () => {
 
   it('is not adopted if the project deleted it: the new card is added', async () => {
     const { template, copy, replacement, identifier } = await givenReplacedCard();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await template.asSuperadmin.in(first.id).rpc.cards.delete.mutate({ id: copy.id });
 
     await sync(template);
@@ -133,7 +133,7 @@ describe('a live copy of a deleted master card', () => {
 
   it('is not adopted where the new card is not copied: in a deleted group, or while it is inactive', async () => {
     const { template, old, copy, replacement, identifier } = await givenReplacedCard();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     const [, , three] = await copiesIn(first, template);
     await template.asSuperadmin.in(first.id).rpc.groups.delete.mutate({ id: three.group_id });
 
@@ -151,8 +151,8 @@ describe('a live copy of a deleted master card', () => {
 describe('a new identifier of a master card', () => {
   it('reaches its live copies at once, also in projects without access', async () => {
     const template = await givenTemplate();
-    const [one, two] = template.cards as [number, number];
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [one, two] = template.cards;
+    const [first, second] = template.projects;
     const { masterCards } = template.asSuperadmin.rpc;
     await sync(template);
     const [copy] = await liveWith(first, `${template.tool}-one`);
@@ -171,7 +171,7 @@ describe('a new identifier of a master card', () => {
 
   it('is taken from copies of a deleted card in projects with both', async () => {
     const { template, copy, replacement, identifier } = await givenReplacedCard();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     const { masterCards } = template.asSuperadmin.rpc;
     await masterCards.update.mutate({ id: replacement, unique_identifier: `${identifier}-other` });
     await sync(template);
@@ -189,7 +189,7 @@ describe('a new identifier of a master card', () => {
 
   it('422 if another master card has it, and no copy changes', async () => {
     const template = await givenTemplate();
-    const [, two] = template.cards as [number, number];
+    const [, two] = template.cards;
     await sync(template);
     const before = await copiesIn(template.projects[0]!, template);
 
@@ -226,7 +226,7 @@ describe('a new identifier of a master card', () => {
 describe('a card of the project itself', () => {
   it('with the identifier of a template is no copy: it stays as it is, and the copy is added', async () => {
     const template = await givenTemplate();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     const unique_identifier = `${template.tool}-one`;
     const own = await givenCard(first, { title: 'Ours', unique_identifier });
 

@@ -15,7 +15,7 @@ import {
   type Template,
   titlesIn,
 } from './harness/template.ts';
-import { givenBoard, givenGroup, givenProject, givenWorld, stored, type TestProject, testDb } from './harness/world.ts';
+import { givenBoard, givenGroup, givenProject, givenWorld, stored, testDb } from './harness/world.ts';
 
 const sync = ({ asSuperadmin, board }: Template) => asSuperadmin.rpc.masterBoards.sync.mutate({ board_id: board });
 const pushBoard = ({ asSuperadmin, board }: Template) => asSuperadmin.rpc.masterBoards.push.mutate({ board_id: board });
@@ -25,7 +25,7 @@ const pushGroup = ({ asSuperadmin }: Template, group_id: number) =>
 describe('masterBoards.push', () => {
   it('adds missing copies of the board and its groups, but no cards', async () => {
     const template = await givenTemplate();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
 
     expect(await pushBoard(template)).toEqual({ projects_updated: 2 });
 
@@ -45,7 +45,7 @@ describe('masterBoards.push', () => {
   it('brings changed fields to the copies, and changes nothing when run again', async () => {
     const template = await givenTemplate();
     const { masterBoards, masterGroups } = template.asSuperadmin.rpc;
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     await masterBoards.update.mutate({ id: template.board, title: 'New', description: 'About' });
     await masterGroups.update.mutate({ id: template.groups[0]!, title: 'Renamed' });
@@ -80,7 +80,7 @@ describe('masterBoards.push', () => {
   it('keeps the one of three fields that a project changed, also in later pushes', async () => {
     const template = await givenTemplate();
     const { masterBoards, masterGroups } = template.asSuperadmin.rpc;
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const inFirst = template.asSuperadmin.in(first.id).rpc;
     await inFirst.boards.update.mutate({ id: (await boardIn(first, template)).id, description: 'Ours' });
@@ -106,7 +106,7 @@ describe('masterBoards.push', () => {
   it('follows the template again in a field where the project has its new value', async () => {
     const template = await givenTemplate();
     const { masterBoards } = template.asSuperadmin.rpc;
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     const { id } = await boardIn(first, template);
     await template.asSuperadmin.in(first.id).rpc.boards.update.mutate({ id, title: 'Same' });
@@ -124,8 +124,8 @@ describe('masterBoards.push', () => {
 
   it('brings the order of groups; positions that a project changed stay, the others follow', async () => {
     const template = await givenTemplate();
-    const [one, two] = template.groups as [number, number];
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [one, two] = template.groups;
+    const [first, second] = template.projects;
     await sync(template);
     const [, copyOfTwo] = await groupsIn(first, template);
     await template.asSuperadmin.in(first.id).rpc.groups.reorder.mutate({ groups: [{ id: copyOfTwo.id, position: 7 }] });
@@ -146,7 +146,7 @@ describe('masterBoards.push', () => {
 
   it('skips projects without the new tool, whose copies stay as they are', async () => {
     const template = await givenTemplate();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     await template.asSuperadmin.rpc.masterBoards.update.mutate({
       id: template.board,
@@ -169,7 +169,7 @@ describe('masterBoards.push', () => {
 
   it('leaves deleted copies deleted and unchanged', async () => {
     const template = await givenTemplate();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const board = await boardIn(first, template);
     const [group] = await groupsIn(second, template);
@@ -209,8 +209,8 @@ describe('masterBoards.push', () => {
 describe('masterGroups.push', () => {
   it('adds missing copies of one group and the board, and brings its changed fields alone', async () => {
     const template = await givenTemplate();
-    const [one, two] = template.groups as [number, number];
-    const [first] = template.projects as [TestProject];
+    const [one, two] = template.groups;
+    const [first] = template.projects;
 
     expect(await pushGroup(template, two)).toEqual({ projects_updated: 2 });
     expect(await titlesIn(first, template)).toEqual(['Second']);
@@ -229,8 +229,8 @@ describe('masterGroups.push', () => {
 
   it('skips projects that deleted the copy', async () => {
     const template = await givenTemplate();
-    const [one] = template.groups as [number];
-    const [first] = template.projects as [TestProject];
+    const [one] = template.groups;
+    const [first] = template.projects;
     await sync(template);
     const [group] = await groupsIn(first, template);
     await template.asSuperadmin.in(first.id).rpc.groups.delete.mutate({ id: group.id });
@@ -263,7 +263,7 @@ describe('an inactive template', () => {
   it('is not copied by a sync: neither a board, nor a group with its cards, nor a card', async () => {
     const template = await givenTemplate();
     const { masterBoards, masterGroups, masterCards } = template.asSuperadmin.rpc;
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
 
     await masterBoards.update.mutate({ id: template.board, is_active: false });
     expect(await sync(template)).toMatchObject({ synced_count: 2 });
@@ -291,9 +291,9 @@ describe('an inactive template', () => {
 
   it('that is a card: a push adds no copies, and switches existing ones off', async () => {
     const template = await givenTemplate();
-    const [one] = template.cards as [number];
+    const [one] = template.cards;
     const { masterCards } = template.asSuperadmin.rpc;
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const later = await givenProject({ tools: [template.tool] });
     template.projects.push(later);
@@ -320,9 +320,9 @@ describe('an inactive template', () => {
 
   it('that is a group or its board: no copies of its cards, and a push of it switches existing copies off', async () => {
     const template = await givenTemplate();
-    const [one] = template.groups as [number];
+    const [one] = template.groups;
     const { masterBoards, masterGroups, masterCards } = template.asSuperadmin.rpc;
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     const later = await givenProject({ tools: [template.tool] });
     template.projects.push(later);
@@ -354,8 +354,8 @@ describe('the previews of pushes', () => {
   it('equal what the runs report, and change nothing', async () => {
     const template = await givenTemplate();
     const { masterBoards, masterGroups } = template.asSuperadmin.rpc;
-    const [first, second] = template.projects as [TestProject, TestProject];
-    const [one] = template.groups as [number];
+    const [first, second] = template.projects;
+    const [one] = template.groups;
     const third = await givenProject({ tools: [template.tool] });
     template.projects.push(third);
     await sync(template);
@@ -485,7 +485,7 @@ describe('pushes at the same time', () => {
     const { asSuperadmin, groups } = template;
     const { masterBoards, masterGroups } = asSuperadmin.rpc;
     await sync(template);
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     const { id } = await boardIn(first, template);
     for (let count = 0; count < 3; count++) template.projects.push(await givenProject({ tools: [template.tool] }));
 
@@ -514,7 +514,7 @@ describe('pushes at the same time', () => {
 
   it.skipIf(!databaseUrl)('keep a change that a project commits while the push waits for the row', async () => {
     const template = await givenTemplate();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     const { id } = await boardIn(first, template);
     await template.asSuperadmin.rpc.masterBoards.update.mutate({
@@ -555,7 +555,7 @@ describe('pushes at the same time', () => {
 describe('copies from before pushes of boards and groups', () => {
   it('get their own values as brought if they were never changed, else those of the template', async () => {
     const template = await givenTemplate();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const db = await testDb();
     const [mine] = await groupsIn(first, template);
@@ -588,7 +588,7 @@ describe('copies from before pushes of boards and groups', () => {
 
   it('that have no brought at all are treated in the same way', async () => {
     const template = await givenTemplate();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const { id } = await boardIn(first, template);
     await template.asSuperadmin.in(first.id).rpc.boards.update.mutate({ id, title: 'Ours' });

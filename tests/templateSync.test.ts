@@ -40,7 +40,7 @@ describe('a sync brings to copies', () => {
   it('what changed on the board and its groups, as the preview says, and the second time nothing', async () => {
     const template = await givenTemplate();
     const { asSuperadmin, board, groups } = template;
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     await asSuperadmin.rpc.masterBoards.update.mutate({ id: board, title: 'New', description: 'About' });
     await asSuperadmin.post(`${ADMIN}/master-groups/update`, { id: groups[0], title: 'Renamed', description: 'd' });
@@ -73,7 +73,7 @@ describe('a sync brings to copies', () => {
 
   it('no fields of cards', async () => {
     const template = await givenTemplate();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     const cards = await copiesIn(first, template);
     await template.asSuperadmin.rpc.masterCards.update.mutate({
@@ -89,7 +89,7 @@ describe('a sync brings to copies', () => {
 
   it('what is missing and what changed, at once', async () => {
     const template = await givenTemplate();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     await givenCard(NOWHERE, { is_master: true, group_id: template.groups[0], title: 'Four', position: 3 });
     await template.asSuperadmin.rpc.masterGroups.update.mutate({ id: template.groups[1]!, title: 'Renamed' });
@@ -108,7 +108,7 @@ describe('a sync brings to copies', () => {
   it('that a board or group is switched off, and on again', async () => {
     const template = await givenTemplate();
     const { masterBoards, masterGroups } = template.asSuperadmin.rpc;
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     const flags = async () => [
       (await boardIn(first, template)).is_active,
       ...(await groupsIn(first, template)).map(({ is_active }) => is_active),
@@ -138,7 +138,7 @@ describe('a sync keeps', () => {
   it('the fields that a project changed, and brings the others', async () => {
     const template = await givenTemplate();
     const { masterBoards, masterGroups } = template.asSuperadmin.rpc;
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const inFirst = template.asSuperadmin.in(first.id).rpc;
     await inFirst.boards.update.mutate({ id: (await boardIn(first, template)).id, title: 'Ours' });
@@ -157,7 +157,7 @@ describe('a sync keeps', () => {
 
   it('what a project deleted, as it was', async () => {
     const template = await givenTemplate();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const board = await boardIn(first, template);
     const [group] = await groupsIn(second, template);
@@ -179,7 +179,7 @@ describe('a sync keeps', () => {
 
   it('the copies of projects that have lost access', async () => {
     const template = await givenTemplate();
-    const [first] = template.projects as [TestProject];
+    const [first] = template.projects;
     await sync(template);
     await query(await testDb(), sql`delete from project_tools where project_id = ${first.id}`);
     await template.asSuperadmin.rpc.masterBoards.update.mutate({ id: template.board, title: 'New' });
@@ -209,7 +209,7 @@ describe('after a sync the groups are in the order of the template', () => {
 
   it('if one was added between two others', async () => {
     const template = await givenTemplate();
-    const [one, two] = template.groups as [number, number];
+    const [one, two] = template.groups;
     await sync(template);
 
     const added = await template.asSuperadmin.post(`${ADMIN}/master-groups/create`, {
@@ -225,7 +225,7 @@ describe('after a sync the groups are in the order of the template', () => {
 
   it('if positions are equal, and the first group was copied last', async () => {
     const template = await givenTemplate();
-    const [one, two] = template.groups as [number, number];
+    const [one, two] = template.groups;
     const db = await testDb();
     const third = await givenGroup(NOWHERE, template.board, { is_master: true, title: 'Third', position: 2 });
     await query(db, sql`update groups set position = 1 where id = any(${[one, two]}::int[])`);
@@ -242,7 +242,7 @@ describe('after a sync the groups are in the order of the template', () => {
 
   it('except for those that a project moved', async () => {
     const template = await givenTemplate();
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const [copyOfOne] = await groupsIn(first, template);
     await template.asSuperadmin.in(first.id).rpc.groups.reorder.mutate({ groups: [{ id: copyOfOne.id, position: 9 }] });
@@ -264,7 +264,7 @@ describe('syncs at the same time', () => {
     const template = await givenTemplate();
     const { asSuperadmin, board, groups } = template;
     const { masterBoards, masterGroups } = asSuperadmin.rpc;
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
     await sync(template);
     const [mine] = await groupsIn(first, template);
 

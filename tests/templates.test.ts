@@ -91,7 +91,7 @@ describe('POST …/master-boards/sync', () => {
   it('keeps what a project deleted or changed', async () => {
     const template = await givenTemplate();
     await sync(template);
-    const [project] = template.projects as [TestProject];
+    const [project] = template.projects;
     const [one, two, three] = await copiesIn(project, template);
     const db = await testDb();
     await query(db, sql`update cards set deleted_at = now() where id = ${one.id}`);
@@ -114,7 +114,7 @@ describe('POST …/master-boards/sync', () => {
   it('skips a project that deleted the board', async () => {
     const template = await givenTemplate();
     await sync(template);
-    const [project] = template.projects as [TestProject];
+    const [project] = template.projects;
     const [copy] = await copiesIn(project, template);
     await query(
       await testDb(),
@@ -160,13 +160,13 @@ describe('POST …/master-boards/sync', () => {
 describe('POST …/master-cards/push', () => {
   it('200 with the number of changed projects as text; adds missing copies and updates the fields of the template', async () => {
     const template = await givenTemplate();
-    const [one] = template.cards as [number];
+    const [one] = template.cards;
     expect((await push(template, one)).body).toEqual({
       error: false,
       message: 'Master card pushed.',
       data: { projects_updated: '2' },
     });
-    const [project] = template.projects as [TestProject];
+    const [project] = template.projects;
     const copies = await copiesIn(project, template);
     expect(copies.map(({ title }) => title)).toEqual(['One']);
     await query(
@@ -200,7 +200,7 @@ describe('POST …/master-cards/push', () => {
   it('skips deleted copies, and projects without access', async () => {
     const template = await givenTemplate();
     await sync(template);
-    const [one] = template.cards as [number];
+    const [one] = template.cards;
     const [copy] = await copiesIn(template.projects[0]!, template);
     await query(await testDb(), sql`update cards set deleted_at = now() where id = ${copy.id}`);
     await template.asSuperadmin.rpc.masterCards.update.mutate({ id: one, title: 'Changed' });
@@ -265,7 +265,7 @@ describe('POST …/master-cards/create', () => {
 
   it('422 for the identifier of another master card, also in an update, unless that is deleted', async () => {
     const { asSuperadmin, groups, cards, tool } = await givenTemplate();
-    const [one, two] = cards as [number, number];
+    const [one, two] = cards;
     const taken = { group_id: groups[1], title: 'x', unique_identifier: `${tool}-one` };
     const { masterCards } = asSuperadmin.rpc;
 
@@ -346,7 +346,7 @@ describe('POST …/master-cards/delete', () => {
   it('200, and the copies stay, unless delete_from_projects is set', async () => {
     const template = await givenTemplate();
     await sync(template);
-    const [one, two] = template.cards as [number, number];
+    const [one, two] = template.cards;
 
     expect((await template.asSuperadmin.post(DELETE, { id: one })).body).toEqual({
       error: false,
@@ -412,7 +412,7 @@ describe('master groups', () => {
     const { asSuperadmin, board, groups, project } = await givenTemplate();
     const other = await givenTemplate();
     const reorder = (body: object) => asSuperadmin.post(`${ADMIN}/master-groups/reorder`, body);
-    const [first, second] = groups as [number, number];
+    const [first, second] = groups;
 
     expect((await reorder({ board_id: board, groups: [{ id: first, position: 9 }] })).body).toEqual({
       error: false,
@@ -515,8 +515,8 @@ describe('master boards', () => {
   it('have cards that can be moved within and between their groups; 400 for a card of another board', async () => {
     const template = await givenTemplate();
     const other = await givenTemplate();
-    const [first, second] = template.groups as [number, number];
-    const [one, two, three] = template.cards as [number, number, number];
+    const [first, second] = template.groups;
+    const [one, two, three] = template.cards;
     const { masterCards } = template.asSuperadmin.rpc;
 
     await masterCards.reorder.mutate({
@@ -548,7 +548,7 @@ describe('the preview, the report and the history', () => {
   it('agree: the preview of a sync changes nothing, and the report equals it', async () => {
     const template = await givenTemplate();
     const { masterBoards, templateRuns } = template.asSuperadmin.rpc;
-    const [first, second] = template.projects as [TestProject, TestProject];
+    const [first, second] = template.projects;
 
     const preview = only(
       await everyPage((page) => masterBoards.previewSync.query({ board_id: template.board, ...page })),
@@ -591,10 +591,10 @@ describe('the preview, the report and the history', () => {
 
   it('show for a push which projects are added, updated, unchanged or skipped', async () => {
     const template = await givenTemplate();
-    const [one] = template.cards as [number];
+    const [one] = template.cards;
     await sync(template);
     const third = await givenProject({ tools: [template.tool] });
-    const [deleted, unchanged] = template.projects as [TestProject, TestProject];
+    const [deleted, unchanged] = template.projects;
     const db = await testDb();
     await query(
       db,
@@ -753,7 +753,7 @@ describe('concurrent runs', () => {
   it('20 syncs and pushes, deletes and edits at once: one copy each, deleted copies stay deleted, no errors', async () => {
     const template = await givenTemplate();
     await sync(template);
-    const [project] = template.projects as [TestProject];
+    const [project] = template.projects;
     const [copy] = await copiesIn(project, template);
     for (let count = 0; count < 3; count++) template.projects.push(await givenProject({ tools: [template.tool] }));
     const { masterCards } = template.asSuperadmin.rpc;

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
+import { beforeEach } from 'vitest';
 import { query } from '../../server/database/query.ts';
+import { pagesOf } from './pages.ts';
 import {
   givenBoard,
   givenCard,
@@ -16,9 +18,9 @@ import {
 export type Template = World & {
   tool: string;
   board: number;
-  groups: number[];
-  cards: number[];
-  projects: TestProject[];
+  groups: [number, number];
+  cards: [number, number, number];
+  projects: [TestProject, TestProject, ...TestProject[]];
   without: TestProject;
 };
 
@@ -28,23 +30,20 @@ export async function givenTemplate(): Promise<Template> {
   const tool = randomUUID();
   const is_master = true;
   const board = await givenBoard(NOWHERE, { is_master, title: 'Template', tool_key: tool });
-  const groups = [
+  const groups: Template['groups'] = [
     await givenGroup(NOWHERE, board, { is_master, title: 'First', position: 1, color: 'blue' }),
     await givenGroup(NOWHERE, board, { is_master, title: 'Second', position: 2 }),
   ];
-  const card = (group_id: number, position: number, state: object = {}) =>
-    givenCard(NOWHERE, { is_master, group_id, position, ...state });
-  const cards = [
-    await card(groups[0]!, 1, {
-      title: 'One',
-      description: '<p>1</p>',
-      priority: 'high',
-      unique_identifier: `${tool}-one`,
-    }),
-    await card(groups[0]!, 2, { title: 'Two', tour_key: 'tour' }),
-    await card(groups[1]!, 1, { title: 'Three', status: 'blocked' }),
+  const one = { title: 'One', description: '<p>1</p>', priority: 'high', unique_identifier: `${tool}-one` };
+  const cards: Template['cards'] = [
+    await givenCard(NOWHERE, { is_master, group_id: groups[0], position: 1, ...one }),
+    await givenCard(NOWHERE, { is_master, group_id: groups[0], position: 2, title: 'Two', tour_key: 'tour' }),
+    await givenCard(NOWHERE, { is_master, group_id: groups[1], position: 1, title: 'Three', status: 'blocked' }),
   ];
-  const projects = [await givenProject({ tools: [tool] }), await givenProject({ tools: [tool, 'another'] })];
+  const projects: Template['projects'] = [
+    await givenProject({ tools: [tool] }),
+    await givenProject({ tools: [tool, 'another'] }),
+  ];
   return { ...world, tool, board, groups, cards, projects, without: await givenProject({ tools: ['another'] }) };
 }
 
@@ -67,6 +66,7 @@ export async function groupsIn(project: TestProject, { board }: Template): Promi
   );
 }
 
+/** Of the groups. */
 export const titlesIn = async (project: TestProject, template: Template) =>
   (await groupsIn(project, template)).map(({ title }) => title);
 
@@ -82,23 +82,20 @@ export async function copiesIn(project: TestProject, { board }: Template): Promi
   );
 }
 
-/** The outcomes of the projects of a template, of those of all tests. */
-export const only = (projects: { project_id: number }[], { projects: mine, without }: Template) =>
-  projects.filter(({ project_id }) => [...mine, without].some(({ id }) => id === project_id));
+export const sync = ({ asSuperadmin, board }: Template) =>
+  asSuperadmin.rpc.masterBoards.sync.mutate({ board_id: board });
+export const pushBoard = ({ asSuperadmin, board }: Template) =>
+  asSuperadmin.rpc.masterBoards.push.mutate({ board_id: board });
+export const pushGroup = ({ asSuperadmin }: Template, group_id: number) =>
+  asSuperadmin.rpc.masterGroups.push.mutate({ group_id });
+export const pushCard = ({ asSuperadmin }: Template, card_id: number) =>
+  asSuperadmin.rpc.masterCards.push.mutate({ card_id });
 
-/** Reads all pages of a preview or report. */
-export const everyPage = async (
-  ask: (page: { cursor: string | null; limit: number }) => Promise<{ projects: any[]; next_cursor: string | null }>,
-) => {
-  const all: any[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: { projects: any[]; next_cursor: string | null } = await ask({ cursor, limit: 200 });
-    all.push(...page.projects);
-    cursor = page.next_cursor;
-  } while (cursor);
-  return all;
-};
+/** The outcomes of the projects of a template, from a preview or report. */
+export async function outcomesOf(read: Promise<{ projects: any[] }>, { projects, without }: Template) {
+  const mine = [...projects, without].map(({ id }) => id);
+  return (await read).projects.filter(({ project_id }) => mine.includes(project_id));
+}
 
 /** What the last run on the board did to the projects of the template. */
 export async function reportOf(template: Template) {
@@ -106,3 +103,19 @@ export async function reportOf(template: Template) {
   const { runs } = await templateRuns.list.query({ board_id: template.board, limit: 1 });
   return only(await everyPage((page) => templateRuns.report.query({ id: runs[0]!.id, ...page })), template);
 }
+
+/** Syncs and pushes visit every active project: those of earlier tests would make them slow. */
+export function hideEarlierProjects(): void {
+  beforeEach(async () => {
+    await query(await testDb(), sql`update projects set is_active = false where is_active`);
+  });
+}
+
+/** The outcomes of the projects of a template, of those of all tests. */
+export const only = (projects: { project_id: number }[], { projects: mine, without }: Template) =>
+  projects.filter(({ project_id }) => [...mine, without].some(({ id }) => id === project_id));
+
+/** Reads all pages of a preview or report. */
+export const everyPage = async (
+  ask: (page: { cursor: string | null; limit: number }) => Promise<{ projects: any[]; next_cursor: string | null }>,
+) => (await pagesOf((cursor) => ask({ cursor, limit: 200 }))).flatMap(({ projects }) => projects);
