@@ -10,7 +10,6 @@ if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL
 const ON_A_SERVER = [
   'answerSize',
   'boards',
-  'cards',
   'connections',
   'faults',
   'floor',

@@ -3,21 +3,116 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { waitingFor } from './harness/lock.ts';
 import { databaseUrl } from './harness/service.ts';
+import { boardIn, givenTemplate, titlesIn } from './harness/template.ts';
 import {
   givenBoard,
   givenCard,
   givenComment,
   givenGroup,
   givenTag,
+  givenThemeVersion,
   givenUser,
   givenWorld,
+  stored,
+  type TestProject,
   testDb,
 } from './harness/world.ts';
 
 const OPERATIONS = '/services/operations/v1/operations';
 
+const times = <Part>(count: number, part: (at: number) => Part) => Array.from({ length: count }, (_, at) => part(at));
+
 const deleted = (table: string, id: number) =>
   sql`update ${sql.table(table)} set deleted_at = now() where id = ${id} and deleted_at is null`;
+
+async function givenGroups(project: TestProject, count: number): Promise<number[]> {
+  const board = await givenBoard(project);
+  const groups: number[] = [];
+  for (let position = 1; position <= count; position++) groups.push(await givenGroup(project, board, { position }));
+  return groups;
+}
+
+const positionsOf = (table: string, ids: number[]) =>
+  Promise.all(ids.map(async (id): Promise<number> => (await stored(table, id)).position));
+
+describe('many calls at once', () => {
+  it('create 20 cards in one group, and delete a card once', async () => {
+    const { asMember, project } = await givenWorld();
+    const [group_id] = (await givenGroups(project, 1)) as [number];
+    const id = await givenCard(project);
+
+    const created = await Promise.all(
+      times(20, () => asMember.post(`${OPERATIONS}/cards/create`, { title: 'x', group_id })),
+    );
+    const removed = await Promise.all(times(20, () => asMember.post(`${OPERATIONS}/cards/delete`, { id })));
+
+    expect(created.map(({ status }) => status)).toEqual(Array(20).fill(201));
+    expect(removed.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(404)]);
+  });
+
+  it('dismiss each tour card once, and deprecate a version', async () => {
+    const { asViewer, asOwner, project } = await givenWorld();
+    for (const tour_key of times(5, () => 'a')) await givenCard(project, { tour_key });
+    const version_id = await givenThemeVersion(project);
+
+    const dismissed = await Promise.all(times(10, () => asViewer.post(`${OPERATIONS}/tour/cards/dismiss-all`)));
+    const deprecated = await Promise.all(
+      times(10, () => asOwner.post('/services/websites/v1/themes/versions/deprecate', { version_id })),
+    );
+
+    expect(dismissed.reduce((sum, { body }) => sum + body.data.dismissed_count, 0)).toBe(5);
+    expect(deprecated.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  });
+
+  it('reorder groups, and end with the positions of exactly one call', async () => {
+    const { asMember, project } = await givenWorld();
+    const groups = await givenGroups(project, 12);
+    const orders = times(40, (round) =>
+      groups.map((id, at) => ({ id, position: ((at * 7 + round) % 12) + round * 100 })),
+    );
+    const shuffled = (order: (typeof orders)[number], round: number) =>
+      order.toSorted((a, b) => ((a.id * (round + 3)) % 13) - ((b.id * (round + 3)) % 13));
+
+    const answers = await Promise.all(
+      orders.map((order, round) => asMember.post(`${OPERATIONS}/groups/reorder`, { groups: shuffled(order, round) })),
+    );
+
+    expect(answers.map(({ status }) => status)).toEqual(Array(40).fill(200));
+    const ended = await positionsOf('groups', groups);
+    expect(orders.map((order) => order.map(({ position }) => position))).toContainEqual(ended);
+  });
+
+  it('place groups, and leave no two at one position', async () => {
+    const { asMember, project } = await givenWorld();
+    const groups = await givenGroups(project, 3);
+
+    await Promise.all(
+      times(40, (at) => asMember.alone().rpc.groups.update.mutate({ id: groups[at % 3]!, position: 1 + (at % 2) })),
+    );
+
+    expect(new Set(await positionsOf('groups', groups)).size).toBe(3);
+  });
+
+  it('move cards between two groups, each card once and no position twice', async () => {
+    const { asMember, project } = await givenWorld();
+    const groups = await givenGroups(project, 2);
+    const cards: number[] = [];
+    for (let at = 0; at < 6; at++) cards.push(await givenCard(project, { group_id: groups[at % 2], position: at }));
+
+    await Promise.all(
+      times(40, (round) =>
+        asMember.alone().rpc.cards.move.mutate({
+          id: cards[round % 6]!,
+          group_id: groups[(round + 1) % 2]!,
+          position: (round % 4) + 1,
+        }),
+      ),
+    );
+
+    const places = await Promise.all(cards.map((id) => stored('cards', id)));
+    expect(new Set(places.map(({ group_id, position }) => `${group_id} ${position}`)).size).toBe(6);
+  });
+});
 
 /** The embedded database runs one transaction at a time. */
 describe.skipIf(!databaseUrl)('a call that waits for the change of another', () => {
@@ -69,39 +164,53 @@ describe.skipIf(!databaseUrl)('a call that waits for the change of another', () 
     },
   );
 
-  it('422 for a group or tag that is just deleted', async () => {
-    const { asMember, project } = await givenWorld();
-    const [group_id, tag_id] = [await givenGroup(project, await givenBoard(project)), await givenTag(project)];
-    const id = await givenCard(project);
-
-    const outcomes = [
-      await waitingFor([deleted('groups', group_id)], () =>
-        asMember.post(`${OPERATIONS}/cards/move`, { id, group_id }),
-      ),
-      await waitingFor([deleted('tags', tag_id)], () => asMember.post(`${OPERATIONS}/cards/update`, { id, tag_id })),
-    ];
-
-    expect(outcomes).toMatchObject([{ status: 422 }, { status: 422 }]);
-  });
-
-  it('404 for a row that is just deleted', async () => {
+  it('422 or 404 for a row that is just deleted', async () => {
     const { asMember, project } = await givenWorld();
     const board = await givenBoard(project);
-    const group = await givenGroup(project, board);
-    const card = await givenCard(project);
+    const add = () => givenGroup(project, board);
+    const [group_id, ordered, tag_id] = [await add(), await add(), await givenTag(project)];
+    const [id, card_id] = [await givenCard(project), await givenCard(project)];
+    const lock = sql`select from projects where id = ${project.id} for update`;
 
-    const outcomes = [
-      await waitingFor([deleted('cards', card)], () =>
-        asMember.post(`${OPERATIONS}/comments/create`, { card_id: card, comment: 'x' }),
-      ),
-      await waitingFor([sql`select from projects where id = ${project.id} for update`, deleted('groups', group)], () =>
-        asMember.post(`${OPERATIONS}/groups/reorder`, { groups: [{ id: group, position: 2 }] }),
-      ),
-      await waitingFor([deleted('boards', board)], () =>
-        asMember.post(`${OPERATIONS}/groups/create`, { board_id: board, title: 'x' }),
-      ),
-    ];
+    for (const [status, changes, path, input] of [
+      [422, [deleted('groups', group_id)], 'cards/move', { id, group_id }],
+      [422, [deleted('tags', tag_id)], 'cards/update', { id, tag_id }],
+      [404, [deleted('cards', card_id)], 'comments/create', { card_id, comment: 'x' }],
+      [404, [lock, deleted('groups', ordered)], 'groups/reorder', { groups: [{ id: ordered, position: 2 }] }],
+      [404, [deleted('boards', board)], 'groups/create', { board_id: board, title: 'x' }],
+    ] as const) {
+      const answer = await waitingFor([...changes], () => asMember.post(`${OPERATIONS}/${path}`, input));
+      expect(answer, path).toMatchObject({ status });
+    }
+  });
 
-    expect(outcomes).toMatchObject([{ status: 404 }, { status: 404 }, { status: 404 }]);
+  it('keeps a change that a project commits while a push waits for the row', async () => {
+    const template = await givenTemplate();
+    const { masterBoards } = template.asSuperadmin.rpc;
+    await masterBoards.sync.mutate({ board_id: template.board });
+    const { id } = await boardIn(template.projects[0], template);
+    await masterBoards.update.mutate({ id: template.board, title: 'New', description: 'New' });
+
+    const change = sql`update boards set title = 'Ours', updated_at = now() where id = ${id}`;
+    await waitingFor([change], () => masterBoards.push.mutate({ board_id: template.board }));
+
+    const kept = { title: 'Ours', description: 'New', brought: { title: 'Template' } };
+    expect(await stored('boards', id)).toMatchObject(kept);
+  });
+
+  it('fills a new project after a sync or a change of a board, with what that left', async () => {
+    const template = await givenTemplate();
+    const { asSuperadmin, board, tool } = template;
+    const { platform_id } = template.project;
+
+    const { project } = await waitingFor(
+      [
+        sql`select pg_advisory_xact_lock(1414352972, ${board})`,
+        sql`insert into groups (is_master, board_id, title, position) values (true, ${board}, 'Just added', 3)`,
+      ],
+      () => asSuperadmin.rpc.projects.create.mutate({ platform_id, name: 'New', tools: [tool] }),
+    );
+
+    expect(await titlesIn(project, template)).toEqual(['First', 'Second', 'Just added']);
   });
 });
