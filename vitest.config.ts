@@ -9,7 +9,6 @@ if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL
 /** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
 const ON_A_SERVER = [
   'answerSize',
-  'boards',
   'connections',
   'faults',
   'floor',
