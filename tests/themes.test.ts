@@ -13,150 +13,31 @@ import {
   type TestProject,
 } from './harness/world.ts';
 
-const DEPRECATE = '/services/websites/v1/themes/versions/deprecate';
 const PENDING = { approval_status: 'pending', theme_status: 'draft', published_at: null };
-const REJECTED = { approval_status: 'rejected', theme_status: 'draft', published_at: null };
-const APPROVED = { approval_status: 'approved', theme_status: 'draft', published_at: null };
-
-describe('POST …/themes/versions/deprecate', () => {
-  it('200 for an approved version, with its id as text', async () => {
-    const { project, asOwner } = await givenWorld();
-    const version_id = await givenThemeVersion(project);
-
-    const answer = await asOwner.post(DEPRECATE, { version_id });
-
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({
-      error: false,
-      message: 'Theme version deprecated.',
-      data: { version_id: String(version_id), theme_status: 'deprecated' },
-    });
-    expect(await stored('theme_versions', version_id)).toMatchObject({
-      theme_status: 'deprecated',
-      approval_status: 'approved',
-      deprecated_at: expect.any(Date),
-    });
-  });
-
-  it('200 for an approved version that was never published', async () => {
-    const { project, asOwner } = await givenWorld();
-
-    const answer = await asOwner.post(DEPRECATE, { version_id: await givenThemeVersion(project, APPROVED) });
-
-    expect(answer.body.data).toMatchObject({ theme_status: 'deprecated' });
-  });
-
-  it('200 for a version that is already deprecated, and nothing changes', async () => {
-    const { project, asOwner } = await givenWorld();
-    const version_id = await givenThemeVersion(project);
-    await asOwner.rpc.themes.deprecateWithNotice.mutate({ version_id, reason: 'Too slow.' });
-    const before = await stored('theme_versions', version_id);
-
-    const answer = await asOwner.post(DEPRECATE, { version_id });
-
-    expect(answer).toMatchObject({ status: 200, body: { data: { theme_status: 'deprecated' } } });
-    expect(await stored('theme_versions', version_id)).toEqual(before);
-  });
-
-  it.each([
-    ['waits for approval', PENDING],
-    ['was rejected', REJECTED],
-  ])('400 while the version %s, and nothing changes', async (_, state) => {
-    const { project, asOwner } = await givenWorld();
-    const version_id = await givenThemeVersion(project, state);
-
-    const answer = await asOwner.post(DEPRECATE, { version_id });
-
-    expect(answer.status).toBe(400);
-    expect(answer.body).toEqual({ error: true, message: 'Only an approved version can be deprecated.', data: [] });
-    expect(await stored('theme_versions', version_id)).toMatchObject(state);
-  });
-
-  it('403 for a member and for an owner of another platform; 404 for an unknown version', async () => {
-    const { project, asMember, asOutsider, asOwner } = await givenWorld();
-    const version_id = await givenThemeVersion(project);
-
-    expect((await asMember.post(DEPRECATE, { version_id })).body).toEqual({
-      error: true,
-      message: 'This requires the role owner; yours in this project is member.',
-    });
-    expect((await asOutsider.post(DEPRECATE, { version_id })).body).toEqual({
-      error: true,
-      message: 'This theme belongs to another platform.',
-    });
-    expect(await asOwner.post(DEPRECATE, { version_id: 2147483647 })).toMatchObject({
-      status: 404,
-      body: { error: true, message: 'There is no such theme version.', data: [] },
-    });
-    expect(await stored('theme_versions', version_id)).toMatchObject({ theme_status: 'published' });
-  });
-
-  it('403 for a superadmin who selects a project of another platform; its themes are not listed', async () => {
-    const { project, otherProject, asSuperadmin } = await givenWorld();
-    const version_id = await givenThemeVersion(project);
-    const { rpc } = asSuperadmin.in(otherProject.id);
-    const change = { platform_id: project.platform_id, name: 'x' };
-
-    for (const call of [
-      rpc.themes.deprecateVersion.mutate({ version_id }),
-      rpc.themes.approveVersion.mutate({ version_id }),
-      rpc.themes.create.mutate(change),
-    ])
-      expect((await refusalOf(call)).status).toBe(403);
-    expect((await rpc.themes.list.query({})).themes).toEqual([]);
-    expect((await rpc.themes.listVersions.query({})).versions).toEqual([]);
-    expect((await asSuperadmin.in(project.id).post(DEPRECATE, { version_id })).status).toBe(200);
-  });
-
-  it('200 for a superadmin without a project', async () => {
-    const { project } = await givenWorld();
-    const superadmin = await givenUser({ superadmin: true });
-    const caller = makeCaller((await testService()).url, await givenToken(superadmin));
-
-    const answer = await caller.post(DEPRECATE, { version_id: await givenThemeVersion(project) });
-
-    expect(answer.status).toBe(200);
-  });
-
-  it.each([[{}], [{ version_id: '1' }], [{ version_id: 0 }], [{ version_id: 2147483648 }], [{ version_id: null }]])(
-    '422 for %j',
-    async (body) => {
-      const { asOwner } = await givenWorld();
-
-      expect((await asOwner.post(DEPRECATE, body)).body.errors).toHaveProperty('version_id');
-    },
-  );
-
-  it('200 for each of ten concurrent calls', async () => {
-    const { project, asOwner } = await givenWorld();
-    const version_id = await givenThemeVersion(project);
-
-    const answers = await Promise.all(Array.from({ length: 10 }, () => asOwner.post(DEPRECATE, { version_id })));
-
-    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
-  });
-});
+const REJECTED = { ...PENDING, approval_status: 'rejected' };
+const APPROVED = { ...PENDING, approval_status: 'approved' };
 
 describe('a version', () => {
   it('is submitted, approved, published, deprecated with a notice, and published again by undoing that', async () => {
     const { project, asOwner, asSuperadmin } = await givenWorld();
     const theme_id = await givenTheme(project);
     const { themes } = asOwner.rpc;
-    const { id: replacement_version_id } = (await themes.submitVersion.mutate({ theme_id, version: '2.0' })).version;
+    const replacement_version_id = await givenThemeVersion(project, { theme_id });
     const { id: version_id } = (await themes.submitVersion.mutate({ theme_id, version: '1.0' })).version;
-    await asSuperadmin.rpc.themes.approveVersion.mutate({ version_id: replacement_version_id });
-    await themes.publishVersion.mutate({ version_id: replacement_version_id });
 
     const { version: approved } = await asSuperadmin.rpc.themes.approveVersion.mutate({ version_id });
     const { version: published } = await themes.publishVersion.mutate({ version_id });
     const notice = { reason: 'Too slow.', replacement_version_id };
     const { version: deprecated } = await themes.deprecateWithNotice.mutate({ version_id, ...notice });
+    await themes.deprecateVersion.mutate({ version_id });
+    expect(await stored('theme_versions', version_id)).toMatchObject(deprecated);
     const { version: again } = await themes.undoDeprecation.mutate({ version_id });
 
-    expect(approved).toMatchObject({ approval_status: 'approved', theme_status: 'draft', published_at: null });
+    expect(approved).toMatchObject(APPROVED);
     expect(published).toMatchObject({ theme_status: 'published', published_at: expect.any(Date) });
     expect(deprecated).toMatchObject({
       theme_status: 'deprecated',
+      deprecated_at: expect.any(Date),
       deprecation_reason: 'Too slow.',
       replacement_version_id,
     });
@@ -169,12 +50,13 @@ describe('a version', () => {
     });
   });
 
-  it('that was never published is a draft again after undoing its deprecation', async () => {
+  it('that was never published is deprecated, and a draft again after undoing that', async () => {
     const { project, asOwner } = await givenWorld();
     const version_id = await givenThemeVersion(project, APPROVED);
-    await asOwner.post(DEPRECATE, { version_id });
+    const { themes } = asOwner.rpc;
 
-    const { version } = await asOwner.rpc.themes.undoDeprecation.mutate({ version_id });
+    expect(await themes.deprecateVersion.mutate({ version_id })).toMatchObject({ theme_status: 'deprecated' });
+    const { version } = await themes.undoDeprecation.mutate({ version_id });
 
     expect(version).toMatchObject({ theme_status: 'draft', deprecated_at: null });
   });
@@ -198,16 +80,15 @@ describe('a version', () => {
     ['approve a rejected version', 'approveVersion', REJECTED],
     ['reject an approved version', 'rejectVersion', APPROVED],
     ['publish a pending version', 'publishVersion', PENDING],
-    [
-      'publish a deprecated version',
-      'publishVersion',
-      { approval_status: 'approved', theme_status: 'deprecated', deprecated_at: new Date() },
-    ],
-  ] as const)('400 to %s', async (_, step, state) => {
+    ['publish a deprecated version', 'publishVersion', { theme_status: 'deprecated', deprecated_at: new Date() }],
+    ['deprecate a pending version', 'deprecateVersion', PENDING],
+    ['deprecate a rejected version', 'deprecateWithNotice', REJECTED],
+  ] as const)('400 to %s, and nothing changes', async (_, step, state) => {
     const { project, asSuperadmin } = await givenWorld();
     const version_id = await givenThemeVersion(project, state);
 
     expect(await refusalOf(asSuperadmin.rpc.themes[step].mutate({ version_id }))).toMatchObject({ status: 400 });
+    expect(await stored('theme_versions', version_id)).toMatchObject(state);
   });
 
   it('422 for a replacement that is not another published version of the same theme', async () => {
@@ -232,6 +113,26 @@ describe('a version', () => {
   });
 });
 
+describe('a superadmin', () => {
+  it('403 in a project of another platform, whose themes are not listed; 200 without a project', async () => {
+    const { project, otherProject, asSuperadmin } = await givenWorld();
+    const version_id = await givenThemeVersion(project);
+    const { themes } = asSuperadmin.in(otherProject.id).rpc;
+    const caller = makeCaller((await testService()).url, await givenToken(await givenUser({ superadmin: true })));
+
+    for (const call of [
+      () => themes.deprecateVersion.mutate({ version_id }),
+      () => themes.approveVersion.mutate({ version_id }),
+      () => themes.create.mutate({ platform_id: project.platform_id, name: 'x' }),
+    ])
+      expect((await refusalOf(call())).status).toBe(403);
+    expect((await themes.list.query({})).themes).toEqual([]);
+    expect((await themes.listVersions.query({})).versions).toEqual([]);
+    const deprecated = { version_id, theme_status: 'deprecated' };
+    expect(await caller.rpc.themes.deprecateVersion.mutate({ version_id })).toEqual(deprecated);
+  });
+});
+
 describe('lists', () => {
   it("contain only the themes and versions of the caller's platform", async () => {
     const { project, otherProject, asOwner } = await givenWorld();
@@ -253,19 +154,18 @@ describe('an owner of several projects', () => {
     const [second, third] = [await givenProject(), await givenProject()];
     await givenMember(users.owner, second, 'owner');
     await givenMember(users.owner, third, 'member');
-    const deprecate = async (place: TestProject, chosen?: number) =>
-      (await (chosen ? asOwner.in(chosen) : asOwner).post(DEPRECATE, { version_id: await givenThemeVersion(place) }))
-        .status;
+    const deprecate = async (place: TestProject, { rpc } = asOwner) => {
+      const call = rpc.themes.deprecateVersion.mutate({ version_id: await givenThemeVersion(place) });
+      return call.then(() => 200).catch(({ status }) => status);
+    };
+    const platformsOf = async ({ rpc } = asOwner) =>
+      (await rpc.themes.list.query({})).themes.map(({ platform_id }) => platform_id);
 
     expect(await deprecate(second)).toBe(200);
-    expect(await deprecate(second, second.id)).toBe(200);
-    expect(await deprecate(second, project.id)).toBe(403);
+    expect(await deprecate(second, asOwner.in(second.id))).toBe(200);
+    expect(await deprecate(second, asOwner.in(project.id))).toBe(403);
     expect(await deprecate(third)).toBe(403);
-    expect((await asOwner.rpc.themes.list.query({})).themes.map(({ platform_id }) => platform_id)).toEqual([
-      second.platform_id,
-      second.platform_id,
-      second.platform_id,
-    ]);
-    expect((await asOwner.in(project.id).rpc.themes.list.query({})).themes).toEqual([]);
+    expect(await platformsOf()).toEqual(Array(3).fill(second.platform_id));
+    expect(await platformsOf(asOwner.in(project.id))).toEqual([]);
   });
 });
