@@ -15,7 +15,6 @@ const ON_A_SERVER = [
   'idempotency',
   'migrate',
   'positions',
-  'preparedStatements',
   'races',
   'schema',
   'search',

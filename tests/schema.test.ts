@@ -9,6 +9,7 @@ import { Migration20261116100000_unique_copy_identifiers as UniqueCopyIdentifier
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { waitingFor } from './harness/lock.ts';
+import { runMigration } from './harness/migration.ts';
 import { databaseUrl, testDatabase } from './harness/service.ts';
 import {
   givenBoard,
@@ -38,14 +39,14 @@ const UNKNOWN = 2_000_000_000;
 const FOREIGN_KEY = '23503';
 const UNIQUE = '23505';
 const CHECK = '23514';
+const GENERATED = expect.stringMatching(/^[0-9a-f-]{36}$/);
 
-describe('the migration that cleans descriptions', () => {
-  it('sanitises old descriptions of copies, and escapes those that nest too deeply; those of regular cards stay', async () => {
-    const { orm } = await testDatabase();
+describe('the migration', () => {
+  it('that cleans descriptions sanitises old descriptions of copies, and escapes those that nest too deeply; those of regular cards stay', async () => {
     const project = await givenProject();
     const given = async (description: string) =>
       givenCard(project, { description, master_card_id: (await givenMasterBoard()).card });
-    const [plain, harmful, empty, deep, regular] = [
+    const cards = [
       await given('plain'),
       await given('<p onclick="x()">a & b</p>'),
       await given('<script>x</script>'),
@@ -53,20 +54,13 @@ describe('the migration that cleans descriptions', () => {
       await givenCard(project, { description: 'vector<int>' }),
     ];
 
-    await new CleanDescriptions(orm.em.getDriver() as never, orm.config).up();
+    await runMigration(CleanDescriptions);
 
-    const after = async (id: number) => (await stored('cards', id)).description;
-    expect(await after(plain)).toBe('plain');
-    expect(await after(harmful)).toBe('<p>a &amp; b</p>');
-    expect(await after(empty)).toBeNull();
-    expect(await after(deep)).toBe('&lt;b&gt;'.repeat(101));
-    expect(await after(regular)).toBe('vector<int>');
+    const after = await Promise.all(cards.map(async (id) => (await stored('cards', id)).description));
+    expect(after).toEqual(['plain', '<p>a &amp; b</p>', null, '&lt;b&gt;'.repeat(101), 'vector<int>']);
   });
-});
 
-describe('the migration that keeps default projects', () => {
-  it('stores the lowest active project of users without a default, and leaves the others', async () => {
-    const { orm } = await testDatabase();
+  it('that keeps default projects stores the lowest active project of users without a default, and leaves the others', async () => {
     const [inactive, low, high] = [
       await givenProject({ is_active: false }),
       await givenProject(),
@@ -77,18 +71,13 @@ describe('the migration that keeps default projects', () => {
     for (const user of [chosen, several])
       for (const project of [high, inactive, low]) await givenMember(user, project, 'member');
 
-    const migration = new KeepDefaultProjects(orm.em.getDriver() as never, orm.config);
-    migration.up();
-    for (const statement of migration.getQueries()) await query(await testDb(), sql.raw(String(statement)));
+    await runMigration(KeepDefaultProjects);
 
     const after = async ({ id }: { id: number }) => (await stored('users', id)).default_project_id;
     expect([await after(chosen), await after(several), await after(none)]).toEqual([high.id, low.id, null]);
   });
-});
 
-describe('the migration of free subscriptions', () => {
-  it('makes those free that were stored as paid with a free plan, and leaves the others', async () => {
-    const { orm } = await testDatabase();
+  it('of free subscriptions makes those free that were stored as paid with a free plan, and leaves the others', async () => {
     const db = await testDb();
     const given = async (...prices: number[]) => {
       const { id, product } = await givenTrial(await givenProject());
@@ -108,23 +97,16 @@ describe('the migration of free subscriptions', () => {
       );
       return id;
     };
-    const subscriptions = { free: await given(0), paid: await given(1900), both: await given(0, 1900) };
+    const subscriptions = [await given(0), await given(1900), await given(0, 1900)];
 
-    const migration = new FreeSubscriptions(orm.em.getDriver() as never, orm.config);
-    migration.up();
-    for (const statement of migration.getQueries()) await query(db, sql.raw(String(statement)));
+    await runMigration(FreeSubscriptions);
 
-    const after = async (id: number) => (await stored('subscriptions', id)).status;
-    expect(await after(subscriptions.free)).toBe('free');
-    expect([await after(subscriptions.paid), await after(subscriptions.both)]).toEqual(['paid', 'paid']);
+    const after = await Promise.all(subscriptions.map(async (id) => (await stored('subscriptions', id)).status));
+    expect(after).toEqual(['free', 'paid', 'paid']);
   });
-});
 
-describe('the migration that makes identifiers of master cards unique', () => {
-  it('appends the id to all but the oldest, within 100 characters', async () => {
-    const { orm } = await testDatabase();
-    const db = await testDb();
-    await query(db, sql`drop index cards_master_identifier`);
+  it('that makes identifiers of master cards unique appends the id to all but the oldest, within 100 characters', async () => {
+    await query(await testDb(), sql`drop index cards_master_identifier`);
     const given = async (unique_identifier: string, more: object = {}) =>
       (await givenMasterBoard({ card: { unique_identifier, ...more } })).card;
     const [short, long] = [randomUUID(), 'x'.repeat(100)];
@@ -132,26 +114,17 @@ describe('the migration that makes identifiers of master cards unique', () => {
     const oldest = await given(short);
     const second = await given(short);
     const taken = await given(`${short}-${second}`);
-    const longest = [await given(long), await given(long)] as const;
+    const [first, last] = [await given(long), await given(long)];
 
-    const migration = new UniqueIdentifiers(orm.em.getDriver() as never, orm.config);
-    await migration.up();
-    for (const statement of migration.getQueries()) await query(db, sql.raw(String(statement)));
+    await runMigration(UniqueIdentifiers);
 
-    const after = async (id: number) => (await stored('cards', id)).unique_identifier;
-    expect(await after(deleted)).toBe(short);
-    expect(await after(oldest)).toBe(short);
-    expect(await after(second)).toBe(`${short}-${second}`);
-    expect(await after(taken)).toMatch(/^[0-9a-f-]{36}$/);
-    expect(await after(longest[0])).toBe(long);
-    expect(await after(longest[1])).toBe(`${long.slice(0, 99 - String(longest[1]).length)}-${longest[1]}`);
+    const cards = [deleted, oldest, second, taken, first, last];
+    const after = await Promise.all(cards.map(async (id) => (await stored('cards', id)).unique_identifier));
+    const cut = `${long.slice(0, 99 - String(last).length)}-${last}`;
+    expect(after).toEqual([short, short, `${short}-${second}`, GENERATED, long, cut]);
   });
-});
 
-describe('the migration that makes identifiers of copies unique', () => {
-  it('gives copies that of their template; of equal ones, the copy of a live template keeps it, else the oldest', async () => {
-    const { orm } = await testDatabase();
-    const db = await testDb();
+  it('that makes identifiers of copies unique gives copies that of their template; of equal ones, the copy of a live template keeps it, else the oldest', async () => {
     const [project, other] = [await givenProject(), await givenProject()];
     const [x, y, z] = [randomUUID(), randomUUID(), randomUUID()];
     const master = async (unique_identifier: string, more: object = {}) =>
@@ -166,7 +139,7 @@ describe('the migration that makes identifiers of copies unique', () => {
     };
 
     // In one transaction, since other tests could add copies without the index.
-    const after = await transact(db, async (db) => {
+    const after = await transact(await testDb(), async (db) => {
       await query(db, sql`drop index cards_copy_identifier, cards_deleted_identifier_index`);
       await query(db, sql`create index cards_copies_index on cards (project_id) where master_card_id is not null`);
       const copy = async (of: number, unique_identifier: string, more: object = {}) => {
@@ -185,24 +158,14 @@ describe('the migration that makes identifiers of copies unique', () => {
         gone: await copy(templates.older, y, { ...elsewhere, deleted_at }),
       };
 
-      const migration = new UniqueCopyIdentifiers(orm.em.getDriver() as never, orm.config);
-      migration.up();
-      for (const statement of migration.getQueries()) await query(db, sql.raw(String(statement)));
+      await runMigration(UniqueCopyIdentifiers, db);
       const found = await db.selectFrom('cards').select(['id', 'unique_identifier']).execute();
       const identifiers = new Map(found.map(({ id, unique_identifier }) => [id, unique_identifier]));
       return Object.fromEntries(Object.entries(copies).map(([name, id]) => [name, identifiers.get(id)]));
     });
 
-    const generated = expect.stringMatching(/^[0-9a-f-]{36}$/);
-    expect(after).toEqual({
-      deleted: generated,
-      renamed: z,
-      current: x,
-      older: y,
-      newer: generated,
-      elsewhere: y,
-      gone: y,
-    });
+    const others = { renamed: z, current: x, older: y, elsewhere: y, gone: y };
+    expect(after).toEqual({ deleted: GENERATED, newer: GENERATED, ...others });
     expect(new Set(Object.values(after)).size).toBe(5);
   });
 });
@@ -214,16 +177,25 @@ describe('the tables', () => {
     expect(await schemaDifference(orm)).toEqual([]);
   });
 
-  it('refuse a card in a group, with a tag or an owner of another project', async () => {
+  it('refuse a card that refers to an unknown row or to another project, and a master card in a regular group', async () => {
     const [project, other] = [await givenProject(), await givenProject()];
     const card = await givenCard(project);
-    const change = (column: string, id: number) =>
-      attempt(sql`update cards set ${sql.ref(column)} = ${id} where id = ${card}`);
+    const { card: master } = await givenMasterBoard();
 
-    expect(await change('group_id', await givenGroup(other, await givenBoard(other)))).toBe(FOREIGN_KEY);
-    expect(await change('tag_id', await givenTag(other))).toBe(FOREIGN_KEY);
-    expect(await change('owner_id', (await givenUser({ project: other })).id)).toBe(FOREIGN_KEY);
-    expect(await change('platform_id', other.platform_id)).toBe(FOREIGN_KEY);
+    for (const [id, column, value] of [
+      [card, 'group_id', await givenGroup(other, await givenBoard(other))],
+      [card, 'tag_id', await givenTag(other)],
+      [card, 'owner_id', (await givenUser({ project: other })).id],
+      [card, 'platform_id', other.platform_id],
+      [card, 'master_card_id', UNKNOWN],
+      [card, 'created_by', UNKNOWN],
+      [card, 'group_id', UNKNOWN],
+      [master, 'group_id', UNKNOWN],
+      [master, 'group_id', await givenGroup(project, await givenBoard(project))],
+    ] as const)
+      expect(await attempt(sql`update cards set ${sql.ref(column)} = ${value} where id = ${id}`), column).toBe(
+        FOREIGN_KEY,
+      );
   });
 
   it('refuse to insert several cards if one refers to an unknown row or to another project', async () => {
@@ -245,27 +217,16 @@ describe('the tables', () => {
         ])}::jsonb)
           as card (project_id int, platform_id int, group_id int, master_card_id int, created_by int)`);
 
-    expect(await insert({ group_id: UNKNOWN })).toBe(FOREIGN_KEY);
-    expect(await insert({ group_id: await givenGroup(other, await givenBoard(other)) })).toBe(FOREIGN_KEY);
-    expect(await insert({ platform_id: other.platform_id })).toBe(FOREIGN_KEY);
-    expect(await insert({ project_id: UNKNOWN, group_id: null })).toBe(FOREIGN_KEY);
-    expect(await insert({ master_card_id: UNKNOWN })).toBe(FOREIGN_KEY);
-    expect(await insert({ created_by: UNKNOWN })).toBe(FOREIGN_KEY);
+    for (const change of [
+      { group_id: UNKNOWN },
+      { group_id: await givenGroup(other, await givenBoard(other)) },
+      { platform_id: other.platform_id },
+      { project_id: UNKNOWN, group_id: null },
+      { master_card_id: UNKNOWN },
+      { created_by: UNKNOWN },
+    ])
+      expect(await insert(change), JSON.stringify(change)).toBe(FOREIGN_KEY);
     expect(await insert({})).toBe('accepted');
-  });
-
-  it('refuse a card with an unknown template, creator or group, and a master card in a regular group', async () => {
-    const project = await givenProject();
-    const card = await givenCard(project);
-    const { card: master } = await givenMasterBoard();
-    const change = (id: number, column: string, value: number) =>
-      attempt(sql`update cards set ${sql.ref(column)} = ${value} where id = ${id}`);
-
-    expect(await change(card, 'master_card_id', UNKNOWN)).toBe(FOREIGN_KEY);
-    expect(await change(card, 'created_by', UNKNOWN)).toBe(FOREIGN_KEY);
-    expect(await change(card, 'group_id', UNKNOWN)).toBe(FOREIGN_KEY);
-    expect(await change(master, 'group_id', UNKNOWN)).toBe(FOREIGN_KEY);
-    expect(await change(master, 'group_id', await givenGroup(project, await givenBoard(project)))).toBe(FOREIGN_KEY);
   });
 
   it('refuse to delete a row that a card refers to, or to change its key', async () => {
@@ -277,12 +238,13 @@ describe('the tables', () => {
     const outside = await givenProject();
     const loose = await givenCard(outside);
 
-    for (const [table, id] of Object.entries({
+    const referred = Object.entries({
       cards: master_card_id,
       groups: group_id,
       users: created_by,
       projects: outside.id,
-    })) {
+    });
+    for (const [table, id] of referred) {
       expect(await attempt(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe(FOREIGN_KEY);
       expect(await attempt(sql`update ${sql.table(table)} set id = ${UNKNOWN} where id = ${id}`)).toBe(FOREIGN_KEY);
     }
@@ -291,14 +253,8 @@ describe('the tables', () => {
     );
     expect(await attempt(sql`truncate groups, template_runs, template_outcomes`)).toBe(FOREIGN_KEY);
     await query(await testDb(), sql`delete from cards where id = any(${[card, loose]}::int[])`);
-    for (const [table, id] of Object.entries({
-      cards: master_card_id,
-      groups: group_id,
-      users: created_by,
-      projects: outside.id,
-    })) {
+    for (const [table, id] of referred)
       expect(await attempt(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe('accepted');
-    }
   });
 
   it('refuse to delete a group under repeatable read, whose snapshot may miss cards', async () => {
@@ -326,57 +282,37 @@ describe('the tables', () => {
     expect(await waitingFor([remove(second)], () => attempt(insert(second)))).toBe(FOREIGN_KEY);
   });
 
-  it('refuse a second copy of a master card in a project, even if the first is deleted', async () => {
-    const project = await givenProject();
-    const { card: master_card_id } = await givenMasterBoard();
-    await givenCard(project, { master_card_id, deleted_at: new Date() });
-
-    const second = sql`insert into cards (project_id, platform_id, title, master_card_id) values (${project.id}, ${project.platform_id}, 'x', ${master_card_id})`;
-    expect(await attempt(second)).toBe(UNIQUE);
-  });
-
-  it('refuse a second live copy with the same identifier in a project', async () => {
-    const project = await givenProject();
-    const [first, second] = [await givenMasterBoard(), await givenMasterBoard()];
-    const unique_identifier = randomUUID();
-    const copy = (master: number) => sql`
-      insert into cards (project_id, platform_id, title, master_card_id, unique_identifier)
-      values (${project.id}, ${project.platform_id}, 'x', ${master}, ${unique_identifier})`;
-    await query(await testDb(), copy(first.card));
-
-    expect(await attempt(copy(second.card))).toBe(UNIQUE);
-    await query(await testDb(), sql`update cards set deleted_at = now() where master_card_id = ${first.card}`);
-    expect(await attempt(copy(second.card))).toBe('accepted');
-  });
-
-  it('refuse a master card with a project, and a regular card without one', async () => {
+  it('refuse a second copy of a master card in a project, even if the first is deleted, and one with its identifier', async () => {
     const { id, platform_id } = await givenProject();
+    const [first, second] = [await givenMasterBoard(), await givenMasterBoard()];
+    const identifier = randomUUID();
+    const copy = (master: number) =>
+      attempt(sql`
+        insert into cards (project_id, platform_id, title, master_card_id, unique_identifier)
+        values (${id}, ${platform_id}, 'x', ${master}, ${identifier})`);
 
-    expect(
-      await attempt(
-        sql`insert into cards (project_id, platform_id, title, is_master) values (${id}, ${platform_id}, 'x', true)`,
-      ),
-    ).toBe(CHECK);
-    expect(await attempt(sql`insert into cards (title) values ('x')`)).toBe(CHECK);
+    expect([await copy(first.card), await copy(second.card)]).toEqual(['accepted', UNIQUE]);
+    await query(await testDb(), sql`update cards set deleted_at = now() where master_card_id = ${first.card}`);
+    expect([await copy(first.card), await copy(second.card)]).toEqual([UNIQUE, 'accepted']);
+  });
+
+  it('refuse a master card with a project, a regular card without one, and a published version without approval', async () => {
+    const { id, platform_id } = await givenProject();
+    const theme = sql`with theme as (insert into themes (platform_id, name) values (${platform_id}, 'x') returning id)`;
+
+    for (const statement of [
+      sql`insert into cards (project_id, platform_id, title, is_master) values (${id}, ${platform_id}, 'x', true)`,
+      sql`insert into cards (title) values ('x')`,
+      sql`${theme} insert into theme_versions (theme_id, version, theme_status) select id, '1', 'published' from theme`,
+    ])
+      expect(await attempt(statement)).toBe(CHECK);
   });
 
   it('refuse two users with the same e-mail address, ignoring case', async () => {
     const { email } = await givenUser();
 
-    expect(
-      await attempt(sql`insert into users (name, email, password_hash) values ('x', ${email.toUpperCase()}, 'x')`),
-    ).toBe(UNIQUE);
-  });
-
-  it('refuse a published version without approval', async () => {
-    const { platform_id } = await givenProject();
-    const theme = sql`with theme as (insert into themes (platform_id, name) values (${platform_id}, 'x') returning id)`;
-
-    expect(
-      await attempt(
-        sql`${theme} insert into theme_versions (theme_id, version, theme_status) select id, '1', 'published' from theme`,
-      ),
-    ).toBe(CHECK);
+    const second = sql`insert into users (name, email, password_hash) values ('x', ${email.toUpperCase()}, 'x')`;
+    expect(await attempt(second)).toBe(UNIQUE);
   });
 
   it('refuse a trial with a plan, and any other subscription without one', async () => {

@@ -3,8 +3,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PLANNED_EACH_TIME } from '../server/database/preparedStatements.ts';
 import { type Db, query, transact } from '../server/database/query.ts';
-import { databaseUrl } from './harness/service.ts';
-import { testDb } from './harness/world.ts';
+import { databaseUrl, givenDatabase } from './harness/service.ts';
+import { givenBoard, givenGroup, givenWorld, testDb } from './harness/world.ts';
 
 /** Not prepared the first time, prepared the second time, found prepared the third time. */
 const THREE_TIMES = [1, 2, 3];
@@ -65,17 +65,12 @@ describe('values are returned as they were sent, each time', () => {
     await expectThreeTimes(fresh(sql`select ${value}::${sql.raw(type)} as value`), [{ value }]);
   });
 
-  it.each(['int', 'bigint', 'text', 'boolean', 'timestamptz', 'jsonb', 'json', 'int[]', 'uuid'])(
-    'null as %s',
-    async (type) => {
+  it('null of each type, and JSON', async () => {
+    for (const type of ['int', 'bigint', 'text', 'boolean', 'timestamptz', 'jsonb', 'json', 'int[]', 'uuid'])
       await expectThreeTimes(fresh(sql`select ${null}::${sql.raw(type)} as value`), [{ value: null }]);
-    },
-  );
-
-  it.each(['json', 'jsonb'])('%s', async (type) => {
     const value = { text: 'Zoë "quoted" \\', list: [1, null, true, { deep: {} }], none: null };
-
-    await expectThreeTimes(fresh(sql`select ${JSON.stringify(value)}::${sql.raw(type)} as value`), [{ value }]);
+    for (const type of ['json', 'jsonb'])
+      await expectThreeTimes(fresh(sql`select ${JSON.stringify(value)}::${sql.raw(type)} as value`), [{ value }]);
   });
 
   it('a bigint, which a server returns as text', async () => {
@@ -94,13 +89,10 @@ describe('values are returned as they were sent, each time', () => {
     await expectThreeTimes(statement, [row]);
   });
 
-  it('several columns, some of them null', async () => {
+  it('several columns, some of them null; or no rows', async () => {
     const statement = fresh(sql`select ${1}::int as a, ${null}::text as b, ${'c'}::text as c, null as d`);
 
     await expectThreeTimes(statement, [{ a: 1, b: null, c: 'c', d: null }]);
-  });
-
-  it('no rows', async () => {
     await expectThreeTimes(fresh(sql`select id, name from users where id = ${-1}`), []);
   });
 
@@ -177,27 +169,25 @@ describe('errors are the same each time, and the next statement works', () => {
     expect(await query(await testDb(), sql`select * from ${table}`)).toEqual([{ id: 1 }]);
   });
 
-  it('a value out of range', () =>
-    failing(fresh(sql`select ${'2147483648'}::int as value`), {
-      code: '22003',
-      message: 'value "2147483648" is out of range for type integer',
-    }));
-
-  it('a text with a zero byte', () => failing(fresh(sql`select ${'a\0b'}::text as value`), { code: '22021' }));
-
-  it('a division by zero in the second row', () =>
-    failing(fresh(sql`select ${1}::int / (2 - n) as value from generate_series(1, 2) n`), {
-      code: '22012',
-      message: 'division by zero',
-    }));
-
-  it('a table that does not exist', () =>
-    failing(sql`select * from nothing_of_this_name where id = ${1}`, {
-      code: '42P01',
-      message: 'relation "nothing_of_this_name" does not exist',
-    }));
-
-  it('invalid SQL', () => failing(fresh(sql`selec ${1}`), { code: '42601' }));
+  it.each([
+    [
+      'a value out of range',
+      fresh(sql`select ${'2147483648'}::int as value`),
+      { code: '22003', message: 'value "2147483648" is out of range for type integer' },
+    ],
+    ['a text with a zero byte', fresh(sql`select ${'a\0b'}::text as value`), { code: '22021' }],
+    [
+      'a division by zero in the second row',
+      fresh(sql`select ${1}::int / (2 - n) as value from generate_series(1, 2) n`),
+      { code: '22012', message: 'division by zero' },
+    ],
+    [
+      'a table that does not exist',
+      sql`select * from nothing_of_this_name where id = ${1}`,
+      { code: '42P01', message: 'relation "nothing_of_this_name" does not exist' },
+    ],
+    ['invalid SQL', fresh(sql`selec ${1}`), { code: '42601' }],
+  ])('%s', (_, statement, error) => failing(statement, error));
 });
 
 describe('transactions', () => {
@@ -224,7 +214,7 @@ describe('transactions', () => {
     expect(await names(table)).toEqual(['kept 1', 'kept 2', 'kept 3']);
   });
 
-  it('refuse further statements after one failed', async () => {
+  it('refuse further statements after one failed, unless they continue from a savepoint', async () => {
     const db = await testDb();
     const table = await givenTable('name text unique');
     for (const time of THREE_TIMES) await add(db, table, `before ${time}`);
@@ -234,16 +224,7 @@ describe('transactions', () => {
       await expect(add(db, table, 'before 1')).rejects.toMatchObject({ code: '23505' });
       await add(db, table, 'too late');
     });
-
     await expect(failed).rejects.toMatchObject({ code: '25P02' });
-    expect(await names(table)).toEqual(['before 1', 'before 2', 'before 3']);
-  });
-
-  it('can continue from a savepoint after a statement failed', async () => {
-    const db = await testDb();
-    const table = await givenTable('name text unique');
-    for (const time of THREE_TIMES) await add(db, table, `before ${time}`);
-
     const transaction = await db.startTransaction().execute();
     const saved = await transaction.savepoint('here').execute();
     await expect(add(saved, table, 'before 1')).rejects.toMatchObject({ code: '23505' });
@@ -347,30 +328,82 @@ describe('prepared statements keep working when their table', () => {
   });
 });
 
-describe.skipIf(databaseUrl)('on the embedded database', () => {
-  const countPrepared = async (part: string) =>
-    query(
-      await testDb(),
-      sql<{ count: number }>`select count(*)::int from pg_prepared_statements where strpos(statement, ${part}) > 0
+describe('a migration by another node while this one runs', () => {
+  it('breaks no REST or RPC call', async () => {
+    const { project, asMember } = await givenWorld();
+    const { boards, cards } = asMember.rpc;
+    const id = await givenBoard(project);
+    const group_id = await givenGroup(project, id);
+    const callAll = async () => [
+      (await asMember.post('/services/operations/v1/operations/boards/list')).status,
+      (await boards.get.query({ id })).board.id,
+      (await cards.create.mutate({ title: 'A card', group_id })).card.title,
+      (await cards.list.query({ group_id })).cards[0]!.title,
+      (await boards.update.mutate({ id, title: 'A board' })).board.title,
+    ];
+    const expected = [200, id, 'A card', 'A card', 'A board'];
+    const changeAll = async (change: string) => {
+      for (const table of ['boards', 'groups', 'cards', 'users', 'sessions'])
+        await query(await testDb(), sql`alter table ${sql.table(table)} ${sql.raw(change)}`);
+    };
+    for (const _ of THREE_TIMES) expect(await callAll()).toEqual(expected);
+
+    await changeAll('add column later text');
+    const answered = await callAll().finally(() => changeAll('drop column later'));
+
+    expect(answered).toEqual(expected);
+    expect(await callAll()).toEqual(expected);
+  });
+});
+
+describe('a statement is prepared', () => {
+  const preparedIn = async (db: Db, part: string) => {
+    const rows = await query(
+      db,
+      sql`select from pg_prepared_statements where strpos(statement, ${part}) > 0
         and strpos(statement, 'pg_prepared_statements') = 0`,
     );
-
-  it('a statement is prepared once, when it is repeated', async () => {
+    return rows.length;
+  };
+  /** With one name for all statements of a test, on one connection. */
+  async function givenConnection(settings: Record<string, string> = {}) {
+    const { db, close } = databaseUrl
+      ? await givenDatabase({ DATABASE_POOL_SIZE: '2', ...settings })
+      : { db: await testDb(), close: async () => {} };
     const name = uniqueName();
+    return { db, close, name, read: (n: number) => query(db, sql`select ${n}::int as ${sql.id(name)}`) };
+  }
+
+  it('once, when it is repeated; never without values, or if it is marked as planned each time', async () => {
+    const { db, close, name, read } = await givenConnection();
     const counts = [];
     for (const n of THREE_TIMES) {
-      await query(await testDb(), sql`select ${n}::int as ${sql.id(name)}`);
-      counts.push(...(await countPrepared(name)));
+      await read(n);
+      await query(db, sql`select 1 as ${sql.id(`${name}_without`)}`);
+      await query(db, sql`${sql.raw(PLANNED_EACH_TIME)} select ${n}::int as ${sql.id(name)}`);
+      counts.push(await preparedIn(db, name));
     }
+    await close();
 
-    expect(counts).toEqual([{ count: 0 }, { count: 1 }, { count: 1 }]);
+    expect(counts).toEqual([0, 1, 1]);
   });
 
-  it('a statement marked as planned each time is never prepared', async () => {
-    const name = uniqueName();
-    for (const n of THREE_TIMES)
-      await query(await testDb(), sql`${sql.raw(PLANNED_EACH_TIME)} select ${n}::int as ${sql.id(name)}`);
+  it.skipIf(!databaseUrl)('never if PREPARED_STATEMENTS is off', async () => {
+    const { db, close, name, read } = await givenConnection({ PREPARED_STATEMENTS: 'off' });
+    for (const n of THREE_TIMES) await read(n);
 
-    expect(await countPrepared(name)).toEqual([{ count: 0 }]);
+    expect(await preparedIn(db, name)).toBe(0);
+    await close();
+  });
+
+  it.skipIf(!databaseUrl)('again after it was deallocated, in a transaction, too', async () => {
+    const { db, close, name, read } = await givenConnection();
+    for (const n of THREE_TIMES) await read(n);
+
+    await query(db, sql`deallocate all`);
+    expect(await read(1)).toEqual([{ [name]: 1 }]);
+    await query(db, sql`deallocate all`);
+    expect(await transact(db, (db) => query(db, sql`select ${1}::int as ${sql.id(name)}`))).toEqual([{ [name]: 1 }]);
+    await close();
   });
 });
