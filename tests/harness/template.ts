@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { beforeEach } from 'vitest';
 import { query } from '../../server/database/query.ts';
-import { pagesOf } from './pages.ts';
 import {
   givenBoard,
   givenCard,
@@ -101,7 +100,7 @@ export async function outcomesOf(read: Promise<{ projects: any[] }>, { projects,
 export async function reportOf(template: Template) {
   const { templateRuns } = template.asSuperadmin.rpc;
   const { runs } = await templateRuns.list.query({ board_id: template.board, limit: 1 });
-  return only(await everyPage((page) => templateRuns.report.query({ id: runs[0]!.id, ...page })), template);
+  return outcomesOf(templateRuns.report.query({ id: runs[0]!.id, limit: 200 }), template);
 }
 
 /** Syncs and pushes visit every active project: those of earlier tests would make them slow. */
@@ -110,12 +109,3 @@ export function hideEarlierProjects(): void {
     await query(await testDb(), sql`update projects set is_active = false where is_active`);
   });
 }
-
-/** The outcomes of the projects of a template, of those of all tests. */
-export const only = (projects: { project_id: number }[], { projects: mine, without }: Template) =>
-  projects.filter(({ project_id }) => [...mine, without].some(({ id }) => id === project_id));
-
-/** Reads all pages of a preview or report. */
-export const everyPage = async (
-  ask: (page: { cursor: string | null; limit: number }) => Promise<{ projects: any[]; next_cursor: string | null }>,
-) => (await pagesOf((cursor) => ask({ cursor, limit: 200 }))).flatMap(({ projects }) => projects);
