@@ -44,22 +44,6 @@ describe('POST …/boards/list', () => {
 });
 
 describe('X-Project-Id', () => {
-  it('selects one of the projects of the user; without it, the default one', async () => {
-    const { asMember, users, project } = await givenWorld();
-    const second = await givenProject();
-    await givenMember(users.member, second, 'viewer');
-    const [here, there] = [await givenBoard(project), await givenBoard(second)];
-
-    for (const [caller, board] of [
-      [asMember, here],
-      [asMember.in(project.id), here],
-      [asMember.in(second.id), there],
-    ] as const) {
-      expect(idsOf((await caller.post(LIST)).body.data.boards)).toEqual([board]);
-      expect(idsOf((await caller.rpc.boards.list.query()).boards)).toEqual([board]);
-    }
-  });
-
   it('403 for a project that does not exist, is inactive, or that the user is not a member of', async () => {
     const { asMember, otherProject, users } = await givenWorld();
     const inactive = await givenProject({ is_active: false });

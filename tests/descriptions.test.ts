@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { refusalOf } from './harness/caller.ts';
-import { givenTemplate } from './harness/template.ts';
+import { givenTemplate, hideEarlierProjects } from './harness/template.ts';
 import { givenCard, givenMasterBoard, givenWorld, stored } from './harness/world.ts';
 
 const NOTHING_LEFT = 'description has only HTML that is not allowed: nothing is left of it.';
@@ -10,6 +10,8 @@ const REFUSED = [
   [' <script>x()</script> ', NOTHING_LEFT],
   ['<!-- later -->', NOTHING_LEFT],
 ] as const;
+
+hideEarlierProjects();
 
 async function givenCopy() {
   const world = await givenWorld();

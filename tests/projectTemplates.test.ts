@@ -14,7 +14,7 @@ import {
   type Template,
   titlesIn,
 } from './harness/template.ts';
-import { givenCard, givenMasterBoard, givenProject, NOWHERE, testDb } from './harness/world.ts';
+import { givenCard, givenMasterBoard, NOWHERE, testDb } from './harness/world.ts';
 
 /** The templates that a project gets when it is created, gets a tool, or becomes active again. */
 
@@ -163,29 +163,5 @@ describe('a project that becomes active again', () => {
 
     expect(await titlesIn(project, template)).toEqual(['New', 'Second']);
     expect(await cardTitles(project, other)).toEqual(ALL_CARDS);
-  });
-});
-
-describe('projects that get templates at the same time', () => {
-  it('as syncs, pushes and changes of the templates: no errors, one copy each, and nothing is missing', async () => {
-    const template = await givenTemplate();
-    const { asSuperadmin, board, groups, tool } = template;
-    const other = await givenTemplate();
-    const existing = await givenProject({ tools: ['another'] });
-
-    const [added] = await Promise.all([
-      Promise.all(Array.from({ length: 4 }, () => create(template, [tool, other.tool]))),
-      ...Array.from({ length: 3 }, () => asSuperadmin.alone().rpc.masterBoards.sync.mutate({ board_id: board })),
-      asSuperadmin.alone().rpc.masterBoards.sync.mutate({ board_id: other.board }),
-      ...Array.from({ length: 3 }, () => update(template, existing.id, { tools: [tool, other.tool] })),
-      asSuperadmin
-        .alone()
-        .rpc.masterCards.create.mutate({ group_id: groups[0], title: 'Four', push_to_projects: true }),
-    ]);
-
-    for (const project of [...added, existing]) {
-      expect(await cardTitles(project, template)).toEqual(['First: One', 'First: Two', 'First: Four', 'Second: Three']);
-      expect(await cardTitles(project, other)).toEqual(ALL_CARDS);
-    }
   });
 });

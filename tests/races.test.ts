@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { waitingFor } from './harness/lock.ts';
 import { databaseUrl } from './harness/service.ts';
-import { boardIn, givenTemplate, titlesIn } from './harness/template.ts';
+import { boardIn, copiesIn, givenTemplate, hideEarlierProjects, type Template, titlesIn } from './harness/template.ts';
 import {
   givenBoard,
   givenCard,
@@ -19,6 +19,8 @@ import {
 } from './harness/world.ts';
 
 const OPERATIONS = '/services/operations/v1/operations';
+
+hideEarlierProjects();
 
 const times = <Part>(count: number, part: (at: number) => Part) => Array.from({ length: count }, (_, at) => part(at));
 
@@ -111,6 +113,30 @@ describe('many calls at once', () => {
 
     const places = await Promise.all(cards.map((id) => stored('cards', id)));
     expect(new Set(places.map(({ group_id, position }) => `${group_id} ${position}`)).size).toBe(6);
+  });
+
+  it('give projects their templates while these are synced, pushed and changed: one copy each, and nothing is missing', async () => {
+    const [template, other] = [await givenTemplate(), await givenTemplate()];
+    const tools = [template.tool, other.tool];
+    const { platform_id } = template.project;
+    const { id } = template.without;
+    const rpc = () => template.asSuperadmin.alone().rpc;
+    const four = { group_id: template.groups[0], title: 'Four', push_to_projects: true };
+
+    const [created] = await Promise.all([
+      Promise.all(times(4, () => rpc().projects.create.mutate({ platform_id, name: 'New', tools }))),
+      ...times(3, () => rpc().projects.update.mutate({ id, tools })),
+      ...times(3, () => rpc().masterBoards.sync.mutate({ board_id: template.board })),
+      rpc().masterBoards.sync.mutate({ board_id: other.board }),
+      rpc().masterCards.create.mutate(four),
+    ]);
+
+    const titles = async (project: TestProject, of: Template) =>
+      (await copiesIn(project, of)).map(({ title }) => title);
+    for (const project of [template.without, ...created.map(({ project }) => project)]) {
+      expect(await titles(project, template)).toEqual(['One', 'Two', 'Four', 'Three']);
+      expect(await titles(project, other)).toEqual(['One', 'Two', 'Three']);
+    }
   });
 });
 
