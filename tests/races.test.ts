@@ -37,6 +37,108 @@ async function givenGroups(project: TestProject, count: number): Promise<number[
 const positionsOf = (table: string, ids: number[]) =>
   Promise.all(ids.map(async (id): Promise<number> => (await stored(table, id)).position));
 
+/** The embedded database runs one transaction at a time. */
+describe.skipIf(!databaseUrl)('a call that waits for the change of another', () => {
+  it('deletes a board with a card that was created at the same moment', async () => {
+    const { asMember, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const group = await givenGroup(project, board);
+    const creation = [
+      sql`select from groups where id = ${group} for share`,
+      sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`,
+    ];
+
+    const answer = await waitingFor(creation, () => asMember.post(`${OPERATIONS}/boards/delete`, { id: board }));
+
+    expect(answer.status).toBe(200);
+    const left = sql`select from cards where group_id = ${group} and deleted_at is null`;
+    expect(await query(await testDb(), left)).toEqual([]);
+  });
+
+  it('deletes a comment with a reply that was created at the same moment', async () => {
+    const { asMember, project, users } = await givenWorld();
+    const card = await givenCard(project);
+    const parent = await givenComment(project, card, users.member);
+    const creation = [
+      sql`select from comments where id = ${parent} for share`,
+      sql`
+        insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
+        values (${project.id}, ${card}, ${users.viewer.id}, ${parent}, 'x')`,
+    ];
+
+    const answer = await waitingFor(creation, () => asMember.post(`${OPERATIONS}/comments/delete`, { id: parent }));
+
+    expect(answer.status).toBe(200);
+    const left = sql`select from comments where card_id = ${card} and deleted_at is null`;
+    expect(await query(await testDb(), left)).toEqual([]);
+  });
+
+  it.each(['create', 'update'])(
+    '422 for the owner of cards/%s who is just removed from the project',
+    async (action) => {
+      const { asMember, project } = await givenWorld();
+      const { id: owner_id } = await givenUser({ project });
+      const input = { id: await givenCard(project), title: 'x', owner_id };
+      const removal = sql`delete from members where project_id = ${project.id} and user_id = ${owner_id}`;
+
+      const answer = await waitingFor([removal], () => asMember.post(`${OPERATIONS}/cards/${action}`, input));
+
+      expect(answer).toMatchObject({ status: 422, body: { message: 'owner_id is not a member of this project.' } });
+    },
+  );
+
+  it('422 or 404 for a row that is just deleted', async () => {
+    const { asMember, project } = await givenWorld();
+    const board = await givenBoard(project);
+    const add = () => givenGroup(project, board);
+    const [group_id, ordered, tag_id] = [await add(), await add(), await givenTag(project)];
+    const [id, card_id] = [await givenCard(project), await givenCard(project)];
+    const lock = sql`select from projects where id = ${project.id} for update`;
+
+    for (const [status, changes, path, input] of [
+      [422, [deleted('groups', group_id)], 'cards/move', { id, group_id }],
+      [422, [deleted('tags', tag_id)], 'cards/update', { id, tag_id }],
+      [404, [deleted('cards', card_id)], 'comments/create', { card_id, comment: 'x' }],
+      [404, [lock, deleted('groups', ordered)], 'groups/reorder', { groups: [{ id: ordered, position: 2 }] }],
+      [404, [deleted('boards', board)], 'groups/create', { board_id: board, title: 'x' }],
+    ] as const) {
+      const answer = await waitingFor([...changes], () => asMember.post(`${OPERATIONS}/${path}`, input));
+      expect(answer, path).toMatchObject({ status });
+    }
+  });
+
+  it('keeps a change that a project commits while a push waits for the row', async () => {
+    const template = await givenTemplate();
+    const { masterBoards } = template.asSuperadmin.rpc;
+    await masterBoards.sync.mutate({ board_id: template.board });
+    const { id } = await boardIn(template.projects[0], template);
+    await masterBoards.update.mutate({ id: template.board, title: 'New', description: 'New' });
+
+    const change = sql`update boards set title = 'Ours', updated_at = now() where id = ${id}`;
+    await waitingFor([change], () => masterBoards.push.mutate({ board_id: template.board }));
+
+    const kept = { title: 'Ours', description: 'New', brought: { title: 'Template' } };
+    expect(await stored('boards', id)).toMatchObject(kept);
+  });
+
+  it('fills a new project after a sync or a change of a board, with what that left', async () => {
+    const template = await givenTemplate();
+    const { asSuperadmin, board, tool } = template;
+    const { platform_id } = template.project;
+
+    const { project } = await waitingFor(
+      [
+        sql`select pg_advisory_xact_lock(1414352972, ${board})`,
+        sql`insert into groups (is_master, board_id, title, position) values (true, ${board}, 'Just added', 3)`,
+      ],
+      () => asSuperadmin.rpc.projects.create.mutate({ platform_id, name: 'New', tools: [tool] }),
+    );
+
+    expect(await titlesIn(project, template)).toEqual(['First', 'Second', 'Just added']);
+  });
+});
+
+/** Last: loading the document with the first response delays what runs beside it. */
 describe('many calls at once', () => {
   it('create 20 cards in one group, and delete a card once', async () => {
     const { asMember, project } = await givenWorld();
@@ -137,106 +239,5 @@ describe('many calls at once', () => {
       expect(await titles(project, template)).toEqual(['One', 'Two', 'Four', 'Three']);
       expect(await titles(project, other)).toEqual(['One', 'Two', 'Three']);
     }
-  });
-});
-
-/** The embedded database runs one transaction at a time. */
-describe.skipIf(!databaseUrl)('a call that waits for the change of another', () => {
-  it('deletes a board with a card that was created at the same moment', async () => {
-    const { asMember, project } = await givenWorld();
-    const board = await givenBoard(project);
-    const group = await givenGroup(project, board);
-    const creation = [
-      sql`select from groups where id = ${group} for share`,
-      sql`insert into cards (project_id, platform_id, group_id, title) values (${project.id}, ${project.platform_id}, ${group}, 'x')`,
-    ];
-
-    const answer = await waitingFor(creation, () => asMember.post(`${OPERATIONS}/boards/delete`, { id: board }));
-
-    expect(answer.status).toBe(200);
-    const left = sql`select from cards where group_id = ${group} and deleted_at is null`;
-    expect(await query(await testDb(), left)).toEqual([]);
-  });
-
-  it('deletes a comment with a reply that was created at the same moment', async () => {
-    const { asMember, project, users } = await givenWorld();
-    const card = await givenCard(project);
-    const parent = await givenComment(project, card, users.member);
-    const creation = [
-      sql`select from comments where id = ${parent} for share`,
-      sql`
-        insert into comments (project_id, card_id, user_id, parent_comment_id, comment)
-        values (${project.id}, ${card}, ${users.viewer.id}, ${parent}, 'x')`,
-    ];
-
-    const answer = await waitingFor(creation, () => asMember.post(`${OPERATIONS}/comments/delete`, { id: parent }));
-
-    expect(answer.status).toBe(200);
-    const left = sql`select from comments where card_id = ${card} and deleted_at is null`;
-    expect(await query(await testDb(), left)).toEqual([]);
-  });
-
-  it.each(['create', 'update'])(
-    '422 for the owner of cards/%s who is just removed from the project',
-    async (action) => {
-      const { asMember, project } = await givenWorld();
-      const { id: owner_id } = await givenUser({ project });
-      const input = { id: await givenCard(project), title: 'x', owner_id };
-      const removal = sql`delete from members where project_id = ${project.id} and user_id = ${owner_id}`;
-
-      const answer = await waitingFor([removal], () => asMember.post(`${OPERATIONS}/cards/${action}`, input));
-
-      expect(answer).toMatchObject({ status: 422, body: { message: 'owner_id is not a member of this project.' } });
-    },
-  );
-
-  it('422 or 404 for a row that is just deleted', async () => {
-    const { asMember, project } = await givenWorld();
-    const board = await givenBoard(project);
-    const add = () => givenGroup(project, board);
-    const [group_id, ordered, tag_id] = [await add(), await add(), await givenTag(project)];
-    const [id, card_id] = [await givenCard(project), await givenCard(project)];
-    const lock = sql`select from projects where id = ${project.id} for update`;
-
-    for (const [status, changes, path, input] of [
-      [422, [deleted('groups', group_id)], 'cards/move', { id, group_id }],
-      [422, [deleted('tags', tag_id)], 'cards/update', { id, tag_id }],
-      [404, [deleted('cards', card_id)], 'comments/create', { card_id, comment: 'x' }],
-      [404, [lock, deleted('groups', ordered)], 'groups/reorder', { groups: [{ id: ordered, position: 2 }] }],
-      [404, [deleted('boards', board)], 'groups/create', { board_id: board, title: 'x' }],
-    ] as const) {
-      const answer = await waitingFor([...changes], () => asMember.post(`${OPERATIONS}/${path}`, input));
-      expect(answer, path).toMatchObject({ status });
-    }
-  });
-
-  it('keeps a change that a project commits while a push waits for the row', async () => {
-    const template = await givenTemplate();
-    const { masterBoards } = template.asSuperadmin.rpc;
-    await masterBoards.sync.mutate({ board_id: template.board });
-    const { id } = await boardIn(template.projects[0], template);
-    await masterBoards.update.mutate({ id: template.board, title: 'New', description: 'New' });
-
-    const change = sql`update boards set title = 'Ours', updated_at = now() where id = ${id}`;
-    await waitingFor([change], () => masterBoards.push.mutate({ board_id: template.board }));
-
-    const kept = { title: 'Ours', description: 'New', brought: { title: 'Template' } };
-    expect(await stored('boards', id)).toMatchObject(kept);
-  });
-
-  it('fills a new project after a sync or a change of a board, with what that left', async () => {
-    const template = await givenTemplate();
-    const { asSuperadmin, board, tool } = template;
-    const { platform_id } = template.project;
-
-    const { project } = await waitingFor(
-      [
-        sql`select pg_advisory_xact_lock(1414352972, ${board})`,
-        sql`insert into groups (is_master, board_id, title, position) values (true, ${board}, 'Just added', 3)`,
-      ],
-      () => asSuperadmin.rpc.projects.create.mutate({ platform_id, name: 'New', tools: [tool] }),
-    );
-
-    expect(await titlesIn(project, template)).toEqual(['First', 'Second', 'Just added']);
   });
 });
