@@ -10,13 +10,13 @@ export type Mutation<Input, Output> = {
   mutate: Call<Input, Output, MutationOptions>;
 };
 
-/** What holds for the calls of a client, unless a call says otherwise. */
+/** Defaults for all calls of a client; each call can override them. */
 export type CallDefaults = {
-  /** The project to act in; without it, that of the named row, else the user's default project. */
+  /** The project to use. Default: the project of the card, group or board that you name, else the user's default project. */
   projectId?: number | undefined;
   /**
-   * The longest time that a call may take, with its retries and the sign-in that it may need, but without the time that it waits
-   * for its turn in the client. By default 60,000 for a query and 300,000 for a mutation, without the sign-in.
+   * The maximum duration of a call with its retries and its sign-in, but without the time that it is queued in the client.
+   * Default: 60,000 for a query and 300,000 for a mutation, without the sign-in.
    */
   timeoutMilliseconds?: number | undefined;
 };
@@ -32,8 +32,8 @@ export type MutationOptions = CallDefaults & {
   /** Cancels the call and its retries; a request that was already sent may have been executed. */
   signal?: AbortSignal | undefined;
   /**
-   * Calls with the same key are executed once within 24 hours; the others get the answer of the first. 1 to 255 printable ASCII
-   * characters without commas. Without it, the client makes a new one for each call, and uses it for the retries.
+   * Calls with the same key within 24 hours are executed once; repeats get the first response. 1 to 255 printable ASCII
+   * characters without commas. Default: a new key for each call, kept for its retries.
    */
   idempotencyKey?: string | undefined;
 };
@@ -51,7 +51,7 @@ type Parts<Input, Options> = undefined extends Input
 type Each<Input, Output> = Output extends { next_cursor: string | null }
   ? {
       /**
-       * All rows, from the page of `cursor` on; the next page is read when its first row is needed:
+       * All rows, starting at `cursor`. Reads a page when its first row is needed:
        * `for await (const card of client.cards.list.each({ status: 'open' }))`.
        */
       each: (...parts: Parts<Input, CallOptions>) => AsyncGenerator<RowOf<Output>, void, undefined>;

@@ -1,13 +1,13 @@
 import { LARGEST_BATCH } from '../shared/limits.ts';
 import { type Call, isSignIn } from './call.ts';
-import { errorOf, thrownAt } from './errors.ts';
-import { keyHeader, newName, validKey } from './idempotencyKey.ts';
+import { toDeckhandError, withCallerStack } from './errors.ts';
+import { keyHeader, newId, validKey } from './idempotencyKey.ts';
 import { writeInput } from './input.ts';
 import { makeLine } from './line.ts';
-import { type ClientOptions, mustBeValid } from './options.ts';
+import { type ClientOptions, checkOptions } from './options.ts';
 import { type Client, type Send, withDefaults } from './proxy.ts';
 import { sendRequest } from './request.ts';
-import { openSession, signedIn } from './session.ts';
+import { openSession, withSignIn } from './session.ts';
 import { withTimeOut } from './timeOut.ts';
 import { traceHeaders } from './trace.ts';
 
@@ -21,7 +21,7 @@ export type { SessionOptions, SignedIn, SignIn } from './session.ts';
 
 /** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made at once are batched. */
 export function createClient(options: ClientOptions): Client {
-  mustBeValid(options);
+  checkOptions(options);
   const { url, fetch, retries = 3, maxInFlight = 100, traceparent } = options;
   const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
 
@@ -31,12 +31,13 @@ export function createClient(options: ClientOptions): Client {
       maxInFlight,
       retries,
       send: (calls, signal) => {
+        const [first] = calls;
         const headers = async () => {
           const token = await tokenOf();
           return {
-            ...calls[0]!.trace,
+            ...first?.trace,
             ...(token && { authorization: `Bearer ${token}` }),
-            ...projectHeader(calls),
+            ...projectHeader(first),
             ...keyHeader(calls),
             ...requestIdHeader(calls),
           };
@@ -45,7 +46,7 @@ export function createClient(options: ClientOptions): Client {
       },
     });
   const line = lineOf(LARGEST_BATCH, session.token);
-  // Has no token, and a line of its own: calls that wait for the sign-in would deadlock.
+  // Never batched with other calls: those that wait for the sign-in would deadlock.
   const signInLine = lineOf(1, async () => undefined);
 
   const send: Send = async ({ path, kind, input: given, options, caller }) => {
@@ -53,15 +54,15 @@ export function createClient(options: ClientOptions): Client {
     try {
       const input = writeInput(given);
       const isKeyed = kind === 'mutation' && !isSignIn({ path });
-      const key = isKeyed ? validKey(idempotencyKey ?? newName()) : undefined;
+      const key = isKeyed ? validKey(idempotencyKey ?? newId()) : undefined;
       signal?.throwIfAborted();
       const trace = traceHeaders(traceparent);
       return await withTimeOut(options, { path, kind, input, projectId, idempotencyKey: key, trace }, (call) =>
-        signedIn(session, call, () => (isSignIn(call) ? signInLine : line)(call)),
+        withSignIn(session, call, () => (isSignIn(call) ? signInLine : line)(call)),
       );
     } catch (error) {
       signal?.throwIfAborted();
-      throw thrownAt(caller, errorOf(error));
+      throw withCallerStack(toDeckhandError(error), caller);
     }
   };
 
@@ -69,15 +70,14 @@ export function createClient(options: ClientOptions): Client {
   return client;
 }
 
-/** The calls of a request have the same project. */
-function projectHeader([first]: Call[]): Record<string, string> {
-  const { projectId } = first!;
-  return projectId === undefined ? {} : { 'x-project-id': String(projectId) };
+/** All calls of a batch have the same project. */
+function projectHeader(first: Call | undefined): Record<string, string> {
+  return first?.projectId === undefined ? {} : { 'x-project-id': String(first.projectId) };
 }
 
-/** Names the request of these calls, so that the log of the service can be searched for a call even if no answer came. */
+/** Sets the request id here, so that the service's log can be searched for a call without a response. */
 function requestIdHeader(calls: Call[]): Record<string, string> {
-  const id = newName();
+  const id = newId();
   for (const call of calls) call.requestId = id;
   return { 'x-request-id': id };
 }

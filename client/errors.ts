@@ -4,22 +4,22 @@ import type { Reason } from './reasons.ts';
 export class DeckhandError extends Error {
   /** Always `DeckhandError`. */
   override readonly name = 'DeckhandError';
-  /** The HTTP status; undefined if no answer came. */
+  /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
-  /** Why the service refused, for programs; undefined if no answer came, or not from the service. */
+  /** A stable error code for programs; undefined without a response from the service. */
   readonly reason: Reason | undefined;
   /** The messages of a 422 by field: `{ title: ['title is required.'] }`; otherwise empty. */
   readonly fields: Record<string, string[]>;
   /** Seconds until a retry, if the service said so. */
   readonly retryAfterSeconds: number | undefined;
-  /** The id of the last request, as in the log of the service, even if no answer came; undefined if nothing was sent. */
+  /** The id of the last request in the service's log, even without a response; undefined if nothing was sent. */
   readonly requestId: string | undefined;
-  /** The key of a mutation: the same call with this `idempotencyKey` is not executed a second time. */
+  /** The key of a mutation: a repeat with this `idempotencyKey` is not executed a second time. */
   readonly idempotencyKey: string | undefined;
-  /** The error data from the service; undefined if no answer came, or not from the service. */
+  /** The error data of the service; undefined without a response from the service. */
   readonly data: RefusalData | undefined;
 
-  constructor(message: string, { response, data, call, cause }: Circumstances = {}) {
+  constructor(message: string, { response, data, call, cause }: ErrorDetails = {}) {
     super(message, cause === undefined ? {} : { cause });
     this.status = data?.httpStatus ?? response?.status;
     this.reason = data?.reason;
@@ -31,15 +31,15 @@ export class DeckhandError extends Error {
   }
 }
 
-/** What the service says about an error besides its message. */
+/** The data of an error of the service, besides its message. */
 export type RefusalData = {
-  /** The error code of tRPC, as `FORBIDDEN`. */
+  /** The tRPC error code, such as `FORBIDDEN`. */
   code: string;
   /** The HTTP status. */
   httpStatus: number;
-  /** Why the service refused, for programs. */
+  /** A stable error code for programs. */
   reason: Reason;
-  /** The procedure, as `cards.create`. */
+  /** The procedure, such as `cards.create`. */
   path?: string | undefined;
   /** The messages of a 422 by field. */
   errors?: Record<string, string[]> | undefined;
@@ -47,18 +47,18 @@ export type RefusalData = {
   retryAfterSeconds?: number | undefined;
 };
 
-/** An error that the service answered with. */
+/** An error that the service responded with. */
 export type Refusal = DeckhandError & {
   /** The HTTP status. */
   status: number;
 };
 
-/** Whether the service answered with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
+/** Whether the service responded with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
 export function isRefusal(error: unknown): error is Refusal {
   return error instanceof DeckhandError && error.status !== undefined;
 }
 
-/** What an error has to know about its call. */
+/** The parts of a call that its error shows. */
 export type FailedCall = {
   idempotencyKey?: string | undefined;
   requestId?: string | undefined;
@@ -66,82 +66,80 @@ export type FailedCall = {
   wasSent?: boolean;
 };
 
-type Answer = { status: number; headers: Headers };
-type Circumstances = {
-  response?: Answer | undefined;
+type ResponseHead = { status: number; headers: Headers };
+type ErrorDetails = {
+  response?: ResponseHead | undefined;
   data?: RefusalData | undefined;
   call?: FailedCall | undefined;
   cause?: unknown;
 };
 
 /** Converts what tRPC or `fetch` threw into a `DeckhandError`. */
-export function errorOf(thrown: unknown, call: FailedCall = {}): DeckhandError {
+export function toDeckhandError(thrown: unknown, call: FailedCall = {}): DeckhandError {
   if (thrown instanceof DeckhandError) return thrown;
-  const { message, data, meta, cause } = thrown as Error & { data?: RefusalData; meta?: { response?: Answer } };
+  const { message, data, meta, cause } = thrown as Error & { data?: RefusalData; meta?: { response?: ResponseHead } };
   if (cause instanceof DeckhandError) return cause;
-  if (cause instanceof ForeignAnswer) return notFromService(cause.response, call, cause.cause);
+  if (cause instanceof ForeignResponse) return notFromService(cause.response, call, cause.cause);
 
   const response = meta?.response;
   if (data) return new DeckhandError(message, { response, data, call });
   if (response) return notFromService(response, call, thrown);
-  // Kept for the later attempts of the call: the last one may find no connection.
+  // Remembered across attempts: the last one may find no connection.
   call.wasSent ||= !hadNoConnection(thrown);
-  const words = `No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warningFor(call)}`;
-  return new DeckhandError(words, { call, cause: thrown });
+  const problem = `No response (${causesOf(thrown)}). Check the url, and that the service runs.`;
+  return new DeckhandError(`${problem}${executedWarning(call)}`, { call, cause: thrown });
 }
 
-/** For a call that took too long. */
-export function timeOutOf(milliseconds: number, call: FailedCall): DeckhandError {
-  const warning = warningFor({ ...call, wasSent: call.requestId !== undefined });
-  return new DeckhandError(`No answer came within ${milliseconds} ms.${warning}`, { call });
+export function timeoutError(milliseconds: number, call: FailedCall): DeckhandError {
+  const warning = executedWarning({ ...call, wasSent: call.requestId !== undefined });
+  return new DeckhandError(`No response within ${milliseconds} ms.${warning}`, { call });
 }
 
-/** For an error thrown by one of the caller's own functions. */
-export function errorOfOwn(name: string, thrown: unknown): DeckhandError {
-  return new DeckhandError(`${name} threw an error: ${reasonOf(thrown)}`, { cause: thrown });
+/** For an error thrown by a function of the caller, such as `token`. */
+export function callbackError(name: string, thrown: unknown): DeckhandError {
+  return new DeckhandError(`${name} threw an error: ${causesOf(thrown)}`, { cause: thrown });
 }
 
-/** A copy with the stack of the line that made the call. Several calls of a batch can fail with one error. */
-export function thrownAt({ stack = '' }: Error, error: DeckhandError): DeckhandError {
+/** A copy with the stack of the line that made the call: several calls of a batch can fail with one error. */
+export function withCallerStack(error: DeckhandError, { stack = '' }: Error): DeckhandError {
   const copy = Object.assign(new DeckhandError(error.message, { cause: error.cause }), error);
   const lines = stack.split('\n').filter((line) => /^\s*at |@/.test(line));
   return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join('\n') });
 }
 
-/** Throws unless the answer can be from the service: a proxy without its service sends an error page. */
-export function readableAnswer(response: Response): Response {
-  if (!response.headers.get('content-type')?.includes('json')) throw new ForeignAnswer(response);
+/** Throws unless the response is JSON: a proxy whose service is down sends an error page. */
+export function requireJson(response: Response): Response {
+  if (!response.headers.get('content-type')?.includes('json')) throw new ForeignResponse(response);
   const read = response.json.bind(response);
   const json = () =>
     read().catch((error: Error) => {
       // Any other error means that the connection broke.
-      throw error.name === 'SyntaxError' ? new ForeignAnswer(response, error) : error;
+      throw error.name === 'SyntaxError' ? new ForeignResponse(response, error) : error;
     });
   return Object.assign(response, { json });
 }
 
-class ForeignAnswer extends Error {
-  readonly response: Answer;
-  constructor(response: Answer, cause?: unknown) {
-    super('The answer is not from Deckhand.', { cause });
+class ForeignResponse extends Error {
+  readonly response: ResponseHead;
+  constructor(response: ResponseHead, cause?: unknown) {
+    super('The response is not from Deckhand.', { cause });
     this.response = response;
   }
 }
 
-function notFromService(response: Answer, call: FailedCall, cause: unknown): DeckhandError {
+function notFromService(response: ResponseHead, call: FailedCall, cause: unknown): DeckhandError {
   call.wasSent = true;
-  const warning = response.status >= 500 ? warningFor(call) : '';
-  const message = `The answer with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`;
+  const warning = response.status >= 500 ? executedWarning(call) : '';
+  const message = `The response with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`;
   return new DeckhandError(message, { response, call, cause });
 }
 
 /** Only mutations have a key. */
-function warningFor({ idempotencyKey, wasSent }: FailedCall): string {
+function executedWarning({ idempotencyKey, wasSent }: FailedCall): string {
   if (idempotencyKey === undefined || !wasSent) return '';
-  return " The call may have been executed: repeat it with the error's idempotencyKey to get its answer.";
+  return " The call may have been executed: repeat it with the error's idempotencyKey to get its response.";
 }
 
-/** Whether there was no connection on which to send the request. */
 function hadNoConnection(thrown: unknown): boolean {
   for (let error = thrown; error instanceof Error; error = error.cause) {
     if (['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes((error as { code?: string }).code ?? '')) return true;
@@ -149,8 +147,8 @@ function hadNoConnection(thrown: unknown): boolean {
   return false;
 }
 
-/** Node hides why a request failed behind "fetch failed". */
-function reasonOf(thrown: unknown): string {
+/** Node's own message is only "fetch failed"; the causes say why. */
+function causesOf(thrown: unknown): string {
   const causes: string[] = [];
   for (let error = thrown; error instanceof Error; error = error.cause) {
     const message = error.message.trim().replaceAll(/\s+/g, ' ');
@@ -160,7 +158,7 @@ function reasonOf(thrown: unknown): string {
 }
 
 /** The header is a number of seconds or a date. */
-function retryAfterSecondsOf(response: Answer | undefined): number | undefined {
+function retryAfterSecondsOf(response: ResponseHead | undefined): number | undefined {
   const header = response?.headers.get('retry-after');
   if (!header) return undefined;
   const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((Date.parse(header) - Date.now()) / 1000);

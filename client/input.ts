@@ -1,23 +1,20 @@
 import { DeckhandError } from './errors.ts';
 
-/** An input as JSON in the form of superjson, and its share of the limits of a request. */
+/** An input as superjson text, with its size for the limits of a request. */
 export type WrittenInput = { text: string; bytes: number; fields: number };
 
-/**
- * Writes an input as plain JSON; a `Date` becomes text. Throws for a value that would be sent as another one: an invalid `Date`
- * is null in JSON, and null clears a field.
- */
+/** Serializes an input; a `Date` becomes text. Throws for values that JSON changes: an invalid `Date` is null, which clears a field. */
 export function writeInput(input: unknown): WrittenInput {
   let fields = 0;
-  const places = new Map<unknown, string>();
+  const paths = new Map<unknown, string>();
 
   function check(this: Record<string, unknown>, key: string, value: unknown): unknown {
     fields++;
-    const parent = places.get(this);
-    const place = parent ? `${parent}.${key}` : key;
+    const parent = paths.get(this);
+    const path = parent ? `${parent}.${key}` : key;
     const changed = changedByJson(this[key], value);
-    if (changed) throw new DeckhandError(`${place || 'The input'} can't be sent: it is ${changed}.`);
-    if (typeof value === 'object') places.set(value, place);
+    if (changed) throw new DeckhandError(`${path || 'The input'} can't be sent: it is ${changed}.`);
+    if (typeof value === 'object') paths.set(value, path);
     return value;
   }
 
@@ -35,13 +32,13 @@ function toJson(input: unknown, check: (this: Record<string, unknown>, key: stri
   }
 }
 
-/** What a value is that JSON has no place for; `value` is what its `toJSON` made of it. */
+/** Describes a value that JSON can't represent; `value` is the result of its `toJSON`. */
 function changedByJson(original: unknown, value: unknown): string | undefined {
   const [, type = ''] = /^\[object (.+)\]$/.exec(Object.prototype.toString.call(original)) ?? [];
   if (value === null && original !== null) return type === 'Date' ? 'an invalid Date' : 'null as JSON';
   if (typeof value === 'number' && !Number.isFinite(value)) return String(value);
-  // As JSON these would be empty objects.
   return EMPTY_IN_JSON.has(type) && value === original ? `a ${type}` : undefined;
 }
 
+/** Types that JSON writes as `{}`. */
 const EMPTY_IN_JSON = new Set(['Map', 'Set', 'Promise', 'RegExp']);

@@ -5,27 +5,27 @@ import { makePace, type Quota } from './pace.ts';
 import { isOverLimit, isSafeToRepeat, millisecondsBefore } from './retry.ts';
 import { pause, untilAborted } from './timeOut.ts';
 
-/** What became of each call of a request. */
-export type Answered = { outcomes: Outcome[]; quota?: Quota | undefined };
+/** The outcome of each call of a batch, and the rate limit headers. */
+export type BatchResult = { outcomes: Outcome[]; quota?: Quota | undefined };
 export type Outcome = { result: unknown } | { error: DeckhandError };
 
 type LineOptions = {
   largestBatch: number;
   maxInFlight: number;
-  /** With 0, a call is never sent again, and does not wait for the rate limit either. */
+  /** With 0, calls are not retried and do not wait for the rate limit. */
   retries: number;
-  send: (calls: Call[], signal: AbortSignal) => Promise<Answered>;
+  send: (calls: Call[], signal: AbortSignal) => Promise<BatchResult>;
 };
 
 type Waiting = { call: Call; resolve: (result: unknown) => void; reject: (error: unknown) => void };
 type Failed = { waiting: Waiting; error: DeckhandError };
 
-/** Where calls wait for their turn. They are sent in batches, and what failed and is safe to repeat is sent again. */
+/** Queues calls, sends them in batches, and retries what failed and is safe to repeat. */
 export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptions): (call: Call) => Promise<unknown> {
   const lanes = new Map<string, Waiting[]>();
   const pace = makePace(sendSoon);
   let inFlight = 0;
-  let wanted = 0;
+  let queued = 0;
   let isScheduled = false;
 
   return (call) =>
@@ -42,7 +42,7 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
   function enter({ call }: Waiting): void {
     call.stopwatch.rest();
     call.signal.addEventListener('abort', giveUp);
-    wanted++;
+    queued++;
   }
 
   function leave({ call }: Waiting): void {
@@ -51,15 +51,15 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
     giveUp();
   }
 
-  /** Without a waiting call, no timer keeps the process alive. */
+  /** Stops the timer when no call is queued, or it would keep the process alive. */
   function giveUp(): void {
-    wanted--;
-    if (wanted > 0) return;
+    queued--;
+    if (queued > 0) return;
     lanes.clear();
     pace.wake();
   }
 
-  /** In the next turn of the event loop, so that calls made at once are sent together. */
+  /** In the next turn of the event loop, so that calls made at once share a batch. */
   function sendSoon(): void {
     if (isScheduled || lanes.size === 0) return;
     isScheduled = true;
@@ -77,42 +77,46 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
 
       const [key, lane] = next;
       const batch = takeBatch(lane, most).filter(isWanted);
-      // To the end: lanes take turns.
+      // Moves the lane to the end: lanes take turns.
       lanes.delete(key);
       if (lane.length > 0) lanes.set(key, lane);
       batch.forEach(leave);
-      sendUntilSettled(batch);
+      void sendUntilSettled(batch);
     }
   }
 
-  /** Never rejects. A batch keeps its place in flight while it waits for its retry: the service is in trouble. */
-  async function sendUntilSettled(batch: Waiting[]): Promise<void> {
+  /** Never rejects. A batch counts as in flight during its retry pause, which relieves a service in trouble. */
+  async function sendUntilSettled(taken: Waiting[]): Promise<void> {
+    let batch = taken;
     inFlight += batch.length;
     for (let retry = 0; batch.length > 0; retry++) {
       const failed = await attempt(batch);
-      const putBack = failed.filter((each) => retries > 0 && isPutOff(each, batch.length));
-      const again = failed.filter((each) => !putBack.includes(each) && retry < retries && isRepeatable(each));
-      for (const each of failed) if (!putBack.includes(each) && !again.includes(each)) each.waiting.reject(each.error);
-      returnToLine(putBack);
-      release(batch.length - again.length);
-      if (again.length === 0) return;
+      const requeued = failed.filter((each) => retries > 0 && mustRequeue(each, batch.length));
+      const retried = failed.filter((each) => !requeued.includes(each) && retry < retries && isRepeatable(each));
+      for (const each of failed) {
+        if (!requeued.includes(each) && !retried.includes(each)) each.waiting.reject(each.error);
+      }
+      requeue(requeued);
+      release(batch.length - retried.length);
+      if (retried.length === 0) return;
 
-      await pauseBefore(retry, again);
-      batch = again.map((each) => each.waiting).filter(isWanted);
-      release(again.length - batch.length);
+      await pauseBefore(retry, retried);
+      batch = retried.map((each) => each.waiting).filter(isWanted);
+      release(retried.length - batch.length);
     }
   }
 
-  /** Settles the calls that succeeded, and returns the others. */
+  /** Resolves the calls that succeeded, and returns the others. */
   async function attempt(batch: Waiting[]): Promise<Failed[]> {
     pace.spend(batch.length);
     const calls = batch.map(({ call }) => call);
-    // Nobody waits any more if it rejects.
-    const answered = await whileWanted(batch, (signal) => send(calls, signal)).catch(() => ({ outcomes: [] }));
-    const { outcomes, quota }: Answered = answered;
-    pace.hear(quota, inFlight - batch.length);
-    return outcomes.flatMap((outcome, index) => {
-      const waiting = batch[index]!;
+    const sent: Promise<BatchResult> = whileWanted(batch, (signal) => send(calls, signal));
+    // Rejects only if every call was aborted.
+    const { outcomes, quota } = await sent.catch((): BatchResult => ({ outcomes: [] }));
+    pace.update(quota, inFlight - batch.length);
+    return batch.flatMap((waiting, index) => {
+      const outcome = outcomes[index];
+      if (!outcome) return [];
       if ('error' in outcome) return { waiting, error: outcome.error };
       waiting.resolve(outcome.result);
       return [];
@@ -120,11 +124,12 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
   }
 
   /** To the front of their lane. */
-  function returnToLine(failed: Failed[]): void {
-    if (failed.length === 0) return;
+  function requeue(failed: Failed[]): void {
+    const [first] = failed;
+    if (!first) return;
     const waiting = failed.map((each) => each.waiting);
     waiting.forEach(enter);
-    const key = laneOf(waiting[0]!.call);
+    const key = laneOf(first.waiting.call);
     lanes.set(key, [...waiting, ...(lanes.get(key) ?? [])]);
     const errors = failed.map(({ error }) => error).filter(isOverLimit);
     if (errors.length > 0) pace.rest(errors);
@@ -136,10 +141,10 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
   }
 }
 
-/** Calls that can share a request: it names at most one project, and has queries or mutations. */
+/** Calls of one lane can share a batch, which has one project and either queries or mutations. */
 const laneOf = ({ kind, projectId }: Call) => `${kind} ${projectId}`;
 
-/** Takes calls from the front that fit into one request; one that is too large is taken alone, and refused by the service. */
+/** Takes the first calls that fit into one request. A call above the limit is sent alone: the service reports the error. */
 function takeBatch(lane: Waiting[], most: number): Waiting[] {
   let [taken, bytes, fields] = [0, 2, 0];
   for (const { call } of lane) {
@@ -152,7 +157,7 @@ function takeBatch(lane: Waiting[], most: number): Waiting[] {
   return lane.splice(0, taken);
 }
 
-/** `"49":` before the input of a call, and a comma behind it. */
+/** `"49":` before an input, and a comma after it. */
 const ENVELOPE_BYTES = 6;
 const ENVELOPE_FIELDS = 1;
 
@@ -160,21 +165,21 @@ const isWanted = ({ call }: Waiting) => !call.signal.aborted;
 
 const isRepeatable = ({ waiting, error }: Failed) => isWanted(waiting) && isSafeToRepeat(waiting.call, error);
 
-/** Refusals that say nothing against the call: it goes back to its place in the line, and that is not a retry. */
-const isPutOff = ({ waiting, error }: Failed, calls: number) =>
+/** Errors that are not about the call itself: sending it later is not a retry. */
+const mustRequeue = ({ waiting, error }: Failed, calls: number) =>
   isWanted(waiting) && (isOverLimit(error) || (error.reason === 'batch_answers_too_large' && calls > 1));
 
-/** One wait for all calls of a failed batch, so that they are sent together again. */
+/** One pause for the whole batch, so that its calls are sent together again. */
 async function pauseBefore(retry: number, failed: Failed[]): Promise<void> {
   const waiting = failed.map((each) => each.waiting);
   const errors = failed.map(({ error }) => error);
   for (const { call } of waiting) call.stopwatch.wait();
-  // Rejects if nobody waits any more.
+  // Rejects only if every call was aborted.
   await whileWanted(waiting, (signal) => pause(millisecondsBefore(retry, errors), signal)).catch(() => undefined);
   for (const { call } of waiting) call.stopwatch.run();
 }
 
-/** Work for calls that is aborted when all of them are. */
+/** Aborts the work when all of its calls are aborted. */
 async function whileWanted<Result>(
   waiting: Waiting[],
   work: (signal: AbortSignal) => Promise<Result>,

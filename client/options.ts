@@ -3,26 +3,26 @@ import { DeckhandError } from './errors.ts';
 import type { SessionOptions } from './session.ts';
 import { isTimeOut, TIME_OUTS } from './timeOut.ts';
 
-/** Where the service is, who calls, and what holds for all calls. */
+/** Client options. */
 export type ClientOptions = SessionOptions &
   CallDefaults & {
-    /** Where the service listens, as in `http://127.0.0.1:3000`. */
+    /** The address of the service, such as `http://127.0.0.1:3000`. */
     url: string;
-    /** The maximum number of retries of a failed call that is safe to repeat; 3 by default. With 0, a 429 is thrown, too. */
+    /** The maximum number of retries of a failed call that is safe to repeat; default: 3. With 0, a 429 is thrown, too. */
     retries?: number | undefined;
-    /** The maximum number of calls that are sent and not answered; 100 by default. Further ones wait for their turn. */
+    /** The maximum number of calls in flight; default: 100. Further calls are queued. */
     maxInFlight?: number | undefined;
     /**
-     * The W3C trace context to send with each request, such as `00-…-…-01`. Without it, that of the active span if OpenTelemetry
-     * is loaded; with `() => undefined`, none.
+     * The W3C trace context to send with each request, such as `00-…-…-01`. Default: that of OpenTelemetry's active span, if it
+     * is loaded. `() => undefined` sends none.
      */
     traceparent?: (() => string | undefined) | undefined;
     /** Replaces the global `fetch`. */
     fetch?: typeof fetch | undefined;
   };
 
-/** Throws for a missing or wrong option: JavaScript has no compiler that does. */
-export function mustBeValid(options: ClientOptions): void {
+/** Throws for a missing or invalid option, for callers without a compiler. */
+export function checkOptions(options: ClientOptions): void {
   const given: Record<string, unknown> = Object(options);
   for (const [name, [isValid, rule]] of Object.entries(RULES)) {
     const isAbsent = given[name] === undefined && name !== 'url';

@@ -1,16 +1,15 @@
 import type { DeckhandError } from './errors.ts';
 import { millisecondsBefore } from './retry.ts';
 
-/** How many calls the rate limit still allows, as far as the service has told. */
+/** Tracks how many calls the rate limit still allows. */
 export type Pace = {
-  /** For a call that waits: `wake` ends the timer that it may start. */
+  /** May start a timer, which `wake` stops. */
   allowed: () => number;
   spend: (calls: number) => void;
-  /** Takes what an answer says, if one came; the other calls in flight may not be counted in it yet. */
-  hear: (quota: Quota | undefined, othersInFlight: number) => void;
-  /** Waits for the next window, which `Retry-After` of refused calls tells. */
+  /** The service may not have counted the other calls in flight yet. */
+  update: (quota: Quota | undefined, othersInFlight: number) => void;
+  /** Pauses until the next window, by the `Retry-After` of the errors. */
   rest: (errors: DeckhandError[]) => void;
-  /** Waits no longer. */
   wake: () => void;
 };
 
@@ -44,7 +43,7 @@ export function makePace(onNextWindow: () => void): Pace {
     allowed: () => {
       if (isResting) return 0;
       if (left > 0) return left;
-      // Only the refusal of a call tells when the window ends; the service does not count it.
+      // Sends one call: its 429 says when the window ends, and does not count.
       if (!isProbing) return 1;
       timer ??= setTimeout(nextWindow, WINDOW_MILLISECONDS);
       return 0;
@@ -53,7 +52,7 @@ export function makePace(onNextWindow: () => void): Pace {
       isProbing ||= left <= 0;
       left -= calls;
     },
-    hear: (quota, othersInFlight) => {
+    update: (quota, othersInFlight) => {
       isProbing = false;
       if (!quota) return;
       limit = quota.limit;

@@ -1,6 +1,6 @@
 import type { Kind } from './call.ts';
 import type { CallDefaults, MutationOptions } from './calls.ts';
-import { DeckhandError, thrownAt } from './errors.ts';
+import { DeckhandError, withCallerStack } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
 /** Every procedure, as `client.cards.create.mutate(…)`. */
@@ -18,15 +18,15 @@ export type Send = (call: {
   caller: Error;
 }) => Promise<unknown>;
 
-/** A client whose calls have these defaults. */
 export function withDefaults(defaults: CallDefaults, send: Send): Client {
-  const as = (changed: CallDefaults) => withDefaults(merged(defaults, changed), send);
-  const sendMerged: Send = (call) => send({ ...call, options: { ...call.options, ...merged(defaults, call.options) } });
+  const as = (changed: CallDefaults) => withDefaults(mergeDefaults(defaults, changed), send);
+  const sendMerged: Send = (call) =>
+    send({ ...call, options: { ...call.options, ...mergeDefaults(defaults, call.options) } });
   return procedureAt([], sendMerged, { as }) as Client;
 }
 
 /** A field that is undefined does not replace a default. */
-function merged(defaults: CallDefaults, changed: CallDefaults): CallDefaults {
+function mergeDefaults(defaults: CallDefaults, changed: CallDefaults): CallDefaults {
   return {
     projectId: changed.projectId ?? defaults.projectId,
     timeoutMilliseconds: changed.timeoutMilliseconds ?? defaults.timeoutMilliseconds,
@@ -40,14 +40,14 @@ function procedureAt(path: string[], send: Send, members: Record<string, unknown
     const caller = new Error('The line that made the call.');
     (Error as V8Error).captureStackTrace?.(caller, call);
     const parts = { path: procedure, options, caller };
-    if (!METHODS.has(method)) throw thrownAt(caller, new DeckhandError(wrongMethod(path)));
+    if (!METHODS.has(method)) throw withCallerStack(new DeckhandError(wrongMethod(path)), caller);
     if (method === 'each') return eachRow((page) => send({ ...parts, kind: 'query', input: page }), input as object);
     return send({ ...parts, kind: method === 'query' ? 'query' : 'mutation', input });
   };
   return new Proxy(call, {
     get: (_, name) => {
       if (name === Symbol.toPrimitive) return () => ['client', ...path].join('.');
-      if (typeof name === 'symbol' || NO_PARTS.has(name)) return undefined;
+      if (typeof name === 'symbol' || NOT_PROCEDURES.has(name)) return undefined;
       return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
     },
   });
@@ -55,15 +55,15 @@ function procedureAt(path: string[], send: Send, members: Record<string, unknown
 
 const METHODS = new Set<string | undefined>(['query', 'mutate', 'each']);
 
-/** For JavaScript, where `client.cards.create(…)` is no compile error. */
+/** For JavaScript, where the compiler does not catch `client.cards.create(…)`. */
 const wrongMethod = (path: string[]) =>
   `${['client', ...path].join('.')} can't be called: a procedure has query or each if it reads, mutate if it changes something.`;
 
-/** Leaves the lines of this file out of the stack, where the engine can. */
+/** V8 can leave the lines of this file out of the stack. */
 type V8Error = { captureStackTrace?: (error: Error, above: unknown) => void };
 
-/** Properties that JavaScript reads when a value is awaited or printed; they are not procedures. */
-const NO_PARTS = new Set(['then', 'toJSON', 'toString', 'valueOf']);
+/** Properties that JavaScript reads when a value is awaited or printed. */
+const NOT_PROCEDURES = new Set(['then', 'toJSON', 'toString', 'valueOf']);
 
 type Page = { next_cursor?: string | null };
 

@@ -1,2 +1,2 @@
-/** Why the service refused a call. The package has a copy of the shared file instead of this one. */
+/** The package has a copy of the shared file instead of this one. */
 export type { Reason } from '../shared/reasons.ts';

@@ -1,14 +1,14 @@
 import { type Call, isSignIn } from './call.ts';
-import { DeckhandError, errorOfOwn, isRefusal } from './errors.ts';
+import { callbackError, DeckhandError, isRefusal } from './errors.ts';
 import type { Procedures } from './procedures.ts';
 
-/** Who calls: a token, or how to sign in. */
+/** How the client authenticates. */
 export type SessionOptions = {
-  /** The Bearer token that `auth.authenticate` returned, or an API key; a function is called before each request, and awaited. */
+  /** The Bearer token of a sign-in, or an API key; a function is called before each request, and awaited. */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
-  /** Lets the client sign in by itself: before its first call, and again when its token has expired. */
+  /** Signs in before the first call, and again when the token has expired. */
   signIn?: SignIn | undefined;
-  /** Called after each sign-in by `signIn`, and awaited. Store its token and pass it as `token` to skip the second factor later. */
+  /** Called after each sign-in by `signIn`, and awaited. Store the token and pass it as `token` to skip the second factor later. */
   onSignIn?: ((user: SignedIn) => void | Promise<void>) | undefined;
 };
 
@@ -38,24 +38,24 @@ export type Session = {
 export function openSession({ token, signIn, onSignIn }: SessionOptions, authenticate: Authenticate): Session {
   let renewed: string | undefined;
   const current = async () =>
-    sendable(renewed ?? (await (typeof token === 'function' ? askedFor('token', token) : token)));
+    checkToken(renewed ?? (await (typeof token === 'function' ? runCallback('token', token) : token)));
   if (!signIn) return { token: current, renew: undefined };
 
   const { email, password, code, is_recovery = false } = signIn;
-  let underWay: Promise<void> | undefined;
+  let renewal: Promise<void> | undefined;
 
   async function renew() {
-    const isUnused = typeof code === 'string' && renewed === undefined;
+    const isCodeUnused = typeof code === 'string' && renewed === undefined;
     try {
-      await signInWith(isUnused ? code : undefined);
+      await signInWith(isCodeUnused ? code : undefined);
     } catch (error) {
-      const asked = typeof code === 'function' && isCodeRequired(error) && (await askedFor('signIn.code', code));
-      if (!asked) throw error;
-      await signInWith(asked);
+      const newCode = typeof code === 'function' && isCodeRequired(error) && (await runCallback('signIn.code', code));
+      if (!newCode) throw error;
+      await signInWith(newCode);
     }
   }
 
-  /** Sends the earlier token, so that a remembered device needs no code. */
+  /** The earlier token identifies a remembered device, which needs no code. */
   async function signInWith(code: string | undefined) {
     const earlier = await current();
     const user = await authenticate({
@@ -65,22 +65,22 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
       ...(code && { code, is_recovery }),
     });
     renewed = user.token;
-    await askedFor('onSignIn', () => onSignIn?.(user));
+    await runCallback('onSignIn', () => onSignIn?.(user));
   }
 
   return {
     token: current,
     renew: () => {
-      underWay ??= renew().finally(() => {
-        underWay = undefined;
+      renewal ??= renew().finally(() => {
+        renewal = undefined;
       });
-      return underWay;
+      return renewal;
     },
   };
 }
 
 /** Signs in before the first call, and again after a 401; a second 401 is thrown. */
-export async function signedIn<Result>(
+export async function withSignIn<Result>(
   { token, renew }: Session,
   call: Call,
   send: () => Promise<Result>,
@@ -103,17 +103,17 @@ export async function signedIn<Result>(
   }
 }
 
-/** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
-function sendable(token: string | undefined): string | undefined {
+/** Checked here, since the error of `fetch` would show an invalid token in logs. */
+function checkToken(token: string | undefined): string | undefined {
   if (token === undefined || /^[\x20-\x7e]*$/.test(token.trimEnd())) return token;
   throw new DeckhandError('token must have only printable ASCII characters.');
 }
 
-async function askedFor<Answer>(name: string, ask: () => Answer | Promise<Answer>): Promise<Answer> {
+async function runCallback<Result>(name: string, callback: () => Result | Promise<Result>): Promise<Result> {
   try {
-    return await ask();
+    return await callback();
   } catch (error) {
-    throw errorOfOwn(name, error);
+    throw callbackError(name, error);
   }
 }
 

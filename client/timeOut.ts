@@ -1,14 +1,11 @@
 import type { Call, Stopwatch } from './call.ts';
 import type { CallOptions } from './calls.ts';
-import { DeckhandError, timeOutOf } from './errors.ts';
+import { DeckhandError, timeoutError } from './errors.ts';
 
-/** Without a time-out of the caller. A mutation may be a sync or a push, which copies to thousands of projects. */
+/** A mutation may be a sync or push to thousands of projects. */
 const DEFAULT_MILLISECONDS = { query: 60_000, mutation: 300_000 };
 
-/**
- * Runs a call with a signal of its own, which the caller's signal and the time-out abort. So no listeners stay on the caller's
- * signal, which may be used for many calls.
- */
+/** Runs a call with its own signal, so that no listeners stay on the caller's, which many calls may share. */
 export async function withTimeOut<Result>(
   { signal, timeoutMilliseconds }: CallOptions,
   begun: Omit<Call, 'signal' | 'stopwatch'>,
@@ -18,7 +15,7 @@ export async function withTimeOut<Result>(
   const milliseconds = isDefault ? DEFAULT_MILLISECONDS[begun.kind] : validTimeOut(timeoutMilliseconds);
   const controller = new AbortController();
   const { run, rest } = makeStopwatch(milliseconds, controller.signal, () =>
-    controller.abort(timeOutOf(milliseconds, call)),
+    controller.abort(timeoutError(milliseconds, call)),
   );
   const stopwatch = { run, rest, wait: isDefault ? rest : run };
   const call: Call = { ...begun, signal: controller.signal, stopwatch };
@@ -50,7 +47,7 @@ function makeStopwatch(milliseconds: number, signal: AbortSignal, onEnd: () => v
   };
 }
 
-/** The longest time that a timer accepts, 24 days: after a longer one it would fire at once. */
+/** The maximum of `setTimeout`, 24 days; longer timers fire at once. */
 const LONGEST_TIMEOUT = 2 ** 31 - 1;
 
 export const TIME_OUTS = `from 1 to ${LONGEST_TIMEOUT}`;

@@ -1,19 +1,18 @@
-import { errorOfOwn } from './errors.ts';
+import { callbackError } from './errors.ts';
 
-/** The headers that name the trace of the caller. */
 export function traceHeaders(traceparent: (() => string | undefined) | undefined): Record<string, string> {
   if (!traceparent) return activeTrace();
   try {
     const given = traceparent();
     return given ? { traceparent: given } : {};
   } catch (error) {
-    throw errorOfOwn('traceparent', error);
+    throw callbackError('traceparent', error);
   }
 }
 
 type Carrier = Record<string, string>;
 
-/** What the program registered with `@opentelemetry/api`, which this client does not depend on. */
+/** The global that `@opentelemetry/api` registers; the client does not depend on that package. */
 type OpenTelemetry = {
   context?: { active: () => unknown };
   propagation?: {
@@ -31,12 +30,12 @@ function activeTrace(): Carrier {
   const sent: Carrier = {};
   try {
     const set = (to: Carrier, name: string, value: string) => {
-      // Others, such as `baggage`, are not for this service.
+      // Not `baggage`, which is not meant for this service.
       if (name === 'traceparent' || name === 'tracestate') to[name] = value;
     };
     propagation.inject(context.active(), sent, { set });
   } catch {
-    // A call does not fail because its trace is unknown.
+    // A broken propagator must not fail the call.
   }
   return sent;
 }

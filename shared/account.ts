@@ -2,15 +2,12 @@ import { z } from 'zod';
 import { count, flag, id, newPassword, secret } from './fields.ts';
 import { User } from './user.ts';
 
-/** The account of the caller. */
-
 export const Account = User.extend({
   recovery_codes_left: count.meta({ description: 'Number of unused recovery codes.' }),
 }).meta({ id: 'Account', description: 'The account of the caller.' });
 
 const password = secret.meta({ description: 'The current password.' });
 
-/** API keys stay valid when sessions end, unless they are revoked, too. */
 const revoke_keys = flag.meta({
   description: 'Whether to revoke all API keys of the account, too; false if not sent.',
 });
@@ -63,12 +60,11 @@ export const RecoveryCodes = z.object({
   recovery_codes: z.array(z.string()).meta({ description: 'Each replaces a code of the app once.' }),
 });
 
-/** How long the password and the code count as proof after they were given. */
 export const PROOF_MINUTES = 10;
 
 const UNLESS_RECENT = `not needed within ${PROOF_MINUTES} minutes after signing in`;
 
-/** The same proof where it may have been given a short time ago. */
+/** The same proof, optional for a short time after it was given. */
 export const recentProof = {
   password: secret.nullish().meta({ description: `The caller's password; ${UNLESS_RECENT}.`, example: null }),
   code: secret.nullish().meta({

@@ -10,6 +10,7 @@ import {
   newPosition,
   optionalText,
   PLAIN_TEXT,
+  PLAIN_TITLE,
   placements,
   position,
   text,
@@ -25,7 +26,7 @@ export const Board = z
     master_board_id: id.nullable().meta({ description: 'The master board that it is a copy of.', example: null }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
-    title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Launch plan' }),
+    title: z.string().meta({ description: PLAIN_TITLE, example: 'Launch plan' }),
     description: z
       .string()
       .nullable()
@@ -53,7 +54,6 @@ const FullGroup = Group.extend({
   cards: z.array(Card).meta({ description: 'Its cards in order.' }),
 }).meta({ id: 'FullGroup', description: 'A group with its cards.' });
 
-/** A board with its groups in order, and their cards in order. */
 export const FullBoard = Board.extend({
   groups: z.array(FullGroup).meta({ description: 'Its groups in order.' }),
 }).meta({ id: 'FullBoard', description: 'A board with its groups, and their cards.' });
@@ -67,14 +67,14 @@ const content = {
 };
 
 export const BoardCreate = z.object({
-  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  title: text(255).meta({ description: PLAIN_TITLE }),
   ...content,
   position: newPosition,
 });
 export type BoardCreate = z.output<typeof BoardCreate>;
 
 const changes = {
-  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  title: optionalText(255).meta({ description: PLAIN_TITLE }),
   ...content,
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
 };

@@ -1,18 +1,19 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import {
-  FUTURE_MOMENT,
+  FUTURE_TIMESTAMP,
   flag,
   HTML,
   IS_ACTIVE,
   id,
-  MOMENT_TEXT,
   optionalChoice,
   optionalDueDate,
-  optionalMoment,
   optionalText,
+  optionalTimestamp,
   PLAIN_TEXT,
+  PLAIN_TITLE,
   position,
+  TIMESTAMP_FORMAT,
   text,
   timestamp,
 } from './fields.ts';
@@ -28,7 +29,7 @@ export const Card = z
     platform_id: id.nullable().meta({ description: 'The platform of its project; null for a master card.' }),
     master_card_id: id.nullable().meta({ description: 'The master card that it is a copy of.', example: null }),
     group_id: id.nullable().meta({ description: 'Its group; null if it is in none.' }),
-    owner_id: id.nullable().meta({ description: 'The responsible member of the project.' }),
+    owner_id: id.nullable().meta({ description: 'The project member it is assigned to.' }),
     tag_id: id.nullable().meta({ description: 'Its tag.' }),
     created_by: id.nullable().meta({ description: 'The user who created it.' }),
     sort_order: position.meta({ description: 'Its position in the project; ties are ordered by id.' }),
@@ -48,7 +49,7 @@ export const Card = z
       .string()
       .nullable()
       .meta({ description: `A short description; ${PLAIN_TEXT}.` }),
-    title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
+    title: z.string().meta({ description: PLAIN_TITLE, example: 'Write the launch post' }),
     description: z
       .string()
       .nullable()
@@ -57,7 +58,7 @@ export const Card = z
       }),
     status: z.string().meta({ description: 'The status of the work.', example: 'open' }),
     priority: z.enum(PRIORITIES).meta({ description: 'Its priority.', example: 'normal' }),
-    due_date: timestamp.nullable().meta({ description: 'When it is due.', example: FUTURE_MOMENT }),
+    due_date: timestamp.nullable().meta({ description: 'When it is due.', example: FUTURE_TIMESTAMP }),
     snoozed_until: timestamp.nullable().meta({ description: 'Snoozed until this time.', example: null }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
@@ -75,7 +76,7 @@ export const CreatedCard = Card.extend({
 }).meta({ id: 'CreatedCard', description: 'The created card.' });
 
 export const CardCreate = z.object({
-  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Write the launch post' }),
+  title: text(255).meta({ description: PLAIN_TITLE, example: 'Write the launch post' }),
   description: optionalText().meta({
     description: `Its description; ${PLAIN_TEXT}.`,
     example: 'Two paragraphs and a picture.',
@@ -84,10 +85,10 @@ export const CardCreate = z.object({
     .nullish()
     .meta({ description: 'Its group, where it becomes the last card; if not sent, it is in no group.', example: 7 }),
   status: optionalText(50).meta({ description: 'The status of the work; `open` if not sent.', example: 'open' }),
-  owner_id: id.nullish().meta({ description: 'The responsible member of the project.', example: 3 }),
+  owner_id: id.nullish().meta({ description: 'The project member it is assigned to.', example: 3 }),
   tag_id: id.nullish().meta({ description: 'A tag of the project.', example: 1 }),
   due_date: optionalDueDate.meta({
-    description: `When it is due: ${MOMENT_TEXT}. A date without a time is overdue from the next day on.`,
+    description: `When it is due: ${TIMESTAMP_FORMAT}. A date without a time is overdue from the next day on.`,
   }),
   priority: optionalChoice(PRIORITIES).meta({ description: 'Its priority; `normal` if not sent.' }),
 });
@@ -98,7 +99,7 @@ export const CardDelete = z.object({ id: id.meta({ description: 'The card.', exa
 
 const content = CardCreate.omit({ title: true, group_id: true }).shape;
 const changes = {
-  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  title: optionalText(255).meta({ description: PLAIN_TITLE }),
   ...content,
   description: content.description.meta({
     description: `Its description. If \`master_card_id\` is set, it ${HTML}; otherwise it is ${PLAIN_TEXT}.`,
@@ -128,13 +129,13 @@ export type CardMove = z.output<typeof CardMove>;
 
 export const CardSnooze = z.object({
   id,
-  until: optionalMoment.meta({
-    description: `Snooze until this time: ${MOMENT_TEXT}. Ends snoozing if not sent or null.`,
+  until: optionalTimestamp.meta({
+    description: `Snooze until this time: ${TIMESTAMP_FORMAT}. Ends snoozing if not sent or null.`,
   }),
 });
 export type CardSnooze = z.output<typeof CardSnooze>;
 
-/** The filters of a card list; a card must match all of them. */
+/** A card must match all filters. */
 export const CardList = Page.extend({
   group_id: id.nullish().meta({ description: 'Only those in this group.' }),
   is_grouped: flag.meta({

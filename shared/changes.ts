@@ -1,10 +1,9 @@
 import type { z } from 'zod';
 
-/** How the descriptions of fields of updates end: an absent field is never changed. */
 const CLEARED_BY_NULL = 'Not changed if not sent; null clears it.';
 export const KEPT_BY_NULL = 'Not changed if not sent or null.';
 
-/** The optional fields of an update: null clears some of them, and does not change the others. */
+/** The optional fields of an update. Their descriptions say whether null clears the field or keeps it. */
 export function changesOf<Fields extends Record<string, z.ZodType>>(
   fields: Fields,
   clearedByNull: readonly (keyof Fields)[],

@@ -18,7 +18,6 @@ export const Comment = z
   })
   .meta({ id: 'Comment', description: 'A comment on a card.' });
 
-/** A top-level comment with the replies below it, oldest first. */
 export const CommentThread = Comment.extend({
   replies: z
     .array(Comment)
@@ -29,7 +28,7 @@ export const CommentThread = Comment.extend({
   }),
 }).meta({ id: 'CommentThread', description: 'A comment with its replies.' });
 
-/** How many levels of replies a thread has; deeper ones are hard to follow. */
+/** Deeper threads are hard to follow. */
 export const DEEPEST_REPLY = 100;
 
 export const CommentCreate = z.object({

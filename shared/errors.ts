@@ -3,28 +3,29 @@ import { getHTTPStatusCodeFromError } from '@trpc/server/http';
 import { ZodError } from 'zod';
 import type { Reason } from './reasons.ts';
 
-/** Errors for callers, thrown where the rule is: the message is for people, the reason for programs. */
-export const badRequest = (message: string, reason: Reason) => refusal('BAD_REQUEST', { message, reason });
-export const unauthorized = (message: string, reason: Reason) => refusal('UNAUTHORIZED', { message, reason });
-export const forbidden = (message: string, reason: Reason) => refusal('FORBIDDEN', { message, reason });
-export const wrongMethod = (message: string) => refusal('METHOD_NOT_SUPPORTED', { message, reason: 'wrong_method' });
-export const notFound = (message: string, reason: Reason = 'not_found') => refusal('NOT_FOUND', { message, reason });
+/** Errors for callers: the message is for people, the reason for programs. */
+export const badRequest = (message: string, reason: Reason) => callerError('BAD_REQUEST', { message, reason });
+export const unauthorized = (message: string, reason: Reason) => callerError('UNAUTHORIZED', { message, reason });
+export const forbidden = (message: string, reason: Reason) => callerError('FORBIDDEN', { message, reason });
+export const wrongMethod = (message: string) =>
+  callerError('METHOD_NOT_SUPPORTED', { message, reason: 'wrong_method' });
+export const notFound = (message: string, reason: Reason = 'not_found') =>
+  callerError('NOT_FOUND', { message, reason });
 
 export const JSON_WANTED = 'Send a JSON object as the body, with Content-Type application/json.';
 
 export type FieldErrors = Record<string, string[]>;
 
-/** A 422 for values that only the database can check: `invalid({ tag_id: 'does not exist' })`. */
+/** A 422 for rules that a schema can't check: `invalid({ tag_id: 'does not exist' })`. */
 export const invalid = (predicates: Record<string, string>, reason: Reason = 'invalid_input') =>
-  refusal('UNPROCESSABLE_CONTENT', {
+  callerError('UNPROCESSABLE_CONTENT', {
     reason,
     errors: Object.fromEntries(Object.entries(predicates).map(([field, text]) => [field, [sentence(field, text)]])),
   });
 
 export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason) =>
-  refusal('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
+  callerError('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
 
-/** An error as REST and RPC report it, each in its own format. */
 export type Failure = {
   code: TRPCError['code'];
   status: number;
@@ -34,13 +35,13 @@ export type Failure = {
   retryAfterSeconds?: number;
 };
 
-/** Maps any error to its status and message. An unknown error is a 500, and its message is not shown to callers. */
+/** Maps any error to its status and message. Callers don't see the message of an unknown error. */
 export function toFailure(thrown: unknown): Failure {
   const error = thrown instanceof TRPCError ? thrown : undefined;
 
   if (error?.code === 'BAD_REQUEST' && error.cause instanceof ZodError) return toValidationFailure(error.cause);
   const details = (error?.cause as { details?: Details } | undefined)?.details;
-  // tRPC could not parse the input; its message would reveal internals.
+  // tRPC could not parse the input; its own message reveals internals.
   if (error?.code === 'BAD_REQUEST' && error.cause && !details)
     return toFailure(badRequest('The input could not be read.', 'input_unreadable'));
   if (hasCode(error?.cause ?? thrown, DISK_FULL)) return { ...FAULT, reason: 'disk_full', message: NOTHING_SAVED };
@@ -48,7 +49,7 @@ export function toFailure(thrown: unknown): Failure {
     return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'));
   if (!error || !details) return FAULT;
 
-  const message = details.errors ? overview(details.errors) : error.message;
+  const message = details.errors ? summarize(details.errors) : error.message;
   const status = getHTTPStatusCodeFromError(error);
   return { code: error.code, status, message, ...details };
 }
@@ -63,7 +64,7 @@ const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the servi
 
 type Details = { reason: Reason; errors?: FieldErrors; retryAfterSeconds?: number };
 
-function refusal(code: TRPCError['code'], { message = code, ...details }: Details & { message?: string }) {
+function callerError(code: TRPCError['code'], { message = code, ...details }: Details & { message?: string }) {
   return new TRPCError({ code, message, cause: Object.assign(new Error(message), { details }) });
 }
 
@@ -77,14 +78,14 @@ function toValidationFailure({ issues }: ZodError): Failure {
   const errors = Object.fromEntries(
     [...byField]
       .slice(0, MOST_FIELDS)
-      .map(([field, refused]) => [field, refused.map(({ message }) => sentence(field, message))]),
+      .map(([field, fieldIssues]) => [field, fieldIssues.map(({ message }) => sentence(field, message))]),
   );
-  return { code: 'UNPROCESSABLE_CONTENT', status: 422, reason: 'invalid_input', message: overview(errors), errors };
+  return { code: 'UNPROCESSABLE_CONTENT', status: 422, reason: 'invalid_input', message: summarize(errors), errors };
 }
 
 const sentence = (field: string, predicate: string) => `${field} ${predicate}.`;
 
-function overview(errors: FieldErrors): string {
+function summarize(errors: FieldErrors): string {
   const [first, ...others] = Object.values(errors).flat();
   return others.length === 0 ? `${first}` : `${first} (and ${others.length} more)`;
 }

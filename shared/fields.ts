@@ -5,14 +5,12 @@ import { z } from 'zod';
 
 export const id = z.int32().min(1).meta({ description: 'Its id, from 1.', example: 1 });
 
-/** A number of things in an answer. */
 export const count = z.int().min(0);
 
 export const position = z
   .int32()
   .meta({ description: 'Its position, lowest first; ties are ordered by id.', example: 1 });
 
-/** The position of a row that is created or changed. */
 const MOVES_OTHERS = 'rows of the same place whose position is taken move behind it';
 export const newPosition = position
   .nullish()
@@ -21,11 +19,9 @@ export const changedPosition = position.nullish().meta({ description: `Its posit
 
 export const flag = z.boolean().nullish();
 
-/** What `is_active: false` means for boards, groups and cards. */
 export const IS_ACTIVE =
   'Whether it is active. An inactive one is still listed and works as before; an inactive template is not copied to further projects';
 
-/** The default limit of texts. */
 const LONGEST_TEXT = 65_536;
 
 /** Required text: trimmed, not empty. */
@@ -35,8 +31,8 @@ export const text = (maxLength = LONGEST_TEXT) => limited(z.string().trim().min(
 export const optionalText = (maxLength = LONGEST_TEXT) =>
   limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
 
-/** The note in the document for texts that pages show. */
 export const PLAIN_TEXT = 'plain text: escape it when you show it';
+export const PLAIN_TITLE = 'Plain-text title. Escape it before display.';
 export const HTML = 'may contain HTML, which is sanitised';
 
 /** An optional choice; an empty text becomes null. */
@@ -47,7 +43,7 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
     .meta({ enum: [...choices], example: choices[0] })
     .transform(emptyAsNull)
     .pipe(z.enum(choices).nullable());
-  // In the types only the choices are allowed; at run time any text reaches the check.
+  // The type allows only the choices; at run time any text reaches the check.
   return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish();
 };
 
@@ -55,12 +51,11 @@ const SHORTEST_PASSWORD = 8;
 const LONGEST_PASSWORD = 1000;
 
 /** Text that is not trimmed: tokens, codes, cursors. */
-export const asSent = (maxLength: number) => atMost(z.string(), maxLength);
+export const untrimmed = (maxLength: number) => atMost(z.string(), maxLength);
 
 /** A password or code to verify. */
-export const secret = asSent(LONGEST_PASSWORD).min(1).meta({ format: 'password' });
+export const secret = untrimmed(LONGEST_PASSWORD).min(1).meta({ format: 'password' });
 
-/** A new password. */
 export const newPassword = secret
   .refine((value) => countCodePoints(value) >= SHORTEST_PASSWORD, {
     error: `must be at least ${SHORTEST_PASSWORD} characters`,
@@ -69,21 +64,21 @@ export const newPassword = secret
 
 const LONGEST_EMAIL = 320;
 
-/** A host name, in any script; `localhost` has no dot. */
+/** Part of a host name, in any script. */
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?`;
-/** No dot at its ends, no two in a row, no blanks, and no characters that need quotes. */
+/** No leading, trailing or double dots, no blanks, and no characters that need quotes. */
 const MAILBOX = String.raw`(?!\.)(?!.*\.[.@])[^\p{C}\p{Z}"(),:;<>@\[\\\]]+`;
-/** Two addresses must not look the same: \p{DI} are letters and marks that are not shown, U+2800 is an empty pattern of dots. */
+/** Invisible characters would make two addresses look the same; U+2800 is a blank Braille pattern. */
 const INVISIBLE = String.raw`[\p{DI}\u2800]`;
 const EMAIL = new RegExp(`^(?!.*${INVISIBLE})${MAILBOX}@${LABEL}(?:\\.${LABEL})*$`, 'u');
 
-/** An e-mail address in any script, in Unicode's composed form (NFC); case is ignored. */
+/** An e-mail address in any script, normalized to NFC; case is ignored. */
 export const email = atMost(z.string().trim().min(1), LONGEST_EMAIL)
   .meta({ format: 'email', description: 'The e-mail address of the account.', example: 'member@demo.test' })
   .transform((address) => address.normalize('NFC'))
   .pipe(z.string().regex(EMAIL, { error: 'must be an e-mail address' }));
 
-/** The maximum of rows in one reorder, and so of rows with the same parent. */
+/** The maximum number of rows with the same parent, so that one reorder can list them all. */
 export const MOST_SIBLINGS = 1000;
 
 const Placements = z
@@ -97,7 +92,7 @@ const Placements = z
     }
   });
 
-/** Rows with their new positions, without duplicates. The length is checked first, since a long list of invalid elements is slow to check. */
+/** Rows and their new positions. Checks the length first, since a long list of invalid elements is slow to check. */
 export const placements = z
   .array(z.unknown())
   .max(MOST_SIBLINGS)
@@ -111,62 +106,59 @@ function documentedAs(schema: z.ZodType): Record<string, unknown> {
   return documented;
 }
 
-/** A timestamp in an answer: a `Date` over RPC, ISO 8601 text in UTC over REST. Accepts PostgreSQL's text format. */
+/** A timestamp in a response: a `Date` over RPC, ISO 8601 in UTC over REST. Accepts PostgreSQL's text format. */
 export const timestamp = z.codec(
   z.union([z.date(), z.string()]),
   z.date().meta({ format: 'date-time', example: '2026-01-31T09:30:00.000Z' }),
-  { decode: (moment) => (typeof moment === 'string' ? fromDatabase(moment) : moment), encode: (moment) => moment },
+  { decode: (value) => (typeof value === 'string' ? fromDatabase(value) : value), encode: (value) => value },
 );
 
 /** Converts PostgreSQL's text to ISO 8601 before parsing: otherwise V8 reads the year 0001 as 2001. */
-function fromDatabase(moment: string): Date {
-  return new Date(moment.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
+function fromDatabase(text: string): Date {
+  return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
 }
 
-/** The example of a time to come: far away, so that it stays one. */
-export const FUTURE_MOMENT = '2099-01-31T09:30:00.000Z';
+/** An example that stays in the future. */
+export const FUTURE_TIMESTAMP = '2099-01-31T09:30:00.000Z';
 
-const LONGEST_MOMENT = 64;
+const LONGEST_TIMESTAMP = 64;
 
-/** What callers can send as a timestamp; over RPC also a `Date`. */
-export const MOMENT_TEXT = 'a date-time with an offset, or a date (midnight UTC)';
+/** In descriptions. RPC also takes a `Date`. */
+export const TIMESTAMP_FORMAT = 'a date-time with an offset, or a date (midnight UTC)';
 
-const NO_MOMENT = { error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z' };
-const momentText = (format: string) => ({ type: 'string', format, maxLength: LONGEST_MOMENT });
+const NOT_A_TIMESTAMP = { error: 'must be a date, or a date-time with an offset, such as 2026-01-31T09:30:00Z' };
+const timestampSchema = (format: string) => ({ type: 'string', format, maxLength: LONGEST_TIMESTAMP });
 
-const sentMoment = z.union(
+const sentTimestamp = z.union(
   [
     z
       .string()
       .trim()
-      .refine((value) => value === '' || parseMoment(value) !== undefined, NO_MOMENT),
-    z.date().refine(isInRange, NO_MOMENT),
+      .refine((value) => value === '' || parseTimestamp(value) !== undefined, NOT_A_TIMESTAMP),
+    z.date().refine(isInRange, NOT_A_TIMESTAMP),
   ],
-  { error: ({ input }) => (input instanceof Date ? NO_MOMENT.error : 'must be text') },
+  { error: ({ input }) => (input instanceof Date ? NOT_A_TIMESTAMP.error : 'must be text') },
 );
-const documentedMoment = {
-  anyOf: [momentText('date-time'), momentText('date'), { type: 'null' }],
-  example: FUTURE_MOMENT,
+const timestampDocument = {
+  anyOf: [timestampSchema('date-time'), timestampSchema('date'), { type: 'null' }],
+  example: FUTURE_TIMESTAMP,
 };
 
-/**
- * A timestamp in a request: an RFC 3339 date-time with offset, or a date (midnight UTC); over RPC also a `Date`. An empty text
- * becomes null.
- */
-export const optionalMoment = sentMoment
-  .transform((value) => (typeof value === 'string' ? (parseMoment(value) ?? null) : value))
+/** A timestamp in a request: an RFC 3339 date-time, a date (midnight UTC) or, over RPC, a `Date`. Empty text becomes null. */
+export const optionalTimestamp = sentTimestamp
+  .transform((value) => (typeof value === 'string' ? (parseTimestamp(value) ?? null) : value))
   .nullish()
-  .meta(documentedMoment);
+  .meta(timestampDocument);
 
-/** The same for due dates: a date stays text, since it is due during that whole day. */
-export const optionalDueDate = sentMoment
-  .transform((value) => (typeof value !== 'string' || isDay(value) ? value : (parseMoment(value) ?? null)))
+/** The same for due dates; a date stays text, since the card is due during that whole day. */
+export const optionalDueDate = sentTimestamp
+  .transform((value) => (typeof value !== 'string' || isDay(value) ? value : (parseTimestamp(value) ?? null)))
   .nullish()
-  .meta(documentedMoment);
+  .meta(timestampDocument);
 
-/** Marks a field that REST sends as text, as documented; RPC keeps its type. */
-export const sentAsText = <Schema extends z.ZodType>(schema: Schema, holds: string) =>
-  schema.meta({ [SENT_AS_TEXT]: holds });
+/** Marks a field that REST sends as text; RPC keeps its type. */
+export const sentAsText = <Schema extends z.ZodType>(schema: Schema, description: string) =>
+  schema.meta({ [SENT_AS_TEXT]: description });
 export const SENT_AS_TEXT = 'x-sent-as-text';
 
 /** Marks a field that is required unless another field has this value, for the command line and the document. */
@@ -180,22 +172,21 @@ function limited(schema: z.ZodString, maxLength: number) {
     });
 }
 
-/** Any but tab, line feed and carriage return. Nobody types them, and JSON needs six bytes for most of them. */
+/** Except tab, line feed and carriage return. Nobody types them, and JSON needs six bytes for most of them. */
 export const CONTROL_CHARACTER = /[^\P{Cc}\t\n\r]/u;
 
-/** Checks the length before any other check. */
 function atMost(schema: z.ZodString, maxLength: number) {
   const error = `must be at most ${maxLength} characters`;
   return schema.refine((value) => hasAtMost(value, maxLength), { error, abort: true }).meta({ maxLength });
 }
 
-/** A code point has one or two UTF-16 units, so short texts need no counting. */
+/** A code point has one or two UTF-16 units, so most texts need no counting. */
 function hasAtMost(value: string, maxLength: number) {
   if (value.length <= maxLength) return true;
   return value.length <= 2 * maxLength && countCodePoints(value) <= maxLength;
 }
 
-/** PostgreSQL refuses U+0000, and a lone surrogate would be stored as another character. */
+/** PostgreSQL rejects U+0000, and would store a lone surrogate as another character. */
 function isStorable(value: string) {
   return value.isWellFormed() && !value.includes('\0');
 }
@@ -210,21 +201,21 @@ function countCodePoints(value: string) {
 const emptyAsNull = (value: string) => (value === '' ? null : value);
 
 const DAY = z.iso.date();
-const MOMENT =
+const TIMESTAMP =
   /^(\d{4}-\d{2}-\d{2})(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i;
-const FIRST_MOMENT = Date.parse('0001-01-01T00:00:00Z');
-const LAST_MOMENT = Date.parse('9999-12-31T23:59:59.999Z');
+const FIRST_TIMESTAMP = Date.parse('0001-01-01T00:00:00Z');
+const LAST_TIMESTAMP = Date.parse('9999-12-31T23:59:59.999Z');
 
 const isDay = (value: string) => DAY.safeParse(value).success;
 
-function parseMoment(value: string): Date | undefined {
-  if (value.length > LONGEST_MOMENT) return undefined;
-  const day = MOMENT.exec(value)?.[1];
+function parseTimestamp(value: string): Date | undefined {
+  if (value.length > LONGEST_TIMESTAMP) return undefined;
+  const day = TIMESTAMP.exec(value)?.[1];
   if (!day || !isDay(day)) return undefined;
-  const moment = new Date(value.toUpperCase());
-  return isInRange(moment) ? moment : undefined;
+  const date = new Date(value.toUpperCase());
+  return isInRange(date) ? date : undefined;
 }
 
-function isInRange(moment: Date) {
-  return moment.getTime() >= FIRST_MOMENT && moment.getTime() <= LAST_MOMENT;
+function isInRange(date: Date) {
+  return date.getTime() >= FIRST_TIMESTAMP && date.getTime() <= LAST_TIMESTAMP;
 }

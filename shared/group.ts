@@ -8,6 +8,7 @@ import {
   newPosition,
   optionalText,
   PLAIN_TEXT,
+  PLAIN_TITLE,
   placements,
   position,
   text,
@@ -26,7 +27,7 @@ export const Group = z
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_collapsed: z.boolean().meta({ description: 'Whether it is shown collapsed.' }),
     is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),
-    title: z.string().meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
+    title: z.string().meta({ description: PLAIN_TITLE, example: 'To do' }),
     description: z
       .string()
       .nullable()
@@ -51,7 +52,7 @@ export const look = {
 
 export const GroupCreate = z.object({
   board_id: id.meta({ description: 'Its board.' }),
-  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
+  title: text(255).meta({ description: PLAIN_TITLE, example: 'To do' }),
   ...look,
   position: newPosition,
   is_collapsed: look.is_collapsed.meta({ description: 'Whether it is shown collapsed; false if not sent.' }),
@@ -59,7 +60,7 @@ export const GroupCreate = z.object({
 export type GroupCreate = z.output<typeof GroupCreate>;
 
 const changes = {
-  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'To do' }),
+  title: optionalText(255).meta({ description: PLAIN_TITLE, example: 'To do' }),
   ...look,
 };
 export const GroupUpdate = z.object({
@@ -68,7 +69,7 @@ export const GroupUpdate = z.object({
 });
 export type GroupUpdate = z.output<typeof GroupUpdate>;
 
-/** What GroupUpdate, whose fields are documented, does not take. */
+/** Beyond the specified fields of GroupUpdate. */
 export const GroupConfigure = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
   ...changesOf({ is_active: flag.meta({ description: `${IS_ACTIVE}.` }) }, []),

@@ -15,7 +15,7 @@ const invitation = {
   created_at: timestamp.meta({ description: 'When it was created.' }),
 };
 
-/** As the owners of the project see it: it does not tell whether somebody has the address. */
+/** For owners of the project; it does not reveal whether the address has an account. */
 export const Invitation = z
   .object({
     ...invitation,
@@ -25,7 +25,7 @@ export const Invitation = z
   })
   .meta({ id: 'Invitation', description: 'An invitation to a project.' });
 
-/** As the invited user sees it. */
+/** For the invited user. */
 const OwnInvitation = z
   .object({
     ...invitation,

@@ -1,23 +1,24 @@
 import { z } from 'zod';
 import { recentProof } from './account.ts';
-import { FUTURE_MOMENT, id, MOMENT_TEXT, optionalMoment, text, timestamp } from './fields.ts';
+import { FUTURE_TIMESTAMP, id, optionalTimestamp, TIMESTAMP_FORMAT, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
-/** Secrets of API keys start with this, so that scanners and logs can find them. */
+/** Lets secret scanners recognize API keys. */
 export const KEY_PREFIX = 'dkh_';
 
-const scopesMeaning =
+const SCOPES_DESCRIPTION =
   'What it may call. A `write` scope includes reading what it writes: an update returns the whole row.';
 
-/** A key as its user sees it; the secret is shown only once, when it is made. */
 export const ApiKey = z
   .object({
     id,
     user_id: id.meta({ description: 'The user that it acts as.' }),
     project_id: id.nullable().meta({ description: 'The only project that it acts in; null for all of the user.' }),
     name: z.string().meta({ description: 'Its name.', example: 'Nightly import' }),
-    scopes: z.array(z.string()).meta({ description: scopesMeaning, example: ['cards:read', 'cards:write'] }),
-    expires_at: timestamp.nullable().meta({ description: 'When it expires; null for never.', example: FUTURE_MOMENT }),
+    scopes: z.array(z.string()).meta({ description: SCOPES_DESCRIPTION, example: ['cards:read', 'cards:write'] }),
+    expires_at: timestamp
+      .nullable()
+      .meta({ description: 'When it expires; null for never.', example: FUTURE_TIMESTAMP }),
     last_used_at: timestamp.nullable().meta({ description: 'When it was last used, to the minute; null for never.' }),
     previous_expires_at: timestamp
       .nullable()
@@ -48,12 +49,15 @@ export const KeyCreate = (scopes: string[]) =>
       .array(z.enum(scopes))
       .min(1)
       .max(scopes.length)
-      .meta({ description: `${scopesMeaning} Each operation names the scopes that it needs.`, example: [scopes[0]] }),
+      .meta({
+        description: `${SCOPES_DESCRIPTION} Each operation names the scopes that it needs.`,
+        example: [scopes[0]],
+      }),
     project_id: id
       .nullish()
       .meta({ description: 'The only project that it may act in; all of the user if not sent.', example: null }),
-    expires_at: optionalMoment.meta({
-      description: `When it expires: ${MOMENT_TEXT}; never if not sent.`,
+    expires_at: optionalTimestamp.meta({
+      description: `When it expires: ${TIMESTAMP_FORMAT}; never if not sent.`,
       example: null,
     }),
     user_id,

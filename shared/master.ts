@@ -11,6 +11,7 @@ import {
   optionalChoice,
   optionalText,
   PLAIN_TEXT,
+  PLAIN_TITLE,
   placements,
   text,
 } from './fields.ts';
@@ -58,13 +59,13 @@ export type MasterGroupList = z.output<typeof MasterGroupList>;
 
 export const MasterGroupCreate = z.object({
   board_id: id.meta({ description: 'Its master board.' }),
-  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
+  title: text(255).meta({ description: PLAIN_TITLE, example: 'Get started' }),
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.`, example: 'The first steps.' }),
 });
 export type MasterGroupCreate = z.output<typeof MasterGroupCreate>;
 
 const groupChanges = {
-  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Get started' }),
+  title: optionalText(255).meta({ description: PLAIN_TITLE, example: 'Get started' }),
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.`, example: 'The first steps.' }),
 };
 export const MasterGroupUpdate = z.object({ id, ...changesOf(groupChanges, ['description']) });
@@ -77,7 +78,7 @@ const groupSettings = {
   is_collapsed: flag.meta({ description: 'Whether new copies are shown collapsed.' }),
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
 };
-/** What MasterGroupUpdate, whose fields are documented, does not take. */
+/** Beyond the specified fields of MasterGroupUpdate. */
 export const MasterGroupConfigure = z.object({
   id: id.meta({ description: 'The master group.' }),
   ...changesOf(groupSettings, ['type', 'color', 'icon']),
@@ -125,7 +126,7 @@ const cardContent = {
 
 export const MasterCardCreate = z.object({
   group_id: id.meta({ description: 'Its master group, where it becomes the last card.' }),
-  title: text(255).meta({ description: `Its title; ${PLAIN_TEXT}.`, example: 'Look around' }),
+  title: text(255).meta({ description: PLAIN_TITLE, example: 'Look around' }),
   ...cardContent,
   unique_identifier: cardContent.unique_identifier.meta({
     description: 'A stable identifier, unique among master cards; generated if not sent. Copies have the same one.',
@@ -139,7 +140,7 @@ export const MasterCardCreate = z.object({
 export type MasterCardCreate = z.output<typeof MasterCardCreate>;
 
 const cardChanges = {
-  title: optionalText(255).meta({ description: `Its title; ${PLAIN_TEXT}.` }),
+  title: optionalText(255).meta({ description: PLAIN_TITLE }),
   ...cardContent,
 };
 export const MasterCardUpdate = z.object({

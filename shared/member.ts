@@ -32,7 +32,7 @@ export type MemberChoice = z.output<typeof MemberChoice>;
 export const MemberSet = MemberChoice.extend({ role });
 export type MemberSet = z.output<typeof MemberSet>;
 
-/** Required: nobody should leave a project because it is their default one. */
+/** Required, so that nobody leaves their default project by mistake. */
 export const MemberLeave = z.object({ project_id: id.meta({ description: 'The project.' }) });
 export type MemberLeave = z.output<typeof MemberLeave>;
 

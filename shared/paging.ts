@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import { asSent } from './fields.ts';
+import { untrimmed } from './fields.ts';
 
-/** How many rows a page has unless the caller chooses, and at most. */
 export const DEFAULT_PAGE = 50;
 export const LARGEST_PAGE = 200;
 
-/** The input of every list: the cursor and the page size. */
+/** Part of the input of every list. */
 export const Page = z.object({
-  cursor: asSent(100)
+  cursor: untrimmed(100)
     .nullish()
     .meta({ description: '`next_cursor` of the previous page; the first page if not sent.', example: null }),
   limit: z
@@ -21,10 +20,9 @@ export const Page = z.object({
 });
 export type Page = z.output<typeof Page>;
 
-/** Part of every list's answer. */
 export const nextCursor = z.string().nullable().meta({ description: 'For the next page; null on the last one.' });
 
-/** The answer of a list, with the rows under the name of their noun: `pageOf('tags', Tag)`. */
+/** The response of a list, with its rows in a field of this name: `pageOf('tags', Tag)`. */
 export const pageOf = <Name extends string, Model extends z.ZodType>(name: Name, model: Model) =>
   z.object({
     [name]: z.array(model).meta({ description: 'The rows of this page, in order.' }),

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { id, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
-/** A customer. */
 export const Platform = z
   .object({
     id,

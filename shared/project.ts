@@ -10,7 +10,7 @@ const ownership = {
   name: z.string().meta({ description: 'Its name.' }),
 };
 
-/** A project as one of its members sees it. */
+/** For members. */
 const OwnProject = z
   .object({
     ...ownership,
@@ -25,7 +25,7 @@ const OwnProject = z
 export const OwnProjectList = Page;
 export const OwnProjectPage = pageOf('projects', OwnProject);
 
-/** A project as superadmins see it. */
+/** For superadmins. */
 export const Project = z
   .object({
     ...ownership,

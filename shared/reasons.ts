@@ -1,4 +1,4 @@
-/** Why a call was refused, for programs: stable names, unlike messages. docs/errors.md says what to do about each. */
+/** Stable error codes for programs. docs/errors.md says what to do about each. */
 export const REASONS = {
   body_not_json: 'The body is missing, is not valid JSON, or has another content type.',
   body_not_object: 'The body, or the input of an RPC call, is not an object.',
@@ -76,5 +76,5 @@ export const REASONS = {
   disk_full: 'The disk of the service is full: nothing can be saved, reads still work.',
 } as const;
 
-/** Why the service refused a call. */
+/** A stable error code for programs. */
 export type Reason = keyof typeof REASONS;

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { FUTURE_MOMENT, flag, id, optionalText, text, timestamp } from './fields.ts';
+import { FUTURE_TIMESTAMP, flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const PERIODS = ['month', 'year'] as const;
 
-/** As stored. */
+/** `expired` is not stored: it follows from `trial_ends_at`. */
 export const SUBSCRIPTION_STATUSES = ['trial', 'free', 'paid', 'past_due', 'ended'] as const;
 
 const period = z.enum(PERIODS).meta({ description: 'The billing period.', example: 'month' });
 const product = text(100).meta({ description: 'The subscribed product.', example: 'websites' });
 const plan = text(100).meta({ description: 'One of the plans of the product.', example: 'pro' });
 
-/** A plan of the catalogue: the price of a product's plan for a period. */
 export const Plan = z
   .object({
     id,
@@ -58,7 +57,6 @@ export const PlanList = Page.extend({
 export type PlanList = z.output<typeof PlanList>;
 export const PlanPage = pageOf('plans', Plan);
 
-/** A platform's subscription to a product. */
 export const Subscription = z
   .object({
     id,
@@ -71,7 +69,7 @@ export const Subscription = z
       description:
         '`trial`; `expired`: a trial that is over; `free`: a plan without a price; `paid`; `past_due`: a payment failed or is disputed; `ended`: cancelled or refunded.',
     }),
-    trial_ends_at: timestamp.meta({ description: 'The end of the trial.', example: FUTURE_MOMENT }),
+    trial_ends_at: timestamp.meta({ description: 'The end of the trial.', example: FUTURE_TIMESTAMP }),
     plan: z.string().nullable().meta({ description: 'The plan that was chosen; null for a trial.' }),
     period: period.nullable().meta({ description: 'The billing period.' }),
     paid_at: timestamp.nullable().meta({ description: 'When it was paid for; null for a trial or a free plan.' }),

@@ -53,7 +53,7 @@ export type VersionSubmit = z.output<typeof VersionSubmit>;
 export const VersionChoice = z.object({ version_id });
 export type VersionChoice = z.output<typeof VersionChoice>;
 
-/** In the words of the specification. */
+/** The specification's own description comes first. */
 export const ApprovedVersionChoice = z.object({
   version_id: id.meta({
     description:
@@ -70,7 +70,7 @@ const notice = {
   reason: optionalText(1000).meta({ description: 'Why it should no longer be used.' }),
   replacement_version_id: id.nullish().meta({ description: 'A published version of the same theme to use instead.' }),
 };
-/** A version that is already deprecated gets another notice. */
+/** Also replaces the notice of a deprecated version. */
 export const VersionDeprecate = ApprovedVersionChoice.extend(changesOf(notice, ['reason', 'replacement_version_id']));
 export type VersionDeprecate = z.output<typeof VersionDeprecate>;
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
 import {
-  asSent,
   email,
   flag,
   id,
@@ -11,17 +10,18 @@ import {
   secret,
   text,
   timestamp,
+  untrimmed,
 } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 
 export const Authenticate = z.object({
   email,
   password: secret.meta({ description: 'The password; not trimmed.', example: 'demo-password' }),
-  token: asSent(4096).nullish().meta({
+  token: untrimmed(4096).nullish().meta({
     description: 'A token from an earlier sign-in with a code: a remembered device needs no code.',
     example: null,
   }),
-  code: asSent(100)
+  code: untrimmed(100)
     .nullish()
     .meta({ description: 'The code of the second factor, or a recovery code.', example: null }),
   is_recovery: z.boolean().nullish().meta({ description: 'Whether `code` is a recovery code; false if not sent.' }),
@@ -50,10 +50,9 @@ export type AuthenticatedUser = z.output<typeof AuthenticatedUser>;
 export const ROLES = ['viewer', 'member', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A service is a program: it has no password, never signs in, and calls with API keys. */
+/** A service is a program: it has no password and calls with API keys. */
 export const USER_KINDS = ['person', 'service'] as const;
 
-/** A user as superadmins see them. */
 export const User = z
   .object({
     id: id.meta({ description: 'Their id.' }),

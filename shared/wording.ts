@@ -1,14 +1,11 @@
 import { z } from 'zod';
 
-/**
- * The messages of Zod's built-in checks, as the end of a sentence whose subject is the field: "title is required".
- * Custom checks have their own messages.
- */
-z.config({ customError: (issue) => wording(issue) });
+/** Messages of Zod's built-in checks. They continue a sentence that starts with the field: "title is required". */
+z.config({ customError: (issue) => messageFor(issue) });
 
 type Issue = z.core.$ZodRawIssue;
 
-function wording(issue: Issue): string {
+function messageFor(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
       return issue.input === undefined ? 'is required' : `must be ${KINDS[issue.expected] ?? issue.expected}`;

@@ -220,7 +220,7 @@ describe('an error', () => {
     expect(error.status).toBeUndefined();
     expect(error.reason).toBeUndefined();
     expect(error.message).toMatch(
-      /^No answer came \(fetch failed: connect ECONNREFUSED 127\.0\.0\.1:2\)\. Check the url, and that the service runs\./,
+      /^No response \(fetch failed: connect ECONNREFUSED 127\.0\.0\.1:2\)\. Check the url, and that the service runs\./,
     );
   });
 

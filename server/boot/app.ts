@@ -26,7 +26,6 @@ import { pages } from '../web/pages.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The address that the service listens on. */
     ownOrigin: string;
   }
 }
@@ -38,10 +37,9 @@ type AppOptions = Services & {
   allowedOrigins: readonly string[];
 };
 
-/** The log levels that include a line per request; for others the line is not built. */
-const LEVELS_WITH_ANSWERS = new Set(['info', 'debug', 'trace']);
+/** The line for each request is not built at other levels. */
+const LEVELS_WITH_REQUESTS = new Set(['info', 'debug', 'trace']);
 
-/** How long a request may take to arrive, headers and body. */
 const LONGEST_RECEIPT_MILLISECONDS = 30_000;
 
 /** Builds the service without listening. */
@@ -50,29 +48,29 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const malformed = malformedRequests(options);
   const app = fastify({
     loggerInstance: logger,
-    // One line for each call, written below, instead of Fastify's two.
+    // One line per request, in onResponse below, instead of Fastify's two.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy,
     requestIdHeader: false,
-    genReqId: ({ headers }) => nameOf(headers['x-request-id']) ?? randomUUID(),
+    genReqId: ({ headers }) => safeRequestId(headers['x-request-id']) ?? randomUUID(),
     requestTimeout: LONGEST_RECEIPT_MILLISECONDS,
     clientErrorHandler: malformed.onClientError,
     http: {
-      // By default 60 seconds for headers, and Node applies the longer of both limits to bodies.
+      // Default: 60 seconds. Node applies the longer of both limits to bodies.
       headersTimeout: LONGEST_RECEIPT_MILLISECONDS,
-      // By default Node looks for late requests every 30 seconds.
+      // Default: Node looks for late requests every 30 seconds.
       connectionsCheckingInterval: 1000,
-      // Checked in malformed.ts, since Node's own 400 has another body and no headers.
+      // malformed.ts checks it: Node's own 400 has another body and no headers.
       requireHostHeader: false,
     },
-    // While it stops, requests on keep-alive connections are still served.
+    // A stopping node still serves requests on keep-alive connections.
     return503OnClosing: false,
-    // Longer than any URL that fits into the headers, since Fastify's own error has another body and no headers.
+    // Longer than any URL within the header limit: Fastify's own error has another body and no headers.
     routerOptions: { maxParamLength: 100_000 },
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
   });
 
-  // Ignore an unknown `Expect` header: Node would answer with an empty 417.
+  // Ignores an unknown `Expect` header: Node would send an empty 417.
   app.server.on('checkExpectation', app.routing);
   limitConnections(app, { isBehindProxy: trustProxy !== false });
   malformed.attachTo(app);
@@ -80,17 +78,17 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   addDrain(app);
   rememberOrigin(app);
   traceRequests(app);
-  // Fastify's own would parse any body, also on unknown paths.
+  // Fastify's own parse any body, even on unknown paths.
   app.removeAllContentTypeParsers();
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('X-Request-Id', request.id);
-    // Node ignores later requests on this connection, so it is closed.
+    // Node ignores later requests on this connection.
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     done();
-    if (!LEVELS_WITH_ANSWERS.has(logger.level)) return;
+    if (!LEVELS_WITH_REQUESTS.has(logger.level)) return;
     // Without the query string, which may contain a password by mistake.
     const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
     const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
@@ -129,12 +127,12 @@ function rememberOrigin(app: FastifyInstance) {
   });
 }
 
-/** The caller's X-Request-Id, unless it has characters that are unsafe in logs. */
-function nameOf(header: string | string[] | undefined): string | undefined {
+/** Undefined if it has characters that are unsafe in logs. */
+function safeRequestId(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
 }
 
-/** A path that can't be decoded is a 404 like any other unknown path. */
+/** A path that can't be decoded is a 404, like other unknown paths. */
 function isDecodable(url: string): boolean {
   try {
     decodeURI(url);

@@ -1,5 +1,5 @@
 import { enableCompileCache } from 'node:module';
 
-// Before all other imports, so that the next start uses the compiled code.
+// Before all other imports, so that they are cached.
 enableCompileCache();
 await import('./run.ts');

@@ -3,20 +3,20 @@ import type { Announce } from '../runtime/log.ts';
 import { isStartFailure } from '../runtime/startFailure.ts';
 import type { RunningService } from './start.ts';
 
-/** How long a start may continue after a signal: it may wait for minutes, for example for another node's migrations. */
+/** After a signal. A start may wait for minutes, for example for another node's migrations. */
 const LONGEST_START_MILLISECONDS = 10_000;
 
 let service: RunningService | undefined;
 let announce: Announce | undefined;
 let stoppingSince: number | undefined;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
-// Ignore errors of the output, for example if its reader has ended.
+// Output errors don't matter, for example when its reader has ended.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
   const given = environment();
   const settings = readSettings(given);
-  // Loaded after the settings were checked, so that errors in them show at once.
+  // Loaded after the settings are checked, so that their errors show at once.
   const [{ start }, { makeAnnounce }, { makeLogger }] = await Promise.all([
     import('./start.ts'),
     import('../runtime/log.ts'),
@@ -33,13 +33,13 @@ try {
   });
   service = await start(settings, log, announce);
   if (stoppingSince === undefined) announce(greetingOf(service));
-  else await endService();
+  else await stopService(service);
 } catch (error) {
   console.error(isStartFailure(error) ? `Deckhand did not start. ${error.message}` : error);
   process.exit(1);
 }
 
-/** Waits for a running start. A signal may come twice, from the terminal and from npm; one after 2 seconds exits at once. */
+/** A signal may come twice, from the terminal and from npm; one after 2 seconds exits at once. */
 function stop() {
   if (stoppingSince !== undefined) {
     if (performance.now() - stoppingSince > 2000) process.exit(130);
@@ -47,13 +47,13 @@ function stop() {
   }
   stoppingSince = performance.now();
   announce?.({ text: '\nStopping…', message: 'Stopping.' });
-  if (service) void endService();
+  if (service) void stopService(service);
   else setTimeout(() => process.exit(), LONGEST_START_MILLISECONDS).unref();
 }
 
-async function endService() {
+async function stopService({ stop }: RunningService) {
   try {
-    await service!.stop();
+    await stop();
     process.exit();
   } catch (error) {
     console.error('Deckhand did not stop cleanly.', error);

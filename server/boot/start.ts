@@ -26,9 +26,9 @@ type BuildApp = typeof import('./app.ts').buildApp;
 export type RunningService = {
   url: string;
   database: Database;
-  /** A demo user to sign in with, if there is demo data. */
+  /** If there is demo data. */
   demoUser: { email: string; password: string } | undefined;
-  /** The first superadmin, if this start added them. */
+  /** If this start created them. */
   firstAdmin: FirstAdmin | undefined;
   stop: () => Promise<void>;
 };
@@ -39,7 +39,7 @@ export async function start(
   logger: FastifyBaseLogger,
   announce: Announce,
 ): Promise<RunningService> {
-  // The modules of the service load while the database opens.
+  // Modules load while the database opens.
   const [database, { buildApp }, tracing] = await Promise.all([
     connect(settings),
     import('./app.ts'),
@@ -62,7 +62,7 @@ export async function start(
   }
 }
 
-/** Loads OpenTelemetry if a collector is set. */
+/** Loads OpenTelemetry only if a collector is set. */
 async function openTracing(settings: Settings, logger: FastifyBaseLogger) {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER } = settings;
   const url = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? (base && `${base.replace(/\/+$/, '')}/v1/traces`);
@@ -78,14 +78,14 @@ async function serve(
   buildApp: BuildApp,
 ): Promise<Pick<RunningService, 'url' | 'stop'>> {
   const secret = settings.JWT_SECRET ?? (await readOrCreateSecret(settings.DATA_DIR));
-  const kept = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
-  const services = await openServices(settings, database, secret, logger, kept);
+  const storedSecret = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
+  const services = await openServices(settings, database, secret, logger, storedSecret);
   if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const { secretBox, isStopping } = services;
   const reencrypting = reencryptSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
     logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
   );
-  // If there are many, it continues while requests are served.
+  // With many users it continues while requests are served.
   await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
   const app = await buildApp({
     ...services,
@@ -101,7 +101,7 @@ async function serve(
     url,
     stop: async () => {
       services.beginToStop();
-      // Unready from here on: gives load balancers time to notice before connections are closed.
+      // The node is unready now: load balancers get time to notice before connections are closed.
       await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS);
       services.close();

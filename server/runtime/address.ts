@@ -12,8 +12,8 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /**
- * The network of an address: its first bits for IPv6, where one customer has 2^64 addresses and often 2^72 or 2^80; the address
- * itself for IPv4. Text that is not an address is returned unchanged.
+ * The IPv6 prefix, since one customer has 2^64 addresses and often 2^72 or 2^80; an IPv4 address as it is. Text that is not an
+ * address is returned unchanged.
  */
 export function networkOf(text: string, bits: 64 | 56 | 48 = 64): string {
   const address = canonicalAddress(text) ?? text;
@@ -22,7 +22,7 @@ export function networkOf(text: string, bits: 64 | 56 | 48 = 64): string {
   const [front = [], back = []] = address.split('::').map((part) => part.split(':').filter(Boolean));
   const zeros = Array.from({ length: 8 - front.length - back.length }, () => '0');
   const groups = [...front, ...zeros, ...back].slice(0, Math.ceil(bits / 16));
-  if (bits === 56) groups[3] = (Number.parseInt(groups[3]!, 16) & 0xff00).toString(16);
+  if (bits === 56) groups[3] = (Number.parseInt(groups[3] ?? '0', 16) & 0xff00).toString(16);
   return groups.join(':');
 }
 

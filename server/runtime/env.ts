@@ -3,10 +3,9 @@ import { isWildcard } from './host.ts';
 import { nearestName } from './nearestName.ts';
 import { startFailure } from './startFailure.ts';
 
-/** All settings of the service, parsed once from the environment. */
 export type Settings = z.output<typeof Settings>;
 
-/** The environment, extended by the file `.env` in the working directory. */
+/** The environment, with the file `.env` of the working directory. */
 export function environment(): NodeJS.ProcessEnv {
   try {
     process.loadEnvFile();
@@ -23,27 +22,27 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   if (result.success) return result.data;
 
   const byName = Map.groupBy(result.error.issues, ({ path }) => String(path[0]));
-  const lines = [...byName].map(([name, [first]]) => `${name}: ${first!.message}.`);
+  const lines = [...byName].map(([name, [first]]) => `${name}: ${first?.message}.`);
   throw startFailure([...lines, ...misspeltSettings(environment)].join('\n'));
 }
 
-/** A hint for each variable that is probably meant as a setting: `DATABSE_URL`, or `DECKHAND_PORT`. */
+/** A hint for each misspelt setting, such as `DATABSE_URL` or `DECKHAND_PORT`. */
 export function misspeltSettings(environment: NodeJS.ProcessEnv): string[] {
   return Object.keys(environment).flatMap((name) => {
-    const meant = SETTINGS.includes(name) ? undefined : meantBy(name);
-    return meant ? `${name} is not a setting. Did you mean ${meant}?` : [];
+    const suggestion = SETTINGS.includes(name) ? undefined : similarSetting(name);
+    return suggestion ? `${name} is not a setting. Did you mean ${suggestion}?` : [];
   });
 }
 
-function meantBy(name: string): string | undefined {
+function similarSetting(name: string): string | undefined {
   const bare = name.replace(/^DECKHAND_/, '');
   if (SETTINGS.includes(bare)) return bare;
-  // Short names are like many others that have nothing to do with this service.
+  // Short names resemble many unrelated variables.
   const longNames = SETTINGS.filter((setting) => setting.length > 6);
   return nearestName(bare, longNames, 2);
 }
 
-/** A URL setting; the message describes the expected format, and never shows the value, which may be a secret. */
+/** The message never shows the value, which may be a secret. */
 const url = (protocols: RegExp, example: string) =>
   z.url({ protocol: protocols, error: `must be an address such as ${example}` });
 
@@ -59,7 +58,7 @@ function isPlainAddress(value: string): boolean {
   return URL.parse(value)?.username === '' && !/[?#]/.test(value);
 }
 
-/** An origin as browsers send it: without a path or trailing slash. */
+/** As browsers send it: without a path or trailing slash. */
 function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.parse(value)?.origin === value;
 }
@@ -77,7 +76,7 @@ export const SHORTEST_SECRET = 32;
 
 const signingSecret = z.string().min(SHORTEST_SECRET, { error: `must be at least ${SHORTEST_SECRET} characters long` });
 
-/** Off, the number of proxies, or their addresses. Never just "on", which would trust what the caller sends. */
+/** There is no "on", which would trust what the caller sends. */
 const trustedProxies = z.string().transform((value, context) => {
   if (/^(off|false|no|0)$/i.test(value)) return false;
   if (/^[1-9]$/.test(value)) return Number(value);
@@ -88,7 +87,6 @@ const trustedProxies = z.string().transform((value, context) => {
 });
 const ADDRESS = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]).refine((address) => !address.endsWith('/0'));
 
-/** The address of a collector of traces; it never shows in errors or logs. */
 const collector = url(/^https?$/, 'http://127.0.0.1:4318');
 const SAMPLERS = [
   'always_on',
@@ -175,7 +173,7 @@ const Fields = z.object({
 
 export const SETTINGS: readonly string[] = Object.keys(Fields.shape);
 
-/** A rule over several settings; checked even if others are wrong, so that all errors are shown at once. */
+/** Checks rules over several settings even if other settings are invalid, so that all errors show at once. */
 const when = () => true;
 
 const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined || settings.JWT_SECRET !== undefined, {

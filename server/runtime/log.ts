@@ -5,19 +5,18 @@ import { counted } from './count.ts';
 /** The part of the logger that other code uses. */
 export type Log = Pick<BaseLogger, 'debug' | 'info' | 'warn' | 'error'>;
 
-/** Something that is said whatever LOG_LEVEL is, for people and as a line of the log. */
+/** Shown whatever LOG_LEVEL is: text for a terminal, message and fields for the log. */
 export type Announcement = { text: string; message: string; fields?: Record<string, unknown> };
 
-/** `isOnTerminal`: a person reads it, and nobody keeps it. */
+/** On a terminal, secrets may be shown: nobody stores its output. */
 export type Announce = ((announcement: Announcement) => void) & { isOnTerminal?: boolean };
 
-/** Text on a terminal, otherwise a line of the log, which is then JSON from the first line to the last. */
 export function makeAnnounce(log: Logger): Announce {
   if (process.stdout.isTTY) {
     return Object.assign(({ text }: Announcement) => console.log(text), { isOnTerminal: true });
   }
-  const always = log.child({}, { level: 'info' });
-  return ({ message, fields = {} }) => always.info(fields, message);
+  const alwaysLog = log.child({}, { level: 'info' });
+  return ({ message, fields = {} }) => alwaysLog.info(fields, message);
 }
 
 /** Returns how many bytes were written. */
@@ -27,8 +26,8 @@ const MOST_WAITING_BYTES = 1024 * 1024;
 const RETRY_MILLISECONDS = 100;
 
 /**
- * Standard output, which may be on a full disk or have no reader. Lines that can't be written are buffered up to a limit, so
- * that requests continue: pino's own destination would retry forever and block the thread.
+ * Writes to standard output, whose disk may be full or whose reader may hang. Buffers lines up to a limit, so that requests go
+ * on: pino's own destination would retry forever and block the thread.
  */
 export function makeOutput(write: Write = (text) => writeSync(process.stdout.fd, text)) {
   const waiting: Buffer[] = [];
@@ -54,11 +53,10 @@ export function makeOutput(write: Write = (text) => writeSync(process.stdout.fd,
   function writeWaiting() {
     retry = undefined;
     try {
-      while (waiting.length > 0) {
-        const [first] = waiting;
-        const written = write(first!);
+      for (let line = waiting[0]; line; line = waiting[0]) {
+        const written = write(line);
         waitingBytes -= written;
-        if (written < first!.length) waiting[0] = first!.subarray(written);
+        if (written < line.length) waiting[0] = line.subarray(written);
         else waiting.shift();
         if (waiting.length === 0 && lost > 0) reportLost();
       }

@@ -1,4 +1,4 @@
-/** The name that was probably meant by a misspelt one: the nearest one, unless it has more mistakes than this. */
+/** The most similar name, by edit distance. */
 export function nearestName(misspelt: string, names: Iterable<string>, mostMistakes: number): string | undefined {
   const ranked = Array.from(names, (name) => ({
     name,
@@ -9,7 +9,7 @@ export function nearestName(misspelt: string, names: Iterable<string>, mostMista
   return ranked[0]?.name;
 }
 
-/** Letters that are missing, added, replaced, or swapped with the next one. */
+/** The Damerau-Levenshtein distance: missing, added, replaced and swapped letters. */
 function countMistakes(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, column) => column);
@@ -19,13 +19,15 @@ function countMistakes(one: string, other: string): number {
       const isSame = one[row - 1] === other[column - 1];
       const isSwapped = one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
       current[column] = Math.min(
-        last[column]! + 1,
-        current[column - 1]! + 1,
-        last[column - 1]! + (isSame ? 0 : 1),
-        isSwapped ? beforeLast[column - 2]! + 1 : Number.POSITIVE_INFINITY,
+        costAt(last, column) + 1,
+        costAt(current, column - 1) + 1,
+        costAt(last, column - 1) + (isSame ? 0 : 1),
+        isSwapped ? costAt(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY,
       );
     }
     [beforeLast, last] = [last, current];
   }
-  return last[other.length]!;
+  return costAt(last, other.length);
 }
+
+const costAt = (row: number[], column: number) => row[column] ?? Number.POSITIVE_INFINITY;

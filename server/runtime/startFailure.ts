@@ -1,4 +1,4 @@
-/** An error that prevents the start and is explained in one line; it is printed without a stack, and the exit code is 1. */
+/** Ends the process with exit code 1; its message is printed without a stack. */
 export function startFailure(message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { name: START_FAILURE });
 }

@@ -16,13 +16,12 @@ import type { Settings } from './env.ts';
 import type { Log } from './log.ts';
 import { type RemoteSpan, type Span, setTracer, type Tracer } from './tracing.ts';
 
-/** A collector that does not answer must not block the exit. */
+/** A hanging collector must not block the exit. */
 const LONGEST_FLUSH_MILLISECONDS = 3_000;
 
-/** A long statement is cut in its span. */
 const LONGEST_ATTRIBUTE = 4_000;
 
-/** Loaded only if the settings name a collector. Headers, timeout and certificates are read by the exporter itself. */
+/** The exporter reads headers, timeout and certificates from the environment itself. */
 export function startTracing(settings: Settings, url: string, log: Log): { stop: () => Promise<void> } {
   const provider = new TracerProvider({
     resource: defaultResource()
@@ -93,7 +92,7 @@ function logOutages(exporter: SpanExporter, log: Log): SpanExporter {
   return {
     export: (spans, done) =>
       exporter.export(spans, ({ code, error }) => {
-        const { message = 'no answer', code: status = '' } = (error ?? {}) as { message?: string; code?: unknown };
+        const { message = 'no response', code: status = '' } = (error ?? {}) as { message?: string; code?: unknown };
         if (isWorking && error) log.warn(`Traces are lost: the collector can't be used (${status} ${message}).`);
         if (!isWorking && !error) log.info('The collector of traces works again.');
         isWorking = !error;

@@ -6,15 +6,15 @@ export type Attributes = Record<string, string | number>;
 
 export type Span = {
   traceId: string;
-  /** False if this trace is not sampled. */
+  /** Whether the trace is sampled. */
   isRecorded: boolean;
   set: (attributes: Attributes) => void;
-  /** The type is for machines: a status or an error code, never a message, which may contain values. */
+  /** A status or error code, never a message, which may contain values. */
   fail: (type: string) => void;
   end: () => void;
 };
 
-/** The span of the caller, from the headers of a request. */
+/** The caller's span, from the request headers. */
 export type RemoteSpan = { traceId: string; spanId: string; flags: number; state: string | undefined };
 
 export type SpanOptions = { kind?: 'server' | 'client'; attributes?: Attributes };
@@ -30,16 +30,16 @@ export function setTracer(next: Tracer | undefined): void {
 
 export const isTracing = () => tracer !== undefined;
 
-/** Whether the current work belongs to a recorded trace. */
 export const isTraced = () => tracer !== undefined && current.getStore()?.isRecorded === true;
 
-/** Runs work in a span below the current one. Work without a request, such as upkeep, has no span. */
+/** Runs work in a child span. Work outside of requests, such as upkeep, has no span. */
 export function trace<Result>(
   name: string,
   work: (span?: Span) => Promise<Result>,
   options: SpanOptions = {},
 ): Promise<Result> {
-  return isTraced() ? runInSpan(tracer!.start(name, options, current.getStore()), work) : work();
+  const parent = current.getStore();
+  return tracer && parent?.isRecorded ? runInSpan(tracer.start(name, options, parent), work) : work();
 }
 
 async function runInSpan<Result>(span: Span, work: (span: Span) => Promise<Result>): Promise<Result> {
@@ -54,28 +54,28 @@ async function runInSpan<Result>(span: Span, work: (span: Span) => Promise<Resul
   }
 }
 
-/** Starts the span of a request, which its last hook ends; undefined without a tracer. */
+/** Starts the span of a request; the caller ends it. */
 export const startSpan = (name: string, options: SpanOptions, parent: RemoteSpan | undefined): Span | undefined =>
   tracer?.start(name, options, parent);
 
-/** Continues inside a span that was started before. */
 export const continueIn = (span: Span, next: () => void): void => current.run(span, next);
 
-/** The caller's span, by the W3C headers; undefined if `traceparent` is missing or malformed. */
+/** Reads the W3C headers; undefined if `traceparent` is missing or malformed. */
 export function readTraceparent(traceparent: unknown, tracestate?: unknown): RemoteSpan | undefined {
   if (typeof traceparent !== 'string') return undefined;
-  // Node joins repeated headers. An instrumented `fetch` adds its own, in the same trace: the last one is the nearest.
+  // Node joins repeated headers. An instrumented `fetch` appends its own of the same trace: the last one is the parent.
   const spans = traceparent.split(',').map((text) => parse(text.trim()));
-  const nearest = spans.at(-1);
-  if (!nearest || spans.some((span) => span?.traceId !== nearest.traceId)) return undefined;
-  return { ...nearest, state: typeof tracestate === 'string' ? tracestate : undefined };
+  const parent = spans.at(-1);
+  if (!parent || spans.some((span) => span?.traceId !== parent.traceId)) return undefined;
+  return { ...parent, state: typeof tracestate === 'string' ? tracestate : undefined };
 }
 
 function parse(text: string): Omit<RemoteSpan, 'state'> | undefined {
-  const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(text) ?? [];
+  const [, version, traceId = '', spanId = '', flags = '', more] = TRACEPARENT.exec(text) ?? [];
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined;
-  if (/^0+$/.test(traceId!) || /^0+$/.test(spanId!)) return undefined;
-  return { traceId: traceId!, spanId: spanId!, flags: Number.parseInt(flags!, 16) & 1 };
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) & 1 };
 }
+
 /** Later versions may append fields. */
 const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;

@@ -147,7 +147,7 @@ describe('a command with --url', () => {
     await writeFile(file, kept.replace(url, 'http://127.0.0.1:1'));
     expect(await command('cards delete --id 1 --url http://127.0.0.1:1')).toMatchObject({
       exitCode: 1,
-      complaint: expect.stringMatching(/^No answer came.* Start it with npm start\.$/),
+      complaint: expect.stringMatching(/^No response.* Start it with npm start\.$/),
     });
   });
 
@@ -330,7 +330,7 @@ describe('logout', () => {
     expect(await command('logout')).toMatchObject({ exitCode: 2, complaint: expect.stringContaining(url) });
     expect(await command('logout --url http://127.0.0.1:1')).toMatchObject({
       exitCode: 1,
-      complaint: expect.stringMatching(/^The token is deleted, but its session was not ended: No answer came/),
+      complaint: expect.stringMatching(/^The token is deleted, but its session was not ended: No response/),
     });
     expect(await logins()).toEqual(kept);
   });

@@ -197,7 +197,7 @@ describe('an answer', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({
       status,
-      message: expect.stringContaining(`The answer with status ${status} is not from Deckhand. Check the url`),
+      message: expect.stringContaining(`The response with status ${status} is not from Deckhand. Check the url`),
     });
   });
 
@@ -205,7 +205,7 @@ describe('an answer', () => {
     const { client } = givenAnswers({ retries: 0 }, broken(code));
 
     expect((await errorOf(client.boards.list.query())).message).toBe(
-      'No answer came (fetch failed: wrong version number:). Check the url, and that the service runs.',
+      'No response (fetch failed: wrong version number:). Check the url, and that the service runs.',
     );
   });
 

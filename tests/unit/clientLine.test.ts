@@ -242,7 +242,7 @@ describe('a silent service', () => {
     expect(called()).toHaveLength(1);
     await vi.advanceTimersByTimeAsync(10);
 
-    expect((await first).message).toMatch(`No answer came within ${milliseconds} ms.`);
+    expect((await first).message).toMatch(`No response within ${milliseconds} ms.`);
     await second;
     expect(called()).toHaveLength(2);
     expect(vi.getTimerCount()).toBe(0);

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DeckhandError } from '../../client/client.ts';
 import { broken, errorOf, givenAnswers, givenFastRetries, page, refusal, success } from '../harness/client.ts';
 
-const WARNING = " The call may have been executed: repeat it with the error's idempotencyKey to get its answer.";
+const WARNING = " The call may have been executed: repeat it with the error's idempotencyKey to get its response.";
 const SIGN_IN = { email: 'a@example.test', password: 'a password' };
 const silence = () => new Promise<Response>(() => undefined);
 
@@ -44,8 +44,8 @@ describe('the project of a call', () => {
 
 describe('a time-out', () => {
   it.each([
-    ['a query', 'No answer came within 5000 ms.', 'query'],
-    ['a mutation', `No answer came within 5000 ms.${WARNING}`, 'mutation'],
+    ['a query', 'No response within 5000 ms.', 'query'],
+    ['a mutation', `No response within 5000 ms.${WARNING}`, 'mutation'],
   ])('ends %s', async (_, message, kind) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
     const { client } = givenAnswers({}, silence);
@@ -69,7 +69,7 @@ describe('a time-out', () => {
     const thrown = errorOf(client.boards.list.query());
     await vi.advanceTimersByTimeAsync(3000);
 
-    expect((await thrown).message).toBe('No answer came within 3000 ms.');
+    expect((await thrown).message).toBe('No response within 3000 ms.');
     expect(called()).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
   });
@@ -77,7 +77,7 @@ describe('a time-out', () => {
   it('says nothing of execution while the client still signs in', async () => {
     const { client } = givenAnswers({ signIn: SIGN_IN, timeoutMilliseconds: 1 }, silence);
 
-    expect((await errorOf(client.tags.create.mutate({ name: 'A' }))).message).toBe('No answer came within 1 ms.');
+    expect((await errorOf(client.tags.create.mutate({ name: 'A' }))).message).toBe('No response within 1 ms.');
   });
 
   it.each([0, -1, Number.NaN, 2 ** 31])('throws without a call if it is %d', async (timeoutMilliseconds) => {
@@ -176,7 +176,7 @@ describe('an error', () => {
     const [one, two] = await Promise.all([first(), second()]);
 
     expect(one.stack!.split('\n').slice(0, 2)).toEqual([
-      expect.stringMatching(/^DeckhandError: The answer with status 500/),
+      expect.stringMatching(/^DeckhandError: The response with status 500/),
       expect.stringMatching(/^ +at first .*clientOptions\.test\.ts/),
     ]);
     expect(two.stack).toMatch(/\n +at second /);

@@ -6,7 +6,7 @@ import { toFailure } from '../../shared/errors.ts';
 import { REASONS } from '../../shared/reasons.ts';
 import { documentedReasons } from '../harness/errorsPage.ts';
 
-const SERVER = join(import.meta.dirname, '../../server');
+const ROOT = join(import.meta.dirname, '../..');
 
 describe('the reasons of errors', () => {
   it('are in the table of docs/errors.md, each once, with the same meaning', () => {
@@ -16,8 +16,10 @@ describe('the reasons of errors', () => {
   });
 
   it('are used by the server', () => {
-    const sources = readdirSync(SERVER, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
-    const code = sources.map((path) => readFileSync(join(SERVER, path), 'utf8')).join('\n');
+    const sources = readdirSync(join(ROOT, 'server'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => join('server', path));
+    const code = [...sources, 'shared/errors.ts'].map((path) => readFileSync(join(ROOT, path), 'utf8')).join('\n');
 
     expect(Object.keys(REASONS).filter((name) => !code.includes(`'${name}'`))).toEqual([]);
   });

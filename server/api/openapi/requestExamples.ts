@@ -1,4 +1,4 @@
-import { FUTURE_MOMENT } from '../../../shared/fields.ts';
+import { FUTURE_TIMESTAMP } from '../../../shared/fields.ts';
 
 /** Requests that work on the demo data, for the operations beyond the specification: the others build theirs from fields. */
 export const REQUEST_EXAMPLES: Record<string, object> = {
@@ -24,7 +24,7 @@ export const REQUEST_EXAMPLES: Record<string, object> = {
   'cards.list': { status: 'open', is_grouped: true, limit: 20 },
   'cards.update': { id: 16, status: 'closed', owner_id: 3, tag_id: 1, due_date: null },
   'cards.move': { id: 16, group_id: 8, position: 1 },
-  'cards.snooze': { id: 16, until: FUTURE_MOMENT },
+  'cards.snooze': { id: 16, until: FUTURE_TIMESTAMP },
   'comments.list': { card_id: 16, limit: 20 },
   'comments.listReplies': { id: 1, limit: 20 },
   'comments.markRead': { id: 1 },

@@ -1,6 +1,6 @@
 import { type ClockMemory, readClock } from '../../../client/testing/clock.ts';
 
-/** Lets `Date` in this thread follow the clock, and with it the `now()` of PGlite, which asks `Date.now`. */
+/** Makes `Date` of this thread follow the clock, and so `now()` of PGlite, which calls `Date.now`. */
 export function followClock(memory: ClockMemory): void {
   const RealDate = Date;
   const realNow = Date.now;
@@ -8,7 +8,7 @@ export function followClock(memory: ClockMemory): void {
 
   RealDate.now = now;
   const FollowingDate = new Proxy(RealDate, {
-    construct: (_, parts, target) => Reflect.construct(RealDate, parts.length === 0 ? [now()] : parts, target),
+    construct: (_, values, target) => Reflect.construct(RealDate, values.length === 0 ? [now()] : values, target),
     apply: () => new RealDate(now()).toString(),
   });
   RealDate.prototype.constructor = FollowingDate;
@@ -16,13 +16,13 @@ export function followClock(memory: ClockMemory): void {
   limitTimers();
 }
 
-/** The most milliseconds that Node allows; a timer for more would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+/** Longer timers fire at once. */
+const LONGEST_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-/** PGlite sets timers until a time of the clock: after this was set back, that may be months away. */
+/** PGlite sets timers by the clock: after the clock was set back, they may be months away. */
 function limitTimers(): void {
   globalThis.setTimeout = new Proxy(setTimeout, {
     apply: (set, self, [work, milliseconds, ...parts]) =>
-      Reflect.apply(set, self, [work, Math.min(milliseconds, LONGEST_TIMER), ...parts]),
+      Reflect.apply(set, self, [work, Math.min(milliseconds, LONGEST_TIMER_MILLISECONDS), ...parts]),
   });
 }

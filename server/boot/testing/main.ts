@@ -6,6 +6,7 @@ import { followClock } from './clock.ts';
 
 const { clock, settings } = workerData as Start;
 followClock(clock);
-// Loaded now, since modules may keep `Date.now`.
+// Imported after the clock is set, since modules may keep `Date.now`.
 const { serveTests } = await import('./service.ts');
-await serveTests(parentPort!, settings);
+if (!parentPort) throw new Error('This file runs only as a worker thread.');
+await serveTests(parentPort, settings);

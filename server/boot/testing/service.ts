@@ -9,27 +9,27 @@ import { misspeltSettings, readSettings, SETTINGS } from '../../runtime/env.ts';
 import { makeLogger } from '../../security/logger.ts';
 import { start } from '../start.ts';
 
-/** Starts the service, tells its address and first superadmin, and then serves requests of the thread that started it. */
+/** Starts the service, posts its address and first superadmin, and empties the tables on request. */
 export async function serveTests(port: MessagePort, given: Record<string, string>): Promise<void> {
   optimizeLater();
-  mustBeSettings(given);
+  checkSettings(given);
   const settings = readSettings({ ...DEFAULTS, JWT_SECRET: randomBytes(48).toString('base64url'), ...given, ...FIXED });
   const { url, database, firstAdmin } = await start(
     settings,
     await makeLogger(settings, writeToStarter),
     () => undefined,
   );
-  const admin = firstAdmin!;
+  if (!firstAdmin) throw new Error('A new database has no superadmin.');
 
   port.on('message', async ({ reply }: Request) => {
-    const failure = await emptyTables(database.db, admin).catch((error: Error) => error.message);
+    const failure = await emptyTables(database.db, firstAdmin).catch((error: Error) => error.message);
     reply.postMessage({ failure: failure ?? undefined } satisfies Reply);
   });
-  port.postMessage({ url, admin } satisfies Started);
+  port.postMessage({ url, admin: firstAdmin } satisfies Started);
 }
 
-/** The environment of a service has many other variables; here, a name that is not a setting is a mistake. */
-function mustBeSettings(given: Record<string, unknown>): void {
+/** Unlike the environment, which has many other variables, these must all be settings. */
+function checkSettings(given: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(given)) {
     const [hint = `${name} is not a setting. The README of Deckhand lists them.`] = misspeltSettings({ [name]: '' });
     if (!SETTINGS.includes(name)) throw new Error(hint);
@@ -40,7 +40,7 @@ function mustBeSettings(given: Record<string, unknown>): void {
 
 const DEFAULTS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'silent', TEST_CHECKOUT: 'on' };
 
-/** A database with all tables, which the package has: a start without it runs the migrations, which takes longer. */
+/** A migrated database, which only the package has, makes the start faster. */
 const MIGRATED = join(import.meta.dirname, 'migrated.tar.gz');
 
 /** Blank settings are not set. */
@@ -52,7 +52,7 @@ const FIXED = {
   DEMO_DATA: 'off',
 };
 
-/** A worker thread has no standard output of its own: its stream sends to that of the process. */
+/** A worker thread's stream forwards to the standard output of the process. */
 function writeToStarter(text: Buffer): number {
   process.stdout.write(text);
   return text.length;

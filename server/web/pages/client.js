@@ -108,19 +108,19 @@ var isSignIn$1 = ({ path }) => path === "auth.authenticate";
 var DeckhandError = class extends Error {
 	/** Always `DeckhandError`. */
 	name = "DeckhandError";
-	/** The HTTP status; undefined if no answer came. */
+	/** The HTTP status; undefined without a response. */
 	status;
-	/** Why the service refused, for programs; undefined if no answer came, or not from the service. */
+	/** A stable error code for programs; undefined without a response from the service. */
 	reason;
 	/** The messages of a 422 by field: `{ title: ['title is required.'] }`; otherwise empty. */
 	fields;
 	/** Seconds until a retry, if the service said so. */
 	retryAfterSeconds;
-	/** The id of the last request, as in the log of the service, even if no answer came; undefined if nothing was sent. */
+	/** The id of the last request in the service's log, even without a response; undefined if nothing was sent. */
 	requestId;
-	/** The key of a mutation: the same call with this `idempotencyKey` is not executed a second time. */
+	/** The key of a mutation: a repeat with this `idempotencyKey` is not executed a second time. */
 	idempotencyKey;
-	/** The error data from the service; undefined if no answer came, or not from the service. */
+	/** The error data of the service; undefined without a response from the service. */
 	data;
 	constructor(message, { response, data, call, cause } = {}) {
 		super(message, cause === void 0 ? {} : { cause });
@@ -133,16 +133,16 @@ var DeckhandError = class extends Error {
 		this.data = data;
 	}
 };
-/** Whether the service answered with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
+/** Whether the service responded with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
 function isRefusal(error) {
 	return error instanceof DeckhandError && error.status !== void 0;
 }
 /** Converts what tRPC or `fetch` threw into a `DeckhandError`. */
-function errorOf(thrown, call = {}) {
+function toDeckhandError(thrown, call = {}) {
 	if (thrown instanceof DeckhandError) return thrown;
 	const { message, data, meta, cause } = thrown;
 	if (cause instanceof DeckhandError) return cause;
-	if (cause instanceof ForeignAnswer) return notFromService(cause.response, call, cause.cause);
+	if (cause instanceof ForeignResponse) return notFromService(cause.response, call, cause.cause);
 	const response = meta?.response;
 	if (data) return new DeckhandError(message, {
 		response,
@@ -151,59 +151,57 @@ function errorOf(thrown, call = {}) {
 	});
 	if (response) return notFromService(response, call, thrown);
 	call.wasSent ||= !hadNoConnection(thrown);
-	return new DeckhandError(`No answer came (${reasonOf(thrown)}). Check the url, and that the service runs.${warningFor(call)}`, {
+	return new DeckhandError(`${`No response (${causesOf(thrown)}). Check the url, and that the service runs.`}${executedWarning(call)}`, {
 		call,
 		cause: thrown
 	});
 }
-/** For a call that took too long. */
-function timeOutOf(milliseconds, call) {
-	return new DeckhandError(`No answer came within ${milliseconds} ms.${warningFor({
+function timeoutError(milliseconds, call) {
+	return new DeckhandError(`No response within ${milliseconds} ms.${executedWarning({
 		...call,
 		wasSent: call.requestId !== void 0
 	})}`, { call });
 }
-/** For an error thrown by one of the caller's own functions. */
-function errorOfOwn(name, thrown) {
-	return new DeckhandError(`${name} threw an error: ${reasonOf(thrown)}`, { cause: thrown });
+/** For an error thrown by a function of the caller, such as `token`. */
+function callbackError(name, thrown) {
+	return new DeckhandError(`${name} threw an error: ${causesOf(thrown)}`, { cause: thrown });
 }
-/** A copy with the stack of the line that made the call. Several calls of a batch can fail with one error. */
-function thrownAt({ stack = "" }, error) {
+/** A copy with the stack of the line that made the call: several calls of a batch can fail with one error. */
+function withCallerStack(error, { stack = "" }) {
 	const copy = Object.assign(new DeckhandError(error.message, { cause: error.cause }), error);
 	const lines = stack.split("\n").filter((line) => /^\s*at |@/.test(line));
 	return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join("\n") });
 }
-/** Throws unless the answer can be from the service: a proxy without its service sends an error page. */
-function readableAnswer(response) {
-	if (!response.headers.get("content-type")?.includes("json")) throw new ForeignAnswer(response);
+/** Throws unless the response is JSON: a proxy whose service is down sends an error page. */
+function requireJson(response) {
+	if (!response.headers.get("content-type")?.includes("json")) throw new ForeignResponse(response);
 	const read = response.json.bind(response);
 	const json = () => read().catch((error) => {
-		throw error.name === "SyntaxError" ? new ForeignAnswer(response, error) : error;
+		throw error.name === "SyntaxError" ? new ForeignResponse(response, error) : error;
 	});
 	return Object.assign(response, { json });
 }
-var ForeignAnswer = class extends Error {
+var ForeignResponse = class extends Error {
 	response;
 	constructor(response, cause) {
-		super("The answer is not from Deckhand.", { cause });
+		super("The response is not from Deckhand.", { cause });
 		this.response = response;
 	}
 };
 function notFromService(response, call, cause) {
 	call.wasSent = true;
-	const warning = response.status >= 500 ? warningFor(call) : "";
-	return new DeckhandError(`The answer with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`, {
+	const warning = response.status >= 500 ? executedWarning(call) : "";
+	return new DeckhandError(`The response with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`, {
 		response,
 		call,
 		cause
 	});
 }
 /** Only mutations have a key. */
-function warningFor({ idempotencyKey, wasSent }) {
+function executedWarning({ idempotencyKey, wasSent }) {
 	if (idempotencyKey === void 0 || !wasSent) return "";
-	return " The call may have been executed: repeat it with the error's idempotencyKey to get its answer.";
+	return " The call may have been executed: repeat it with the error's idempotencyKey to get its response.";
 }
-/** Whether there was no connection on which to send the request. */
 function hadNoConnection(thrown) {
 	for (let error = thrown; error instanceof Error; error = error.cause) if ([
 		"ECONNREFUSED",
@@ -212,8 +210,8 @@ function hadNoConnection(thrown) {
 	].includes(error.code ?? "")) return true;
 	return false;
 }
-/** Node hides why a request failed behind "fetch failed". */
-function reasonOf(thrown) {
+/** Node's own message is only "fetch failed"; the causes say why. */
+function causesOf(thrown) {
 	const causes = [];
 	for (let error = thrown; error instanceof Error; error = error.cause) {
 		const message = error.message.trim().replaceAll(/\s+/g, " ");
@@ -229,36 +227,32 @@ function retryAfterSecondsOf(response) {
 	return Number.isNaN(seconds) ? void 0 : Math.max(0, seconds);
 }
 // client/idempotencyKey.ts
-/** A new name for a call or a request. `crypto.randomUUID` is missing in browsers on pages without HTTPS. */
-function newName() {
+/** A random id. Browsers have no `crypto.randomUUID` on pages without HTTPS. */
+function newId() {
 	const bytes = crypto.getRandomValues(/* @__PURE__ */ new Uint8Array(16));
 	return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
-/** The header with the keys of a batch of mutations; none for queries. */
 function keyHeader(calls) {
 	const keys = calls.map(({ idempotencyKey }) => idempotencyKey);
 	return keys.some((key) => key !== void 0) ? { "idempotency-key": keys.join() } : {};
 }
-/** Throws for a key that the service would not accept: it would refuse the other calls of the batch, too. */
+/** Throws for an invalid key, which would fail the other calls of its batch, too. */
 function validKey(key) {
 	if (/^[\x21-\x2b\x2d-\x7e]([\x20-\x2b\x2d-\x7e]{0,253}[\x21-\x2b\x2d-\x7e])?$/.test(key)) return key;
 	throw new DeckhandError("idempotencyKey must have 1 to 255 printable ASCII characters without commas.");
 }
 // client/input.ts
-/**
-* Writes an input as plain JSON; a `Date` becomes text. Throws for a value that would be sent as another one: an invalid `Date`
-* is null in JSON, and null clears a field.
-*/
+/** Serializes an input; a `Date` becomes text. Throws for values that JSON changes: an invalid `Date` is null, which clears a field. */
 function writeInput(input) {
 	let fields = 0;
-	const places = /* @__PURE__ */ new Map();
+	const paths = /* @__PURE__ */ new Map();
 	function check(key, value) {
 		fields++;
-		const parent = places.get(this);
-		const place = parent ? `${parent}.${key}` : key;
+		const parent = paths.get(this);
+		const path = parent ? `${parent}.${key}` : key;
 		const changed = changedByJson(this[key], value);
-		if (changed) throw new DeckhandError(`${place || "The input"} can't be sent: it is ${changed}.`);
-		if (typeof value === "object") places.set(value, place);
+		if (changed) throw new DeckhandError(`${path || "The input"} can't be sent: it is ${changed}.`);
+		if (typeof value === "object") paths.set(value, path);
 		return value;
 	}
 	const json = toJson(input, check);
@@ -277,13 +271,14 @@ function toJson(input, check) {
 		throw new DeckhandError(`The input can't be sent as JSON: ${error.message}`, { cause: error });
 	}
 }
-/** What a value is that JSON has no place for; `value` is what its `toJSON` made of it. */
+/** Describes a value that JSON can't represent; `value` is the result of its `toJSON`. */
 function changedByJson(original, value) {
 	const [, type = ""] = /^\[object (.+)\]$/.exec(Object.prototype.toString.call(original)) ?? [];
 	if (value === null && original !== null) return type === "Date" ? "an invalid Date" : "null as JSON";
 	if (typeof value === "number" && !Number.isFinite(value)) return String(value);
 	return EMPTY_IN_JSON.has(type) && value === original ? `a ${type}` : void 0;
 }
+/** Types that JSON writes as `{}`. */
 var EMPTY_IN_JSON = /* @__PURE__ */ new Set([
 	"Map",
 	"Set",
@@ -292,28 +287,27 @@ var EMPTY_IN_JSON = /* @__PURE__ */ new Set([
 ]);
 // client/retry.ts
 /**
-* A call that got a 429 was not executed. After other failures that is unknown: a query may be executed twice, and a mutation
-* with an idempotency key will not be. An error before the request, as of a `token` function, is left to the caller.
+* A 429 means that the call was not executed. After other errors it may have been: only queries, and mutations with an idempotency
+* key, are safe. Errors before the request, such as those of a `token` function, are not retried.
 */
 function isSafeToRepeat({ kind, idempotencyKey }, error) {
 	const { status, requestId } = error;
 	if (isTooLong(error)) return false;
 	if (status === 429) return true;
-	return (status === void 0 ? requestId !== void 0 : PASSING_STATUSES.has(status)) && (kind === "query" || idempotencyKey !== void 0);
+	return (status === void 0 ? requestId !== void 0 : PROXY_STATUSES.has(status)) && (kind === "query" || idempotencyKey !== void 0);
 }
-/** Whether the call has to wait for the next window of the rate limit. */
 var isOverLimit = (error) => error.reason === "over_rate_limit" && !isTooLong(error);
-/** The statuses of a proxy while the service is down. */
-var PASSING_STATUSES = /* @__PURE__ */ new Set([
+/** What proxies send while the service is down. */
+var PROXY_STATUSES = /* @__PURE__ */ new Set([
 	502,
 	503,
 	504
 ]);
 var FIRST_WAIT_SECONDS = .25;
-/** The rate limit window is a minute; a longer wait is left to the caller. */
+/** One window of the rate limit; the caller decides about longer waits. */
 var LONGEST_WAIT_SECONDS = 60;
 var isTooLong = ({ retryAfterSeconds = 0 }) => retryAfterSeconds > LONGEST_WAIT_SECONDS;
-/** Exponential backoff with jitter, so that many clients do not retry at the same time; never before Retry-After. */
+/** Exponential backoff with jitter, never before Retry-After. */
 function millisecondsBefore(retry, errors) {
 	const backOffSeconds = Math.min(FIRST_WAIT_SECONDS * 2 ** retry, LONGEST_WAIT_SECONDS) * (1 - Math.random() / 2);
 	return (Math.max(...errors.map((error) => error.retryAfterSeconds ?? 0)) + backOffSeconds) * 1e3;
@@ -350,7 +344,7 @@ function makePace(onNextWindow) {
 			isProbing ||= left <= 0;
 			left -= calls;
 		},
-		hear: (quota, othersInFlight) => {
+		update: (quota, othersInFlight) => {
 			isProbing = false;
 			if (!quota) return;
 			limit = quota.limit;
@@ -365,20 +359,17 @@ function makePace(onNextWindow) {
 	};
 }
 // client/timeOut.ts
-/** Without a time-out of the caller. A mutation may be a sync or a push, which copies to thousands of projects. */
+/** A mutation may be a sync or push to thousands of projects. */
 var DEFAULT_MILLISECONDS = {
 	query: 6e4,
 	mutation: 3e5
 };
-/**
-* Runs a call with a signal of its own, which the caller's signal and the time-out abort. So no listeners stay on the caller's
-* signal, which may be used for many calls.
-*/
+/** Runs a call with its own signal, so that no listeners stay on the caller's, which many calls may share. */
 async function withTimeOut({ signal, timeoutMilliseconds }, begun, work) {
 	const isDefault = timeoutMilliseconds === void 0;
 	const milliseconds = isDefault ? DEFAULT_MILLISECONDS[begun.kind] : validTimeOut(timeoutMilliseconds);
 	const controller = new AbortController();
-	const { run, rest } = makeStopwatch(milliseconds, controller.signal, () => controller.abort(timeOutOf(milliseconds, call)));
+	const { run, rest } = makeStopwatch(milliseconds, controller.signal, () => controller.abort(timeoutError(milliseconds, call)));
 	const stopwatch = {
 		run,
 		rest,
@@ -418,7 +409,7 @@ function makeStopwatch(milliseconds, signal, onEnd) {
 		}
 	};
 }
-/** The longest time that a timer accepts, 24 days: after a longer one it would fire at once. */
+/** The maximum of `setTimeout`, 24 days; longer timers fire at once. */
 var LONGEST_TIMEOUT = 2 ** 31 - 1;
 var TIME_OUTS = `from 1 to ${LONGEST_TIMEOUT}`;
 var isTimeOut = (value) => typeof value === "number" && value > 0 && value <= LONGEST_TIMEOUT;
@@ -446,12 +437,12 @@ function untilAborted(work, signal) {
 	});
 }
 // client/line.ts
-/** Where calls wait for their turn. They are sent in batches, and what failed and is safe to repeat is sent again. */
+/** Queues calls, sends them in batches, and retries what failed and is safe to repeat. */
 function makeLine({ largestBatch, maxInFlight, retries, send }) {
 	const lanes = /* @__PURE__ */ new Map();
 	const pace = makePace(sendSoon);
 	let inFlight = 0;
-	let wanted = 0;
+	let queued = 0;
 	let isScheduled = false;
 	return (call) => new Promise((resolve, reject) => {
 		call.signal.throwIfAborted();
@@ -469,21 +460,21 @@ function makeLine({ largestBatch, maxInFlight, retries, send }) {
 	function enter({ call }) {
 		call.stopwatch.rest();
 		call.signal.addEventListener("abort", giveUp);
-		wanted++;
+		queued++;
 	}
 	function leave({ call }) {
 		call.signal.removeEventListener("abort", giveUp);
 		call.stopwatch.run();
 		giveUp();
 	}
-	/** Without a waiting call, no timer keeps the process alive. */
+	/** Stops the timer when no call is queued, or it would keep the process alive. */
 	function giveUp() {
-		wanted--;
-		if (wanted > 0) return;
+		queued--;
+		if (queued > 0) return;
 		lanes.clear();
 		pace.wake();
 	}
-	/** In the next turn of the event loop, so that calls made at once are sent together. */
+	/** In the next turn of the event loop, so that calls made at once share a batch. */
 	function sendSoon() {
 		if (isScheduled || lanes.size === 0) return;
 		isScheduled = true;
@@ -505,30 +496,32 @@ function makeLine({ largestBatch, maxInFlight, retries, send }) {
 			sendUntilSettled(batch);
 		}
 	}
-	/** Never rejects. A batch keeps its place in flight while it waits for its retry: the service is in trouble. */
-	async function sendUntilSettled(batch) {
+	/** Never rejects. A batch counts as in flight during its retry pause, which relieves a service in trouble. */
+	async function sendUntilSettled(taken) {
+		let batch = taken;
 		inFlight += batch.length;
 		for (let retry = 0; batch.length > 0; retry++) {
 			const failed = await attempt(batch);
-			const putBack = failed.filter((each) => retries > 0 && isPutOff(each, batch.length));
-			const again = failed.filter((each) => !putBack.includes(each) && retry < retries && isRepeatable(each));
-			for (const each of failed) if (!putBack.includes(each) && !again.includes(each)) each.waiting.reject(each.error);
-			returnToLine(putBack);
-			release(batch.length - again.length);
-			if (again.length === 0) return;
-			await pauseBefore(retry, again);
-			batch = again.map((each) => each.waiting).filter(isWanted);
-			release(again.length - batch.length);
+			const requeued = failed.filter((each) => retries > 0 && mustRequeue(each, batch.length));
+			const retried = failed.filter((each) => !requeued.includes(each) && retry < retries && isRepeatable(each));
+			for (const each of failed) if (!requeued.includes(each) && !retried.includes(each)) each.waiting.reject(each.error);
+			requeue(requeued);
+			release(batch.length - retried.length);
+			if (retried.length === 0) return;
+			await pauseBefore(retry, retried);
+			batch = retried.map((each) => each.waiting).filter(isWanted);
+			release(retried.length - batch.length);
 		}
 	}
-	/** Settles the calls that succeeded, and returns the others. */
+	/** Resolves the calls that succeeded, and returns the others. */
 	async function attempt(batch) {
 		pace.spend(batch.length);
 		const calls = batch.map(({ call }) => call);
 		const { outcomes, quota } = await whileWanted(batch, (signal) => send(calls, signal)).catch(() => ({ outcomes: [] }));
-		pace.hear(quota, inFlight - batch.length);
-		return outcomes.flatMap((outcome, index) => {
-			const waiting = batch[index];
+		pace.update(quota, inFlight - batch.length);
+		return batch.flatMap((waiting, index) => {
+			const outcome = outcomes[index];
+			if (!outcome) return [];
 			if ("error" in outcome) return {
 				waiting,
 				error: outcome.error
@@ -538,11 +531,12 @@ function makeLine({ largestBatch, maxInFlight, retries, send }) {
 		});
 	}
 	/** To the front of their lane. */
-	function returnToLine(failed) {
-		if (failed.length === 0) return;
+	function requeue(failed) {
+		const [first] = failed;
+		if (!first) return;
 		const waiting = failed.map((each) => each.waiting);
 		waiting.forEach(enter);
-		const key = laneOf(waiting[0].call);
+		const key = laneOf(first.waiting.call);
 		lanes.set(key, [...waiting, ...lanes.get(key) ?? []]);
 		const errors = failed.map(({ error }) => error).filter(isOverLimit);
 		if (errors.length > 0) pace.rest(errors);
@@ -552,9 +546,9 @@ function makeLine({ largestBatch, maxInFlight, retries, send }) {
 		sendSoon();
 	}
 }
-/** Calls that can share a request: it names at most one project, and has queries or mutations. */
+/** Calls of one lane can share a batch, which has one project and either queries or mutations. */
 var laneOf = ({ kind, projectId }) => `${kind} ${projectId}`;
-/** Takes calls from the front that fit into one request; one that is too large is taken alone, and refused by the service. */
+/** Takes the first calls that fit into one request. A call above the limit is sent alone: the service reports the error. */
 function takeBatch(lane, most) {
 	let [taken, bytes, fields] = [
 		0,
@@ -569,14 +563,14 @@ function takeBatch(lane, most) {
 	}
 	return lane.splice(0, taken);
 }
-/** `"49":` before the input of a call, and a comma behind it. */
+/** `"49":` before an input, and a comma after it. */
 var ENVELOPE_BYTES = 6;
 var ENVELOPE_FIELDS = 1;
 var isWanted = ({ call }) => !call.signal.aborted;
 var isRepeatable = ({ waiting, error }) => isWanted(waiting) && isSafeToRepeat(waiting.call, error);
-/** Refusals that say nothing against the call: it goes back to its place in the line, and that is not a retry. */
-var isPutOff = ({ waiting, error }, calls) => isWanted(waiting) && (isOverLimit(error) || error.reason === "batch_answers_too_large" && calls > 1);
-/** One wait for all calls of a failed batch, so that they are sent together again. */
+/** Errors that are not about the call itself: sending it later is not a retry. */
+var mustRequeue = ({ waiting, error }, calls) => isWanted(waiting) && (isOverLimit(error) || error.reason === "batch_answers_too_large" && calls > 1);
+/** One pause for the whole batch, so that its calls are sent together again. */
 async function pauseBefore(retry, failed) {
 	const waiting = failed.map((each) => each.waiting);
 	const errors = failed.map(({ error }) => error);
@@ -584,7 +578,7 @@ async function pauseBefore(retry, failed) {
 	await whileWanted(waiting, (signal) => pause(millisecondsBefore(retry, errors), signal)).catch(() => void 0);
 	for (const { call } of waiting) call.stopwatch.run();
 }
-/** Work for calls that is aborted when all of them are. */
+/** Aborts the work when all of its calls are aborted. */
 async function whileWanted(waiting, work) {
 	const controller = new AbortController();
 	const check = () => {
@@ -598,8 +592,8 @@ async function whileWanted(waiting, work) {
 	}
 }
 // client/options.ts
-/** Throws for a missing or wrong option: JavaScript has no compiler that does. */
-function mustBeValid(options) {
+/** Throws for a missing or invalid option, for callers without a compiler. */
+function checkOptions(options) {
 	const given = Object(options);
 	for (const [name, [isValid, rule]] of Object.entries(RULES)) if (!(given[name] === void 0 && name !== "url") && !isValid(given[name])) throw new DeckhandError(`${name} must be ${rule}.`);
 }
@@ -624,20 +618,19 @@ var RULES = {
 	fetch: [isFunction$1, "a function"]
 };
 // client/proxy.ts
-/** A client whose calls have these defaults. */
 function withDefaults(defaults, send) {
-	const as = (changed) => withDefaults(merged(defaults, changed), send);
+	const as = (changed) => withDefaults(mergeDefaults(defaults, changed), send);
 	const sendMerged = (call) => send({
 		...call,
 		options: {
 			...call.options,
-			...merged(defaults, call.options)
+			...mergeDefaults(defaults, call.options)
 		}
 	});
 	return procedureAt([], sendMerged, { as });
 }
 /** A field that is undefined does not replace a default. */
-function merged(defaults, changed) {
+function mergeDefaults(defaults, changed) {
 	return {
 		projectId: changed.projectId ?? defaults.projectId,
 		timeoutMilliseconds: changed.timeoutMilliseconds ?? defaults.timeoutMilliseconds
@@ -654,7 +647,7 @@ function procedureAt(path, send, members = {}) {
 			options,
 			caller
 		};
-		if (!METHODS.has(method)) throw thrownAt(caller, new DeckhandError(wrongMethod(path)));
+		if (!METHODS.has(method)) throw withCallerStack(new DeckhandError(wrongMethod(path)), caller);
 		if (method === "each") return eachRow((page) => send({
 			...parts,
 			kind: "query",
@@ -668,7 +661,7 @@ function procedureAt(path, send, members = {}) {
 	};
 	return new Proxy(call, { get: (_, name) => {
 		if (name === Symbol.toPrimitive) return () => ["client", ...path].join(".");
-		if (typeof name === "symbol" || NO_PARTS.has(name)) return void 0;
+		if (typeof name === "symbol" || NOT_PROCEDURES.has(name)) return void 0;
 		return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
 	} });
 }
@@ -677,10 +670,10 @@ var METHODS = /* @__PURE__ */ new Set([
 	"mutate",
 	"each"
 ]);
-/** For JavaScript, where `client.cards.create(…)` is no compile error. */
+/** For JavaScript, where the compiler does not catch `client.cards.create(…)`. */
 var wrongMethod = (path) => `${["client", ...path].join(".")} can't be called: a procedure has query or each if it reads, mutate if it changes something.`;
-/** Properties that JavaScript reads when a value is awaited or printed; they are not procedures. */
-var NO_PARTS = /* @__PURE__ */ new Set([
+/** Properties that JavaScript reads when a value is awaited or printed. */
+var NOT_PROCEDURES = /* @__PURE__ */ new Set([
 	"then",
 	"toJSON",
 	"toString",
@@ -2531,9 +2524,11 @@ SuperJSON.registerCustom;
 SuperJSON.registerSymbol;
 SuperJSON.allowErrorProps;
 // client/request.ts
-/** Sends calls of one kind as one batch, always by POST: no input ends up in the log of a proxy. */
+/** Sends calls of one kind as one batch. Always by POST, since proxies log the inputs in URLs. */
 async function sendRequest({ url, fetch: send = fetch }, calls, headers, signal) {
-	const { kind } = calls[0];
+	const [first] = calls;
+	if (!first) return { outcomes: [] };
+	const { kind } = first;
 	let response;
 	const client = createTRPCUntypedClient({ links: [httpBatchLink({
 		url: `${url.replace(/\/+$/, "")}/trpc`,
@@ -2543,16 +2538,16 @@ async function sendRequest({ url, fetch: send = fetch }, calls, headers, signal)
 		transformer,
 		fetch: async (address, request) => {
 			response = await send(`${address}&kind=${kind}`, request);
-			return readableAnswer(response);
+			return requireJson(response);
 		}
 	})] });
-	const outcomes = calls.map((call) => client[kind](call.path, call.input, { signal }).then((result) => ({ result }), (thrown) => ({ error: errorOf(thrown, call) })));
+	const outcomes = calls.map((call) => client[kind](call.path, call.input, { signal }).then((result) => ({ result }), (thrown) => ({ error: toDeckhandError(thrown, call) })));
 	return {
 		outcomes: await Promise.all(outcomes),
-		quota: response && quotaIn(response)
+		quota: response && readQuota(response)
 	};
 }
-/** Inputs are written when a call is made; the caller may have changed the object since. */
+/** Inputs are already serialized: the caller may have changed the object since the call. */
 var transformer = {
 	input: {
 		serialize: ({ text }) => JSON.parse(text),
@@ -2560,8 +2555,8 @@ var transformer = {
 	},
 	output: SuperJSON
 };
-/** Undefined if a proxy left out the headers. */
-function quotaIn({ headers }) {
+/** Undefined if a proxy removed the headers. */
+function readQuota({ headers }) {
 	const [limit, remaining] = ["limit", "remaining"].map((name) => headers.get(`x-ratelimit-${name}`));
 	return limit && remaining ? {
 		limit: Number(limit),
@@ -2571,24 +2566,24 @@ function quotaIn({ headers }) {
 // client/session.ts
 function openSession({ token, signIn, onSignIn }, authenticate) {
 	let renewed;
-	const current = async () => sendable(renewed ?? await (typeof token === "function" ? askedFor("token", token) : token));
+	const current = async () => checkToken(renewed ?? await (typeof token === "function" ? runCallback("token", token) : token));
 	if (!signIn) return {
 		token: current,
 		renew: void 0
 	};
 	const { email, password, code, is_recovery = false } = signIn;
-	let underWay;
+	let renewal;
 	async function renew() {
-		const isUnused = typeof code === "string" && renewed === void 0;
+		const isCodeUnused = typeof code === "string" && renewed === void 0;
 		try {
-			await signInWith(isUnused ? code : void 0);
+			await signInWith(isCodeUnused ? code : void 0);
 		} catch (error) {
-			const asked = typeof code === "function" && isCodeRequired(error) && await askedFor("signIn.code", code);
-			if (!asked) throw error;
-			await signInWith(asked);
+			const newCode = typeof code === "function" && isCodeRequired(error) && await runCallback("signIn.code", code);
+			if (!newCode) throw error;
+			await signInWith(newCode);
 		}
 	}
-	/** Sends the earlier token, so that a remembered device needs no code. */
+	/** The earlier token identifies a remembered device, which needs no code. */
 	async function signInWith(code) {
 		const earlier = await current();
 		const user = await authenticate({
@@ -2601,20 +2596,20 @@ function openSession({ token, signIn, onSignIn }, authenticate) {
 			}
 		});
 		renewed = user.token;
-		await askedFor("onSignIn", () => onSignIn?.(user));
+		await runCallback("onSignIn", () => onSignIn?.(user));
 	}
 	return {
 		token: current,
 		renew: () => {
-			underWay ??= renew().finally(() => {
-				underWay = void 0;
+			renewal ??= renew().finally(() => {
+				renewal = void 0;
 			});
-			return underWay;
+			return renewal;
 		}
 	};
 }
 /** Signs in before the first call, and again after a 401; a second 401 is thrown. */
-async function signedIn({ token, renew }, call, send) {
+async function withSignIn({ token, renew }, call, send) {
 	if (!renew || isSignIn$1(call)) return send();
 	const signIn = async () => {
 		call.stopwatch.wait();
@@ -2631,28 +2626,27 @@ async function signedIn({ token, renew }, call, send) {
 		return send();
 	}
 }
-/** Throws for a token that no header can have: the error of `fetch` would contain it, and end up in logs. */
-function sendable(token) {
+/** Checked here, since the error of `fetch` would show an invalid token in logs. */
+function checkToken(token) {
 	if (token === void 0 || /^[\x20-\x7e]*$/.test(token.trimEnd())) return token;
 	throw new DeckhandError("token must have only printable ASCII characters.");
 }
-async function askedFor(name, ask) {
+async function runCallback(name, callback) {
 	try {
-		return await ask();
+		return await callback();
 	} catch (error) {
-		throw errorOfOwn(name, error);
+		throw callbackError(name, error);
 	}
 }
 var isCodeRequired = (error) => isRefusal(error) && error.reason === "code_required";
 // client/trace.ts
-/** The headers that name the trace of the caller. */
 function traceHeaders(traceparent) {
 	if (!traceparent) return activeTrace();
 	try {
 		const given = traceparent();
 		return given ? { traceparent: given } : {};
 	} catch (error) {
-		throw errorOfOwn("traceparent", error);
+		throw callbackError("traceparent", error);
 	}
 }
 function activeTrace() {
@@ -2671,7 +2665,7 @@ var api = Symbol.for("opentelemetry.js.api.1");
 // client/client.ts
 /** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made at once are batched. */
 function createClient(options) {
-	mustBeValid(options);
+	checkOptions(options);
 	const { url, fetch, retries = 3, maxInFlight = 100, traceparent } = options;
 	const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
 	const lineOf = (largestBatch, tokenOf) => makeLine({
@@ -2679,12 +2673,13 @@ function createClient(options) {
 		maxInFlight,
 		retries,
 		send: (calls, signal) => {
+			const [first] = calls;
 			const headers = async () => {
 				const token = await tokenOf();
 				return {
-					...calls[0].trace,
+					...first?.trace,
 					...token && { authorization: `Bearer ${token}` },
-					...projectHeader(calls),
+					...projectHeader(first),
 					...keyHeader(calls),
 					...requestIdHeader(calls)
 				};
@@ -2701,7 +2696,7 @@ function createClient(options) {
 		const { signal, projectId, idempotencyKey } = options;
 		try {
 			const input = writeInput(given);
-			const key = kind === "mutation" && !isSignIn$1({ path }) ? validKey(idempotencyKey ?? newName()) : void 0;
+			const key = kind === "mutation" && !isSignIn$1({ path }) ? validKey(idempotencyKey ?? newId()) : void 0;
 			signal?.throwIfAborted();
 			return await withTimeOut(options, {
 				path,
@@ -2710,23 +2705,22 @@ function createClient(options) {
 				projectId,
 				idempotencyKey: key,
 				trace: traceHeaders(traceparent)
-			}, (call) => signedIn(session, call, () => (isSignIn$1(call) ? signInLine : line)(call)));
+			}, (call) => withSignIn(session, call, () => (isSignIn$1(call) ? signInLine : line)(call)));
 		} catch (error) {
 			signal?.throwIfAborted();
-			throw thrownAt(caller, errorOf(error));
+			throw withCallerStack(toDeckhandError(error), caller);
 		}
 	};
 	const client = withDefaults(options, send);
 	return client;
 }
-/** The calls of a request have the same project. */
-function projectHeader([first]) {
-	const { projectId } = first;
-	return projectId === void 0 ? {} : { "x-project-id": String(projectId) };
+/** All calls of a batch have the same project. */
+function projectHeader(first) {
+	return first?.projectId === void 0 ? {} : { "x-project-id": String(first.projectId) };
 }
-/** Names the request of these calls, so that the log of the service can be searched for a call even if no answer came. */
+/** Sets the request id here, so that the service's log can be searched for a call without a response. */
 function requestIdHeader(calls) {
-	const id = newName();
+	const id = newId();
 	for (const call of calls) call.requestId = id;
 	return { "x-request-id": id };
 }
