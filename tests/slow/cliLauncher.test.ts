@@ -31,26 +31,21 @@ describe('npx deckhand', () => {
     expect(JSON.parse(stdout)).toEqual({ platforms: [], next_cursor: null });
   });
 
-  it('reads secrets from standard input, and prints errors on standard error', async () => {
+  it('reads secrets from standard input', async () => {
     const DATA_DIR = await givenMigratedDirectory();
-    const create = (typed: string) =>
-      runToEnd(
-        ['server/cli/deckhand.js', 'users', 'create', '--name', 'A', '--email', 'a@example.test', '--json'],
-        { DATA_DIR },
-        async ({ stdin }) => void stdin!.end(typed),
-      );
 
-    const refused = await create('short\n');
-    const created = await create('a good password\n');
+    const ended = await runToEnd(
+      ['server/cli/deckhand.js', 'users', 'create', '--name', 'A', '--email', 'a@example.test', '--json'],
+      { DATA_DIR },
+      async ({ stdin }) => void stdin!.end('a good password\n'),
+    );
 
-    expect(refused).toMatchObject({ code: 2, stdout: '' });
-    expect(JSON.parse(refused.stderr).error.errors).toEqual({ password: [expect.stringMatching(/at least 8/)] });
-    expect(created).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(created.stdout)).toMatchObject({ user: { email: 'a@example.test' } });
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ user: { email: 'a@example.test' } });
   });
 
-  it.each(['22.17.9', '22.18.0'])('runs on Node %s, with its exit code', async (version) => {
-    const start = run(process.execPath, [...asNode(version), LAUNCHER, 'nonsense']);
+  it('runs on Node 22.17 with the Node of the project, its output and exit code', async () => {
+    const start = run(process.execPath, [...asNode('22.17.9'), LAUNCHER, 'nonsense']);
 
     await expect(start).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^There is no/) });
   });
