@@ -21,7 +21,7 @@ async function givenStoppableService() {
   return { ...service, world, begin };
 }
 
-async function answerTo(call: ClientRequest) {
+async function runCommandLine(call: ClientRequest) {
   const [response] = (await once(call, 'response')) as [IncomingMessage];
   const text = (await response.setEncoding('utf8').toArray()).join('');
   return { status: response.statusCode, connection: response.headers.connection, body: JSON.parse(text) };
@@ -48,7 +48,7 @@ describe('a service that stops', () => {
 
     const drained = app.drain(10_000);
     call.end(`"pro", "period": "month", "product": "${product}"}`);
-    const answer = await answerTo(call);
+    const answer = await runCommandLine(call);
     await drained;
 
     expect(answer).toMatchObject({ status: 200, connection: 'close' });
@@ -60,13 +60,13 @@ describe('a service that stops', () => {
     const { app, url, begin } = await givenStoppableService();
     const first = begin(LIST);
     first.end();
-    expect(await answerTo(first)).toMatchObject({ status: 200, connection: 'keep-alive' });
+    expect(await runCommandLine(first)).toMatchObject({ status: 200, connection: 'keep-alive' });
 
     const drained = app.drain(10_000);
     const second = begin(LIST);
     second.end();
 
-    expect(await answerTo(second)).toMatchObject({ status: 200, connection: 'close' });
+    expect(await runCommandLine(second)).toMatchObject({ status: 200, connection: 'close' });
     expect(second.reusedSocket).toBe(true);
     await drained;
     expect(await isRefused(url)).toBe(true);

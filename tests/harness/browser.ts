@@ -13,11 +13,16 @@ const executablePath = [
 export const hasBrowser = executablePath !== undefined;
 if (!hasBrowser) console.log('SKIPPED: the pages in a browser. No Chromium was found; TEST_BROWSER can name one.');
 
-export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({
+let opened: Promise<Browser> | undefined;
+
+/** One browser for all suites of a worker; it ends with its process. */
+export function openBrowser(): Promise<Browser> {
+  opened ??= chromium.launch({
     executablePath,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
   });
+  return opened;
+}
 
 /** `problems` are errors, and requests to other hosts. */
 export type OpenPage = { page: Page; problems: string[] };
@@ -26,13 +31,11 @@ export const PHONE = { width: 390, height: 800 };
 
 /** One page for all tests of a suite, since opening a window takes seconds; each test begins with an empty one. */
 export function pageForSuite(): (url: string) => Promise<OpenPage> {
-  let browser: Browser;
   let page: Page;
   beforeAll(async () => {
-    browser = await openBrowser();
-    page = await browser.newPage({ viewport: PHONE });
+    page = await (await openBrowser()).newPage({ viewport: PHONE });
   });
-  afterAll(() => browser.close());
+  afterAll(() => page.context().close());
 
   return async (url) => {
     await page.unrouteAll();

@@ -1,12 +1,13 @@
 import { connect } from '../../server/database/connect.ts';
+import { IN_MEMORY } from '../../server/database/options.ts';
 import { fillWithDemoData } from '../../server/database/seed/demo.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { givenMigratedDirectory } from './process.ts';
+import { migratedArchive } from './process.ts';
 import { givenService } from './service.ts';
 
-/** A service on new demo data. */
+/** A service on new demo data, in memory. */
 export async function givenDemoService(): Promise<{ url: string; close: () => Promise<void> }> {
-  const database = await connect(readSettings({ DATA_DIR: await givenMigratedDirectory() }));
+  const database = await connect(readSettings({ DATA_DIR: IN_MEMORY + (await migratedArchive()) }));
   await fillWithDemoData(database);
   const { url, app } = await givenService({}, { database });
   const close = async () => {

@@ -38,8 +38,8 @@ function membersOf(node: ts.Node): (ts.TypeElement | ts.ClassElement)[] {
 const isNamedMember = (node: ts.Node): node is ts.TypeElement | ts.ClassElement =>
   (ts.isTypeElement(node) || ts.isClassElement(node)) && node.name !== undefined;
 
-/** The doc comment that an editor shows for an expression of a program, such as `client.cards.create`. */
-export function commentAt(file: string, expression: string): string {
+/** The doc comments that an editor shows for expressions of a program, such as `client.cards.create`. */
+export function commentsAt(file: string): (expression: string) => string {
   const program = ts.createProgram([file], {
     module: ts.ModuleKind.NodeNext,
     strict: true,
@@ -49,12 +49,13 @@ export function commentAt(file: string, expression: string): string {
     types: [],
   });
   const checker = program.getTypeChecker();
-  let found: ts.Symbol | undefined;
+  const comments = new Map<string, string>();
   program.getSourceFile(file)!.forEachChild(function visit(node) {
-    if (ts.isPropertyAccessExpression(node) && node.getText() === expression) {
-      found = checker.getSymbolAtLocation(node.name);
+    if (ts.isPropertyAccessExpression(node)) {
+      const comment = checker.getSymbolAtLocation(node.name)?.getDocumentationComment(checker);
+      comments.set(node.getText(), ts.displayPartsToString(comment));
     }
     node.forEachChild(visit);
   });
-  return ts.displayPartsToString(found?.getDocumentationComment(checker));
+  return (expression) => comments.get(expression) ?? '';
 }

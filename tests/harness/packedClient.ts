@@ -3,20 +3,26 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { procedures } from '../../server/api/procedures.ts';
-import { givenDirectory, runToEnd } from './process.ts';
+import { givenDirectory, madeOnce, runToEnd } from './process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
+/** The packed client or service, made once for the whole run. */
+export async function givenTarball(kind: 'client' | 'server'): Promise<string> {
+  const directory = await madeOnce(`packed-${kind}`, async (directory) => {
+    const { code, stdout, stderr } = await runToEnd([`server/package/${kind}Pack.ts`, directory]);
+    if (code !== 0) throw new Error(`The ${kind} was not packed:\n${stdout}${stderr}`);
+  });
+  const [tarball] = await readdir(directory);
+  return join(directory, tarball!);
+}
+
 /** A new project with the packed client installed. */
 export async function givenInstalledClient(): Promise<string> {
-  const [packed, directory] = await Promise.all([givenDirectory(), givenDirectory()]);
-  const { code, stdout, stderr } = await runToEnd(['server/package/clientPack.ts', packed]);
-  if (code !== 0) throw new Error(`The client was not packed:\n${stdout}${stderr}`);
-
-  const [tarball] = await readdir(packed);
+  const [tarball, directory] = await Promise.all([givenTarball('client'), givenDirectory()]);
   await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
-  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(packed, tarball!)], { cwd: directory });
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], { cwd: directory });
   return directory;
 }
 

@@ -79,21 +79,22 @@ export const givenMigratedDirectory = async () => givenCopyOf(await migratedDire
 /** The same as an archive, for an embedded database in memory. */
 export const migratedArchive = async () => `${await migratedDirectory()}.tar`;
 
-async function migratedDirectory(): Promise<string> {
-  const migrated = join(workplace, 'migrated');
-  const isFirst = await mkdir(`${migrated}.lock`).then(
+const migratedDirectory = () =>
+  madeOnce('migrated', (directory) => makeMigrated(directory, join(workplace, 'migrated.tar')));
+
+/** Makes a directory by the first worker that needs it; the others wait for it. */
+export async function madeOnce(name: string, make: (directory: string) => Promise<void>): Promise<string> {
+  const made = join(workplace, name);
+  const isFirst = await mkdir(`${made}.lock`).then(
     () => true,
     () => false,
   );
-  if (isFirst) await prepareMigrated(migrated);
-  while (!existsSync(migrated)) await setTimeout(50);
-  return migrated;
-}
-
-async function prepareMigrated(migrated: string): Promise<void> {
-  const directory = `${migrated}.new`;
-  await makeMigrated(directory, `${migrated}.tar`);
-  await rename(directory, migrated);
+  if (isFirst) {
+    await make(`${made}.new`);
+    await rename(`${made}.new`, made);
+  }
+  while (!existsSync(made)) await setTimeout(50);
+  return made;
 }
 
 /** Reads from the database of these settings; an embedded one must not be in use. */

@@ -3,12 +3,13 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
+import { hasBrowser, holdBack, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';
 import { testService } from '../harness/service.ts';
 import { givenWorld, PASSWORD } from '../harness/world.ts';
 
+const UNREACHABLE = "Can't reach Deckhand.";
 const DESKTOP = { width: 1400, height: 900 };
 
 describe('the files of the API page', () => {
@@ -68,16 +69,10 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     return opened;
   };
   const openDialog = (page: Page) => page.locator('#session').getByRole('button', { name: 'Sign in' }).click();
+  const body = (page: Page) => page.getByLabel('Body (JSON)');
+  const send = (page: Page) => page.getByRole('button', { name: 'Send' });
+  const password = (page: Page) => page.getByLabel('Password');
   const statusOf = (page: Page) => page.locator('.response strong').innerText();
-
-  it('lists every operation in the groups and areas of the document', async () => {
-    const { page, problems } = await givenOperation(demo.url);
-
-    expect(await page.locator('#operations h2').allInnerTexts()).toEqual(['Specified', 'Beyond the specification']);
-    expect(await page.locator('#operations summary').allInnerTexts()).toEqual(document.tags.map(({ name }) => name));
-    expect(await page.locator('#operations a').count()).toBe(Object.keys(document.paths).length);
-    expect(problems).toEqual([]);
-  });
 
   it('signs in a demo user with one click, and uses it for every call', async () => {
     const { page, problems } = await givenOperation(demo.url, 'cardsCreate');
@@ -85,13 +80,13 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await openDialog(page);
     await page.getByRole('button', { name: 'Member', exact: true }).click();
     await page.getByText('member@demo.test', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Send' }).click();
+    await send(page).click();
 
     expect(await statusOf(page)).toBe('201');
     expect(await page.locator('.response').innerText()).toContain('"message": "Card created."');
     await page.locator('#operations').getByRole('link', { name: 'List boards' }).click();
     await page.getByRole('heading', { name: 'List boards' }).waitFor();
-    await page.getByRole('button', { name: 'Send' }).click();
+    await send(page).click();
     expect(await statusOf(page)).toBe('200');
     await page.getByText('Headers', { exact: true }).last().click();
     expect(await page.locator('.response').innerText()).toContain('x-ratelimit-remaining');
@@ -103,7 +98,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
 
     await openDialog(page);
     await page.getByLabel('E-mail address').fill('otp@demo.test');
-    await page.getByLabel('Password').fill('demo-password');
+    await password(page).fill('demo-password');
     await page.locator('dialog').getByRole('button', { name: 'Sign in' }).click();
     await page.getByLabel('Code of the second factor').fill('demo-recovery-2');
     await page.getByLabel('It is a recovery code').check();
@@ -121,14 +116,14 @@ describe.skipIf(!hasBrowser)('the API page', () => {
 
     await openDialog(page);
     await page.getByLabel('E-mail address').fill(users.member.email);
-    await page.getByLabel('Password').fill('wrong');
-    await page.getByLabel('Password').press('Enter');
+    await password(page).fill('wrong');
+    await password(page).press('Enter');
     await page.getByRole('alert').getByText('password').waitFor();
     expect(await page.locator('dialog').innerText()).not.toContain('demo');
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByLabel('Password').press('Enter');
+    await password(page).fill(PASSWORD);
+    await password(page).press('Enter');
     await page.getByText(users.member.email, { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Send' }).click();
+    await send(page).click();
 
     expect(await statusOf(page)).toBe('200');
     expect(await (await fetch(`${url}/pages/demo-users.json`)).json()).toEqual([]);
@@ -139,16 +134,16 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     const { asMember } = await givenWorld();
     const { page } = await givenOperation(url, 'tagsCreate');
 
-    await page.getByRole('button', { name: 'Send' }).click();
+    await send(page).click();
     expect(await statusOf(page)).toBe('401');
     await page.getByRole('button', { name: 'Sign in first' }).click();
     await page.getByText('Use a token or API key').click();
     await page.getByLabel('Token or API key').fill(asMember.token!);
     await page.getByRole('button', { name: 'Use it' }).click();
-    await page.getByRole('button', { name: 'Send' }).click();
+    await send(page).click();
     await page.locator('.response').getByText('201').waitFor();
-    await page.getByLabel('Body (JSON)').fill('{"name": ""');
-    await page.getByLabel('Body (JSON)').press('Control+Enter');
+    await body(page).fill('{"name": ""');
+    await body(page).press('Control+Enter');
 
     await page.locator('.response').getByText('The body is not JSON').waitFor();
     expect(await page.locator('.sample').last().innerText()).toContain('not valid JSON');
@@ -157,7 +152,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
   it('shows the request of the form as code', async () => {
     const { page } = await givenOperation(demo.url, 'tagsCreate');
 
-    await page.getByLabel('Body (JSON)').fill('{"name": "Press"}');
+    await body(page).fill('{"name": "Press"}');
     await page.getByText('Optional parameters').last().click();
     await page.getByLabel('X-Project-Id').fill('2');
     await page.getByRole('radio', { name: 'TypeScript' }).check();
@@ -167,9 +162,13 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     expect(code).toContain("client.tags.create.mutate({\n  name: 'Press',\n})");
   });
 
-  it('can be searched and used with the keyboard alone', async () => {
-    const { page } = await givenOperation(demo.url);
+  it('lists every operation, and can be searched and used with the keyboard alone', async () => {
+    const { page, problems } = await givenOperation(demo.url);
     const focused = () => page.evaluate('document.activeElement.id || document.activeElement.textContent');
+
+    expect(await page.locator('#operations h2').allInnerTexts()).toEqual(['Specified', 'Beyond the specification']);
+    expect(await page.locator('#operations summary').allInnerTexts()).toEqual(document.tags.map(({ name }) => name));
+    expect(await page.locator('#operations a').count()).toBe(Object.keys(document.paths).length);
 
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Skip to the content');
@@ -188,6 +187,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.keyboard.press('/');
     await page.keyboard.press('Escape');
     expect(await page.locator('#operations summary:visible').count()).toBe(document.tags.length);
+    expect(problems).toEqual([]);
   });
 
   it('fits a phone, with the list behind a button', async () => {
@@ -204,27 +204,104 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     expect(await page.locator('#sidebar').isVisible()).toBe(false);
   });
 
-  it('is dark if the system is', async () => {
-    const { page } = await givenOperation(demo.url);
+  it('is dark if the system is, and has a name for every field and button', async () => {
+    const { page } = await givenOperation(demo.url, 'boardsList');
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+    await openDialog(page);
 
     const light = await background();
     await page.emulateMedia({ colorScheme: 'dark' });
     const dark = await background();
     await page.emulateMedia({ colorScheme: null });
-
-    expect([light, dark]).toEqual(['rgb(247, 249, 250)', 'rgb(15, 23, 29)']);
-  });
-
-  it('has a name for every field and button', async () => {
-    const { page } = await givenOperation(demo.url, 'boardsList');
-    await openDialog(page);
-
     const nameless = await page.evaluate(`[...document.querySelectorAll('input, textarea, button')]
       .filter((one) => !(one.labels?.[0] ?? one).textContent.trim() && !one.ariaLabel)
       .map((one) => one.outerHTML)`);
 
+    expect([light, dark]).toEqual(['rgb(247, 249, 250)', 'rgb(15, 23, 29)']);
     expect(nameless).toEqual([]);
+  });
+
+  /** A member at the form of an operation. */
+  const givenForm = async () => {
+    const { url } = await testService();
+    const { asMember } = await givenWorld();
+    const { page } = await openPage(url);
+    await page.goto(`${url}/health/live`);
+    const session = JSON.stringify({ token: asMember.token, name: 'Member', isSignedIn: false });
+    await page.evaluate((text) => sessionStorage.setItem('deckhand.session', text), session);
+    await page.goto(`${url}/docs#/tagsCreate`);
+    await page.locator('.operation').waitFor();
+    return page;
+  };
+  const openOperation = async (page: Page, operationId: string, heading: string) => {
+    await page.goto(`${page.url().split('#')[0]}#/${operationId}`);
+    await page.getByRole('heading', { name: heading, exact: true }).waitFor();
+  };
+
+  it('sends once, however often Send is pressed, says that no answer came, and can be sent again', async () => {
+    const page = await givenForm();
+    const create = await holdBack(page, '**/tags/create');
+
+    await send(page).dblclick();
+    await body(page).press('Control+Enter');
+    await create.first;
+    create.release();
+    await page.locator('.response').getByText('201').waitFor();
+    expect(create.count()).toBe(1);
+
+    await page.route('**/tags/create', (route) => route.abort());
+    await send(page).click();
+    await page.locator('.response .failure').getByText(UNREACHABLE, { exact: true }).waitFor();
+    await page.unrouteAll();
+    await send(page).click();
+    await page.locator('.response').getByText('201').waitFor();
+
+    await page.route('**/openapi.json', (route) => route.abort());
+    await page.reload();
+    await page.locator('#content .failure').getByText(UNREACHABLE, { exact: true }).waitFor();
+  });
+
+  it('keeps what was written while other operations are open, until the user signs out', async () => {
+    const page = await givenForm();
+    const example = await body(page).inputValue();
+    await body(page).fill('{"name": "Mine"}');
+    await page.getByText('Optional parameters').last().click();
+    await page.getByLabel('X-Project-Id').fill('7');
+
+    await openOperation(page, 'cardsCreate', 'Create a card');
+    expect(await body(page).inputValue()).not.toContain('Mine');
+    await openOperation(page, 'tagsCreate', 'Create a tag');
+    expect(await body(page).inputValue()).toBe('{"name": "Mine"}');
+    expect(await page.getByLabel('X-Project-Id').isVisible()).toBe(true);
+    expect(await page.getByLabel('X-Project-Id').inputValue()).toBe('7');
+    expect(await page.locator('.sample').last().innerText()).toContain('Mine');
+
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await openOperation(page, 'cardsCreate', 'Create a card');
+    await openOperation(page, 'tagsCreate', 'Create a tag');
+    expect(await body(page).inputValue()).toBe(example);
+  });
+
+  it('signs in once, however often Enter is pressed, and says that no answer came', async () => {
+    const page = await givenForm();
+    const { users } = await givenWorld();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await openDialog(page);
+    await page.getByLabel('E-mail address').fill(users.member.email);
+    await password(page).fill(PASSWORD);
+    await page.route('**/v1/authenticate', (route) => route.abort());
+
+    await password(page).press('Enter');
+    await page.getByRole('alert').getByText(UNREACHABLE, { exact: true }).waitFor();
+    expect(await password(page).inputValue()).toBe(PASSWORD);
+    await page.unrouteAll();
+    const authenticate = await holdBack(page, '**/v1/authenticate');
+    for (let press = 0; press < 3; press++) await password(page).press('Enter');
+    await authenticate.first;
+    authenticate.release();
+
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    expect(authenticate.count()).toBe(1);
   });
 });
 

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir } from 'node:fs/promises';
+import { cp, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { givenDirectory, removeProcesses } from '../harness/process.ts';
+import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 
-/** The file that `bin` in package.json names. */
+/** The command line as a process: the file that `bin` in package.json names. */
 
 const ROOT = join(import.meta.dirname, '../..');
 const LAUNCHER = join(ROOT, 'server/cli/deckhand.js');
@@ -21,24 +21,33 @@ afterAll(removeProcesses);
 
 describe('npx deckhand', () => {
   it('prints the result alone on standard output', async () => {
-    const npm_config_cache = await givenDirectory();
-    const DATA_DIR = join(await givenDirectory(), 'data');
+    const [npm_config_cache, DATA_DIR] = await Promise.all([givenDirectory(), givenMigratedDirectory()]);
 
-    const { stdout } = await run('npx', ['deckhand', 'migrate', '--json'], {
+    const { stdout } = await run('npx', ['deckhand', 'platforms', 'list', '--json'], {
       cwd: ROOT,
       env: { ...process.env, npm_config_cache, DATA_DIR },
     });
 
-    expect(JSON.parse(stdout)).toEqual({ applied: expect.arrayContaining([expect.stringMatching(/^Migration/)]) });
+    expect(JSON.parse(stdout)).toEqual({ platforms: [], next_cursor: null });
   });
-});
 
-describe('the launcher', () => {
-  it.each(['20.1.0', '22.17.9', '22.18.0', '24.0.0'])('runs on Node %s, with its exit codes', async (version) => {
-    const start = (...words: string[]) => run(process.execPath, [...asNode(version), LAUNCHER, ...words]);
+  it('reads secrets from standard input', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
 
-    expect((await start('--help')).stdout).toMatch(/^Usage: npx deckhand /);
-    await expect(start('nonsense')).rejects.toMatchObject({ code: 2, stdout: '' });
+    const ended = await runToEnd(
+      ['server/cli/deckhand.js', 'users', 'create', '--name', 'A', '--email', 'a@example.test', '--json'],
+      { DATA_DIR },
+      async ({ stdin }) => void stdin!.end('a good password\n'),
+    );
+
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(ended.stdout)).toMatchObject({ user: { email: 'a@example.test' } });
+  });
+
+  it('runs on Node 22.17 with the Node of the project, its output and exit code', async () => {
+    const start = run(process.execPath, [...asNode('22.17.9'), LAUNCHER, 'nonsense']);
+
+    await expect(start).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^There is no/) });
   });
 
   it('1 on an older Node without the one of the project, with what to do', async () => {
@@ -50,5 +59,16 @@ describe('the launcher', () => {
     const start = run(process.execPath, [...asNode('20.1.0'), join(directory, 'deckhand.js')]);
 
     await expect(start).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/npm ci brings Node 24\.\n$/) });
+  });
+});
+
+describe('npm run collection', () => {
+  it('writes the collection to a file, whose directory may be missing', async () => {
+    const file = join(await givenDirectory(), 'made/collection.json');
+
+    const ended = await runToEnd(['server/cli/collection.ts', file]);
+
+    expect(ended).toMatchObject({ code: 0, stdout: `Wrote ${file}\n`, stderr: '' });
+    expect(JSON.parse(await readFile(file, 'utf8')).item.length).toBeGreaterThan(5);
   });
 });

@@ -1,21 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../server/api/openapi/collection.ts';
+import { describe, expect, it } from 'vitest';
+import { type Collection, collectionOf } from '../../server/api/openapi/collection.ts';
+import { openApiDocument } from '../../server/api/openapi/document.ts';
 import { givenDemoService } from '../harness/demo.ts';
 import { document } from '../harness/document.ts';
-import { givenDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
 
 type Request = Collection['item'][number]['item'][number]['request'];
 
-let collection: Collection;
-beforeAll(async () => {
-  const file = join(await givenDirectory(), 'made/collection.json');
-  const ended = await runToEnd(['server/cli/collection.ts', file]);
-  expect(ended).toMatchObject({ code: 0, stdout: `Wrote ${file}\n`, stderr: '' });
-  collection = JSON.parse(await readFile(file, 'utf8'));
-});
-afterAll(removeProcesses);
+const collection: Collection = JSON.parse(JSON.stringify(collectionOf(openApiDocument())));
 
 /** Sends a request the way that Postman does. */
 async function send({ method, auth, header, url, body }: Request, collectionAuth: object, variables: object) {
@@ -38,18 +29,15 @@ async function send({ method, auth, header, url, body }: Request, collectionAuth
 }
 
 /** Examples that need a state other than that of the demo data after the others. */
-const NOT_IN_THIS_ORDER = {
-  '/account/sign-out': 'ends the session',
-  '/account/sign-out-everywhere': 'ends the session',
-  '/account/change-password': 'ends the session',
-  '/account/confirm-second-factor': 'needs a code of the started one',
-  '/account/drop-second-factor': 'needs a second factor',
-  '/account/renew-recovery-codes': 'needs a second factor',
-  '/account/accept-invitation': 'needs an invitation of the user',
-  '/account/decline-invitation': 'needs an invitation of the user',
-  '/members/leave': 'needs a membership of the user',
-  '/versions/reject': 'the version is approved by then',
-};
+const NOT_IN_THIS_ORDER = [
+  // End the session.
+  ...['/account/sign-out', '/account/sign-out-everywhere', '/account/change-password'],
+  // Need a second factor, an invitation or a membership of the user.
+  ...['/account/confirm-second-factor', '/account/drop-second-factor', '/account/renew-recovery-codes'],
+  ...['/account/accept-invitation', '/account/decline-invitation', '/members/leave'],
+  // The version is approved by then.
+  '/versions/reject',
+];
 
 /** Deletions run last and in reverse order, so that children are deleted before their parents. */
 const isDeleting = ({ url }: Request) => url.raw.endsWith('/delete');
@@ -86,7 +74,7 @@ describe('the collection', () => {
 
     const requests = folders.flatMap(({ item: [signIn, ...others] }) =>
       others
-        .filter(({ request }) => !Object.keys(NOT_IN_THIS_ORDER).some((path) => request.url.raw.endsWith(path)))
+        .filter(({ request }) => !NOT_IN_THIS_ORDER.some((path) => request.url.raw.endsWith(path)))
         .map(({ request }) => ({ signIn: signIn!.request, request })),
     );
     const isDeletion = ({ request }: (typeof requests)[number]) => isDeleting(request);

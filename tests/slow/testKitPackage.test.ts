@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compile, givenTarball, strictly } from '../harness/packedClient.ts';
 import { givenDirectory, removeProcesses, runToEnd, startProgram, statusOf } from '../harness/process.ts';
 
 /** Another project, with the packed client and the packed service, and no file of this repository. */
@@ -10,62 +11,49 @@ import { givenDirectory, removeProcesses, runToEnd, startProgram, statusOf } fro
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
 
-let tarballs: string;
 let project: string;
 let examples: string[];
 
 beforeAll(async () => {
-  tarballs = await givenDirectory();
-  await Promise.all([pack('server/package/clientPack.ts'), pack('server/package/serverPack.ts')]);
-  project = await givenProject('deckhand-client', 'deckhand');
+  project = await givenProject('client', 'server');
   const guide = await readFile(join(project, 'node_modules/deckhand-client/testing.md'), 'utf8');
   examples = [...guide.matchAll(/```ts\n(.*?)```/gs)].map(([, code]) => code!);
 }, 120_000);
 afterAll(removeProcesses);
 
 describe('the packed test kit', () => {
-  it('compiles in strict mode, declarations too, without the types of Node', async () => {
-    const [, clock] = examples;
+  it('has examples that compile in strict mode, declarations too, without the types of Node', async () => {
+    const [example, clock] = examples;
+    await writeFile(join(project, 'reminders.test.ts'), example!);
     await writeFile(join(project, 'clock.ts'), clock!);
+    const { compilerOptions } = strictly('nodenext');
 
-    expect(await compile({ skipLibCheck: false, types: [] }, 'clock.ts')).toBe('');
+    expect(await compile(project, { compilerOptions }, 'clock.ts')).toEqual([]);
+    // The declarations of Vitest need those of Vite, which is not installed here.
+    const skipping = { compilerOptions: { ...compilerOptions, skipLibCheck: true } };
+    expect(await compile(project, skipping, 'reminders.test.ts')).toEqual([]);
   });
 
-  it('has an example that compiles and passes, and that fails when Deckhand answers something else', async () => {
+  it('has an example that passes, and that fails when Deckhand answers something else', async () => {
     const [example] = examples;
     const broken = example!.replace("'Late: Write the post'", "'Late: Some day'");
     await writeFile(join(project, 'reminders.test.ts'), example!);
     await writeFile(join(project, 'broken.test.ts'), broken);
-    expect(broken).not.toBe(example);
 
-    // The declarations of Vitest need those of Vite, which is not installed here.
-    expect(await compile({ skipLibCheck: true, types: [] }, 'reminders.test.ts')).toBe('');
-    const { code, stdout, stderr } = await runProgram(
-      'node_modules/vitest/vitest.mjs',
-      'run',
-      '--reporter=json',
-      '--outputFile=report.json',
-      // On a busy machine the usual five seconds are not enough.
-      '--testTimeout=60000',
-      '--hookTimeout=60000',
-    );
+    const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', '--outputFile=report.json'];
+    // On a busy machine the usual five seconds are not enough.
+    const { code, stdout, stderr } = await runProgram(...vitest, '--testTimeout=60000', '--hookTimeout=60000');
 
-    const { numTotalTests, testResults } = JSON.parse(await readFile(join(project, 'report.json'), 'utf8'));
-    const failed = testResults.flatMap(({ name, assertionResults }: any) =>
-      assertionResults
-        .filter(({ status }: any) => status !== 'passed')
-        .map(({ title, failureMessages }: any) => ({ file: relative(project, name), title, failureMessages })),
-    );
-    expect(failed).toEqual([
-      {
-        file: 'broken.test.ts',
+    const report = JSON.parse(await readFile(join(project, 'report.json'), 'utf8'));
+    const { assertionResults } = report.testResults.find(({ name }: any) => name.endsWith('broken.test.ts'));
+    expect(assertionResults).toContainEqual(
+      expect.objectContaining({
         title: 'names the cards that are due',
         failureMessages: [expect.stringContaining("expected 'Late: Write the post' to be 'Late: Some day'")],
-      },
-    ]);
-    expect(numTotalTests).toBe(8);
-    expect(code).toBe(1);
-    expect(stderr).toBe('');
+      }),
+    );
+    expect(report).toMatchObject({ numTotalTests: 8, numFailedTests: 1 });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout).not.toContain('"level"');
   }, 120_000);
 
@@ -85,7 +73,7 @@ describe('the packed test kit', () => {
   });
 
   it('says what to install if the service is missing, and needs it for nothing else', async () => {
-    const alone = await givenProject('deckhand-client');
+    const alone = await givenProject('client');
     await writeFile(
       join(alone, 'start.mjs'),
       `import { fakeClient, startDeckhand } from 'deckhand-client/testing';
@@ -145,21 +133,15 @@ for (const moment of ['2020-02-29T12:00:00Z', '2026-01-31T09:30:00Z']) {
 console.log('done');
 `;
 
-async function pack(program: string): Promise<void> {
-  const { code, stdout, stderr } = await runToEnd([program, tarballs]);
-  if (code !== 0) throw new Error(`${program} failed:\n${stdout}${stderr}`);
-}
-
 /** Unpacked instead of installed, since there may be no network; with links to the dependencies that they name. */
-async function givenProject(...packages: string[]): Promise<string> {
+async function givenProject(...kinds: ('client' | 'server')[]): Promise<string> {
   const directory = await givenDirectory();
   await writeFile(join(directory, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
   const names = new Set(['vitest']);
-  for (const name of packages) {
-    const to = join(directory, 'node_modules', name);
+  for (const kind of kinds) {
+    const to = join(directory, 'node_modules', kind === 'client' ? 'deckhand-client' : 'deckhand');
     await mkdir(to, { recursive: true });
-    const tarball = (await readdir(tarballs)).find((file) => new RegExp(`^${name}-\\d`).test(file))!;
-    await run('tar', ['-xzf', join(tarballs, tarball), '-C', to, '--strip-components=1']);
+    await run('tar', ['-xzf', await givenTarball(kind), '-C', to, '--strip-components=1']);
     const { dependencies = {} } = JSON.parse(await readFile(join(to, 'package.json'), 'utf8'));
     for (const dependency of Object.keys(dependencies)) names.add(dependency);
   }
@@ -176,18 +158,3 @@ const runProgram = (...words: string[]) =>
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
   );
-
-/** What the compiler prints. */
-async function compile(options: object, file: string): Promise<string> {
-  const compilerOptions = {
-    target: 'es2022',
-    module: 'nodenext',
-    noEmit: true,
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    ...options,
-  };
-  await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }));
-  const { stdout } = await runProgram(join(ROOT, 'node_modules/typescript/bin/tsc'), '--pretty', 'false');
-  return stdout;
-}

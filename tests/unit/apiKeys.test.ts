@@ -13,14 +13,11 @@ describe('the secret of an API key', () => {
     expect(secrets.every(isKeySecret)).toBe(true);
   });
 
-  it('is read as its hash', () => {
+  it('is read as its hash, with a checksum as GitHub does: CRC32 in base 62, with leading zeros', () => {
     const secret = makeKeySecret();
 
     expect(readKeySecret(secret)).toBe(hashKeySecret(secret));
     expect(hashKeySecret(secret)).toMatch(/^[\da-f]{64}$/);
-  });
-
-  it('has a checksum as GitHub does: CRC32 in base 62, with leading zeros', () => {
     expect(readKeySecret(`dkh_${'0'.repeat(30)}4CywVP`)).toBeDefined();
     expect(readKeySecret(`dkh_${'0'.repeat(27)}15300SQNH`)).toBeDefined();
   });
@@ -38,26 +35,20 @@ describe('the secret of an API key', () => {
 });
 
 describe('the scopes of procedures', () => {
-  const scopesOf = (name: string) => scopesFor(procedures.find((procedure) => procedure.name === name)!);
-
-  it('come from the router, and from whether it reads or writes', () => {
-    expect(scopesOf('cards.list')).toEqual(['cards:read']);
-    expect(scopesOf('cards.create')).toEqual(['cards:write']);
-    expect(scopesOf('projects.listOwn')).toEqual(['projects:read']);
-  });
-
-  it('are the same for all templates, and include admin for superadmins', () => {
-    expect(scopesOf('masterGroups.list')).toEqual(['templates:read', 'admin']);
-    expect(scopesOf('templateRuns.get')).toEqual(['templates:read', 'admin']);
-    expect(scopesOf('masterCards.push')).toEqual(['templates:write', 'admin']);
-    expect(scopesOf('users.create')).toEqual(['users:write', 'admin']);
-  });
-
-  it('do not exist for accounts and keys, and are not needed for signing in', () => {
-    expect(['account.whoAmI', 'account.changePassword', 'keys.create', 'keys.list'].map(scopesOf)).toEqual(
-      Array(4).fill(undefined),
-    );
-    expect(scopesOf('auth.authenticate')).toEqual([]);
+  it.each<[string, string[] | undefined]>([
+    ['cards.list', ['cards:read']],
+    ['cards.create', ['cards:write']],
+    ['projects.listOwn', ['projects:read']],
+    ['masterGroups.list', ['templates:read', 'admin']],
+    ['templateRuns.get', ['templates:read', 'admin']],
+    ['masterCards.push', ['templates:write', 'admin']],
+    ['users.create', ['users:write', 'admin']],
+    ['account.whoAmI', undefined],
+    ['account.changePassword', undefined],
+    ['keys.create', undefined],
+    ['auth.authenticate', []],
+  ])('of %s are %j', (name, scopes) => {
+    expect(scopesFor(procedures.find((procedure) => procedure.name === name)!)).toEqual(scopes);
   });
 });
 

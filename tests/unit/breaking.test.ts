@@ -1,84 +1,185 @@
 import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { OpenApiDocument } from '../../server/api/openapi/document.ts';
+import type { OpenApiDocument, Operation } from '../../server/api/openapi/document.ts';
+import type { Schema } from '../../server/api/openapi/example.ts';
 import { namedIn, readBaseline, readChangelog, unnamedBreaks } from '../harness/baseline.ts';
 import { breakingChanges } from '../harness/breaking.ts';
 import { document } from '../harness/document.ts';
 
-const baseline = readBaseline();
-
-/** The document with another schema of this name. */
-function withSchema(name: string, change: (schema: Schema) => Schema): OpenApiDocument {
-  const { schemas } = document.components;
-  return {
-    ...document,
-    components: { ...document.components, schemas: { ...schemas, [name]: change(schemas[name]!) } },
-  };
-}
-type Schema = OpenApiDocument['components']['schemas'][string];
-
 describe('the document', () => {
+  const { paths } = document;
+  const withSchema = (name: string, schema: Schema): OpenApiDocument => ({
+    ...document,
+    components: { ...document.components, schemas: { ...document.components.schemas, [name]: schema } },
+  });
+
   it('has no breaking change since the last release that the changelog does not list', () => {
     expect(unnamedBreaks(document), 'List these in docs/changelog.md under "Unreleased", or undo them.').toEqual([]);
   });
 
-  it('is compared in every operation', () => {
-    const paths = Object.keys(document.paths);
-    const renamed = paths.map((path) => [path, { post: { ...document.paths[path]!.post, operationId: 'renamed' } }]);
-    const planted = { ...document, paths: Object.fromEntries(renamed) };
+  it('was saved to docs/openapi.json with all operations when this version was released', () => {
+    const { info, paths: saved } = readBaseline();
 
-    expect(
-      paths.filter((path) => !(path in baseline.paths)),
-      'Save them with npm run document:release.',
-    ).toEqual([]);
-    expect(unnamedBreaks(planted)).toHaveLength(paths.length);
-    expect(unnamedBreaks({ ...document, paths: {} })).toHaveLength(paths.length);
+    expect(info.version).toBe(packageJson.version);
+    expect(readChangelog()).toContain(`\n## ${packageJson.version}\n`);
+    const unsaved = Object.keys(paths).filter((path) => !(path in saved));
+    expect(unsaved, 'Save them with npm run document:release.').toEqual([]);
   });
 
-  it('is reported when an operation beyond the specification needs a new field or loses one', () => {
-    const path = '/services/operations/v1/operations/cards/move';
-    const needy = withSchema('CardsMoveRequest', ({ properties, required, ...schema }) => ({
-      ...schema,
-      properties: { ...properties, reason: { type: 'string' } },
-      required: [...required!, 'reason'],
-    }));
-    const poorer = withSchema('Comment', ({ properties, ...schema }) => {
-      const { is_read, ...others } = properties!;
-      return { ...schema, properties: others };
-    });
+  it('is compared in every operation, also in what is beyond the specification', () => {
+    const renamed = Object.entries(paths).map(([path, { post }]) => [path, { post: { ...post, operationId: 'new' } }]);
+    const { properties, required, ...move } = document.components.schemas.CardsMoveRequest!;
+    const needy = { ...move, properties: { ...properties, why: { type: 'string' } }, required: [...required!, 'why'] };
+    const { is_read, ...others } = document.components.schemas.Comment!.properties!;
 
-    expect(document.paths[path]!.post['x-beyond-specification']).toBe(true);
-    expect(unnamedBreaks(needy)).toEqual([`${path} request.reason is required now`]);
-    expect(unnamedBreaks(poorer)).toContain(
+    expect(unnamedBreaks({ ...document, paths: Object.fromEntries(renamed) })).toHaveLength(renamed.length);
+    expect(unnamedBreaks({ ...document, paths: {} })).toHaveLength(renamed.length);
+    expect(unnamedBreaks(withSchema('CardsMoveRequest', needy))).toEqual([
+      '/services/operations/v1/operations/cards/move request.why is required now',
+    ]);
+    expect(unnamedBreaks(withSchema('Comment', { type: 'object', properties: others }))).toContain(
       '/services/operations/v1/operations/comments/mark-read 200.data.comment.is_read is gone',
     );
   });
 
-  it('was saved to docs/openapi.json when this version was released', () => {
-    expect(baseline.info.version).toBe(packageJson.version);
-    expect(readChangelog()).toContain(`\n## ${packageJson.version}\n`);
-  });
-
-  it('is reported when it loses a path or a field', () => {
-    const path = '/services/operations/v1/operations/cards/create';
-    const { [path]: lost, ...paths } = document.paths;
-    const untitled = withSchema('CreatedCard', ({ properties, required, ...schema }) => {
-      const { title, ...others } = properties!;
-      return { ...schema, properties: others, required: required!.filter((field) => field !== 'title') };
-    });
-
-    expect(lost).toBeDefined();
-    expect(breakingChanges(document, { ...document, paths })).toEqual([`${path} is gone`]);
-    expect(breakingChanges(document, untitled)).toEqual([`${path} 201.data.card.title is gone`]);
-  });
-});
-
-describe('the list of breaking changes', () => {
-  it('is read from the section "Unreleased" only', () => {
+  it('may break what the section "Unreleased" of the changelog lists', () => {
     const released = '## 0.1.0\n\n- /b is gone\n';
 
     expect(namedIn(`# C\n\n## Unreleased\n\n- /a is gone\n\nAnd so on.\n\n${released}`)).toEqual(['/a is gone']);
     expect(namedIn(`# C\n\n## Unreleased\n\n${released}`)).toEqual([]);
-    expect(namedIn(`# C\n\n${released}`)).toEqual([]);
+  });
+});
+
+describe('a breaking change', () => {
+  type Parts = Partial<Operation> & { request?: Schema; answer?: Schema; header?: Schema; servers?: object[] };
+  const NO_BODY = { description: '' };
+  const content = (schema: Schema) => ({ 'application/json': { schema } });
+
+  /** A document with one operation. */
+  function documentWith({ request, answer = { type: 'object' }, header, servers, ...more }: Parts) {
+    const operation = {
+      operationId: 'cardsCreate',
+      ...(request && { requestBody: { required: false, content: content(request) } }),
+      responses: { 200: { description: '', headers: { 'X-Request-Id': {} }, content: content(answer) }, 404: NO_BODY },
+      ...more,
+    };
+    const schemas = { Short: { ...text, maxLength: 5 }, Long: { ...text, maxLength: 9 } };
+    const components = { schemas, ...(header && { headers: { 'X-Request-Id': { schema: header } } }) };
+    return { paths: { '/a': { post: operation } }, components, servers } as unknown as OpenApiDocument;
+  }
+  const changesBetween = (before: Parts, after: Parts) => breakingChanges(documentWith(before), documentWith(after));
+
+  const text = { type: 'string' };
+  const number = { type: 'integer' };
+  const nothing = { type: 'null' };
+  const textOrNull = { type: ['string', 'null'] };
+  const choice = (...values: string[]) => ({ ...text, enum: values });
+  const listOf = (items: Schema) => ({ type: 'array', items });
+  const json = (contentSchema: Schema) => ({ ...text, contentSchema });
+  const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+  const DATES = [{ ...text, format: 'date-time' }, { ...text, format: 'date' }, nothing];
+  const required = (field: Schema): Schema => ({ type: 'object', properties: { field }, required: ['field'] });
+  const optional = (field: Schema): Schema => ({ type: 'object', properties: { field } });
+  const empty: Schema = { type: 'object' };
+  const parameter = { name: 'tool_key', in: 'query', schema: text };
+  const needed = { parameters: [{ ...parameter, required: true }] };
+
+  it.each<[string, Parts, Parts]>([
+    ['/a is called createCard, not cardsCreate', {}, { operationId: 'createCard' }],
+    ['/a needs a token now', { security: [] }, { security: [{}] }],
+    ['/a 404 is gone', { responses: { 200: NO_BODY, 404: NO_BODY } }, { responses: { 200: NO_BODY } }],
+    ['/a 200 header X-Request-Id is gone', {}, { responses: { 200: NO_BODY, 404: NO_BODY } }],
+    ['/a parameter tool_key is gone', { parameters: [parameter] }, {}],
+    ['/a parameter tool_key is required now', {}, needed],
+    ['/a parameter tool_key is required now', { parameters: [parameter] }, needed],
+    [
+      '/a parameter tool_key no longer takes anything but seo',
+      { parameters: [parameter] },
+      { parameters: [{ ...parameter, schema: choice('seo') }] },
+    ],
+    ['/a request is gone', { request: optional(text) }, {}],
+    [
+      '/a request is required now',
+      { request: optional(text) },
+      { requestBody: { required: true, content: content(optional(text)) } },
+    ],
+    ['the address /api is gone', { servers: [{ url: '/api' }] }, { servers: [{ url: '/v2' }] }],
+    ['header X-Request-Id may be string now', { header: number }, { header: text }],
+  ])('of an operation is reported: %s', (line, before, after) => {
+    expect(changesBetween(before, after)).toEqual([line]);
+  });
+
+  it.each<[string, Schema, Schema]>([
+    ['is gone', text, {}],
+    ['no longer takes string', text, number],
+    ['no longer takes null', textOrNull, text],
+    ['no longer takes null', { anyOf: [text, nothing] }, text],
+    ['no longer takes null', { oneOf: [text, nothing] }, { oneOf: [text] }],
+    ['no longer takes b', choice('a', 'b'), choice('a')],
+    ['no longer takes anything but a', text, choice('a')],
+    ['no longer takes beyond maxLength 5', component('Long'), component('Short')],
+    ['no longer takes beyond minLength 1', text, { ...text, minLength: 1 }],
+    ['no longer takes beyond maximum 8', number, { ...number, maximum: 8 }],
+    ['no longer takes beyond minimum 1', { ...number, minimum: 0 }, { ...number, minimum: 1 }],
+    ['no longer takes beyond maxItems 8', listOf(text), { ...listOf(text), maxItems: 8 }],
+    ['no longer takes other than format email', text, { ...text, format: 'email' }],
+    ['no longer takes other than format date-time', { anyOf: DATES }, { anyOf: DATES.toSpliced(1, 1) }],
+    ['no longer takes other than pattern ^a', text, { ...text, pattern: '^a' }],
+    ['no longer takes other than uniqueItems true', listOf(text), { ...listOf(text), uniqueItems: true }],
+    ['no longer takes other than allOf [{"maxLength":5}]', text, { allOf: [{ maxLength: 5 }] }],
+  ])('of a request is reported: %s', (line, before, after) => {
+    const request = line === 'is gone' ? empty : optional(after);
+
+    expect(changesBetween({ request: optional(before) }, { request })).toEqual([`/a request.field ${line}`]);
+  });
+
+  it.each<[string, Schema, Schema]>([
+    ['.field is required now', optional(text), required(text)],
+    ['.field is required now', empty, required(text)],
+    ['.* no longer takes anything', optional(text), { ...optional(text), additionalProperties: false }],
+    ['.field[] no longer takes string', optional(listOf(text)), optional(listOf(number))],
+    ['.field[].field is required now', optional(listOf(optional(text))), optional(listOf(required(text)))],
+  ])('within a request is reported: %s', (line, request, after) => {
+    expect(changesBetween({ request }, { request: after })).toEqual([`/a request${line}`]);
+  });
+
+  it.each<[string, Schema, Schema]>([
+    ['.field is gone', optional(text), empty],
+    ['.field is not always there any more', required(text), optional(text)],
+    ['.field may be integer now', required(text), required(number)],
+    ['.field may be null now', required(text), required(textOrNull)],
+    ['.field may be b now', required(choice('a')), required(choice('a', 'b'))],
+    ['.field may be anything but a now', required(choice('a')), required(text)],
+    ['.field may be beyond maxLength 5 now', required(component('Short')), required(component('Long'))],
+    ['.field may be other than format date-time now', required(DATES[0]!), required(text)],
+    ['.field[] may be integer now', required(listOf(text)), required(listOf(number))],
+    ['.* may be integer now', { ...empty, additionalProperties: text }, { ...empty, additionalProperties: number }],
+    ['.field (text).field is gone', required(json(required(text))), required(json(empty))],
+    ['.field (text) may be anything now', required(json(required(text))), required(text)],
+  ])('of a response is reported: 200%s', (line, before, after) => {
+    expect(changesBetween({ answer: before }, { answer: after })).toEqual([`/a 200${line}`]);
+  });
+
+  it.each<[string, Parts, Parts]>([
+    ['no token', { security: [{}] }, { security: [] }],
+    ['a new status', { responses: { 200: NO_BODY } }, { responses: { 200: NO_BODY, 409: NO_BODY } }],
+    ['a new optional parameter', {}, { parameters: [parameter] }],
+    ['a new optional request body', {}, { request: optional(text) }],
+    ['another address', { servers: [{ url: '/api' }] }, { servers: [{ url: '/api' }, { url: '/v2' }] }],
+    ['a field that is no longer required', { request: required(text) }, { request: optional(text) }],
+    ['null', { request: optional(text) }, { request: optional({ anyOf: [text, nothing] }) }],
+    ['more types and choices', { request: optional(choice('a')) }, { request: optional({ ...textOrNull }) }],
+    ['a higher limit', { request: optional(component('Short')) }, { request: optional(component('Long')) }],
+    ['a date besides a date-time', { request: optional(DATES[0]!) }, { request: optional({ anyOf: DATES }) }],
+    ['a format for display', { request: optional(text) }, { request: optional({ ...text, format: 'password' }) }],
+    ['a number for an integer', { request: optional(number) }, { request: optional({ type: 'number' }) }],
+    ['further properties', { request: { ...empty, additionalProperties: false } }, { request: empty }],
+    ['a new field', { answer: empty }, { answer: required(text) }],
+    ['a field that is never null', { answer: required(textOrNull) }, { answer: required(text) }],
+    ['fewer choices', { answer: required(choice('a', 'b')) }, { answer: required(choice('a')) }],
+    ['a lower limit', { answer: required(component('Long')) }, { answer: required(component('Short')) }],
+    ['other words', { answer: required(text) }, { answer: required({ ...text, description: 'y', examples: ['z'] }) }],
+  ])('is not: %s', (_, before, after) => {
+    expect(changesBetween(before, after)).toEqual([]);
   });
 });

@@ -26,30 +26,24 @@ describe('completion in bash', () => {
     return stdout.split('\n').filter(Boolean);
   }
 
-  it.each([
-    [['bo'], ['boards']],
-    [['mig'], ['migrate']],
-    [
-      ['boards', ''],
-      ['get', 'list', 'create', 'update', 'reorder', 'delete', '--help'],
-    ],
-    [['completion', 'f'], ['fish']],
-    [
-      ['members', 'set', '--role', ''],
-      ['viewer', 'member', 'owner'],
-    ],
-    [['members', 'set', '--user-id', '7', '--role', 'o'], ['owner']],
-    [['members', 'set', '--user-id', ''], []],
-    [
-      ['users', 'update', '--no-s'],
-      ['--no-superadmin', '--no-superadmin-billing'],
-    ],
-    [['login', '--e'], ['--email']],
-    [['login', '--email', ''], []],
-    [['login', '--recovery', '--u'], ['--url']],
-    [['nonsense', ''], []],
-  ])('offers after %j: %j', async (words, expected) => {
-    expect(await offered(...words)).toEqual(expected);
+  it('offers commands, options and values', async () => {
+    const expected = {
+      bo: 'boards',
+      mig: 'migrate',
+      'boards ': 'get list create update reorder delete --help',
+      'completion f': 'fish',
+      'members set --role ': 'viewer member owner',
+      'members set --user-id 7 --role o': 'owner',
+      'members set --user-id ': '',
+      'users update --no-s': '--no-superadmin --no-superadmin-billing',
+      'login --e': '--email',
+      'login --email ': '',
+      'login --recovery --u': '--url',
+      'nonsense ': '',
+    };
+    const found = Object.keys(expected).map(async (words) => [words, (await offered(...words.split(' '))).join(' ')]);
+
+    expect(Object.fromEntries(await Promise.all(found))).toEqual(expected);
   });
 
   it('offers every option of every command', async () => {
@@ -83,12 +77,5 @@ describe('completion in other shells', () => {
         /^complete -c deckhand -n '__deckhand_(at|in)[a-z -]*'( -a '[a-z -]+'| -l [a-z-]+( -x( -a '[\w ./-]+')?)?)$/,
       );
     }
-  });
-
-  it('2 for a shell that is not known', async () => {
-    expect(await runCommandLine(['completion', 'zhs'], () => ({}))).toMatchObject({
-      exitCode: 2,
-      complaint: expect.stringContaining('Did you mean completion zsh?'),
-    });
   });
 });

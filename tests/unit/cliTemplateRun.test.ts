@@ -4,17 +4,8 @@ import { progressLine, runTemplate } from '../../server/cli/templateRun.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
 const RUN = {
-  id: 8,
-  kind: 'sync',
-  board_id: 1,
-  card_id: null,
-  projects_with_access: 4,
-  projects_skipped: 1,
-  projects_changed: 3,
-  projects_done: 0,
-  projects_total: 0,
-  cards_added: 6,
-  cards_updated: 0,
+  ...{ id: 8, kind: 'sync', board_id: 1, card_id: null, projects_with_access: 4, projects_skipped: 1 },
+  ...{ projects_changed: 3, projects_done: 0, projects_total: 0, cards_added: 6, cards_updated: 0 },
 };
 const EARLIER_RUN = { ...RUN, id: 7 };
 const OTHER_RUNS = [
@@ -69,22 +60,17 @@ describe('a sync on a terminal', () => {
     expect(terminal.shown.at(-1)).toBe('progress: ');
   });
 
-  it('does nothing unless the answer is yes', async () => {
-    const { call, called } = givenSync();
-
-    await expect(runTemplate(call, 'masterBoards.sync', given(givenTerminal([''])))).rejects.toThrow(
-      'Nothing was changed.',
-    );
-    expect(called).toEqual(['masterBoards.previewSync']);
-  });
-
-  it('asks nothing with --yes', async () => {
-    const { call, called } = givenSync();
+  it('does nothing unless the answer is yes, and asks nothing with --yes', async () => {
+    const [refused, agreed] = [givenSync(), givenSync()];
     const terminal = givenTerminal();
 
-    await runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }));
+    await expect(runTemplate(refused.call, 'masterBoards.sync', given(givenTerminal([''])))).rejects.toThrow(
+      'Nothing was changed.',
+    );
+    await runTemplate(agreed.call, 'masterBoards.sync', given(terminal, { yes: true }));
 
-    expect(called).not.toContain('masterBoards.previewSync');
+    expect(refused.called).toEqual(['masterBoards.previewSync']);
+    expect(agreed.called).not.toContain('masterBoards.previewSync');
     expect(terminal.shown[0]).toBe('progress: | running');
   });
 
@@ -95,9 +81,9 @@ describe('a sync on a terminal', () => {
       return { runs: [] };
     };
 
-    await expect(runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }))).rejects.toThrow(
-      'There is no such board.',
-    );
+    const run = runTemplate(call, 'masterBoards.sync', given(terminal, { yes: true }));
+
+    await expect(run).rejects.toThrow('There is no such board.');
     expect(terminal.shown.at(-1)).toBe('progress: ');
   });
 });
@@ -117,10 +103,13 @@ describe('a sync without a terminal', () => {
 
 describe('the progress', () => {
   it('is a bar up to the end, and a turning line without counts', () => {
-    expect(progressLine({ projects_done: 0, projects_total: 3 }, 0)).toBe(`[${'-'.repeat(30)}] 0 of 3 projects`);
-    expect(progressLine({ projects_done: 0, projects_total: 1 }, 0)).toBe(`[${'-'.repeat(30)}] 0 of 1 project`);
-    expect(progressLine({ projects_done: 4, projects_total: 3 }, 0)).toBe(`[${'#'.repeat(30)}] 4 of 3 projects`);
+    const lineOf = (projects_done: number, projects_total: number) =>
+      progressLine({ projects_done, projects_total }, 1);
+
+    expect(lineOf(0, 3)).toBe(`[${'-'.repeat(30)}] 0 of 3 projects`);
+    expect(lineOf(0, 1)).toBe(`[${'-'.repeat(30)}] 0 of 1 project`);
+    expect(lineOf(4, 3)).toBe(`[${'#'.repeat(30)}] 4 of 3 projects`);
     expect(progressLine(undefined, 3)).toBe('\\ running');
-    expect(progressLine({ projects_done: 0, projects_total: 0 }, 1)).toBe('/ running');
+    expect(lineOf(0, 0)).toBe('/ running');
   });
 });

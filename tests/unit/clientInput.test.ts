@@ -5,36 +5,30 @@ import { errorOf, givenAnswers, success } from '../harness/client.ts';
 const INVALID = new Date('2026-02-31T99:00:00Z');
 
 describe('an input', () => {
-  it.each<[string, (client: Client) => Promise<unknown>, string]>([
-    ['an invalid Date', (client) => client.cards.update.mutate({ id: 1, due_date: INVALID }), 'due_date'],
+  it.each<[string, (client: Client) => Promise<unknown>]>([
+    ['due_date', (client) => client.cards.update.mutate({ id: 1, due_date: INVALID })],
+    ['due_before', (client) => client.cards.list.query({ due_before: INVALID } as object)],
     [
-      'an invalid Date of a query',
-      (client) => client.cards.list.query({ due_before: INVALID } as object),
-      'due_before',
-    ],
-    [
-      'a nested invalid Date',
-      (client) => client.groups.reorder.mutate({ groups: [{ id: 1, position: INVALID as never }] }),
       'groups.0.position',
+      (client) => client.groups.reorder.mutate({ groups: [{ id: 1, position: INVALID as never }] }),
     ],
     [
-      'an invalid Date in an object with a prototype',
-      (client) => client.cards.update.mutate(Object.assign(Object.create({}), { id: 1, due_date: INVALID })),
       'due_date',
+      (client) => client.cards.update.mutate(Object.assign(Object.create({}), { id: 1, due_date: INVALID })),
     ],
-  ])('with %s throws before it is sent, and names the field', async (_, call, field) => {
+  ])('with an invalid Date throws before it is sent, and names the field: %s', async (field, call) => {
     const { client, called } = givenAnswers({});
 
     const error = await errorOf(call(client));
 
-    expect(error).toMatchObject({
-      message: `${field} can't be sent: it is an invalid Date.`,
-      status: undefined,
-      requestId: undefined,
-    });
+    expect(error).toMatchObject({ status: undefined, requestId: undefined });
+    expect(error.message).toBe(`${field} can't be sent: it is an invalid Date.`);
     expect(error.stack).toContain('clientInput.test.ts');
     expect(called()).toEqual([]);
   });
+
+  const circle: Record<string, unknown> = {};
+  circle.group = circle;
 
   it.each([
     [{ toJSON: () => null }, "due_date can't be sent: it is null as JSON."],
@@ -44,43 +38,31 @@ describe('an input', () => {
     [new Set([1]), "due_date can't be sent: it is a Set."],
     [Promise.resolve('2026-01-31'), "due_date can't be sent: it is a Promise."],
     [1n, "The input can't be sent as JSON: Do not know how to serialize a BigInt"],
+    [circle, "The input can't be sent as JSON: Converting circular structure"],
   ])('that JSON would change throws before it is sent: %o', async (value, message) => {
     const { client, called } = givenAnswers({});
 
-    expect((await errorOf(client.cards.update.mutate({ id: 1, due_date: value as never }))).message).toBe(message);
+    const error = await errorOf(client.cards.update.mutate({ id: 1, due_date: value as never }));
+
+    expect(error.message.startsWith(message)).toBe(true);
     expect(called()).toEqual([]);
   });
 
-  it('that refers to itself throws before it is sent', async () => {
-    const { client, called } = givenAnswers({});
-    const card: Record<string, unknown> = { title: 'A' };
-    card.group = card;
-
-    expect((await errorOf(client.cards.create.mutate(card as never))).message).toMatch(
-      /^The input can't be sent as JSON: Converting circular structure/,
-    );
-    expect(called()).toEqual([]);
-  });
-
-  it('is sent as it was when the call was made', async () => {
-    const { client, sent } = givenAnswers({}, success({}));
+  it('is sent as it was when the call was made, also the same object twice', async () => {
+    const { client, sent } = givenAnswers({}, success({}), success({}));
     const due = new Date('2026-01-31T09:30:00Z');
     const input = { id: 1, due_date: due, title: undefined, description: null };
+    const group = { id: 1, position: 1 };
 
     const answer = client.cards.update.mutate(input as never);
     input.id = 2;
     await answer;
-
-    expect(sent()).toEqual([{ id: 1, due_date: '2026-01-31T09:30:00.000Z', description: null }]);
-  });
-
-  it('may have the same object twice', async () => {
-    const { client, sent } = givenAnswers({}, success({}));
-    const group = { id: 1, position: 1 };
-
     await client.groups.reorder.mutate({ groups: [group, group] });
 
-    expect(sent()).toEqual([{ groups: [group, group] }]);
+    expect(sent()).toEqual([
+      { id: 1, due_date: '2026-01-31T09:30:00.000Z', description: null },
+      { groups: [group, group] },
+    ]);
   });
 });
 
@@ -92,20 +74,17 @@ describe('createClient', () => {
   it.each<[unknown, string]>([
     [undefined, ADDRESS],
     [{ token: 'a token' }, ADDRESS],
-    [{ url: '' }, ADDRESS],
-    [{ url: '127.0.0.1:3000' }, ADDRESS],
-    [{ url: 'localhost:3000' }, ADDRESS],
-    [{ url: 'ftp://127.0.0.1' }, ADDRESS],
-    [{ url: 3000 }, ADDRESS],
-    [{ url, token: 7 }, 'token must be text or a function.'],
-    [{ url, token: null }, 'token must be text or a function.'],
-    [{ url, signIn: 'me' }, SIGN_IN],
-    [{ url, signIn: { email: 'a@example.test' } }, SIGN_IN],
-    [{ url, signIn: { email: 'a@example.test', password: 'secret', code: 123456 } }, SIGN_IN],
+    ...['', '127.0.0.1:3000', 'localhost:3000', 'ftp://127.0.0.1', 3000].map((url): [unknown, string] => [
+      { url },
+      ADDRESS,
+    ]),
+    ...[7, null].map((token): [unknown, string] => [{ url, token }, 'token must be text or a function.']),
+    ...['me', { email: 'a@b.test' }, { email: 'a@b.test', password: 'secret', code: 123456 }].map(
+      (signIn): [unknown, string] => [{ url, signIn }, SIGN_IN],
+    ),
     [{ url, onSignIn: {} }, 'onSignIn must be a function.'],
     [{ url, projectId: '2' }, 'projectId must be a whole number from 1 on.'],
     [{ url, projectId: 0 }, 'projectId must be a whole number from 1 on.'],
-    [{ url, timeoutMilliseconds: 0 }, 'timeoutMilliseconds must be from 1 to 2147483647.'],
     [{ url, timeoutMilliseconds: '5s' }, 'timeoutMilliseconds must be from 1 to 2147483647.'],
     [{ url, retries: -1 }, 'retries must be a whole number from 0 on.'],
     [{ url, retries: true }, 'retries must be a whole number from 0 on.'],
@@ -120,7 +99,7 @@ describe('createClient', () => {
   it('takes each option', () => {
     const signIn = { email: 'a@example.test', password: 'secret', code: () => '123456', is_recovery: false };
     const traced = { traceparent: () => undefined, fetch };
-    const numbers = { projectId: 2, timeoutMilliseconds: 1, retries: 0, maxInFlight: 1 };
+    const numbers = { projectId: 2, timeoutMilliseconds: 2 ** 31 - 1, retries: 0, maxInFlight: 1 };
 
     expect(() => createClient({ url, token: 'a token', signIn, onSignIn: () => undefined })).not.toThrow();
     expect(() =>

@@ -4,12 +4,14 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
 import {
+  type GivenAnswer as Answer,
   errorOf,
-  type GivenAnswer,
   givenAnswers,
   givenClient,
   givenFastRetries,
   networkFailure,
+  refusal,
+  success,
 } from '../harness/client.ts';
 
 afterEach(() => {
@@ -18,12 +20,13 @@ afterEach(() => {
 });
 
 const create = (client: Client, title: string) => client.cards.create.mutate({ title });
-const createAll = (client: Client, count: number) =>
-  Promise.all(Array.from({ length: count }, (_, index) => create(client, `Card ${index}`)));
+const createAll = (client: Client, count: number) => Promise.all(titlesOf(count).map((title) => create(client, title)));
+const titlesOf = (count: number) => Array.from({ length: count }, (_, index) => `Card ${index}`);
+const useFakeTimers = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 
 describe('a batch', () => {
   it('has at most 1 MiB, in UTF-8 as sent', async () => {
-    const { client, bodies } = givenEcho();
+    const { client, bodies, sizes } = givenEcho();
     const description = 'é'.repeat(32_000);
 
     const created = await Promise.all([
@@ -32,12 +35,12 @@ describe('a batch', () => {
     ]);
 
     expect(created.map(({ card }) => card.title)).toEqual([...Array(17).keys(), 'tiny'].map(String));
-    expect(bodies.map((body) => Object.keys(JSON.parse(body)).length)).toEqual([16, 2]);
+    expect(sizes()).toEqual([16, 2]);
     expect(bodies.filter((body) => Buffer.byteLength(body) > LARGEST_BODY_BYTES)).toEqual([]);
   });
 
   it('may have exactly 1 MiB', async () => {
-    const { client, bodies } = givenEcho();
+    const { client, sizes } = givenEcho();
     const envelope = '{"0":{"json":{"title":""}},"1":{"json":{"title":""}}}'.length;
     // The client counts two digits for each index, and a comma behind the last one.
     const title = 'x'.repeat((LARGEST_BODY_BYTES - envelope - 3) / 2);
@@ -45,27 +48,27 @@ describe('a batch', () => {
     await Promise.all([create(client, title), create(client, title)]);
     await Promise.all([create(client, title), create(client, `${title}x`)]);
 
-    expect(bodies.map((body) => Object.keys(JSON.parse(body)).length)).toEqual([2, 1, 1]);
+    expect(sizes()).toEqual([2, 1, 1]);
   });
 
   it('has at most as many fields as the service reads', async () => {
-    const { client, bodies } = givenEcho();
+    const { client, bodies, sizes } = givenEcho();
     const groups = Array.from({ length: 1000 }, (_, index) => ({ id: index + 1, position: index }));
 
     await Promise.all(Array.from({ length: 20 }, () => client.groups.reorder.mutate({ groups })));
 
-    expect(bodies.map((body) => Object.keys(JSON.parse(body)).length)).toEqual([9, 9, 2]);
+    expect(sizes()).toEqual([9, 9, 2]);
     expect(bodies.filter((body) => body.split(':').length - 1 > MOST_BODY_FIELDS)).toEqual([]);
   });
 
   it('with a call that is too large has this call alone, and only this one is refused', async () => {
-    const { client, bodies } = givenEcho();
+    const { client, sizes } = givenEcho();
     const tooLarge = 'x'.repeat(LARGEST_BODY_BYTES);
 
     const settled = await Promise.allSettled(['first', tooLarge, 'last'].map((title) => create(client, title)));
 
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    expect(bodies.map((body) => Object.keys(JSON.parse(body)).length)).toEqual([1, 1, 1]);
+    expect(sizes()).toEqual([1, 1, 1]);
   });
 
   it('of lost calls waits once, and is sent again as one, with the same keys', async () => {
@@ -73,7 +76,7 @@ describe('a batch', () => {
 
     const created = await createAll(client, 50);
 
-    expect(created.map(({ card }) => card.title)).toEqual(Array.from({ length: 50 }, (_, index) => `Card ${index}`));
+    expect(created.map(({ card }) => card.title)).toEqual(titlesOf(50));
     expect(called().map((names) => names.split(',').length)).toEqual([50, 50, 50]);
     expect(new Set(keys()).size).toBe(1);
     expect(pauses()).toEqual([250, 500]);
@@ -85,7 +88,7 @@ describe('a batch', () => {
 
     const created = await createAll(client, 50);
 
-    expect(created.map(({ card }) => card.title)).toEqual(Array.from({ length: 50 }, (_, index) => `Card ${index}`));
+    expect(created.map(({ card }) => card.title)).toEqual(titlesOf(50));
     expect(called().map((names) => names.split(',').length)).toEqual([50, 5]);
   });
 
@@ -105,35 +108,34 @@ describe('a burst', () => {
       [{}, 100],
       [{ maxInFlight: 7 }, 7],
     ] as const) {
-      const { client, mostInFlight } = givenService(1_000_000, options);
+      const { client, seen } = givenService(1_000_000, options);
 
       await createAll(client, 300);
 
-      expect(mostInFlight()).toBe(most);
+      expect(seen.mostInFlight).toBe(most);
     }
   });
 
   it('beyond the rate limit waits for the next windows, and succeeds', async () => {
-    const { client, mostCounted, windows, refused } = givenService(60);
+    const { client, seen } = givenService(60);
 
     const created = await createAll(client, 500);
 
-    expect(created.map(({ card }) => card.title)).toEqual(Array.from({ length: 500 }, (_, index) => `Card ${index}`));
-    expect(windows()).toBe(9);
-    expect(mostCounted()).toBe(60);
+    expect(created.map(({ card }) => card.title)).toEqual(titlesOf(500));
+    expect(seen).toMatchObject({ windows: 9, mostCounted: 60 });
     // Of the first two batches, and then one call for each window, whose refusal tells when it ends.
-    expect(refused()).toBe(40 + 7);
+    expect(seen.refused).toBe(40 + 7);
   });
 
   it('429 at once with `retries: 0`', async () => {
-    const { client, windows } = givenService(60, { retries: 0 });
+    const { client, seen } = givenService(60, { retries: 0 });
 
-    const settled = await Promise.allSettled(Array.from({ length: 100 }, (_, index) => create(client, `${index}`)));
+    const settled = await Promise.allSettled(titlesOf(100).map((title) => create(client, title)));
 
     const refused = settled.flatMap((call) => (call.status === 'rejected' ? call.reason : []));
     expect(refused).toHaveLength(40);
     expect(refused[0]).toMatchObject({ status: 429, reason: 'over_rate_limit' });
-    expect(windows()).toBe(1);
+    expect(seen.windows).toBe(1);
   });
 
   it('gives each project its turn', async () => {
@@ -150,7 +152,7 @@ describe('a burst', () => {
 
 describe('a call that waits for the rate limit', () => {
   const givenWaiting = (options: Partial<ClientOptions> = {}) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    useFakeTimers();
     const over = refusing('over_rate_limit', () => true, { retryAfterSeconds: 30 });
     return givenAnswers(options, over, echo);
   };
@@ -195,8 +197,8 @@ describe('a call that waits for the rate limit', () => {
 });
 
 it('a call that takes long does not keep others from the next window', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  const used: GivenAnswer = async (_, request) =>
+  useFakeTimers();
+  const used: Answer = async (_, request) =>
     Response.json(inputsOf(request).map(created), {
       headers: { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '0' },
     });
@@ -232,7 +234,7 @@ describe('a silent service', () => {
     ['a query', 60_000, (client: Client) => client.boards.list.query()],
     ['a mutation', 300_000, (client: Client) => create(client, 'A')],
   ])('ends %s after %d ms, and the calls that wait for their turn are sent', async (_, milliseconds, call) => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    useFakeTimers();
     const { client, called } = givenAnswers({ maxInFlight: 1 }, silence, echo);
 
     const [first, second] = [errorOf(call(client)), call(client)];
@@ -247,12 +249,11 @@ describe('a silent service', () => {
   });
 
   it('is not confused with a person who takes long to type a code', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    useFakeTimers();
     const asked = Promise.withResolvers<string>();
-    const needed = refusing('code_required', () => true, { httpStatus: 401 });
     const signIn = { email: 'a@example.test', password: 'a password', code: () => asked.promise };
-    const token = async () => Response.json([{ result: { data: superjson.serialize({ token: 'a token' }) } }]);
-    const { client } = givenClient({ url: URL, signIn, fetch: answersOf(needed, token, echo) });
+    const needed = refusal(401, { reason: 'code_required' });
+    const { client } = givenAnswers({ signIn }, needed, success({ token: 'a token' }), echo);
 
     const answer = create(client, 'A');
     await vi.advanceTimersByTimeAsync(3_600_000);
@@ -266,12 +267,6 @@ describe('a silent service', () => {
 const silence = () => new Promise<Response>(() => undefined);
 
 const URL = 'http://service.test';
-type Answer = GivenAnswer;
-
-const answersOf =
-  (...answers: Answer[]): Answer =>
-  (address, request) =>
-    answers.shift()!(address, request);
 
 const inputsOf = (request: RequestInit | undefined): any[] => Object.values(JSON.parse(String(request!.body)));
 const created = (input: any) => ({ result: { data: superjson.serialize({ card: { title: input.json?.title } }) } });
@@ -301,7 +296,11 @@ function givenEcho() {
     if (Buffer.byteLength(body) <= LARGEST_BODY_BYTES) return echo(address, request);
     return Response.json(refusalOf({ httpStatus: 400, reason: 'body_too_large' }), { status: 400 });
   };
-  return { bodies, ...givenClient({ url: URL, fetch }) };
+  return {
+    bodies,
+    sizes: () => bodies.map((body) => Object.keys(JSON.parse(body)).length),
+    ...givenClient({ url: URL, fetch }),
+  };
 }
 
 const realSetTimeout = setTimeout;
@@ -342,9 +341,6 @@ function givenService(limit: number, options: Partial<ClientOptions> = {}) {
   };
   return {
     ...givenClient({ url: URL, ...options, fetch }),
-    mostInFlight: () => seen.mostInFlight,
-    mostCounted: () => seen.mostCounted,
-    windows: () => seen.windows,
-    refused: () => seen.refused,
+    seen,
   };
 }

@@ -4,6 +4,7 @@ import { DeckhandError } from '../../client/client.ts';
 import { broken, errorOf, givenAnswers, givenFastRetries, page, refusal, success } from '../harness/client.ts';
 
 const WARNING = " The call may have been executed: repeat it with the error's idempotencyKey to get its response.";
+const SIGN_IN = { email: 'a@example.test', password: 'a password' };
 const silence = () => new Promise<Response>(() => undefined);
 
 afterEach(() => {
@@ -25,38 +26,19 @@ describe('the project of a call', () => {
     expect(header('x-project-id')).toEqual(['1', '2', '2', '3', '2']);
   });
 
-  it('is not sent if none was chosen', async () => {
-    const { client, header } = givenAnswers({}, success({ boards: [] }));
+  it('separates batches, but not who is signed in', async () => {
+    const { client, called, header } = givenAnswers(
+      { signIn: SIGN_IN },
+      ...[success({ token: 'a token' }), success({}, {}), success({}), success({})],
+    );
+    const clients = [1, 2, 1].map((projectId) => client.as({ projectId }));
 
+    await Promise.all(clients.map(({ boards }) => boards.list.query()));
     await client.boards.list.query();
 
-    expect(header('x-project-id')).toEqual([null]);
-  });
-
-  it('separates batches', async () => {
-    const { client, called, header } = givenAnswers({}, success({}, {}), success({}));
-    const projects = [1, 2, 1];
-
-    await Promise.all(projects.map((projectId) => client.as({ projectId }).boards.list.query()));
-
-    expect(called()).toEqual(['boards.list,boards.list', 'boards.list']);
-    expect(header('x-project-id')).toEqual(['1', '2']);
-  });
-
-  it('does not change who is signed in', async () => {
-    const signIn = { email: 'a@example.test', password: 'a password' };
-    const { client, called, header } = givenAnswers(
-      { signIn },
-      success({ token: 'a token' }),
-      success({}),
-      success({}),
-    );
-
-    await client.as({ projectId: 1 }).boards.list.query();
-    await client.as({ projectId: 2 }).boards.list.query();
-
-    expect(called()).toEqual(['auth.authenticate', 'boards.list', 'boards.list']);
-    expect(header('authorization')).toEqual([null, 'Bearer a token', 'Bearer a token']);
+    expect(called()).toEqual(['auth.authenticate', 'boards.list,boards.list', 'boards.list', 'boards.list']);
+    expect(header('x-project-id')).toEqual([null, '1', '2', null]);
+    expect(header('authorization')).toEqual([null, ...Array(3).fill('Bearer a token')]);
   });
 });
 
@@ -93,26 +75,9 @@ describe('a time-out', () => {
   });
 
   it('says nothing of execution while the client still signs in', async () => {
-    const signIn = { email: 'a@example.test', password: 'a password' };
-    const { client } = givenAnswers({ signIn, timeoutMilliseconds: 1 }, silence);
+    const { client } = givenAnswers({ signIn: SIGN_IN, timeoutMilliseconds: 1 }, silence);
 
     expect((await errorOf(client.tags.create.mutate({ name: 'A' }))).message).toBe('No response within 1 ms.');
-  });
-
-  it('does not disturb an answer in time', async () => {
-    const { client } = givenAnswers({ timeoutMilliseconds: 2 ** 31 - 1 }, success({ boards: [] }));
-
-    expect(await client.boards.list.query()).toEqual({ boards: [] });
-  });
-
-  it('is not confused with the signal of the caller', async () => {
-    const { client } = givenAnswers({ timeoutMilliseconds: 60_000 }, silence);
-    const controller = new AbortController();
-
-    const thrown = client.boards.list.query(undefined, { signal: controller.signal }).catch((error) => error);
-    controller.abort(new Error('Enough.'));
-
-    expect(await thrown).toEqual(new Error('Enough.'));
   });
 
   it.each([0, -1, Number.NaN, 2 ** 31])('throws without a call if it is %d', async (timeoutMilliseconds) => {
@@ -125,8 +90,8 @@ describe('a time-out', () => {
   });
 });
 
-describe('a token function', () => {
-  it('may be async, and is called before each request', async () => {
+describe('a token', () => {
+  it('may be an async function, which is called before each request', async () => {
     const token = vi.fn<() => Promise<string>>().mockResolvedValueOnce('first').mockResolvedValueOnce('second');
     const { client, header } = givenAnswers({ token }, success({}, {}), success({}));
 
@@ -136,27 +101,15 @@ describe('a token function', () => {
     expect(header('authorization')).toEqual(['Bearer first', 'Bearer second']);
   });
 
-  it('that has none lets the client sign in', async () => {
-    const signIn = { email: 'a@example.test', password: 'a password' };
-    const token = async () => undefined;
-    const { client, called, header } = givenAnswers({ token, signIn }, success({ token: 'a token' }), success({}));
+  it('may be missing, and then the client signs in', async () => {
+    const options = { token: async () => undefined, signIn: SIGN_IN };
+    const { client, header } = givenAnswers(options, success({ token: 'a token' }), success({}));
 
     await client.boards.list.query();
 
-    expect(called()).toEqual(['auth.authenticate', 'boards.list']);
     expect(header('authorization')).toEqual([null, 'Bearer a token']);
   });
 
-  it('that throws later is reported, and not called again', async () => {
-    const token = vi.fn(async () => Promise.reject(new Error('The vault is locked.')));
-    const { client } = givenAnswers({ token });
-
-    expect((await errorOf(client.boards.list.query())).message).toBe('token threw an error: The vault is locked.');
-    expect(token).toHaveBeenCalledOnce();
-  });
-});
-
-describe('a token', () => {
   it('may end with the newline of a file', async () => {
     const { client, header } = givenAnswers({ token: 'from-a-file\n' }, success({}));
 
@@ -166,7 +119,7 @@ describe('a token', () => {
   });
 
   it.each(['secret\nsecret', '\nsecret', 'secret…'])(
-    'that no header can have is refused, and not shown: %j',
+    'that no header can have is not sent or shown: %j',
     async (token) => {
       const { client, called } = givenAnswers({ token });
 
@@ -202,18 +155,11 @@ describe('each', () => {
     expect(called()).toEqual(['tags.list']);
   });
 
-  it('has the options of a call', async () => {
-    const { client, header } = givenAnswers({}, success({ tags: [], next_cursor: null }));
+  it('has the options of a call, and throws the error of a page', async () => {
+    const { client, header } = givenAnswers({}, PAGES[0]!, refusal(403));
 
-    await allOf(client.tags.list.each({}, { projectId: 7 }));
-
-    expect(header('x-project-id')).toEqual(['7']);
-  });
-
-  it('throws the error of a page', async () => {
-    const { client } = givenAnswers({}, PAGES[0]!, refusal(403));
-
-    expect((await errorOf(allOf(client.tags.list.each({})))).status).toBe(403);
+    expect((await errorOf(allOf(client.tags.list.each({}, { projectId: 7 })))).status).toBe(403);
+    expect(header('x-project-id')).toEqual(['7', '7']);
   });
 });
 

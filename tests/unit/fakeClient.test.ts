@@ -77,22 +77,15 @@ describe('a fake client', () => {
 });
 
 describe('refusalOf', () => {
-  it('makes an error like those of the service', () => {
-    const error = refusalOf({ status: 422, reason: 'invalid_input', fields: { title: ['title is required.'] } });
+  it('makes an error like those of the service, with a message of its own if none is given', () => {
+    const fields = { title: ['title is required.'] };
+    const error = refusalOf({ status: 422, reason: 'invalid_input', fields });
 
     expect(error).toBeInstanceOf(DeckhandError);
     expect(isRefusal(error)).toBe(true);
-    expect(error).toMatchObject({
-      message: 'title is required.',
-      status: 422,
-      reason: 'invalid_input',
-      fields: { title: ['title is required.'] },
+    expect(error).toMatchObject({ message: 'title is required.', status: 422, reason: 'invalid_input', fields });
+    expect(refusalOf({ status: 429, reason: 'service_busy', retryAfterSeconds: 2 })).toMatchObject({
+      ...{ message: 'Refused: service_busy.', retryAfterSeconds: 2, fields: {} },
     });
-  });
-
-  it('has a message of its own if none is given, and the seconds until a retry', () => {
-    const error = refusalOf({ status: 429, reason: 'service_busy', retryAfterSeconds: 2 });
-
-    expect(error).toMatchObject({ message: 'Refused: service_busy.', retryAfterSeconds: 2, fields: {} });
   });
 });

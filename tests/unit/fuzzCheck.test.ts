@@ -4,98 +4,62 @@ import { memoryVerdict } from '../fuzz/memory.ts';
 import type { FuzzRequest, SocketRequest } from '../fuzz/request.ts';
 import type { FuzzAnswer } from '../fuzz/send.ts';
 
-const LIMITS = { 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-Request-Id': 'a-name' };
-const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
+const HEADERS = {
+  ...{ 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-Request-Id': 'a-name' },
+  ...{ 'Content-Type': 'application/json; charset=utf-8', 'X-Error-Reason': 'not_signed_in' },
+};
+const BODY = { error: true, message: 'x' };
 
-const REFUSED = { ...LIMITS, ...JSON_TYPE, 'X-Error-Reason': 'not_signed_in' };
-
-const answered = (status: number, body: unknown, headers: object = { ...LIMITS, ...JSON_TYPE }): FuzzAnswer => ({
+const answered = (status: number, body: unknown = BODY, headers: Record<string, string> = HEADERS): FuzzAnswer => ({
   status,
-  headers: new Headers(headers as Record<string, string>),
+  headers: new Headers(headers),
   text: JSON.stringify(body),
   milliseconds: 1,
 });
 
-describe('the fuzz check of REST answers reports', () => {
-  const request = {
-    surface: 'rest',
-    method: 'POST',
-    path: '/api/services/operations/v1/operations/tour/cards/dismiss-all',
-    operations: ['tour.dismissAll'],
-  } as FuzzRequest;
-
-  it.each([
-    ['a status of 500', answered(500, { error: true, message: 'x', data: [] }), 'The status is 500.'],
-    ['a status that is not documented', answered(418, {}), 'The status is not listed.'],
-    [
-      'a missing header',
-      answered(401, { error: true, message: 'x' }, JSON_TYPE),
-      'The header X-Request-Id is missing.',
-    ],
-    ['a 429 without Retry-After', answered(429, { error: true, message: 'x' }), 'The header Retry-After is missing.'],
-    ['another body', answered(401, { message: 'x' }), expect.stringContaining("required property 'error'")],
-  ])('%s', (_, answer, fault) => {
-    expect(faultsOf(request, answer)).toContainEqual(fault);
-  });
-
-  it('nothing where all is well', () => {
-    expect(faultsOf(request, answered(401, { error: true, message: 'x' }, REFUSED))).toEqual([]);
-  });
-});
-
-describe('the fuzz check of RPC answers reports', () => {
-  const request = { surface: 'rpc', method: 'POST', path: '/trpc/tour.dismissAll', operations: ['tour.dismissAll'] };
+describe('the fuzz check reports', () => {
+  const path = '/api/services/operations/v1/operations/tour/cards/dismiss-all';
+  const rest = { surface: 'rest', method: 'POST', path, operations: ['tour.dismissAll'] } as FuzzRequest;
+  const rpc = { ...rest, surface: 'rpc', path: '/trpc/tour.dismissAll' } as FuzzRequest;
   const refusal = (httpStatus: number, more: object = {}) => ({
     error: { json: { message: 'x', code: -1, data: { code: 'X', httpStatus, reason: 'fault', ...more } } },
   });
 
-  it.each([
-    ['a status of 500', answered(500, refusal(500)), 'The status is 500.'],
-    [
-      'a status that is not documented',
-      answered(409, refusal(409)),
-      'Call 0 answers 409, which is not documented for it.',
-    ],
-    ['two different statuses', answered(200, refusal(401)), 'The status is 200, of calls 401.'],
-    ['a 429 without Retry-After', answered(429, refusal(429)), 'The header Retry-After is missing.'],
-    ['a stack', answered(401, refusal(401, { stack: 'x' })), expect.stringContaining('additional properties')],
-    ['an unknown reason', answered(401, refusal(401, { reason: 'x' })), expect.stringContaining('allowed values')],
-    ['more replies than calls', answered(401, [refusal(401), refusal(401)]), 'There are 2 replies to 1 calls.'],
-  ])('%s', (_, answer, fault) => {
-    expect(faultsOf(request as FuzzRequest, answer)).toContainEqual(fault);
+  it.each<[string, FuzzRequest, FuzzAnswer, unknown]>([
+    ['500', rest, answered(500), 'The status is 500.'],
+    ['an undocumented status', rest, answered(418), 'The status is not listed.'],
+    ['a missing header', rest, answered(401, BODY, {}), 'The header X-Request-Id is missing.'],
+    ['another body', rest, answered(401, {}), expect.stringContaining("required property 'error'")],
+    ['two different statuses', rpc, answered(200, refusal(401)), 'The status is 200, of calls 401.'],
+    ['429 without Retry-After', rpc, answered(429, refusal(429)), 'The header Retry-After is missing.'],
+    ['an unknown reason', rpc, answered(401, refusal(401, { reason: 'x' })), expect.stringContaining('allowed values')],
+    ['too many replies', rpc, answered(401, [refusal(401), refusal(401)]), 'There are 2 replies to 1 calls.'],
+  ])('%s', (_, request, answer, fault) => {
+    expect(faultsOf(request, answer)).toContainEqual(fault);
   });
 
   it('nothing where all is well', () => {
-    expect(faultsOf(request as FuzzRequest, answered(401, refusal(401)))).toEqual([]);
-  });
-});
-
-describe('the fuzz check of malformed HTTP reports', () => {
-  const request = { surface: 'socket', answers: 1, isRefused: true } as SocketRequest;
-
-  it('an answer without a reason', () => {
-    const answer = answered(400, { error: true, message: 'x', data: [] }, { ...LIMITS, Connection: 'close' });
-
-    expect(socketFaultsOf(request, [answer])).toEqual(['The reason is missing or unknown.']);
+    expect(faultsOf(rest, answered(401))).toEqual([]);
+    expect(faultsOf(rpc, answered(401, refusal(401)))).toEqual([]);
   });
 
-  it('a missing answer, and a connection that stays open', () => {
-    const kept = answered(400, { error: true, message: 'x', data: [] }, REFUSED);
+  it('a missing reason or answer to malformed HTTP, and a connection that stays open', () => {
+    const request = { surface: 'socket', answers: 1, isRefused: true } as SocketRequest;
+    const { 'X-Error-Reason': _, ...unreasoned } = HEADERS;
+    const closed = answered(400, { ...BODY, data: [] }, { ...unreasoned, Connection: 'close' });
 
+    expect(socketFaultsOf(request, [closed])).toEqual(['The reason is missing or unknown.']);
     expect(socketFaultsOf(request, [])).toEqual(['There are 0 answers instead of 1.']);
-    expect(socketFaultsOf(request, [kept])).toEqual(['The connection is kept.']);
+    expect(socketFaultsOf(request, [answered(400, { ...BODY, data: [] })])).toEqual(['The connection is kept.']);
   });
-});
 
-describe('memory', () => {
-  const samples = (rss: (n: number) => number) =>
-    Array.from({ length: 50 }, (_, n) => ({ sent: (n + 1) * 2000, rss: rss(n), heap: undefined }));
+  it('memory that grows with each sample, but none that is flat after the warm-up or except for single samples', () => {
+    const isGrowing = (rss: (n: number) => number) =>
+      memoryVerdict(Array.from({ length: 50 }, (_, n) => ({ sent: (n + 1) * 2000, rss: rss(n), heap: undefined })))
+        .isGrowing;
 
-  it.each([
-    ['grows by 1 % with each sample', (n: number) => 100 + n, true],
-    ['is flat after the warm-up', (n: number) => (n < 10 ? n * 10 : 100), false],
-    ['is flat except for single samples', (n: number) => (n % 4 === 0 ? 300 : 100), false],
-  ])('%s', (_, rss, isGrowing) => {
-    expect(memoryVerdict(samples(rss)).isGrowing).toBe(isGrowing);
+    expect(isGrowing((n) => 100 + n)).toBe(true);
+    expect(isGrowing((n) => (n < 10 ? n * 10 : 100))).toBe(false);
+    expect(isGrowing((n) => (n % 4 === 0 ? 300 : 100))).toBe(false);
   });
 });

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { renderMarkdown } from '../../server/web/markdown.ts';
-import { hasBrowser, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenService, testService } from '../harness/service.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -18,16 +17,25 @@ const read = async (address: string) => (await fetch(url + address)).text();
 const found = (html: string, pattern: RegExp) => [...html.matchAll(pattern)].map(([, value]) => value!);
 
 describe('the guides', () => {
-  it.each(addresses)('%s has links to pages and anchors that exist', async (address) => {
-    const html = await read(address);
-    const links = found(html, /(?:href|src)="([^"]+)"/g).filter((link) => !/^https?:/.test(link));
-
-    expect(links.length).toBeGreaterThan(addresses.length);
-    for (const link of new Set(links)) {
-      const { pathname, hash } = new URL(link, url + address);
-      const target = await fetch(url + pathname);
-      expect(target.status, link).toBe(200);
-      if (hash) expect(await target.text(), link).toContain(`id="${decodeURIComponent(hash.slice(1))}"`);
+  it('link only each other, their pictures and pages of the service, with anchors that exist', async () => {
+    const pages = new Map<string, string>();
+    const load = async (path: string) => {
+      const response = await fetch(url + path);
+      expect(response.status, path).toBe(200);
+      pages.set(path, await response.text());
+    };
+    for (const address of addresses) {
+      await load(address);
+      const links = new Set(found(pages.get(address)!, /(?:href|src)="([^"]*)"/g));
+      expect(links.size).toBeGreaterThan(addresses.length);
+      const others = [...links].filter((link) => !/^(https:\/\/|#|\/$|\/docs|\/pages\/|\/openapi\.json)/.test(link));
+      expect(others, address).toEqual([]);
+      for (const link of links) {
+        if (/^https:/.test(link)) continue;
+        const { pathname, hash } = new URL(link, url + address);
+        if (!pages.has(pathname)) await load(pathname);
+        if (hash) expect(pages.get(pathname), link).toContain(`id="${decodeURIComponent(hash.slice(1))}"`);
+      }
     }
   });
 
@@ -39,14 +47,6 @@ describe('the guides', () => {
     expect(linked[0]).toBe('/docs/guides');
     expect(linked.toSorted()).toEqual(addresses.toSorted());
     expect(sidebar).toContain('<a href="/docs/guides/changelog" aria-current="page">Changelog</a>');
-  });
-
-  it('link nothing of the repository but each other, their pictures and pages of the service', async () => {
-    for (const address of addresses) {
-      const links = found(await read(address), /(?:href|src)="([^"]*)"/g);
-      const others = links.filter((link) => !/^(https:\/\/|#|\/$|\/docs|\/pages\/|\/openapi\.json)/.test(link));
-      expect(others, address).toEqual([]);
-    }
   });
 
   it('have examples with the address of this service', async () => {
@@ -100,25 +100,5 @@ describe('Markdown', () => {
 
   it('has wide tables that scroll by themselves', () => {
     expect(render('| a |\n| - |\n| b |\n').html).toMatch(/^<div class="wide".*<table>/s);
-  });
-});
-
-describe.skipIf(!hasBrowser)('the guides in a browser', () => {
-  const openPage = pageForSuite();
-
-  it('fit a phone, and code can be copied', async () => {
-    const { page, problems } = await openPage(url);
-    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], { origin: url });
-
-    for (const address of addresses) {
-      await page.goto(url + address);
-      expect(await isWiderThanScreen(page), address).toBe(false);
-    }
-    await page.goto(`${url}/docs/guides/client`);
-    await page.getByRole('button', { name: 'Copy' }).first().click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
-
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('npm run pack:client\n');
-    expect(problems).toEqual([]);
   });
 });

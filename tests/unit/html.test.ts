@@ -45,27 +45,9 @@ describe('HTML', () => {
     expect(await sanitizeHtml(sent)).toBe(stored);
   });
 
-  const textParts = [
-    '<',
-    '<3',
-    '< b',
-    '>',
-    '&',
-    '&lt;',
-    '&#60',
-    '&lt',
-    'b>',
-    '/b>',
-    '!--',
-    '?',
-    '"',
-    "'",
-    '`',
-    '\n',
-    'é',
-    'ſ',
-    '＜b＞',
-  ];
+  const textParts = '< <3 <_b > & &lt; &#60 &lt b> /b> !-- ? " \' ` \n ſ ＜b＞'
+    .split(' ')
+    .map((part) => part.replace('_', ' '));
 
   it('has no tags where plain text is returned as sent, also next to another one', async () => {
     const description = fc.array(fc.constantFrom(...textParts)).map((parts) => parts.join(''));
@@ -83,29 +65,10 @@ describe('HTML', () => {
   });
 
   it('that was sanitised does not change when sanitised again', async () => {
-    const parts = fc.constantFrom(
-      '<b>',
-      '</b>',
-      '<a href="//x">',
-      '<a target=_blank rel=x>',
-      '</a>',
-      '<p>',
-      '<p style="text-align:left;x:y" class="&quot;" id=\'"\'>',
-      '<details open>',
-      '<summary>',
-      '<li>',
-      '<script>',
-      '<x',
-      '<!--',
-      '-->',
-      '<',
-      '>',
-      '&',
-      '&amp;',
-      '"',
-      "'",
-      'x ',
-    );
+    const tags =
+      '<b>|</b>|<a href="//x">|<a target=_blank rel=x>|</a>|<p>|<p style="text-align:left;x:y" class="&quot;" id=\'"\'>';
+    const others = `<details open>|<summary>|<li>|<script>|<x|<!--|-->|<|>|&|&amp;|"|'|x `;
+    const parts = fc.constantFrom(...tags.split('|'), ...others.split('|'));
     await fc.assert(
       fc.asyncProperty(fc.array(parts), async (sent) => {
         const once = await sanitizeHtml(sent.join(''));

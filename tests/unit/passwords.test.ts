@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { refusePassword } from '../../server/security/commonPasswords.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
 
 /** With the lowest cost that argon2id allows. */
@@ -31,9 +32,7 @@ describe('passwords', () => {
   });
 
   it('429 above 50 waiting checks in total', async () => {
-    const flood = attempts(60, (at) => `10.0.0.${at}`);
-
-    expect(await countRefused(flood)).toBe(8);
+    expect(await countRefused(attempts(60, (at) => `10.0.0.${at}`))).toBe(8);
     expect(await isPassword(PASSWORD, HASH, '10.0.0.59')).toBe(true);
   });
 
@@ -43,5 +42,20 @@ describe('passwords', () => {
 
     expect(await Promise.all(newcomers)).toEqual(Array(8).fill(true));
     expect(await countRefused(flood)).toBe(16);
+  });
+});
+
+describe('a new password', () => {
+  const COMMON = ['password', '12345678', 'PassWord1', ' qwertyuiop', 'ｐａｓｓｗｏｒｄ', 'demo-password', 'trustno1'];
+  const OWN = ['ada.lovelace@example.test', 'ADA.LOVELACE', 'Ada Lovelace', 'adalovelace'];
+  const GOOD = [PASSWORD, 'password of mine', '# The 10,000', 'Copyright (c) 2021', 'ada.lovelace.1815'];
+
+  it('is neither one of the most common, nor the e-mail address or the name', () => {
+    const refuse = (password: string) =>
+      refusePassword(password, { email: 'Ada.Lovelace@example.test', name: 'Ada Lovelace' });
+
+    for (const password of COMMON) expect(refuse(password), password).toMatch(/^is one of the most common passwords/);
+    for (const password of OWN) expect(refuse(password), password).toBe('must not be the e-mail address or the name');
+    for (const password of GOOD) expect(refuse(password), password).toBeUndefined();
   });
 });

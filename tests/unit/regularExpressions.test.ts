@@ -22,19 +22,12 @@ describe('regular expressions', () => {
     expect(found.filter(({ text }) => hasNestedRepetition(text))).toEqual([]);
   });
 
-  it.each(['([\\w-]+(\\.[\\w-]+)*/?)*', '^(a+)+$', '(?:a*b?)*', '(a{2,})+', '((a)|b+){3,}'])(
-    'with one are found: %s',
-    (text) => {
-      expect(hasNestedRepetition(text)).toBe(true);
-    },
-  );
+  it('are told apart', () => {
+    const nested = ['([\\w-]+(\\.[\\w-]+)*/?)*', '^(a+)+$', '(?:a*b?)*', '(a{2,})+', '((a)|b+){3,}'];
+    const others = ['(a{0,61}b)*', '(ab?)*', '[(a+)*]+', '\\(a+\\)*', "'(?:[^']|'')*'", '(?<year>\\d+)-(a)*', '(a+)?'];
 
-  it.each(['(a{0,61}b)*', '(ab?)*', '[(a+)*]+', '\\(a+\\)*', "'(?:[^']|'')*'", '(?<year>\\d+)-(a)*', '(a+)?'])(
-    'without one are not: %s',
-    (text) => {
-      expect(hasNestedRepetition(text)).toBe(false);
-    },
-  );
+    expect([...nested, ...others].filter(hasNestedRepetition)).toEqual(nested);
+  });
 
   it('are found in every form', () => {
     const source = `/a+/g.test(b); new RegExp(\`^\${c}\\\\w*$\`); new RegExp('d')`;

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { makeSecretBox } from '../../server/security/secretBox.ts';
 
-const [OLD, NEW, OTHER] = ['old', 'new', 'other'].map((name) => `a secret of enough length: ${name}`) as [
-  string,
-  string,
-  string,
-];
+const secretOf = (name: string) => `a secret of enough length: ${name}`;
+const [OLD, NEW, OTHER] = [secretOf('old'), secretOf('new'), secretOf('other')];
 const TEXT = 'JBSWY3DPEHPK3PXP';
 
 describe('a secret box', () => {
@@ -36,28 +33,13 @@ describe('a secret box', () => {
     const sealed = box.seal(TEXT, 5);
     const changedAt = (at: number) => sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1);
 
-    expect(box.open(sealed, 6)).toBeUndefined();
-    for (const at of [box.prefix.length, box.prefix.length + 18, sealed.length - 3]) {
-      expect(box.open(changedAt(at), 5)).toBeUndefined();
-    }
-    for (const broken of [
-      box.prefix,
-      `${box.prefix}AAAA`,
-      `v2${sealed.slice(2)}`,
-      'v1.',
-      '..',
-      '.',
-      sealed.slice(0, -8),
-    ]) {
-      expect(box.open(broken, 5)).toBeUndefined();
-    }
-    expect(makeSecretBox([OTHER]).open(sealed, 5)).toBeUndefined();
-  });
-
-  it('does not open a text under the id of another key', () => {
-    const sealed = makeSecretBox([OLD]).seal(TEXT, 5);
     const other = makeSecretBox([OTHER]);
+    const changed = [box.prefix.length, box.prefix.length + 18, sealed.length - 3].map(changedAt);
+    const broken = [box.prefix, `${box.prefix}AAAA`, `v2${sealed.slice(2)}`, 'v1.', '..', '.', sealed.slice(0, -8)];
 
+    expect([...changed, ...broken].filter((text) => box.open(text, 5) !== undefined)).toEqual([]);
+    expect(box.open(sealed, 6)).toBeUndefined();
+    expect(other.open(sealed, 5)).toBeUndefined();
     expect(other.open(other.prefix + sealed.split('.')[2], 5)).toBeUndefined();
   });
 

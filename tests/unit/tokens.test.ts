@@ -51,11 +51,10 @@ describe('a token', () => {
 
   it('can still be read after thousands of others', () => {
     const tokens = makeTokens([SECRET], HOUR_SECONDS);
-    const all = Array.from({ length: 2500 }, claims);
+    const all = Array.from({ length: 1100 }, claims);
     const signed = all.map(tokens.sign);
 
-    expect(signed.map(tokens.read)).toEqual(all);
-    expect(signed.map(tokens.read)).toEqual(all);
+    for (const _ of ['first', 'second']) expect(signed.map(tokens.read)).toEqual(all);
   });
 });
 

@@ -85,3 +85,20 @@ describe('the examples of errors in the document', () => {
     for (const path of paths(422)) expect(exampleOf(path, 422).errors, path).toBeDefined();
   });
 });
+
+describe('GET /pages/demo-users.json', () => {
+  const names = async () => {
+    const response = await fetch(`${demo.url}/pages/demo-users.json`);
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    return ((await response.json()) as { name: string }[]).map(({ name }) => name);
+  };
+
+  it('lists the demo users who can sign in with the public password alone', async () => {
+    expect(await names()).toEqual(['Admin', 'Owner', 'Member', 'Viewer', 'Outsider']);
+
+    await asAdmin.rpc.users.update.mutate({ id: 2, password: 'another long sentence' });
+    await asAdmin.rpc.users.update.mutate({ id: 5, is_active: false });
+
+    expect(await names()).toEqual(['Admin', 'Member', 'Viewer']);
+  });
+});

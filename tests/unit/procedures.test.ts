@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Schema } from '../../server/api/openapi/example.ts';
+import { procedures } from '../../server/api/procedures.ts';
+import { appRouter } from '../../server/api/routers/app.ts';
+import type { Meta } from '../../server/api/trpc.ts';
+
+/** Every field of a schema, in any depth, of one type if that is given. */
+function fieldsOf(schema: z.ZodType, type?: string): string[] {
+  const names = new Set<string>();
+  z.toJSONSchema(schema, {
+    unrepresentable: 'any',
+    override: ({ zodSchema, path }) => {
+      const name = path.findLast((_, index) => path[index - 1] === 'properties');
+      if (name !== undefined && (!type || zodSchema._zod.def.type === type)) names.add(String(name));
+    },
+  });
+  return [...names];
+}
+
+describe('timestamps in inputs', () => {
+  /** By their format, or since a field of this name is answered as a `Date`. */
+  const answered = new Set(procedures.flatMap(({ output }) => fieldsOf(output, 'date')));
+  const timestamps = procedures.flatMap(({ name, input }) => {
+    const { properties = {} } = input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : {};
+    return Object.entries(properties)
+      .filter(([field, schema]) => answered.has(field) || JSON.stringify(schema).includes('"date-time"'))
+      .map(([field]) => ({ name: `${name} ${field}`, schema: (input as z.ZodObject).shape[field] as z.ZodType }));
+  });
+
+  it('are taken as a Date, and as text', () => {
+    const date = new Date('2030-01-31T09:30:00Z');
+
+    expect(timestamps.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['cards.create due_date', 'cards.update due_date', 'cards.snooze until']),
+    );
+    expect(timestamps.map(({ name }) => name)).toContain('keys.create expires_at');
+    for (const { name, schema } of timestamps) {
+      expect([schema.parse(date), schema.parse(date.toISOString())], name).toEqual([date, date]);
+      expect(schema.safeParse(new Date(Number.NaN)).success, name).toBe(false);
+    }
+  });
+});
+
+describe('the answer of a mutation with an idempotency key', () => {
+  /** Names of fields that are shown once, and may not be stored in plain text. */
+  const SECRET = /^(token|secret|key|password|recovery_codes|otpauth_uri|qr_svg)$|_(token|secret|password)$/;
+  const metaOf = (name: string) =>
+    (appRouter._def.procedures as unknown as Record<string, { _def: { meta: Meta } }>)[name]!._def.meta;
+
+  it('is stored unless it has a secret', () => {
+    const mutations = procedures.filter(({ type }) => type === 'mutation');
+    const secret = mutations.filter(({ output }) => fieldsOf(output).some((field) => SECRET.test(field)));
+    const unstored = mutations.filter(({ name }) => ['secret', 'never'].includes(metaOf(name).idempotency ?? ''));
+
+    expect(secret.map(({ name }) => name)).toEqual(unstored.map(({ name }) => name));
+    expect(secret.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['auth.authenticate', 'account.changePassword', 'account.renewRecoveryCodes']),
+    );
+  });
+});
