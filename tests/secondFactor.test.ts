@@ -38,28 +38,6 @@ describe('a code', () => {
     expect(answer.body).toEqual(WRONG);
   });
 
-  it.each([
-    ['nothing', {}],
-    ['null', { code: null }],
-    ['an empty text', { code: '' }],
-    ['is_recovery without a code', { is_recovery: true }],
-  ])('401 that asks for a code, for %s', async (_, sent) => {
-    const answer = await signIn(await givenProtectedUser(), sent);
-
-    expect(answer.status).toBe(401);
-    expect(answer.body).toEqual(NEEDED);
-  });
-
-  it.each(['000000', '12345', '1234567', 'abcdef', ' 123456', '١٢٣٤٥٦', '\0', 'x'.repeat(100)])(
-    '401 for %j',
-    async (code) => {
-      const answer = await signIn(await givenProtectedUser(), { code });
-
-      expect(answer.status).toBe(401);
-      expect(answer.body).toEqual(WRONG);
-    },
-  );
-
   it('401 with the wrong password and a right code, which is not used up', async () => {
     const user = await givenProtectedUser();
 
