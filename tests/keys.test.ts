@@ -226,16 +226,14 @@ describe('POST …/keys/rotate', () => {
 
   it('200 with at most one previous secret, and none for 0 hours', async () => {
     const { asMember, users } = await givenWorld();
-    const { id, secret: first } = await givenKey(users.member);
+    const { id, secret } = await givenKey(users.member);
+    const secrets = [secret];
+    for (const hours of [168, 168, 0]) secrets.push((await rotate(asMember, id, hours)).secret);
+    const statuses = async () => Promise.all(secrets.map(async (each) => statusOf(await callerWith(each))));
 
-    const { secret: second } = await rotate(asMember, id, 168);
-    const { secret: third } = await rotate(asMember, id, 168);
-    expect(await statusOf(await callerWith(first))).toBe(401);
-    expect(await statusOf(await callerWith(second))).toBe(200);
-
-    const { secret: fourth } = await rotate(asMember, id, 0);
-    expect(await statusOf(await callerWith(third))).toBe(401);
-    expect(await statusOf(await callerWith(fourth))).toBe(200);
+    expect(await statuses()).toEqual([401, 401, 401, 200]);
+    secrets.push((await rotate(asMember, id, 168)).secret);
+    expect(await statuses()).toEqual([401, 401, 401, 200, 200]);
   });
 
   it('400 for a revoked or expired key, 403 for one of others, 422 for more than 7 days', async () => {
@@ -320,21 +318,6 @@ describe('a call with a key', () => {
     await change('users', { is_active: false });
     expect((await create()).status).toBe(401);
     expect(users.member.id).not.toBe(service.id);
-  });
-
-  it('without the scope admin, a superadmin may not call what only they may', async () => {
-    const { users } = await givenWorld();
-
-    const without = await callerOf(users.superadmin, { scopes: ['users:read'] });
-    const withAdmin = await callerOf(users.superadmin, { scopes: ['users:read', 'admin'] });
-    const ofMember = await callerOf(users.member, { scopes: ['users:read', 'admin'] });
-
-    expect(await refusalOf(without.rpc.users.list.query({}))).toMatchObject({
-      status: 403,
-      message: 'This requires the scope admin.',
-    });
-    expect((await withAdmin.rpc.users.list.query({ limit: 1 })).users).toHaveLength(1);
-    expect(await reasonOf(ofMember.rpc.users.list.query({}))).toBe('403 not_a_superadmin');
   });
 });
 
