@@ -237,12 +237,4 @@ describe('outside of REST and RPC', () => {
       expect(page.match(/(?:src|href)="(?!\/|#|data:)[^"]*"/g)).toBeNull();
     }
   });
-
-  it('404 with the usual body for anything else', async () => {
-    for (const path of ['/nothing', '/docs/package.json', '/pages/../app.ts', '/apinothing']) {
-      const response = await fetch(url + path);
-      expect(response.status, path).toBe(404);
-      expect(await response.json()).toEqual({ error: true, message: 'There is no such path.', data: [] });
-    }
-  });
 });

@@ -148,7 +148,7 @@ async function announce(url: string, method: string, path: string): Promise<numb
   return status;
 }
 
-const UNKNOWN = ['/nope', '/docs', '/webhooks/nope'];
+const UNKNOWN = ['/nope', '/apinothing', '/docs', '/webhooks/nope'];
 const METHODS = ['PUT', 'OPTIONS', 'QUERY'];
 /** Fastify can't read the last three. */
 const TYPES = ['application/json', 'text/plain', 'multipart/form-data', 'a/b; c', ';', ' ', 'a/b/c'];
