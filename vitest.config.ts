@@ -80,6 +80,7 @@ const onDatabase = { setupFiles: ['tests/harness/openDatabase.ts'], pool: 'threa
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    reporters: ['default', './tests/harness/progress.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
       project('embedded', ['tests/*.test.ts'], { ...onDatabase, setupFiles: [...onDatabase.setupFiles] }),

@@ -3,7 +3,6 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect as connectSocket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { restProcedures } from '../server/api/procedures.ts';
 import { document } from './harness/document.ts';
 import { testService } from './harness/service.ts';
 import { givenWorld, type World } from './harness/world.ts';
@@ -18,32 +17,20 @@ beforeAll(async () => {
   world = await givenWorld();
 });
 
-const protectedPaths = () => restProcedures.filter(({ access }) => access !== 'anyone').map(({ rest }) => rest.path);
-
 describe('every answer under /api and /trpc', () => {
   it('has the rate limit and request id headers', async () => {
-    const addresses = [
-      '/api',
-      '/api/',
-      '/api/nothing',
-      `/api${CREATE}`,
-      '/api/%zz',
-      '/trpc',
-      '/trpc/boards.list',
-      '/trpc/cards.create',
-      '/trpc/nothing',
-      '/trpc/%zz',
-      '/trpc/a/b',
-    ];
+    const addresses = ['/api', '/api/nothing', `/api${CREATE}`, '/api/%zz', '/trpc', '/trpc/cards.create', '/trpc/%zz'];
 
     for (const path of addresses) {
-      for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
         const { status, headers } = await fetch(url + path, { method });
         expect(status, `${method} ${path}`).toBeGreaterThanOrEqual(400);
-        expect(headers.get('x-ratelimit-limit'), `${method} ${path}`).toBe('1000000');
-        expect(headers.get('x-ratelimit-remaining'), `${method} ${path}`).toMatch(/^\d+$/);
-        expect(headers.get('x-request-id'), `${method} ${path}`).toMatch(/^[0-9a-f-]{36}$/);
-        expect(headers.get('cache-control'), `${method} ${path}`).toBe('no-store');
+        expect(Object.fromEntries(headers), `${method} ${path}`).toMatchObject({
+          'x-ratelimit-limit': '1000000',
+          'x-ratelimit-remaining': expect.stringMatching(/^\d+$/),
+          'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+          'cache-control': 'no-store',
+        });
       }
     }
   });
@@ -81,46 +68,6 @@ describe('every answer under /api and /trpc', () => {
   });
 });
 
-describe('REST paths', () => {
-  it('404 for an unknown path, whatever the body', async () => {
-    const body = { error: true, message: 'There is no such path.', data: [] };
-
-    for (const path of ['/nothing', `${CREATE}/`, CREATE.toUpperCase(), '', '/']) {
-      const answer = await world.asMember.post(path, '{');
-      expect(answer.status, path).toBe(404);
-      expect(answer.body).toEqual(body);
-    }
-  });
-
-  it('405 with Allow for methods other than POST, on every path', async () => {
-    for (const { rest } of restProcedures) {
-      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        const response = await fetch(`${url}/api${rest.path}`, { method });
-        expect(response.status, `${method} ${rest.path}`).toBe(405);
-        expect(response.headers.get('allow')).toBe('POST');
-        expect(await response.json()).toEqual({
-          error: true,
-          message: `${method} is not allowed here: every operation is a POST.`,
-          data: [],
-        });
-      }
-    }
-  });
-
-  it('401 before the body is parsed, on every path that needs a token', async () => {
-    for (const path of protectedPaths()) {
-      const answer = await world.asNobody.post(path, '{');
-      expect(answer.status, path).toBe(401);
-      const error = path.endsWith('/upgrade-trial') ? {} : { error: true };
-      expect(answer.body).toEqual({ ...error, message: expect.any(String) });
-    }
-  });
-
-  it('403 before the body is parsed', async () => {
-    expect(await world.asViewer.post(CREATE, '{')).toMatchObject({ status: 403 });
-  });
-});
-
 describe('REST bodies', () => {
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
@@ -134,42 +81,20 @@ describe('REST bodies', () => {
   });
 
   it.each([
-    ['broken JSON', '{"title": "x"', 'The body is not valid JSON.'],
     ['text that is not JSON', 'title=x', 'The body is not valid JSON.'],
-    ['an array', '[{"title": "x"}]', 'The body must be a JSON object.'],
-    ['null', 'null', 'The body must be a JSON object.'],
-    ['a text', '"title"', 'The body must be a JSON object.'],
     ['a number', '5', 'The body must be a JSON object.'],
-    ['65 levels', `{"title": "x", "more": ${nested(64)}}`, 'The body is nested too deeply: at most 64 levels.'],
     [
       '30,001 fields',
       `{${Array.from({ length: 30_001 }, (_, field) => `"f${field}":0`).join()}}`,
       'The body has too many fields: at most 30000.',
     ],
     ['half a million levels', nested(500_000), 'The body is nested too deeply: at most 64 levels.'],
-    [
-      'more than 1 MiB',
-      `{"title": "x", "description": "${'d'.repeat(1024 * 1024)}"}`,
-      'The body is too large: at most 1 MiB.',
-    ],
-    ['nothing', '', 'Send a JSON object as the body, with Content-Type application/json.'],
   ])('400 for %s', async (_, body, message) => {
     const answer = await world.asMember.post(CREATE, body, { 'content-type': 'application/json' });
 
     expect(answer.status).toBe(400);
     expect(answer.body).toEqual({ error: true, message, data: [] });
     expect(answer.headers.get('x-ratelimit-limit')).toBe('1000000');
-  });
-
-  it('400 for text that is not UTF-8', async () => {
-    const response = await fetch(`${url}/api${CREATE}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${world.asMember.token}` },
-      body: Buffer.concat([Buffer.from('{"title": "'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')]),
-    });
-
-    expect(response.status).toBe(400);
-    expect(await response.json()).toEqual({ error: true, message: 'The body is not valid UTF-8.', data: [] });
   });
 
   it('accepts 64 levels, and does not count brackets inside strings', async () => {
@@ -226,17 +151,6 @@ describe('REST bodies', () => {
     expect(response.statusCode).toBe(200);
   });
 
-  it('400 without a content type where a body is required', async () => {
-    const { status } = await fetch(`${url}/api${CREATE}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${world.asMember.token}` },
-      // For a buffer, unlike a string, fetch sends no content type.
-      body: Buffer.from('{"title": "x"}'),
-    });
-
-    expect(status).toBe(400);
-  });
-
   it('ignores unknown fields, even __proto__ and constructor', async () => {
     const answer = await world.asMember.post(
       CREATE,
@@ -283,122 +197,6 @@ it('closes the connection after an Upgrade request, since later requests on it w
   expect(answer).toMatch(/^connection: close\r$/im);
 });
 
-describe('the RPC surface', () => {
-  const call = async (path: string, body: unknown, more: RequestInit = {}) => {
-    const response = await fetch(`${url}/trpc/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${world.asMember.token}` },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      ...more,
-    });
-    return { status: response.status, body: (await response.json()) as any, headers: response.headers };
-  };
-
-  it.each(['GET', 'POST'])('404 for a %s without a procedure', async (method) => {
-    const response = await fetch(`${url}/trpc`, { method });
-
-    expect(response.status).toBe(404);
-    expect(response.headers.get('allow')).toBeNull();
-  });
-
-  it.each([
-    ['boards.list', 'GET, POST'],
-    ['boards.list,tags.list?batch=1', 'GET, POST'],
-    ['cards.create', 'POST'],
-  ])('405 for other methods of %s', async (path, allowed) => {
-    for (const method of ['PUT', 'DELETE', 'HEAD', 'OPTIONS']) {
-      const response = await fetch(`${url}/trpc/${path}`, { method });
-      expect(response.status, method).toBe(405);
-      expect(response.headers.get('allow'), method).toBe(allowed);
-    }
-  });
-
-  it.each([
-    ['broken JSON', 'cards.create', '{', 400, 'The body is not valid JSON.'],
-    [
-      'an input that is not an object',
-      'cards.create',
-      { json: [1] },
-      400,
-      'The input must be an object, sent as {"json": {…}}.',
-    ],
-    ['no input', 'cards.create', {}, 400, 'The input must be an object, sent as {"json": {…}}.'],
-    [
-      'null',
-      'cards.create',
-      'null',
-      400,
-      'The input could not be read: it must be an object with "json" and, if needed, "meta". Send plain JSON.',
-    ],
-    [
-      'a body nested too deeply',
-      'cards.create',
-      '['.repeat(100) + ']'.repeat(100),
-      400,
-      'The body is nested too deeply: at most 64 levels.',
-    ],
-    ['a wrong field', 'cards.create', { json: { title: 5 } }, 422, 'title must be text.'],
-    ['an unknown procedure', 'cards.nothing', { json: {} }, 404, 'No procedure found on path "cards.nothing"'],
-    ['a built-in property', 'constructor', { json: {} }, 404, 'No procedure found on path "constructor"'],
-  ])('answers %s with the same status and message as REST', async (_, path, body, status, message) => {
-    const answer = await call(path, body);
-
-    expect(answer.status).toBe(status);
-    expect(answer.body.error.json).toMatchObject({ message, data: { httpStatus: status } });
-    expect(JSON.stringify(answer.body)).not.toMatch(/stack|node_modules/);
-  });
-
-  it('400 for another content type, form data included', async () => {
-    const form = new FormData();
-    form.set('title', 'x');
-    const answer = await call('cards.create', '', {
-      body: form,
-      headers: { authorization: `Bearer ${world.asMember.token}` },
-    });
-
-    expect(answer).toMatchObject({ status: 400, body: { error: { json: { data: { httpStatus: 400 } } } } });
-  });
-
-  it('401 and 403 before the input is parsed', async () => {
-    const asViewer = { 'content-type': 'application/json', authorization: `Bearer ${world.asViewer.token}` };
-
-    expect((await call('cards.create', '{', { headers: { 'content-type': 'application/json' } })).status).toBe(401);
-    expect((await call('cards.create', '{', { headers: asViewer })).status).toBe(403);
-  });
-
-  it('400 for a batch of more than 50 calls', async () => {
-    expect((await call(`${Array(51).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(400);
-    expect((await call(`${Array(50).fill('boards.list').join(',')}?batch=1`, {})).status).toBe(200);
-  });
-
-  it('400 for a batch whose body is a list', async () => {
-    const answer = await call('boards.list,boards.list?batch=1', [{ json: {} }, { json: {} }]);
-
-    expect(answer.status).toBe(400);
-    expect(answer.body[0].error.json.message).toBe('The body of a batch must be an object.');
-  });
-
-  it('400 for a whole batch that mixes queries and mutations', async () => {
-    const answer = await call('boards.list,cards.create?batch=1', {});
-
-    expect(answer).toMatchObject({ status: 400, body: { error: { json: { data: { httpStatus: 400 } } } } });
-    expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
-  });
-
-  it('207 with one result for each call of a batch', async () => {
-    const answer = await call('cards.create,cards.create?batch=1', {
-      0: { json: { title: 'Fine' } },
-      1: { json: { title: 5 } },
-    });
-
-    expect(answer.status).toBe(207);
-    expect(answer.body).toMatchObject([
-      { result: { data: { json: { card: { title: 'Fine' } } } } },
-      { error: { json: { data: { httpStatus: 422 } } } },
-    ]);
-  });
-});
-
 describe('outside of REST and RPC', () => {
   it('404 for a checkout with a very long reference', async () => {
     const response = await fetch(`${url}/checkout/${'%25'.repeat(4000)}`);
@@ -437,14 +235,6 @@ describe('outside of REST and RPC', () => {
     for (const path of ['/', '/docs']) {
       const page = await (await fetch(url + path)).text();
       expect(page.match(/(?:src|href)="(?!\/|#|data:)[^"]*"/g)).toBeNull();
-    }
-  });
-
-  it('404 with the usual body for anything else', async () => {
-    for (const path of ['/nothing', '/docs/package.json', '/pages/../app.ts', '/apinothing']) {
-      const response = await fetch(url + path);
-      expect(response.status, path).toBe(404);
-      expect(await response.json()).toEqual({ error: true, message: 'There is no such path.', data: [] });
     }
   });
 });

@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import type { DeckhandError } from '../client/client.ts';
+import { findProcedure } from '../server/api/procedures.ts';
 import { query } from '../server/database/query.ts';
-import { type Answer, makeCaller } from './harness/caller.ts';
-import { errorOf } from './harness/client.ts';
+import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { givenProtectedUser } from './harness/codes.ts';
 import { givenService, testService } from './harness/service.ts';
+import { refusedByBoth } from './harness/surfaces.ts';
 import {
-  givenBoard,
   givenCard,
   givenProduct,
   givenThemeVersion,
@@ -18,185 +17,137 @@ import {
   testDb,
 } from './harness/world.ts';
 
-const AUTHENTICATE = '/v1/authenticate';
-const OPERATIONS = '/services/operations/v1/operations';
-const SYNC = '/services/operations/v1/admin/master-boards/sync';
-const UPGRADE = '/services/platforms/v1/subscriptions/upgrade-trial';
-const DEPRECATE = '/services/websites/v1/themes/versions/deprecate';
+type Refused = { by: TestCaller; call: string; input?: object };
+
 const MISSING_ID = 2_147_483_647;
+const nobody = async (settings?: Record<string, string>) =>
+  makeCaller((settings ? await givenService(settings) : await testService()).url);
 
-const nobody = async () => makeCaller((await testService()).url);
+/** A sign-in after this many that failed. */
+const signIn = async (input: object, { by = nobody(), failures = 0 } = {}): Promise<Refused> => {
+  const caller = await by;
+  for (let tries = 0; tries < failures; tries++) await caller.post('/v1/authenticate', input);
+  return { by: caller, call: 'auth.authenticate', input };
+};
 
-/** The status and reason of an error over REST, which must be the same over RPC. */
-function sameRefusal({ status, headers }: Answer, error: DeckhandError): [number, string | null] {
-  const refused: [number, string | null] = [status, headers.get('x-error-reason')];
-  expect([error.status, error.reason]).toEqual(refused);
-  expect(error.data?.reason).toBe(error.reason);
-  return refused;
+/** An upgrade of a subscription with this status. */
+async function upgradeOf(status: string): Promise<Refused> {
+  const { asOwner, project } = await givenWorld();
+  const { id, product } = await givenTrial(project);
+  const plan_id = sql`(select min(id) from plans where product = ${product})`;
+  await query(
+    await testDb(),
+    sql`update subscriptions set status = ${status}, plan_id = ${plan_id}, paid_at = now() where id = ${id}`,
+  );
+  return { by: asOwner, call: 'subscriptions.upgradeTrial', input: { product, plan: 'pro', period: 'month' } };
 }
 
-describe('the reason of a refused sign-in', () => {
-  const signIn = async (input: { email: string; password: string; code?: string }, caller = nobody()) =>
-    sameRefusal(
-      await (await caller).post(AUTHENTICATE, input),
-      await errorOf((await caller).rpc.auth.authenticate.mutate(input)),
-    );
+describe('the reason of a refused call, over REST and RPC', () => {
+  it.each<[string, string, () => Promise<Refused>]>([
+    ['401 wrong_credentials', 'an unknown user', () => signIn({ email: 'nobody@example.test', password: 'wrong' })],
+    ['401 wrong_credentials', 'a wrong password', async () => signIn({ ...(await givenUser()), password: 'wrong' })],
+    [
+      '401 wrong_credentials',
+      'a wrong password and code',
+      async () => signIn({ ...(await givenProtectedUser()), password: 'wrong', code: '000000' }),
+    ],
+    ['401 code_required', 'no code', async () => signIn({ ...(await givenProtectedUser()), password: PASSWORD })],
+    [
+      '401 code_wrong',
+      'a wrong code',
+      async () => signIn({ ...(await givenProtectedUser()), password: PASSWORD, code: 'wrong' }),
+    ],
+    [
+      '429 codes_blocked',
+      'too many wrong codes',
+      async () => signIn({ ...(await givenProtectedUser()), password: PASSWORD, code: 'wrong' }, { failures: 5 }),
+    ],
+    [
+      '429 too_many_failures',
+      'too many wrong passwords',
+      async () => signIn({ ...(await givenUser()), password: 'wrong' }, { by: nobody({}), failures: 10 }),
+    ],
+    ['401 not_signed_in', 'no token', async () => ({ by: await nobody(), call: 'boards.list' })],
+    [
+      '403 role_missing',
+      'a viewer',
+      async () => ({ by: (await givenWorld()).asViewer, call: 'cards.create', input: { title: 'x' } }),
+    ],
+    [
+      '403 not_a_superadmin',
+      'an owner',
+      async () => ({ by: (await givenWorld()).asOwner, call: 'masterBoards.sync', input: { board_id: 1 } }),
+    ],
+    [
+      '403 no_project_access',
+      'a project of others',
+      async () => {
+        const { asOwner, otherProject } = await givenWorld();
+        return { by: asOwner.in(otherProject.id), call: 'boards.list' };
+      },
+    ],
+    [
+      '403 other_project',
+      'a row of others',
+      async () => {
+        const { asMember, otherProject } = await givenWorld();
+        return { by: asMember, call: 'cards.delete', input: { id: await givenCard(otherProject) } };
+      },
+    ],
+    [
+      '404 not_found',
+      'an unknown row',
+      async () => ({ by: (await givenWorld()).asMember, call: 'cards.delete', input: { id: MISSING_ID } }),
+    ],
+    [
+      '422 unknown_reference',
+      'an unknown tag',
+      async () => ({
+        by: (await givenWorld()).asMember,
+        call: 'cards.create',
+        input: { title: 'x', tag_id: MISSING_ID },
+      }),
+    ],
+    [
+      '422 invalid_input',
+      'other fields',
+      async () => ({ by: (await givenWorld()).asMember, call: 'cards.create', input: { title: '' } }),
+    ],
+    ['400 trial_already_paid', 'a paid subscription', () => upgradeOf('paid')],
+    ['400 payment_due', 'a subscription that is past due', () => upgradeOf('past_due')],
+    [
+      '422 unknown_plan',
+      'a plan that the product lacks',
+      async () => ({
+        by: (await givenWorld()).asOwner,
+        call: 'subscriptions.upgradeTrial',
+        input: { product: await givenProduct(), plan: 'none', period: 'month' },
+      }),
+    ],
+    [
+      '400 version_not_approved',
+      'a version that waits for approval',
+      async () => {
+        const { asOwner, project } = await givenWorld();
+        const version_id = await givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' });
+        return { by: asOwner, call: 'themes.deprecateVersion', input: { version_id } };
+      },
+    ],
+    [
+      '429 over_rate_limit',
+      'too many calls',
+      async () => {
+        const by = await nobody({ RATE_LIMIT_PER_MINUTE: '1' });
+        await by.post('/spend-the-limit');
+        return { by, call: 'boards.list' };
+      },
+    ],
+  ])('%s for %s', async (expected, _, given) => {
+    const { by, call, input } = await given();
 
-  it('401 wrong_credentials for a wrong password and for an unknown user', async () => {
-    const { email } = await givenUser();
+    const { status, reason } = await refusedByBoth(by, findProcedure(call)!, input);
 
-    expect(await signIn({ email, password: 'wrong' })).toEqual([401, 'wrong_credentials']);
-    expect(await signIn({ email: 'nobody@example.test', password: 'wrong' })).toEqual([401, 'wrong_credentials']);
-  });
-
-  it('401 wrong_credentials for a wrong password of a user with a second factor', async () => {
-    const { email } = await givenProtectedUser();
-
-    expect(await signIn({ email, password: 'wrong', code: '000000' })).toEqual([401, 'wrong_credentials']);
-  });
-
-  it('401 code_required without a code, code_wrong with a wrong one', async () => {
-    const { email } = await givenProtectedUser();
-
-    expect(await signIn({ email, password: PASSWORD })).toEqual([401, 'code_required']);
-    expect(await signIn({ email, password: PASSWORD, code: 'wrong' })).toEqual([401, 'code_wrong']);
-  });
-
-  it('429 codes_blocked after too many wrong codes', async () => {
-    const { email } = await givenProtectedUser();
-    const sent = { email, password: PASSWORD, code: 'wrong' };
-    for (let tries = 0; tries < 5; tries++) await (await nobody()).post(AUTHENTICATE, sent);
-
-    expect(await signIn(sent)).toEqual([429, 'codes_blocked']);
-  });
-
-  it('429 too_many_failures after too many wrong passwords', async () => {
-    const { url } = await givenService();
-    const { email } = await givenUser();
-    const sent = { email, password: 'wrong' };
-    for (let tries = 0; tries < 10; tries++) await makeCaller(url).post(AUTHENTICATE, sent);
-
-    expect(await signIn(sent, Promise.resolve(makeCaller(url)))).toEqual([429, 'too_many_failures']);
-  });
-});
-
-describe('the reason of a refused call', () => {
-  it('401 not_signed_in without a token', async () => {
-    const asNobody = await nobody();
-
-    const rest = await asNobody.post(`${OPERATIONS}/boards/list`);
-    const rpc = await errorOf(asNobody.rpc.boards.list.query());
-
-    expect(sameRefusal(rest, rpc)).toEqual([401, 'not_signed_in']);
-  });
-
-  it('403 role_missing for a viewer, not_a_superadmin for an owner', async () => {
-    const { asViewer, asOwner } = await givenWorld();
-    const [card, board] = [{ title: 'A card' }, { board_id: 1 }];
-
-    expect(
-      sameRefusal(
-        await asViewer.post(`${OPERATIONS}/cards/create`, card),
-        await errorOf(asViewer.rpc.cards.create.mutate(card)),
-      ),
-    ).toEqual([403, 'role_missing']);
-    expect(
-      sameRefusal(await asOwner.post(SYNC, board), await errorOf(asOwner.rpc.masterBoards.sync.mutate(board))),
-    ).toEqual([403, 'not_a_superadmin']);
-  });
-
-  it('403 no_project_access in a project of others', async () => {
-    const { asOwner, otherProject } = await givenWorld();
-    const elsewhere = asOwner.in(otherProject.id);
-
-    const rest = await elsewhere.post(`${OPERATIONS}/boards/list`);
-    const rpc = await errorOf(elsewhere.rpc.boards.list.query());
-
-    expect(sameRefusal(rest, rpc)).toEqual([403, 'no_project_access']);
-  });
-
-  it('403 other_project for a row of others, 404 not_found for an unknown one', async () => {
-    const { asMember, otherProject } = await givenWorld();
-    const remove = async (id: number) =>
-      sameRefusal(
-        await asMember.post(`${OPERATIONS}/cards/delete`, { id }),
-        await errorOf(asMember.rpc.cards.delete.mutate({ id })),
-      );
-
-    expect(await remove(await givenCard(otherProject))).toEqual([403, 'other_project']);
-    expect(await remove(MISSING_ID)).toEqual([404, 'not_found']);
-  });
-
-  it('422 unknown_reference for an unknown tag, invalid_input for other fields', async () => {
-    const { asMember } = await givenWorld();
-    const create = async (input: { title: string; tag_id?: number }) =>
-      sameRefusal(
-        await asMember.post(`${OPERATIONS}/cards/create`, input),
-        await errorOf(asMember.rpc.cards.create.mutate(input)),
-      );
-
-    expect(await create({ title: 'A card', tag_id: MISSING_ID })).toEqual([422, 'unknown_reference']);
-    expect(await create({ title: '' })).toEqual([422, 'invalid_input']);
-  });
-
-  it.each([
-    ['paid', 'trial_already_paid'],
-    ['past_due', 'payment_due'],
-  ])('400 for upgrading a subscription that is %s: %s', async (status, reason) => {
-    const { asOwner, project } = await givenWorld();
-    const { id, product } = await givenTrial(project);
-    const plan_id = sql`(select min(id) from plans where product = ${product})`;
-    await query(
-      await testDb(),
-      sql`update subscriptions set status = ${status}, plan_id = ${plan_id}, paid_at = now() where id = ${id}`,
-    );
-    const choice = { product, plan: 'pro', period: 'month' } as const;
-
-    const rest = await asOwner.post(UPGRADE, choice);
-    const rpc = await errorOf(asOwner.rpc.subscriptions.upgradeTrial.mutate(choice));
-
-    expect(sameRefusal(rest, rpc)).toEqual([400, reason]);
-  });
-
-  it('422 unknown_plan for a plan that the product lacks', async () => {
-    const { asOwner } = await givenWorld();
-    const choice = { product: await givenProduct(), plan: 'none', period: 'month' } as const;
-
-    const rest = await asOwner.post(UPGRADE, choice);
-    const rpc = await errorOf(asOwner.rpc.subscriptions.upgradeTrial.mutate(choice));
-
-    expect(sameRefusal(rest, rpc)).toEqual([422, 'unknown_plan']);
-  });
-
-  it('400 version_not_approved for a version that waits for approval', async () => {
-    const { asOwner, project } = await givenWorld();
-    const version_id = await givenThemeVersion(project, { approval_status: 'pending', theme_status: 'draft' });
-
-    const rest = await asOwner.post(DEPRECATE, { version_id });
-    const rpc = await errorOf(asOwner.rpc.themes.deprecateVersion.mutate({ version_id }));
-
-    expect(sameRefusal(rest, rpc)).toEqual([400, 'version_not_approved']);
-  });
-
-  it('429 over_rate_limit', async () => {
-    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '1' });
-    const asNobody = makeCaller(url);
-    await asNobody.post(`${OPERATIONS}/boards/list`);
-
-    const rest = await asNobody.post(`${OPERATIONS}/boards/list`);
-    const rpc = await errorOf(asNobody.rpc.boards.list.query());
-
-    expect(sameRefusal(rest, rpc)).toEqual([429, 'over_rate_limit']);
-  });
-
-  it('200 has no reason', async () => {
-    const { asMember, project } = await givenWorld();
-    const id = await givenBoard(project);
-
-    const { status, headers } = await asMember.post(`${OPERATIONS}/boards/get`, { id });
-
-    expect(status).toBe(200);
-    expect(headers.has('x-error-reason')).toBe(false);
+    expect(`${status} ${reason}`).toBe(expected);
   });
 });
 

@@ -1,12 +1,13 @@
-import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
-import type { DeckhandError } from '../client/client.ts';
+import { randomUUID } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { query } from '../server/database/query.ts';
 import { ACCESS } from '../server/domain/access/access.ts';
 import { ADMIN_SCOPE, scopesFor } from '../server/domain/access/scopes.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
+import { emptyDatabase, readVersions } from './harness/contents.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
 import {
   CALLERS,
@@ -19,6 +20,7 @@ import {
   WHOSE,
   type Whose,
 } from './harness/startStates.ts';
+import { type Outcome, overRest, overRpc, refusedByBoth } from './harness/surfaces.ts';
 import {
   ALL_SCOPES,
   givenBoard,
@@ -38,42 +40,42 @@ import {
 
 /** Which caller gets which status on whose rows. Every procedure needs a row in the table of start states. */
 
-function expectedStatus(name: string, caller: CallerName, whose: Whose): number {
-  const { access, on, missing = 404, success = 200 } = startStates.get(name)!;
+/** REST and RPC are compared on the embedded database; RPC alone is enough on a server. */
+const [succeeds, refuses] = databaseUrl ? [overRpc, overRpc] : [overRest, refusedByBoth];
+
+const titled = (some: Procedure[]) => some.map((procedure) => [procedure.name, procedure] as const);
+const change = async (statement: RawBuilder<unknown>) => query(await testDb(), statement);
+
+function expectedStatus(name: string, caller: CallerName, whose: Whose): number | undefined {
+  const { access, on, missing = 404, success } = startStates.get(name)!;
+  const allowed = success === 400 ? 400 : undefined;
   if (access !== 'anyone' && caller === 'Nobody') return 401;
   if (!hasAccess(caller, access)) return 403;
-  if (!on) return success;
+  if (!on) return allowed;
   if (whose === 'unknown' || whose === 'deleted') return missing;
-  if (on.owner === 'author') return caller === (whose === 'foreign' ? 'Outsider' : 'Member') ? success : 403;
-  if (on.owner === 'superadmins') return caller === 'Superadmin' ? success : 403;
-  if (on.owner === 'nobody' || (caller === 'Superadmin' && !on.foreign)) return success;
-  return (whose === 'foreign') === (caller === 'Outsider') ? success : (on.foreign ?? 403);
+  if (on.owner === 'author') return caller === (whose === 'foreign' ? 'Outsider' : 'Member') ? allowed : 403;
+  if (on.owner === 'superadmins') return caller === 'Superadmin' ? allowed : 403;
+  if (on.owner === 'nobody' || (caller === 'Superadmin' && !on.foreign)) return allowed;
+  return (whose === 'foreign') === (caller === 'Outsider') ? allowed : (on.foreign ?? 403);
 }
 
-const overRest = async (caller: TestCaller, { rest }: Procedure, input: Given) =>
-  (await caller.post(rest!.path, input)).status;
-
-const overRpc = async (caller: TestCaller, procedure: Procedure, input: Given): Promise<number> =>
-  (await errorOverRpc(caller, procedure, input))?.status ?? 200;
-
-async function errorOverRpc(caller: TestCaller, { name, type }: Procedure, input: Given) {
-  const [noun, verb] = name.split('.') as [string, string];
-  return (caller.rpc as any)[noun][verb][type === 'query' ? 'query' : 'mutate'](input).then(
-    () => undefined,
-    (error: DeckhandError) => ({ status: error.status!, reason: error.reason }),
-  );
-}
+// On a server, this would need the rights of a superuser.
+beforeAll(async () => {
+  if (!databaseUrl) await emptyDatabase();
+});
 
 describe('every procedure', () => {
-  it('has a start state with its access', () => {
-    const accessOf = (all: [string, { access: string }][]) => all.map(([name, { access }]) => `${name}: ${access}`);
+  it('has a start state with its access and status', () => {
+    const expected = procedures.map(({ name, access, rest }) => `${name}: ${access} ${rest!.status}`);
 
-    const expected = accessOf(procedures.map((procedure) => [procedure.name, procedure]));
-    expect(accessOf([...startStates]).sort()).toEqual(expected.sort());
+    const stated = [...startStates].map(
+      ([name, { access, success }]) => `${name}: ${access} ${success === 201 ? 201 : 200}`,
+    );
+    expect(stated.sort()).toEqual(expected.sort());
   });
 });
 
-describe.each(procedures.map((procedure) => [procedure.name, procedure] as const))('%s', (name, procedure) => {
+describe.each(titled(procedures))('%s', (name, procedure) => {
   it('answers every caller with the expected status, on own, foreign, deleted and unknown rows', async () => {
     const { on, access, endsSession } = startStates.get(name)!;
     const world = await givenWorld();
@@ -82,31 +84,28 @@ describe.each(procedures.map((procedure) => [procedure.name, procedure] as const
       if (!endsSession || caller === 'Nobody') return world[`as${caller}`];
       return makeCaller(url, await givenToken(world.users[caller.toLowerCase() as keyof World['users']]));
     };
-    const makeInput = async (whose: Whose) => inputFor(procedure, await givenStartState(procedure, world, whose));
-
-    // Refused calls change nothing, so they can share their input.
-    const shared = new Map<Whose, Promise<Given>>();
-    const sharedInput = (whose: Whose) => {
-      if (!shared.has(whose)) shared.set(whose, makeInput(whose));
-      return shared.get(whose)!;
+    const inputOn = async (whose: Whose) => inputFor(procedure, await givenStartState(procedure, world, whose));
+    // Callers without access are refused whatever they name.
+    const calls = CALLERS.flatMap((caller) =>
+      (on && hasAccess(caller, access) ? WHOSE : (['own'] as const))
+        .filter((whose) => whose !== 'deleted' || on?.isDeletable)
+        .map((whose) => ({ caller, whose, expected: expectedStatus(name, caller, whose) })),
+    );
+    // Refused calls and queries change nothing, so they can share their inputs.
+    const shared = new Map<Whose, Given>();
+    for (const whose of WHOSE) if (calls.some((call) => call.whose === whose)) shared.set(whose, await inputOn(whose));
+    const unexpected: string[] = [];
+    const check = ({ caller, whose, expected }: (typeof calls)[number], { status }: Outcome) => {
+      if (status !== expected) unexpected.push(`${caller}, ${whose}: ${status} instead of ${expected ?? 'done'}`);
     };
 
-    const unexpected: string[] = [];
-    for (const caller of CALLERS) {
-      // Callers without access are refused whatever they name.
-      const named = on && hasAccess(caller, access) ? WHOSE : (['own'] as const);
-      for (const whose of named.filter((whose) => whose !== 'deleted' || on?.isDeletable)) {
-        const expected = expectedStatus(name, caller, whose);
-        const input = () => (expected < 400 ? makeInput(whose) : sharedInput(whose));
-        const check = (surface: string, status: number, wanted: number) => {
-          if (status !== wanted) unexpected.push(`${surface}, ${caller}, ${whose}: ${status} instead of ${wanted}`);
-        };
-        // REST and RPC are compared on the embedded database; RPC alone is enough on PostgreSQL.
-        if (procedure.rest && !databaseUrl)
-          check('REST', await overRest(await callerFor(caller), procedure, await input()), expected);
-        const overRpcExpected = expected === 201 ? 200 : expected;
-        check('RPC', await overRpc(await callerFor(caller), procedure, await input()), overRpcExpected);
-      }
+    const before = await readVersions();
+    for (const call of calls.filter(({ expected }) => expected !== undefined))
+      check(call, await refuses(await callerFor(call.caller), procedure, shared.get(call.whose)));
+    if (!endsSession) expect(await readVersions()).toEqual(before);
+    for (const call of calls.filter(({ expected }) => expected === undefined)) {
+      const input = procedure.type === 'query' ? shared.get(call.whose) : await inputOn(call.whose);
+      check(call, await succeeds(await callerFor(call.caller), procedure, input));
     }
 
     expect(unexpected).toEqual([]);
@@ -118,83 +117,149 @@ const onRowsOfProjects = procedures.filter(({ name }) => {
   return on?.owner === 'project' && !on.foreign;
 });
 
-const forCallers = procedures.filter(({ access }) => access !== 'anyone');
-
-describe.each(forCallers.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
-  it('with a key: needs its scopes and its project, and that the key is neither expired nor revoked', async () => {
+describe.each(titled(procedures.filter(({ access }) => access !== 'anyone')))('%s', (name, procedure) => {
+  it('with a key: needs its scopes and its project', async () => {
     const world = await givenWorld();
     const { url } = await testService();
     const { project, otherProject, users } = world;
     const scopes = scopesFor(procedure);
+    const isForSuperadmins = procedure.access === 'superadmin';
     const ofBoth = await givenUser({ project, role: 'owner' });
     await givenMember(ofBoth, otherProject, 'owner');
-    const { on } = startStates.get(procedure.name)!;
-    const call = async (key: KeyState, user = users.superadmin, chosen?: number) => {
-      const author = on?.owner === 'author' || user === ofBoth ? user : users.member;
+    const inputOf = async (author: TestUser) =>
+      inputFor(procedure, await givenStartState(procedure, { ...world, users: { ...users, member: author } }));
+    const ofAuthor = startStates.get(name)!.on?.owner === 'author';
+    const [input, inputOfBoth] = [await inputOf(ofAuthor ? users.superadmin : users.member), await inputOf(ofBoth)];
+    const call = async (user: TestUser, key: KeyState, chosen?: number) => {
       const caller = makeCaller(url, (await givenKey(user, key)).secret, chosen);
-      const given = await givenStartState(procedure, { ...world, users: { ...users, member: author } });
-      const error = await errorOverRpc(caller, procedure, inputFor(procedure, given));
-      return error ? `${error.status} ${error.reason}` : 'done';
+      const { status, reason } = await overRpc(caller, procedure, user === ofBoth ? inputOfBoth : input);
+      return status ? `${status} ${reason}` : 'done';
     };
-    const isForSuperadmins = procedure.access === 'superadmin';
-    const past = new Date('2020-01-01');
+    const without = (scope?: string) => ({ scopes: ALL_SCOPES.filter((each) => each !== scope) });
     const ofOtherProject = { project_id: otherProject.id };
 
     const outcomes = {
-      expired: await call({ expires_at: past }),
-      revoked: await call({ revoked_at: past }),
-      withoutScope: await call({ scopes: ALL_SCOPES.filter((scope) => scope !== scopes?.[0]) }),
-      withScopes: await call({ scopes: scopes ?? ALL_SCOPES }, isForSuperadmins ? users.superadmin : ofBoth),
-      ofOtherProject: await call(ofOtherProject, users.superadmin, project.id),
-      superadminWithoutAdmin: await call({ scopes: ALL_SCOPES.filter((scope) => scope !== ADMIN_SCOPE) }),
+      withoutScope: await call(users.superadmin, without(scopes?.[0])),
+      ofOtherProject: await call(users.superadmin, ofOtherProject, project.id),
+      ...(onRowsOfProjects.includes(procedure) && { onOwnRows: await call(ofBoth, ofOtherProject) }),
+      ...(isForSuperadmins && { ofProjects: await call(users.superadmin, ofOtherProject) }),
+      withScopes: await call(isForSuperadmins ? users.superadmin : ofBoth, { scopes: scopes ?? ALL_SCOPES }),
+      withoutAdmin: await call(users.superadmin, without(ADMIN_SCOPE)),
     };
 
-    const refused = scopes ? undefined : '403 key_not_allowed';
-    expect(outcomes).toEqual({
-      expired: '401 not_signed_in',
-      revoked: '401 not_signed_in',
-      withoutScope: refused ?? '403 scope_missing',
-      withScopes: refused ?? 'done',
-      ofOtherProject: refused ?? '403 no_project_access',
-      superadminWithoutAdmin:
-        refused ??
-        (isForSuperadmins
-          ? '403 scope_missing'
-          : 'role' in ACCESS[procedure.access]
-            ? '403 no_project_access'
-            : 'done'),
-    });
-    if (onRowsOfProjects.includes(procedure)) expect(await call(ofOtherProject, ofBoth)).toBe('403 other_project');
-    if (isForSuperadmins) expect(await call(ofOtherProject)).toBe('403 not_a_superadmin');
+    const reachedWithoutAdmin = 'role' in ACCESS[procedure.access] ? '403 no_project_access' : 'done';
+    const expected = {
+      withoutScope: '403 scope_missing',
+      ofOtherProject: '403 no_project_access',
+      onOwnRows: '403 other_project',
+      ofProjects: '403 not_a_superadmin',
+      withScopes: 'done',
+      withoutAdmin: isForSuperadmins ? '403 scope_missing' : reachedWithoutAdmin,
+    };
+    for (const [kind, outcome] of Object.entries(outcomes))
+      expect(outcome, kind).toBe(scopes ? expected[kind as keyof typeof expected] : '403 key_not_allowed');
   });
 });
 
-describe.each(onRowsOfProjects.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
-  it('acts in the project of the row, with the role there, unless X-Project-Id selects another project', async () => {
+describe('a call on rows of a project', () => {
+  const inProjects = procedures.filter(
+    ({ name, access }) => 'role' in ACCESS[access] && startStates.get(name)!.success !== 400,
+  );
+
+  it.each(titled(inProjects))('%s needs the role there, also to repeat it', async (_, procedure) => {
     const world = await givenWorld();
     const { url } = await testService();
-    const elsewhere = await givenProject();
+    const { project } = world;
     const { role: needed } = ACCESS[procedure.access] as { role: Role };
-    const call = async (role: Role | undefined, chosen?: number) => {
-      const user = await givenUser({ project: elsewhere, role: 'owner', default_project_id: elsewhere.id });
-      if (role) await givenMember(user, world.project, role);
-      const caller = makeCaller(url, await givenToken(user), chosen);
-      const input = inputFor(
-        procedure,
-        await givenStartState(procedure, { ...world, users: { ...world.users, member: user } }),
-      );
-      return overRpc(caller, procedure, input);
-    };
+    const isOnRow = onRowsOfProjects.includes(procedure);
+    const elsewhere = await givenProject();
+    // Owns another project, too, so that only the access to this one decides.
+    const user = await givenUser({
+      project: elsewhere,
+      role: 'owner',
+      default_project_id: isOnRow ? elsewhere.id : project.id,
+    });
+    const caller = makeCaller(url, await givenToken(user));
+    const inputOf = async (member: TestUser) =>
+      inputFor(procedure, await givenStartState(procedure, { ...world, users: { ...world.users, member } }));
+    const [input, key] = [await inputOf(user), randomUUID()];
+    const membership = sql`project_id = ${project.id} and user_id = ${user.id}`;
+    const leave = () => change(sql`delete from members where ${membership}`);
+    const setRole = (role: Role) => change(sql`update members set role = ${role} where ${membership}`);
 
-    const statuses = {
-      without: await call(undefined),
-      lower: needed === 'viewer' ? 403 : await call('viewer'),
-      enough: await call(needed),
-      selected: await call(needed, world.project.id),
-      otherSelected: await call(needed, elsewhere.id),
-    };
+    if (isOnRow) {
+      expect(await overRpc(caller, procedure, input)).toMatchObject({ status: 403 });
+      await givenMember(user, project, 'viewer');
+      if (needed !== 'viewer') expect(await overRpc(caller, procedure, input)).toMatchObject({ status: 403 });
+      await setRole(needed);
+      expect(await overRpc(caller.in(elsewhere.id), procedure, input)).toMatchObject({ status: 403 });
+      expect(await overRpc(caller.in(project.id), procedure, await inputOf(user))).toHaveProperty('data');
+    } else await givenMember(user, project, needed);
+    const first = await overRest(caller, procedure, input, key);
+    expect(first).toHaveProperty('data');
+    if (!procedure.isKeyed) return;
 
-    expect(statuses).toEqual({ without: 403, lower: 403, enough: 200, selected: 200, otherSelected: 403 });
+    /** Neither surface returns the answer; if a new call is refused, too, then in the same words. */
+    const expectRefused = async (who: TestCaller, sent: Given, usedKey: string, reasons: string[]) => {
+      const refused = await refusedByBoth(who, procedure, sent, usedKey);
+      expect(refused).toMatchObject({ status: 403, message: expect.any(String) });
+      expect(reasons).toContain(refused.reason);
+      const fresh = await overRest(who, procedure, sent);
+      if (fresh.status === 403) expect(refused).toEqual(fresh);
+    };
+    await leave();
+    await expectRefused(caller, input, key, LOST);
+    await givenMember(user, project, 'viewer');
+    if (needed !== 'viewer') await expectRefused(caller, input, key, ['role_missing', 'other_platform']);
+    await setRole(needed);
+    await change(sql`update projects set is_active = false where id = ${project.id}`);
+    await expectRefused(caller, input, key, LOST);
+    await change(sql`update projects set is_active = true where id = ${project.id}`);
+    const again = await caller.post(procedure.rest!.path, input, { 'Idempotency-Key': key });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(await overRest(caller, procedure, input, key)).toEqual(first);
+
+    const superadmin = await givenUser({
+      superadmin: true,
+      project: elsewhere,
+      role: 'owner',
+      default_project_id: project.id,
+    });
+    const asSuperadmin = makeCaller(url, await givenToken(superadmin));
+    const other = await inputOf(world.users.member);
+    expect(await overRest(asSuperadmin, procedure, other, key)).toHaveProperty('data');
+    await change(sql`update users set superadmin = false where id = ${superadmin.id}`);
+    await expectRefused(asSuperadmin, other, key, LOST);
+  });
+  const LOST = ['other_project', 'no_project_access', 'other_platform'];
+
+  it('422 to repeat it with a key of another project: the answer stays where it is', async () => {
+    const { url } = await testService();
+    const own = await givenWorld();
+    await givenMember(own.users.member, own.otherProject, 'member');
+    const { secret } = await givenKey(own.users.member, { project_id: own.otherProject.id });
+    const [id, headers] = [await givenCard(own.project), { 'Idempotency-Key': randomUUID() }];
+    const update = '/services/operations/v1/operations/cards/update';
+
+    await own.asMember.post(update, { id, title: 'Secret' }, headers);
+    const answer = await makeCaller(url, secret).post(update, { id, title: 'Secret' }, headers);
+
+    expect(answer.status).toBe(422);
+    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_reused');
+  });
+
+  it('403 to repeat it with X-Project-Id once the project is not one of theirs', async () => {
+    const own = await givenWorld();
+    await givenMember(own.users.member, own.otherProject, 'member');
+    const create = () =>
+      own.asMember
+        .in(own.project.id)
+        .post('/services/operations/v1/operations/cards/create', { title: 'x' }, { 'Idempotency-Key': 'the-same-key' });
+
+    expect((await create()).status).toBe(201);
+    await change(sql`delete from members where project_id = ${own.project.id} and user_id = ${own.users.member.id}`);
+
+    expect((await create()).status).toBe(403);
   });
 });
 

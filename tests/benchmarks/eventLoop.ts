@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
-import { givenBenchDatabase } from './database.ts';
+import { signIn } from '../harness/process.ts';
+import { onDemoService } from './demoService.ts';
 
 /**
  * How long one request of at most 1 MiB blocks the event loop of the service: `npm run bench:event-loop`, or with `-- embedded`
@@ -29,19 +29,7 @@ const CREATE = '/api/services/operations/v1/operations/cards/create';
 const UPDATE = '/api/services/operations/v1/operations/cards/update';
 const REORDER = '/api/services/operations/v1/operations/groups/reorder';
 const SIGN_IN = '/api/v1/authenticate';
-const html = [
-  '<a ',
-  '<!--',
-  '<p>x</p>',
-  '<img src=x onerror=y>',
-  '&amp;',
-  "<a b='",
-  '<',
-  '>',
-  '<br>',
-  '<table><tr>',
-  '<p style=a:b>',
-];
+const html = "<a |<!--|<p>x</p>|<img src=x onerror=y>|&amp;|<a b='|<|>|<br>|<table><tr>|<p style=a:b>".split('|');
 
 const REQUESTS: [string, string, string][] = [
   ['an e-mail address of 1 MiB', SIGN_IN, filled('{"password":"x","email":"', 'a@', '"}')],
@@ -79,12 +67,10 @@ const REQUESTS: [string, string, string][] = [
   }),
 ];
 
-const { settings: database, remove } = await givenBenchDatabase();
 const agent = new Agent({ keepAlive: true });
-try {
-  const settings = { ...database, RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'error' };
-  await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
-  const { url } = await startService(settings);
+await onDemoService(measureStops).finally(() => agent.destroy());
+
+async function measureStops(url: string) {
   const { token } = await signIn(url);
   const post = (path: string, body: string) =>
     send(url + path, 'POST', body, { authorization: `Bearer ${token}`, 'content-type': 'application/json' });
@@ -128,10 +114,6 @@ try {
     isOver = true;
     return probing;
   }
-} finally {
-  agent.destroy();
-  await removeProcesses();
-  await remove();
 }
 
 function send(url: string, method: string, body?: string, headers?: Record<string, string>): Promise<number> {

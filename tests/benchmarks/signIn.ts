@@ -1,10 +1,10 @@
 import { makeCaller } from '../harness/caller.ts';
-import { removeProcesses, runToEnd, signIn, startService } from '../harness/process.ts';
-import { givenBenchDatabase } from './database.ts';
+import { signIn } from '../harness/process.ts';
+import { measureList, onDemoService } from './demoService.ts';
+import { median } from './table.ts';
 
 /** Measures sign-ins and their effect on other calls: `npm run bench:sign-in`, or with `-- embedded` on the embedded database. */
 
-const LIST = '/services/operations/v1/operations/boards/list';
 const AUTHENTICATE = '/v1/authenticate';
 const FLOOD_SECONDS = 10;
 const FLOODING = 8;
@@ -13,25 +13,17 @@ const GUESSING = 60;
 const NEWCOMERS = 20;
 const right = { email: 'member@demo.test', password: 'demo-password' };
 
-const { settings: database, remove } = await givenBenchDatabase();
-const settings = {
-  ...database,
-  RATE_LIMIT_PER_MINUTE: '100000000',
-  TRUST_PROXY: '127.0.0.1',
-  LOG_LEVEL: 'warn',
-};
+await onDemoService(measureSignIns, { more: { TRUST_PROXY: '127.0.0.1' } });
 
-try {
-  await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
-  const { url } = await startService(settings);
+async function measureSignIns(url: string) {
   const member = await signIn(url);
   const asNobody = makeCaller(url);
-  await measureList(1);
+  await measureList(member, 1);
 
-  const idle = await measureList(5);
-  const [flood, busy] = await Promise.all([measureFlood(), measureList(FLOOD_SECONDS)]);
-  console.log(`boards/list while idle: p50 ${idle.p50} ms, p99 ${idle.p99} ms`);
-  console.log(`boards/list in a flood of sign-ins: p50 ${busy.p50} ms, p99 ${busy.p99} ms`);
+  const idle = await measureList(member, 5);
+  const [flood, busy] = await Promise.all([measureFlood(), measureList(member, FLOOD_SECONDS)]);
+  console.log(`boards/list while idle: ${idle}`);
+  console.log(`boards/list in a flood of sign-ins: ${busy}`);
   console.log(`sign-ins: ${flood.toFixed(1)} per second, ${FLOODING} at once`);
 
   const { unknown, wrong } = await measureGuesses();
@@ -42,17 +34,6 @@ try {
   const { served, longest, guesses } = await measureNewcomers();
   console.log(`newcomers while ${GUESSING} addresses guess, one at a time each: ${served} of ${NEWCOMERS} signed in,`);
   console.log(`in ${longest.toFixed(0)} ms at most; ${guesses.toFixed(1)} guesses per second were answered`);
-
-  /** Lists boards at a steady rate, without waiting for answers. */
-  async function measureList(seconds: number) {
-    const times: Promise<number>[] = [];
-    for (const end = performance.now() + seconds * 1000; performance.now() < end; ) {
-      times.push(timeOf(() => member.post(LIST), 200));
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    const sorted = (await Promise.all(times)).sort((one, other) => one - other);
-    return { p50: at(sorted, 0.5).toFixed(1), p99: at(sorted, 0.99).toFixed(1) };
-  }
 
   async function measureFlood(): Promise<number> {
     const end = performance.now() + FLOOD_SECONDS * 1000;
@@ -112,16 +93,8 @@ try {
       // They alternate in going first.
       for (const { kind, email } of sample % 2 ? both : both.toReversed()) times[kind].push(await guess(email));
     }
-    const median = (all: number[]) =>
-      at(
-        all.sort((one, other) => one - other),
-        0.5,
-      );
     return { unknown: median(times.unknown), wrong: median(times.wrong) };
   }
-} finally {
-  await removeProcesses();
-  await remove();
 }
 
 async function timeOf(call: () => Promise<{ status: number }>, expected: number): Promise<number> {
@@ -129,8 +102,4 @@ async function timeOf(call: () => Promise<{ status: number }>, expected: number)
   const { status } = await call();
   if (status !== expected) throw new Error(`${status} instead of ${expected}`);
   return performance.now() - start;
-}
-
-function at(sorted: number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 }

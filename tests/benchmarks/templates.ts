@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { createClient } from '../../client/client.ts';
@@ -9,7 +8,8 @@ import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
 import { NO_TIMEOUT, query, transact } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { findTestServer } from '../harness/server.ts';
+import { givenBenchDatabase } from './database.ts';
 
 /**
  * Measures syncing and pushing templates: `npm run bench:templates`, or with `-- embedded` without a server. Prints each figure
@@ -67,14 +67,13 @@ function report(what: string, figure: string, limit?: string) {
 }
 
 export async function onFreshDatabase<Result>(work: (database: Database) => Promise<Result>): Promise<Result> {
-  const url = Object.assign(new URL(server!), { pathname: `/deckhand_bench_${randomBytes(6).toString('hex')}` }).href;
-  await createDatabase(url);
-  const database = await open(readSettings({ DATABASE_URL: url, JWT_SECRET: SECRET }));
+  const { settings, remove } = await givenBenchDatabase({ isEmbedded: false });
+  const database = await open(readSettings(settings));
   try {
     return await work(database);
   } finally {
     await database.close();
-    await onServer(server!, `drop database ${new URL(url).pathname.slice(1)} with (force)`);
+    await remove();
   }
 }
 

@@ -24,34 +24,15 @@ const ANNOTATIONS: unknown[] = [
 ];
 
 const ANNOTATED = [
-  { length: 300_000_000 },
-  { length: -1 },
-  '9'.repeat(10_000),
-  '/(a+)+$/',
-  'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!',
-  [[1, 2]],
-  [1, 1],
-  'NaN',
-  '-Infinity',
-  'http://127.0.0.1/',
-  { name: 'x', message: 'y', stack: 'z', cause: {} },
-  '2026-01-31T09:30:00Z',
-  '2026-01-31',
-  '-271821-04-20T00:00:00Z',
-  null,
-  'x'.repeat(10_000),
+  ...[{ length: 300_000_000 }, { length: -1 }, '9'.repeat(10_000), '/(a+)+$/'],
+  ...['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', [[1, 2]], [1, 1], 'NaN', '-Infinity', 'http://127.0.0.1/'],
+  ...[{ name: 'x', message: 'y', stack: 'z', cause: {} }, '2026-01-31T09:30:00Z', '2026-01-31'],
+  ...['-271821-04-20T00:00:00Z', null, 'x'.repeat(10_000)],
 ];
 
 const PATHS = [
-  '',
-  '.',
-  '\\',
-  'a.b\\.c',
-  'groups.0.id',
-  'groups.1000000',
-  'groups.length',
-  '__proto__.x',
-  'a'.repeat(300),
+  ...['', '.', '\\', 'a.b\\.c', 'groups.0.id', 'groups.1000000', 'groups.length', '__proto__.x'],
+  ...['a'.repeat(300)],
 ];
 
 type Annotated = { at: string; value: unknown; isReplaced: boolean; meta: unknown };

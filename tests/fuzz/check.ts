@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { findProcedure, restProcedures } from '../../server/api/procedures.ts';
 import { REASONS } from '../../shared/reasons.ts';
@@ -118,49 +119,27 @@ const OF_EVERY_CALL = [400, 401, 403, 404, 422, 429];
 /** Unreadable input, and an unknown procedure. */
 const OF_PROTOCOL = [400, 404];
 
-const nullable = (type: string) => ({ type: [type, 'null'] });
-
 const REPLY: Schema = {
   anyOf: [
-    {
-      type: 'object',
-      required: ['result'],
-      properties: { result: { type: 'object', properties: { data: { type: 'object' } } } },
-    },
-    {
-      type: 'object',
-      required: ['error'],
-      properties: {
-        error: {
-          type: 'object',
-          required: ['json'],
-          properties: {
-            json: {
-              type: 'object',
-              required: ['message', 'code', 'data'],
-              properties: {
-                message: { type: 'string', minLength: 1 },
-                code: { type: 'integer' },
-                data: {
-                  type: 'object',
-                  required: ['code', 'httpStatus', 'reason'],
-                  properties: {
-                    code: { type: 'string' },
-                    httpStatus: { type: 'integer' },
-                    reason: { enum: Object.keys(REASONS) },
-                    path: nullable('string'),
-                    errors: nullable('object'),
-                    retryAfterSeconds: nullable('integer'),
-                  },
-                },
-              },
-            },
-            meta: {},
-          },
-        },
-      },
-    },
-  ],
+    z.object({ result: z.object({ data: z.record(z.string(), z.unknown()).optional() }) }),
+    z.object({
+      error: z.object({
+        json: z.object({
+          message: z.string().min(1),
+          code: z.int(),
+          data: z.object({
+            code: z.string(),
+            httpStatus: z.int(),
+            reason: z.enum(Object.keys(REASONS)),
+            path: z.string().nullish(),
+            errors: z.record(z.string(), z.unknown()).nullish(),
+            retryAfterSeconds: z.int().nullish(),
+          }),
+        }),
+        meta: z.unknown().optional(),
+      }),
+    }),
+  ].map((schema) => z.toJSONSchema(schema) as Schema),
 };
 const REPLIES: Schema = { anyOf: [REPLY, { type: 'array', items: REPLY }] };
 

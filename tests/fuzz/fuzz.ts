@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import { faultsOf, socketFaultsOf } from './check.ts';
-import { anyRequest, type Draft, type FuzzRequest, type SocketRequest } from './request.ts';
+import { anyRequest, cheapRequest, type Draft, type FuzzRequest, type SocketRequest } from './request.ts';
 import { type FuzzAnswer, makeSender, type Sender } from './send.ts';
 import type { FuzzWorld } from './world.ts';
 
@@ -90,6 +90,12 @@ function* makeDrafts(seed: number): Generator<Draft, never> {
   for (let round = Math.imul(seed, 0x9e3779b1); ; round = (round + 1) | 0) {
     yield* fc.sample(anyRequest, { seed: round, numRuns: 100 });
   }
+}
+
+/** Repeats the same few thousand requests, since generating them would cost more than answering them. */
+export function* makeLoad(seed: number): Generator<Draft, never> {
+  const drafts = fc.sample(cheapRequest, { seed, numRuns: 5000 });
+  for (;;) yield* drafts;
 }
 
 async function attempt(sender: Sender, request: FuzzRequest | SocketRequest) {

@@ -5,69 +5,21 @@ import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 /** Hostile values and bodies. */
 
 /** Property names that are special in JavaScript. */
-export const OBJECT_KEYS = [
-  '__proto__',
-  'constructor',
-  'prototype',
-  'toString',
-  'hasOwnProperty',
-  'then',
-  'toJSON',
-  'length',
-];
+export const OBJECT_KEYS = '__proto__ constructor prototype toString hasOwnProperty then toJSON length'.split(' ');
 
 const TEXTS = [
-  "' or 1=1 --",
-  "'; select pg_sleep(5); --",
-  '%',
-  '_%\\',
-  '%%%%_____%%%%',
-  '$1',
-  '\\',
-  '\\u0000',
-  '\0',
-  'a\0b',
-  '\ud800',
-  'x\udc00y',
-  '\ufeff',
-  '\u202e',
-  'İ',
-  'ﷺ'.repeat(50),
-  '👩‍👩‍👧‍👦'.repeat(20),
-  'a\u0301'.repeat(100),
-  '<script>alert(1)</script>',
-  `${'<b>'.repeat(500)}x`,
-  '&'.repeat(1000),
-  '../../etc/passwd',
-  'null',
-  'NaN',
-  'infinity',
-  '-0',
-  '1e309',
-  '2026-02-30',
-  '9999-12-31T23:59:59.999+14:00',
-  '0001-01-01T00:00:00-14:00',
-  'eyJpZCI6MX0',
-  'eyJpZCI6Ii0xIn0=',
-  'WzEsMl0',
-  'bnVsbA',
+  ...["' or 1=1 --", "'; select pg_sleep(5); --", '%', '_%\\', '%%%%_____%%%%', '$1', '\\', '\\u0000'],
+  ...['\0', 'a\0b', '\ud800', 'x\udc00y', '\ufeff', '\u202e', 'İ', 'ﷺ'.repeat(50), '👩‍👩‍👧‍👦'.repeat(20)],
+  ...['a\u0301'.repeat(100), '<script>alert(1)</script>', `${'<b>'.repeat(500)}x`, '&'.repeat(1000)],
+  ...['../../etc/passwd', 'null', 'NaN', 'infinity', '-0', '1e309', '2026-02-30'],
+  ...['9999-12-31T23:59:59.999+14:00', '0001-01-01T00:00:00-14:00', 'eyJpZCI6MX0', 'eyJpZCI6Ii0xIn0='],
+  ...['WzEsMl0', 'bnVsbA'],
   ...OBJECT_KEYS,
 ];
 
 const NUMBERS = [
-  0,
-  -1,
-  0.1,
-  2 ** 31 - 1,
-  2 ** 31,
-  -(2 ** 31),
-  -(2 ** 31) - 1,
-  2 ** 32,
-  2 ** 53,
-  2 ** 63,
-  1e21,
-  1e308,
-  5e-324,
+  ...[0, -1, 0.1, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 2 ** 32, 2 ** 53, 2 ** 63, 1e21, 1e308],
+  ...[5e-324],
 ];
 
 /** An object with this own property; a literal `__proto__` would set the prototype. */

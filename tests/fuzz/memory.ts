@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { median } from '../benchmarks/table.ts';
+import { residentMegabytes } from '../benchmarks/usage.ts';
 
 export type MemorySample = { sent: number; rss: number; heap: number | undefined };
 
@@ -7,12 +8,11 @@ export async function memoryOf(
   { pid, url }: { pid: number; url: string },
   metricsToken: string,
 ): Promise<Omit<MemorySample, 'sent'>> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const headers = { authorization: `Bearer ${metricsToken}` };
   const metrics = await fetch(`${url}/metrics`, { headers }).then((response) => response.text());
   const heapBytes = /^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1];
   return {
-    rss: Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024),
+    rss: Math.round(residentMegabytes(pid)),
     heap: heapBytes === undefined ? undefined : Math.round(Number(heapBytes) / 1024 / 1024),
   };
 }
@@ -33,8 +33,4 @@ export function memoryVerdict(samples: MemorySample[]): { text: string; isGrowin
   const change = ((late / early - 1) * 100).toFixed(1);
   const text = `Memory: ${early} MB in the second fifth, ${late} MB in the last (${change} %): ${isGrowing ? 'GROWING' : 'flat'}.`;
   return { text, isGrowing };
-}
-
-function median(values: number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 }

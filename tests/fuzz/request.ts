@@ -76,33 +76,23 @@ type Parts = { call: Call; caller: Caller; isChunked: boolean };
 const parts = (call: fc.Arbitrary<Call>) =>
   fc.record<Parts>({ call, caller, isChunked: fc.nat({ max: 20 }).map((n) => n === 0) });
 
-function restRequest({ call, caller, isChunked }: Parts, world: FuzzWorld): FuzzRequest & { surface: 'rest' } {
-  const operations = [call.procedure.name];
-  return {
-    surface: 'rest',
-    kind: call.kind,
-    operations,
-    method: 'POST',
-    path: `/api${call.procedure.rest!.path}`,
-    headers: [JSON_TYPE, ...headersOf(caller, operations, world)],
-    body: Buffer.from(JSON.stringify(call.inputIn(world)) ?? ''),
-    isChunked,
+const requestOver =
+  (surface: 'rest' | 'rpc') =>
+  ({ call, caller, isChunked }: Parts, world: FuzzWorld): FuzzRequest => {
+    const { name, rest } = call.procedure;
+    const input = call.inputIn(world);
+    return {
+      surface,
+      kind: call.kind,
+      operations: [name],
+      method: 'POST',
+      path: surface === 'rest' ? `/api${rest!.path}` : `/trpc/${name}`,
+      headers: [JSON_TYPE, ...headersOf(caller, [name], world)],
+      body: Buffer.from(JSON.stringify(surface === 'rest' ? input : { json: input }) ?? ''),
+      isChunked,
+    };
   };
-}
-
-function rpcRequest({ call, caller, isChunked }: Parts, world: FuzzWorld): FuzzRequest {
-  const operations = [call.procedure.name];
-  return {
-    surface: 'rpc',
-    kind: call.kind,
-    operations,
-    method: 'POST',
-    path: `/trpc/${call.procedure.name}`,
-    headers: [JSON_TYPE, ...headersOf(caller, operations, world)],
-    body: Buffer.from(JSON.stringify({ json: call.inputIn(world) })),
-    isChunked,
-  };
-}
+const rpcRequest = requestOver('rpc');
 
 /** The input of a query in the URL. Larger ones don't fit into Node's limit for headers, which is checked elsewhere. */
 function asGet(request: FuzzRequest): FuzzRequest {
@@ -192,47 +182,30 @@ function batchesOf(call: fc.Arbitrary<Call>): fc.Arbitrary<Made> {
 
 type Made = (world: FuzzWorld) => FuzzRequest;
 
+const inWorld = <Value>(
+  arbitrary: fc.Arbitrary<Value>,
+  make: (value: Value, world: FuzzWorld) => FuzzRequest,
+): fc.Arbitrary<Made> => arbitrary.map((value) => (world) => make(value, world));
+
 /** All kinds of requests, weighted towards the usual ones. */
 function requestsOf(
   restCall: fc.Arbitrary<Call>,
   rpcCall: fc.Arbitrary<Call>,
   batchedCall: fc.Arbitrary<Call>,
 ): fc.Arbitrary<Draft> {
-  const plain = fc.oneof(
-    parts(restCall).map(
-      (made): Made =>
-        (world) =>
-          restRequest(made, world),
-    ),
-    parts(rpcCall).map(
-      (made): Made =>
-        (world) =>
-          rpcRequest(made, world),
-    ),
-  );
+  const plain = fc.oneof(inWorld(parts(restCall), requestOver('rest')), inWorld(parts(rpcCall), rpcRequest));
   const varied = <Variant>(
     variant: fc.Arbitrary<Variant>,
     apply: (request: FuzzRequest, variant: Variant) => FuzzRequest,
-  ) =>
-    fc.tuple(plain, variant).map(
-      ([made, variant]): Made =>
-        (world) =>
-          apply(made(world), variant),
-    );
+  ) => inWorld(fc.tuple(plain, variant), ([made, variant], world) => apply(made(world), variant));
+  const gettable = fc.oneof(plain, annotatedRequest, batchesOf(batchedCall));
   return fc.oneof<{ weight: number; arbitrary: fc.Arbitrary<Draft> }[]>(
     { weight: 50, arbitrary: plain },
     { weight: 12, arbitrary: varied(bodyVariant, withBodyVariant) },
     { weight: 12, arbitrary: varied(headerVariant, withHeaders) },
     { weight: 10, arbitrary: annotatedRequest },
     { weight: 8, arbitrary: batchesOf(batchedCall) },
-    {
-      weight: 6,
-      arbitrary: fc.oneof(plain, annotatedRequest, batchesOf(batchedCall)).map(
-        (made): Made =>
-          (world) =>
-            asGet(made(world)),
-      ),
-    },
+    { weight: 6, arbitrary: inWorld(gettable, (made, world) => asGet(made(world))) },
     { weight: 6, arbitrary: varied(pathVariant, withPathVariant) },
     { weight: 2, arbitrary: malformed },
   );

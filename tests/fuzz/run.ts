@@ -1,9 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { givenDirectory, removeProcesses, runToEnd, startService } from '../harness/process.ts';
+import { givenBenchDatabase } from '../benchmarks/database.ts';
+import { removeProcesses, runToEnd, startService } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
-import { type Finding, type FuzzReport, fuzz } from './fuzz.ts';
-import { loadDrafts } from './load.ts';
+import { type Finding, type FuzzReport, fuzz, makeLoad } from './fuzz.ts';
 import { type MemorySample, memoryOf, memoryVerdict } from './memory.ts';
 import { repeat } from './repeat.ts';
 import { makeFuzzWorld } from './world.ts';
@@ -33,7 +32,6 @@ const DEMO_SUPERADMIN = { email: 'admin@demo.test', password: 'demo-password' };
 const requests = Number(options.requests);
 const seed = Number(options.seed);
 const common = {
-  JWT_SECRET: randomBytes(32).toString('hex'),
   RATE_LIMIT_PER_MINUTE: '100000000',
   METRICS_TOKEN: randomBytes(16).toString('hex'),
   TEST_CHECKOUT: 'on',
@@ -42,34 +40,22 @@ const common = {
 
 const kindsShown = new Set<string>();
 
+const database = await givenBenchDatabase({ isEmbedded: options.database === 'embedded' });
+const settings = { ...common, ...database.settings };
 let hasFailed = true;
 try {
-  hasFailed = options.database === 'embedded' ? await run({ DATA_DIR: await givenDirectory() }) : await runOnServer();
+  const { code, stderr } = await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
+  if (code !== 0) throw new Error(stderr);
+  hasFailed = await run();
 } finally {
   await removeProcesses();
+  await database.remove();
 }
 process.exit(hasFailed ? 1 : 0);
 
-async function runOnServer(): Promise<boolean> {
-  const server = await findTestServer();
-  if (server.url === undefined) throw new Error(server.reason);
-  const name = `deckhand_fuzz_${randomBytes(6).toString('hex')}`;
-  const DATABASE_URL = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
-  await createDatabase(DATABASE_URL);
-  try {
-    for (const command of ['migrate', 'demo']) {
-      const { code, stderr } = await runToEnd(['server/cli/deckhand.js', command], { ...common, DATABASE_URL });
-      if (code !== 0) throw new Error(`${command}: ${stderr}`);
-    }
-    return await run({ DATABASE_URL });
-  } finally {
-    await onServer(server.url, `drop database if exists ${name} with (force)`);
-  }
-}
-
 /** Returns whether anything was wrong. */
-async function run(settings: Record<string, string>): Promise<boolean> {
-  const service = await startService({ ...common, ...settings });
+async function run(): Promise<boolean> {
+  const service = await startService(settings);
   console.log(`${requests} requests to ${service.url} (${options.database}), --seed ${seed} --mix ${options.mix}`);
   const signedIn = await fetch(`${service.url}/api/v1/authenticate`, {
     method: 'POST',
@@ -89,7 +75,7 @@ async function run(settings: Record<string, string>): Promise<boolean> {
     concurrency: Number(options.concurrency),
     localAddress: '127.0.0.2',
     slowestAllowedMilliseconds: SLOWEST_ALLOWED_MILLISECONDS,
-    drafts: options.mix === 'load' ? loadDrafts(seed) : undefined,
+    drafts: options.mix === 'load' ? makeLoad(seed) : undefined,
     onProgress: async ({ sent, findings }) => {
       for (const finding of findings.slice(shown)) show(finding, service.url);
       shown = findings.length;

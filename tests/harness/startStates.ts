@@ -140,7 +140,7 @@ type Row = {
   endsSession?: boolean;
 };
 
-/** The start state of every procedure: a new one needs a row here for the tenancy, parity and statuses suites. */
+/** The start state of every procedure: a new one needs a row here for the suites over all procedures. */
 const rows: Record<string, Row> = {
   'auth.authenticate': { access: 'anyone', input: { email, password } },
   'account.whoAmI': { access: 'signedIn' },

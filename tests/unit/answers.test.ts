@@ -47,20 +47,9 @@ describe('the check of answers', () => {
 
   it.each([
     ['a status that is not listed', DELETE, 201, DELETED, HEADERS, /status is not listed/],
-    ['a path that does not exist', '/nothing', 200, DELETED, HEADERS, /status is not listed/],
     ['a header that is missing', DELETE, 200, DELETED, { 'X-Request-Id': 'a' }, /X-RateLimit-Limit is missing/],
-    ['a header of another type', DELETE, 200, DELETED, { ...HEADERS, 'X-RateLimit-Limit': 'many' }, /must be integer/],
     ['a header that is not listed', DELETE, 200, DELETED, { ...HEADERS, 'X-More': '1' }, /x-more is not listed/],
     ['429 without Retry-After', DELETE, 429, { error: true, message: 'x' }, ERROR_HEADERS, /Retry-After is missing/],
-    [
-      'another type of body',
-      DELETE,
-      200,
-      DELETED,
-      { ...HEADERS, 'Content-Type': 'text/html' },
-      /content type is not JSON/,
-    ],
-    ['an extra field of the envelope', DELETE, 200, { ...DELETED, more: 1 }, HEADERS, /additionalProperty":"more"/],
     [
       'an extra field of the data',
       SYNC,
@@ -70,7 +59,6 @@ describe('the check of answers', () => {
       /additionalProperty":"more"/,
     ],
     ['a field that is missing', SYNC, 200, { ...DELETED, data: { synced_count: 1 } }, HEADERS, /skipped_no_access/],
-    ['a field of another type', DELETE, 200, { ...DELETED, message: 5 }, HEADERS, /message must be string/],
     [
       'the body of another status',
       DELETE,
@@ -80,18 +68,9 @@ describe('the check of answers', () => {
       /required property 'data'/,
     ],
     ['an error without a reason', '/nothing', 404, MISSING, HEADERS, /X-Error-Reason is missing/],
-    [
-      'an unknown reason',
-      '/nothing',
-      404,
-      MISSING,
-      { ...HEADERS, 'X-Error-Reason': 'x' },
-      /reason x is not listed for 404/,
-    ],
     ['the reason of another status', DELETE, 403, MISSING, ERROR_HEADERS, /not_found is not listed for 403/],
     ['a success with a reason', DELETE, 200, DELETED, ERROR_HEADERS, /x-error-reason is not listed/],
     ['JSON text of another shape', GET, 200, { ...DELETED, data: { board: '{"id": 1}' } }, HEADERS, /'title'/],
-    ['text that is not JSON', GET, 200, { ...DELETED, data: { board: 'a board' } }, HEADERS, /JSON/],
   ])('refuses %s', async (_, path, status, body, headers, error) => {
     expect(await errorOf(path, status, body, headers)).toMatch(error);
   });

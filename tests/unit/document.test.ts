@@ -50,8 +50,7 @@ describe('the OpenAPI document', () => {
     const names = document.tags.map(({ name }) => name);
 
     for (const { description } of document.tags) expect(description).toMatch(/\.$/);
-    for (const { path, tags } of operations) expect(names, path).toEqual(expect.arrayContaining(tags));
-    for (const { path, tags } of operations) expect(tags, path).toHaveLength(1);
+    for (const { path, tags } of operations) expect([tags.length, names.includes(tags[0]!)], path).toEqual([1, true]);
   });
 
   it('lists exactly the statuses of each operation, each with its headers', () => {
@@ -78,16 +77,6 @@ describe('the OpenAPI document', () => {
       const isListed = parameters.some((parameter) => parameter.name === 'Idempotency-Key');
       expect(isListed, name).toBe(type === 'mutation' && name !== 'auth.authenticate');
     }
-  });
-
-  it('has 201 for creating a card, and the body of each error', () => {
-    const { responses } = document.paths['/services/operations/v1/operations/cards/create']!.post;
-    const schemaOf = (status: string) => responses[status]!.content!['application/json'].schema.$ref;
-
-    expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '422', '429', '500']);
-    expect(schemaOf('400')).toBe('#/components/schemas/Refusal');
-    expect(schemaOf('401')).toBe('#/components/schemas/RefusalWithoutData');
-    expect(schemaOf('422')).toBe('#/components/schemas/ValidationError');
   });
 
   it('requires a token or a key with scopes for every operation except signing in', () => {

@@ -29,12 +29,6 @@ describe('every input', () => {
 
     expect(missing).toEqual([]);
   });
-
-  it('is reported if a limit is missing', () => {
-    const schema = z.toJSONSchema(z.object({ a: z.string(), b: z.array(z.number()).nullish() })) as Schema;
-
-    expect(unlimited(schema, 'x')).toEqual(['x.a', 'x.b[]', 'x.b']);
-  });
 });
 
 const messagesOf = (schema: z.ZodType, value: unknown) =>
@@ -72,39 +66,13 @@ describe('input that is not trimmed', () => {
   });
 
   it.each([
-    ...[
-      'x',
-      '@',
-      'a@',
-      '@b',
-      'a@b@c',
-      'a b@c',
-      'a@b c',
-      'a\tb@c',
-      'a\nb@c',
-      'a@b\nc',
-      'a\u00a0b@c',
-      'a\u200bb@c',
-      'a\u202eb@c',
-    ],
-    ...[
-      'a\0@b',
-      'a@b\0c',
-      'a\u0001@b',
-      '\ud800@b',
-      'a@b\udc00',
-      'a@.b',
-      'a@b.',
-      'a@b..c',
-      'a@-b',
-      'a@b-',
-      '.a@b',
-      'a.@b',
-      'a..b@c',
-    ],
+    ...'x @ a@ @b a@b@c a@.b a@b. a@b..c a@-b a@b- .a@b a.@b a..b@c "a"@b a@[1.2.3.4] a<b>@c a,b@c a@b/c a@b:5'.split(
+      ' ',
+    ),
+    ...['a b@c', 'a@b c', 'a\tb@c', 'a\nb@c', 'a@b\nc', 'a\u00a0b@c', 'a\u200bb@c', 'a\u202eb@c', 'a@b_c'],
+    ...['a\0@b', 'a@b\0c', 'a\u0001@b', '\ud800@b', 'a@b\udc00', `a@${'b'.repeat(64)}`],
     // Invisible: fillers, a joiner, a variation selector, a vowel, a blank.
     ...['a\u3164@b', 'a\uffa0@b', 'a@b\u3164', 'a@\u3164', 'a\u034f@b', 'a\ufe0f@b', 'a@b\u17b4c', 'a\u2800@b'],
-    ...['"a"@b', 'a@[1.2.3.4]', 'a<b>@c', 'a,b@c', 'a@b/c', 'a@b:5', 'a@b_c', `a@${'b'.repeat(64)}`],
   ])('%j is not an e-mail address', (address) => {
     expect(messagesOf(email, address)).toEqual(['must be an e-mail address']);
   });
