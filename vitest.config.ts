@@ -26,8 +26,12 @@ const ON_A_SERVER = [
   'tenancy',
 ];
 
-/** The longest of the slow suites start first, so that both workers end at about the same time. */
+/** The longest suites start first, so that all workers end at about the same time. */
 const LONGEST = [
+  'tenancy',
+  'procedures',
+  'idempotency',
+  'answerSize',
   'documentation',
   'faults',
   'traces',
@@ -40,6 +44,11 @@ const LONGEST = [
   'cliRemote',
   'cli',
   'clientPackage',
+  'apiPage',
+  'boardPage',
+  'rotation',
+  'testKit',
+  'start',
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -55,10 +64,12 @@ class LongestFirst extends BaseSequencer {
 /** The seed of random inputs, the same in every run unless set. */
 const { FAST_CHECK_SEED = '1' } = process.env;
 
+type Settings = TestProjectInlineConfiguration['test'] & { setupFiles?: string[]; globalSetup?: string[] };
+
 function project(
   name: string,
   include: string[],
-  { setupFiles = [], globalSetup = [], ...more }: TestProjectInlineConfiguration['test'] & object = {},
+  { setupFiles = [], globalSetup = [], ...more }: Settings,
 ): TestProjectInlineConfiguration {
   return {
     test: {
@@ -75,7 +86,11 @@ function project(
 }
 
 /** The files of a worker share its modules, and so its database. */
-const onDatabase = { setupFiles: ['tests/harness/openDatabase.ts'], pool: 'threads', testTimeout: 20_000 } as const;
+const onDatabase: Settings = {
+  setupFiles: ['tests/harness/openDatabase.ts'],
+  pool: 'threads',
+  testTimeout: 20_000,
+};
 
 export default defineConfig({
   test: {
@@ -83,12 +98,11 @@ export default defineConfig({
     reporters: ['default', './tests/harness/progress.ts'],
     sequence: { sequencer: LongestFirst },
     projects: [
-      project('embedded', ['tests/*.test.ts'], { ...onDatabase, setupFiles: [...onDatabase.setupFiles] }),
+      project('embedded', ['tests/*.test.ts'], onDatabase),
       ...(server.url
         ? [
             project('postgresql', [`tests/{${ON_A_SERVER}}.test.ts`], {
               ...onDatabase,
-              setupFiles: [...onDatabase.setupFiles],
               globalSetup: ['tests/harness/createDatabase.ts'],
             }),
           ]

@@ -41,7 +41,7 @@ const firstWord = (text: string) => text.replace(/ .*/s, '');
 
 /** `SELECT` and its table, else the first word of the statement. */
 function readSummary(shown: string): string {
-  const [first = ''] = /^\w*/.exec(shown)!;
+  const [first] = shown.split(/\W/, 1) as [string];
   if (!/^(select|with)$/i.test(first)) return first.toUpperCase();
   const outer = FROM.exec(withoutParentheses(shown))?.[1];
   const isOfStatement = outer !== undefined && new RegExp(`\\b${outer} as \\(`, 'i').test(shown);

@@ -127,21 +127,21 @@ function addLoad(registry: Registry, load: () => Load): void {
     'Connections to the database by state.',
     ['db_client_connection_pool_name', 'db_client_connection_state'],
     (now, set) => {
-      set(now.connections!.used, { ...POOL, db_client_connection_state: 'used' });
-      set(now.connections!.idle, { ...POOL, db_client_connection_state: 'idle' });
+      set(now.connections?.used ?? 0, { ...POOL, db_client_connection_state: 'used' });
+      set(now.connections?.idle ?? 0, { ...POOL, db_client_connection_state: 'idle' });
     },
   );
   gauge(
     'db_client_connection_max',
     'The most connections to the database: DATABASE_POOL_SIZE.',
     ['db_client_connection_pool_name'],
-    (now, set) => set(now.connections!.max, POOL),
+    (now, set) => set(now.connections?.max ?? 0, POOL),
   );
   gauge(
     'db_client_connection_pending_requests',
     'Statements that wait for a connection.',
     ['db_client_connection_pool_name'],
-    (now, set) => set(now.connections!.pending, POOL),
+    (now, set) => set(now.connections?.pending ?? 0, POOL),
   );
 }
 
@@ -158,6 +158,6 @@ const hasToken = ({ headers: { authorization = '' } }: FastifyRequest, { token }
 
 /** Compares in constant time. */
 function isSame(given: string, wanted: string): boolean {
-  const [one, other] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
-  return timingSafeEqual(one!, other!);
+  const hash = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(given), hash(wanted));
 }

@@ -16,9 +16,10 @@ declare module 'fastify' {
 export function operationOf({ routeOptions, params }: FastifyRequest): string {
   const { surface, operation } = routeOptions.config;
   if (surface !== 'rpc') return operation ?? 'other';
-  const called = (params as { '*': string })['*'].split(',');
+  const path = (params as { '*': string })['*'];
+  const called = path.split(',');
   if (!called.every(findProcedure)) return 'other';
-  return called.length === 1 ? called[0]! : 'batch';
+  return called.length === 1 ? path : 'batch';
 }
 
 /** The methods that OpenTelemetry knows; others, which may have any name, are `_OTHER`. */

@@ -48,7 +48,7 @@ function startRequestSpan(request: FastifyRequest, caller: RemoteSpan | undefine
   const attributes = {
     'http.request.method': method,
     // Without the query string, which may contain a password by mistake.
-    'url.path': url.split('?', 1)[0]!,
+    'url.path': url.replace(/\?.*/s, ''),
     'url.scheme': protocol,
     ...(route && { 'http.route': route }),
   };

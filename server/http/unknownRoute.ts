@@ -17,7 +17,8 @@ export function refuseUnknownRoutes(scope: FastifyInstance, surface?: Surface): 
     if (!surface) return done(noSuchPath());
     const methods = surface.methodsOf(request);
     if (isAllowedPreflight(request, reply)) return void sendPreflight(reply, methods);
-    const isWrongPath = methods.split(', ').includes(request.method) || !surface.isKnown(request.url.split('?', 1)[0]!);
+    const isWrongPath =
+      methods.split(', ').includes(request.method) || !surface.isKnown(request.url.replace(/\?.*/s, ''));
     done(isWrongPath ? noSuchPath() : refuseMethod(request, reply, surface));
   });
   // Never reached; it only makes the hooks run for unknown paths.

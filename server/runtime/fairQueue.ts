@@ -151,13 +151,13 @@ export function makeFairQueue(options: Options): FairQueue {
     if (line.waiting.size > 0) readyOf(line).add(line);
 
     const [next] = ready.size > 0 ? ready : readyLast;
-    if (!next) return;
-    const [first] = next.waiting;
-    removeWaiter(next, first!);
+    const [first] = next?.waiting ?? [];
+    if (!next || !first) return;
+    removeWaiter(next, first);
     enter(next);
     // To the end of the round, if it may run again.
     readyOf(next).delete(next);
     if (next.waiting.size > 0 && mayRun(next)) readyOf(next).add(next);
-    first!.admit();
+    first.admit();
   }
 }

@@ -50,7 +50,8 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
     genuine.delete(token);
     if (!known || known.expiresAt <= Date.now()) return undefined;
     genuine.set(token, known);
-    if (genuine.size > MOST_REMEMBERED) genuine.delete(genuine.keys().next().value!);
+    const [oldest = ''] = genuine.size > MOST_REMEMBERED ? genuine.keys() : [];
+    genuine.delete(oldest);
     return known.claims;
   };
 

@@ -28,7 +28,8 @@ export function guidePages(originOf: () => string): { address: string; make: () 
     make: madeOnce(async () => {
       if (!isMarkdown(file)) return fixedContent('image/svg+xml', await read(file));
       const guides = await all();
-      return fixedContent(HTML, pageOf(guides.find((guide) => guide.file === file)!, guides));
+      const pages = guides.filter((guide) => guide.file === file).map((guide) => pageOf(guide, guides));
+      return fixedContent(HTML, pages.join(''));
     }),
   }));
 }

@@ -82,7 +82,8 @@ function toCaller(
   const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
   const role = superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
-  const project = project_id !== null && isReachable ? { id: project_id, platform_id: platform_id!, role } : undefined;
+  const project =
+    project_id !== null && platform_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
   const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
   const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
   return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole, ...(key && { key }) };

@@ -40,7 +40,7 @@ export async function claimKey(db: Db, call: KeyedCall): Promise<EarlierCall | u
       db,
       sql`
         insert into idempotency_keys as k (user_id, procedure, key, input_hash, holder, held_until)
-        select ${user_id}::int, ${procedure}, ${key}, ${hashes[0]!}, ${holder}::uuid, ${heldUntil}
+        select ${user_id}::int, ${procedure}, ${key}, ${hashes.at(0) ?? null}, ${holder}::uuid, ${heldUntil}
         from (${usageOf(user_id)}) as used where used.keys < ${sql.lit(MOST_KEYS)}
         on conflict (user_id, procedure, key) do update set input_hash = excluded.input_hash, created_at = now(),
           holder = excluded.holder, held_until = excluded.held_until, finished_at = null, answer = null

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
 import type { Db } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
-import type { OpenedCheckout } from '../../payments/provider.ts';
+import { type OpenedCheckout, PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
 import {
   CHECKOUT_COLUMNS,
@@ -103,7 +103,8 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
     .executeTakeFirstOrThrow();
   try {
     const order = { ...plan, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
-    const opened = await payments!.open(order);
+    if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
+    const opened = await payments.open(order);
     const { session_id, checkout_url } = opened;
     await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
     const error = paymentError(await statusOf(db, checkout));

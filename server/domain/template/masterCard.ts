@@ -135,5 +135,6 @@ export async function deleteMasterCard(
 
 async function cardTemplate(db: Db, id: number): Promise<Template> {
   const { group_id } = await findMaster(db, 'cards', id, ['group_id']);
-  return { ...(await groupTemplate(db, group_id!)), kind: 'push', card_id: id };
+  if (group_id === null) throw noSuchMaster('groups');
+  return { ...(await groupTemplate(db, group_id)), kind: 'push', card_id: id };
 }
