@@ -124,6 +124,18 @@ describe('cards over RPC', () => {
     expect(await listed({ is_overdue: false })).toEqual([grouped, owned, tagged, closed]);
   });
 
+  it('list finds no cards by a group or tag of a project without access', async () => {
+    const { asOutsider, asViewer, project } = await givenWorld();
+    const group_id = await givenGroupIn(project);
+    const tag_id = await givenTag(project);
+    const card = await givenCard(project, { group_id, tag_id });
+
+    for (const filter of [{ group_id }, { tag_id }]) {
+      expect((await asViewer.rpc.cards.list.query(filter)).cards).toMatchObject([{ id: card }]);
+      expect((await asOutsider.rpc.cards.list.query(filter)).cards).toEqual([]);
+    }
+  });
+
   it('list pages contain each card once, also with equal sort_order', async () => {
     const { asViewer, project } = await givenWorld();
     const ids: number[] = [];

@@ -28,6 +28,17 @@ describe('POST …/users/create', () => {
     expect((await rpc.tags.create.mutate({ name: 'A tag' })).tag.project_id).toBe(project.id);
   });
 
+  it('422 for an update of a service with an e-mail address, and nothing changes', async () => {
+    const { asSuperadmin } = await givenWorld();
+    const { id } = await givenServiceAccount();
+    const before = await stored('users', id);
+
+    const update = asSuperadmin.rpc.users.update.mutate({ id, name: 'Renamed', email: 'x@example.test' });
+
+    expect(await refusalOf(update)).toMatchObject({ status: 422, errors: { email: ['email is only for persons.'] } });
+    expect(await stored('users', id)).toEqual(before);
+  });
+
   it('422 for a service with an e-mail address or password, and for a person without', async () => {
     const { asSuperadmin } = await givenWorld();
     const create = async (input: object) =>
