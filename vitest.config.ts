@@ -26,12 +26,8 @@ const ON_A_SERVER = [
   'tenancy',
 ];
 
-/** The longest suites start first, so that all workers end at about the same time. */
+/** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [
-  'tenancy',
-  'procedures',
-  'idempotency',
-  'answerSize',
   'documentation',
   'faults',
   'traces',
