@@ -148,13 +148,11 @@ describe('a streamed batch', () => {
   it('does not count calls that are refused as busy', async () => {
     const run = () => Promise.reject(tooManyRequests('Busy.', 1, 'service_busy'));
     const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' }, { queue: { run, ...LOAD } });
-    const { client, responses } = givenClient({ url });
+    const { client } = givenClient({ url });
 
-    for (const remaining of ['1', '1', '1']) {
-      expect(await errorOf(client.boards.list.query())).toBe('429 service_busy: ');
-      expect(responses.at(-1)!.headers.get('x-ratelimit-remaining')).toBe(remaining);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    // Given back after the response has ended: the next call may come before that.
+    for (let call = 0; call < 4; call++)
+      await expect.poll(() => errorOf(client.boards.list.query())).toBe('429 service_busy: ');
   });
 
   it('400 for a whole request that is too large, has too many calls, or mixes queries and mutations', async () => {

@@ -15,7 +15,7 @@ export type Meta = Partial<RestMeta> & {
   rpcOnly?: string;
   /** For a mutation: how an idempotency key makes it happen once. */
   idempotency?: Idempotency;
-  /** Its slow step before the first statement (`domain/preparation.ts`). */
+  /** Its slow step before the first statement (`domain/access/preparation.ts`). */
   // biome-ignore lint/suspicious/noExplicitAny: the input of this procedure
   prepare?: Preparation<Context, any, unknown>;
 };

@@ -33,8 +33,9 @@ declare module 'fastify' {
 }
 
 /**
- * The first steps of every REST and RPC request: find the caller, decide their access, and count the request for them. A token with a valid signature
- * but without a valid session counts for the address, so that a stolen token can't use up the user's rate limit.
+ * The first steps of every REST and RPC request: find the caller, decide their access, and count the request for them. A token
+ * with a valid signature but without a valid session counts for the address, so that a stolen token can't use up the user's
+ * rate limit.
  */
 export function identifyCallers(
   scope: FastifyInstance,
