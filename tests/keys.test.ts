@@ -264,6 +264,20 @@ describe('a call with a key', () => {
     expect(await countStatements(async () => expect(await statusOf(caller)).toBe(401))).toBe(0);
   });
 
+  it('401 for one that was revoked or has expired, or whose user is inactive', async () => {
+    const { users, project } = await givenWorld();
+    const past = new Date('2020-01-01');
+    const inactive = await givenUser({ project, is_active: false });
+    const callers = [
+      await callerOf(users.member, { revoked_at: past }),
+      await callerOf(users.member, { expires_at: past }),
+      await callerOf(inactive),
+    ];
+
+    expect(await Promise.all(callers.map(statusOf))).toEqual([401, 401, 401]);
+    expect(await statusOf(await callerOf(users.member, { expires_at: new Date('2099-01-01') }))).toBe(200);
+  });
+
   it('needs one statement to find its caller, like one with a token', async () => {
     const { users } = await givenWorld();
     const { url } = await testService();
