@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
-import { migrate } from '../server/database/migrate.ts';
+import { migrate, migrationNames } from '../server/database/migrate.ts';
 import { query } from '../server/database/query.ts';
 import { readSettings } from '../server/runtime/env.ts';
 import { createDatabase, onServer } from './harness/server.ts';
@@ -33,30 +33,59 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     return nodes;
   };
 
-  it('are run by only one of three nodes that start at the same time', async () => {
+  const recordedIn = async (node: Database) => {
+    const rows = await query(node.db, sql<{ name: string }>`select name from mikro_orm_migrations order by id`);
+    return rows.map(({ name }) => name);
+  };
+
+  it('are each run by one of three nodes that start at the same time', async () => {
     const nodes = await givenNodes(3);
 
     const applied = await Promise.all(nodes.map((node) => migrate(node)));
 
-    const [done, ...others] = applied.toSorted((one, other) => other.length - one.length);
-    expect(done).not.toEqual([]);
-    expect(others).toEqual([[], []]);
-    expect(await query(nodes[0]!.db, sql`select name from mikro_orm_migrations order by id`)).toEqual(
-      done!.map((name) => ({ name })),
-    );
+    expect(applied.flat().sort()).toEqual(await migrationNames());
+    expect(await recordedIn(nodes[0]!)).toEqual(await migrationNames());
   });
 
-  it('are all rolled back when one of them fails', async () => {
+  it('end at one that fails: those before it are done, and the next start goes on with it', async () => {
     const [node] = await givenNodes(1);
-    await query(node!.db, sql`create table checkouts_reference_unique ()`);
+    const all = await migrationNames();
+    const failing = 'Migration20261116033918_idempotency_usage';
+    await query(node!.db, sql`create table idempotency_usage ()`);
 
     await expect(migrate(node!)).rejects.toThrow(
-      'The migrations failed, and nothing was changed: ' +
-        'Migration20261115041535_publication_second_factor_checkout: relation "checkouts_reference_unique" already exists.',
+      `${failing} failed: relation "idempotency_usage" already exists. The migrations before it are done; a new start goes on.`,
     );
 
-    expect(await query(node!.db, sql`select to_regclass('users') as users`)).toEqual([{ users: null }]);
-    expect(await query(node!.db, sql`select name from mikro_orm_migrations`)).toEqual([]);
+    expect(await recordedIn(node!)).toEqual(all.slice(0, all.indexOf(failing)));
+    await query(node!.db, sql`drop table idempotency_usage`);
+    expect(await migrate(node!)).toEqual(all.slice(all.indexOf(failing)));
+  });
+
+  it('give way to a transaction that holds a lock, and are repeated', async () => {
+    const [node, other] = await givenNodes(2);
+    await migrate(node!);
+    const name = 'Migration20261116040047_due_at_midnight';
+    await query(node!.db, sql`alter table cards drop column is_due_at_midnight`);
+    await query(node!.db, sql`delete from mikro_orm_migrations where name = ${name}`);
+    const [locked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const holder = other!.db.transaction().execute(async (db) => {
+      await query(db, sql`lock table cards in share mode`);
+      locked.resolve();
+      await released.promise;
+    });
+    await locked.promise;
+
+    const attempts: string[] = [];
+    const applied = migrate(node!, {
+      onMigration: (name) => {
+        if (attempts.push(name) === 2) released.resolve();
+      },
+    });
+
+    expect(await applied).toEqual([name]);
+    expect(attempts.slice(0, 2)).toEqual([name, name]);
+    await holder;
   });
 
   it('that were renamed are not run again, and their old names stay recorded', async () => {

@@ -46,7 +46,10 @@ export async function start(
     openTracing(settings, logger),
   ]);
   try {
-    await migrate(database, () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'));
+    await migrate(database, {
+      onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
+      onWait: () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'),
+    });
     if (database.isEmbedded) await interruptAllRuns(database.db);
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
     if (!database.isEmbedded) await warnOfUsers(database, settings, logger);

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
-import { NO_TIMEOUT, SHORT_TIMEOUT } from './query.ts';
+import { SHORT_TIMEOUT } from './query.ts';
 import { traceStatement } from './statementSpan.ts';
 import { parseTimestamp, TIMESTAMPTZ } from './timestamp.ts';
 
@@ -18,7 +18,7 @@ export const isSilence = ({ message }: Error) => message === NO_RESPONSE || mess
 const NO_CONNECTION = 'Connection terminated due to connection timeout';
 
 /** The options of each connection, in addition to those of pg. */
-export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
+export type ClientOptions = pg.ClientConfig & { isPreparing: boolean; hasTimeouts: boolean };
 
 /**
  * A connection with a timeout for responses, for example after the network was lost; pg itself would wait forever. After a
@@ -26,13 +26,14 @@ export type ClientOptions = pg.ClientConfig & { isPreparing: boolean };
  */
 export class DeckhandClient extends pg.Client {
   private readonly isPreparing: boolean;
-  private hasNoTimeout = false;
+  private readonly hasTimeouts: boolean;
   private pending = 0;
   private latestResponse = Number.POSITIVE_INFINITY;
 
   constructor(options: ClientOptions) {
     super(options);
     this.isPreparing = options.isPreparing;
+    this.hasTimeouts = options.hasTimeouts;
     this.setTypeParser(TIMESTAMPTZ, parseTimestamp);
     this.once('connect', () => connected.add(this));
     this.once('end', () => connected.delete(this));
@@ -48,8 +49,6 @@ export class DeckhandClient extends pg.Client {
   }
 
   private respondInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
-    if (text.startsWith(NO_TIMEOUT)) this.hasNoTimeout = true;
-    if (text === 'commit' || text === 'rollback') this.hasNoTimeout = false;
     this.pending++;
     this.expectResponseWithin(
       text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_RESPONSE_MILLISECONDS : LONGEST_RESPONSE_MILLISECONDS,
@@ -78,7 +77,7 @@ export class DeckhandClient extends pg.Client {
   }
 
   private expectResponseWithin(milliseconds: number): void {
-    this.latestResponse = this.hasNoTimeout ? Number.POSITIVE_INFINITY : performance.now() + milliseconds;
+    this.latestResponse = this.hasTimeouts ? performance.now() + milliseconds : Number.POSITIVE_INFINITY;
   }
 
   get isSilent(): boolean {

@@ -24,6 +24,8 @@ export type Database = {
   hasSearchIndex: boolean;
   /** The connections to a server; undefined for the embedded database, which has none. */
   connections: () => Connections | undefined;
+  /** For migrations and copies: a second pool to a server, or the embedded database itself, which has no timeouts. */
+  withoutTimeouts: <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>;
   close: () => Promise<void>;
 };
 
@@ -38,12 +40,15 @@ export function connect(settings: Settings): Promise<Database> {
 async function connectToServer(settings: Settings & { DATABASE_URL: string }): Promise<Database> {
   let pool: pg.Pool | undefined;
   const orm = await MikroORM.init(
-    await ormOptions(settings, (created) => {
-      pool = created;
+    await ormOptions(settings, {
+      onPool: (created) => {
+        pool = created;
+      },
     }),
   );
   const connections = () => pool && connectionsOf(pool);
-  const database = { ...databaseOf(orm, { isEmbedded: false }), connections };
+  const database: Database = { ...databaseOf(orm, { isEmbedded: false }), connections };
+  database.withoutTimeouts = (work) => withSecondPool(settings, work);
   try {
     await expectResponse(database);
     return database;
@@ -54,6 +59,20 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }): P
       `DATABASE_URL: can't use the database ${pathname.slice(1)} on ${host}: ${reason(error)}.`,
       error,
     );
+  }
+}
+
+/** Two connections: one holds the migration lock, the other runs what can't be in a transaction. */
+async function withSecondPool<Result>(
+  settings: Settings,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const options = await ormOptions({ ...settings, DATABASE_POOL_SIZE: 2 }, { hasTimeouts: false });
+  const orm = await MikroORM.init(options);
+  try {
+    return await work(databaseOf(orm, { isEmbedded: false }));
+  } finally {
+    await orm.close(true);
   }
 }
 
@@ -131,15 +150,19 @@ async function setUnfinishedAside(directory: string): Promise<void> {
   await rename(directory, `${directory}.unfinished`);
 }
 
-const databaseOf = (orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database => ({
-  orm,
-  db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
-  isEmbedded,
-  bulkPace: isEmbedded ? EMBEDDED_PACE : SERVER_PACE,
-  hasSearchIndex: !isEmbedded,
-  connections: () => undefined,
-  close: () => orm.close(true),
-});
+function databaseOf(orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database {
+  const database: Database = {
+    orm,
+    db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
+    isEmbedded,
+    bulkPace: isEmbedded ? EMBEDDED_PACE : SERVER_PACE,
+    hasSearchIndex: !isEmbedded,
+    connections: () => undefined,
+    withoutTimeouts: (work) => work(database),
+    close: () => orm.close(true),
+  };
+  return database;
+}
 
 function reason(error: unknown): string {
   const { code, message, cause } = error as NodeJS.ErrnoException & { cause?: unknown };

@@ -1,45 +1,76 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
-import { type Db, NO_TIMEOUT, oneRow, ping, query } from './query.ts';
+import { retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
+import { type Db, oneRow, ping, query } from './query.ts';
 
 /** The type that the migrator expects. */
 type Transaction = Db & { savepoint: unknown };
 
-/**
- * Runs all pending migrations, or none. Everything runs on the connection that holds the lock: with a second connection each,
- * nodes that start at once on a small pool could wait for each other forever.
- */
-export async function migrate(database: Database, onWait: () => void = () => {}): Promise<string[]> {
-  const migrator = database.orm.migrator as Migrator;
-  const storage = migrator.getStorage();
-  let current: string | undefined;
-  const remember = ({ name }: { name: string }) => {
-    current = name;
-  };
-  migrator.on('migrating', remember);
+type Listener = {
+  onMigration?: (name: string) => void;
+  /** Another node runs migrations. */
+  onWait?: () => void;
+};
 
-  try {
-    // Create the migrator's table first: it would otherwise use another connection.
-    await underMigrationLock(database, onWait, async (transaction) => {
-      storage.setMasterMigration(transaction);
-      await storage.ensureTable().finally(() => storage.unsetMasterMigration());
-    });
-    await migrator.getExecuted();
-    return await underMigrationLock(database, onWait, async (transaction) => {
-      await recordNewNames(transaction);
-      const applied = await migrator.up({ transaction });
-      return applied.map(({ name }) => name);
-    });
-  } catch (error) {
-    if (isStartFailure(error)) throw error;
-    const reason = [current, (error as Error).message].filter(Boolean).join(': ');
-    throw startFailure(`The migrations failed, and nothing was changed: ${reason}.`, error);
-  } finally {
-    migrator.off('migrating', remember);
-  }
+/**
+ * Runs all pending migrations one after the other, each in a short transaction or in steps (`StepwiseMigration`). What is done
+ * stays done: after a failure, the next start goes on with the migration that failed.
+ */
+export async function migrate(database: Database, { onMigration, onWait }: Listener = {}): Promise<string[]> {
+  if (!(await hasPending(database.db))) return [];
+  return database.withoutTimeouts(async (database) => {
+    const migrator = database.orm.migrator as Migrator;
+    migrator.on('migrating', ({ name }) => onMigration?.(name));
+    await underMigrationLock(database, onWait, (transaction) => prepareTable(migrator, transaction));
+    const applied: string[] = [];
+    for (const name of await migrationNames()) {
+      try {
+        const ran = database.isEmbedded
+          ? await migrator.up({ migrations: [name] })
+          : await runUnderLock(database, migrator, name, onWait);
+        if (ran.length > 0) applied.push(name);
+      } catch (error) {
+        if (isStartFailure(error)) throw error;
+        const { message } = error as Error;
+        throw startFailure(
+          `${name} failed: ${message}. The migrations before it are done; a new start goes on.`,
+          error,
+        );
+      }
+    }
+    return applied;
+  });
+}
+
+/**
+ * Nodes that start at once may each run some of the migrations. One in steps uses a second connection, while this transaction
+ * holds the lock and then records it.
+ */
+function runUnderLock(database: Database, migrator: Migrator, name: string, onWait?: () => void) {
+  return retryLocked(() =>
+    underMigrationLock(database, onWait, async (transaction) => {
+      await query(transaction, sql.raw(SET_SHORT_LOCK_TIMEOUT));
+      return migrator.up({ migrations: [name], transaction });
+    }),
+  );
+}
+
+async function hasPending(db: Db): Promise<boolean> {
+  const table = await query(db, sql<{ name: string | null }>`select to_regclass('mikro_orm_migrations') as name`);
+  if (oneRow(table).name === null) return true;
+  const recorded = await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`);
+  const executed = new Set(recorded.map(({ name }) => name));
+  return (await migrationNames()).some((name) => !executed.has(name));
+}
+
+export async function migrationNames(): Promise<string[]> {
+  const files = await readdir(join(import.meta.dirname, 'migrations'));
+  return files.map((file) => file.replace(/\.ts$/, '')).toSorted();
 }
 
 /** Migrations that were renamed after they had run. The old names stay in the table for nodes of the previous version. */
@@ -49,9 +80,12 @@ const RENAMED = {
   Migration20261115041535: 'Migration20261115041535_publication_second_factor_checkout',
 };
 
-async function recordNewNames(db: Db): Promise<void> {
+async function prepareTable(migrator: Migrator, transaction: Transaction): Promise<void> {
+  const storage = migrator.getStorage();
+  storage.setMasterMigration(transaction);
+  await storage.ensureTable().finally(() => storage.unsetMasterMigration());
   await query(
-    db,
+    transaction,
     sql`
       insert into mikro_orm_migrations (name)
       select value from json_each_text(${JSON.stringify(RENAMED)}::json)
@@ -72,7 +106,7 @@ const ATTEMPTS_BEFORE_NOTICE = 20;
  */
 export async function underMigrationLock<Result>(
   { orm, db }: Database,
-  onWait: () => void,
+  onWait: (() => void) | undefined,
   work: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
   const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
@@ -84,15 +118,12 @@ export async function underMigrationLock<Result>(
       const transaction = em.getTransactionContext<Transaction>()!;
       const lock = await query(
         transaction,
-        sql<{ isTaken: boolean }>`${sql.raw(NO_TIMEOUT)}
-          select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken",
-          set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
-          set_config('idle_in_transaction_session_timeout', '0', true)`,
+        sql<{ isTaken: boolean }>`select not pg_try_advisory_xact_lock(${MIGRATION_LOCK}) as "isTaken"`,
       );
       return oneRow(lock).isTaken ? undefined : { result: await work(transaction) };
     });
     if (done) return done.result;
-    if (attempt === ATTEMPTS_BEFORE_NOTICE) onWait();
+    if (attempt === ATTEMPTS_BEFORE_NOTICE) onWait?.();
     await sleep(100);
   }
   throw startFailure('DATABASE_URL: another node has been running migrations for 10 minutes; check what it waits for.');

@@ -13,19 +13,25 @@ import { entities } from './entities.ts';
 /** The settings of the database. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
 
-/** Gets the connections to a server. */
-type OnPool = (pool: pg.Pool) => void;
+type PoolOptions = {
+  /** Gets the connections to a server. */
+  onPool?: (pool: pg.Pool) => void;
+  /** Whether statements, locks and responses have a time limit: not for migrations. */
+  hasTimeouts?: boolean;
+};
 
 /** The options of MikroORM: the driver for these settings, the entities and the migrations. */
-export async function ormOptions(settings: DatabaseSettings, onPool?: OnPool): Promise<Partial<Options>> {
+export async function ormOptions(settings: DatabaseSettings, pool: PoolOptions = {}): Promise<Partial<Options>> {
   return {
-    ...(settings.DATABASE_URL ? await serverOptions(settings, onPool) : await embeddedOptions(settings)),
+    ...(settings.DATABASE_URL ? await serverOptions(settings, pool) : await embeddedOptions(settings)),
     entities,
     extensions: [Migrator],
     migrations: {
       path: join(import.meta.dirname, 'migrations'),
       snapshot: false,
       silent: true,
+      // Lets `migrate` pass its transaction. The embedded database has one connection, which a migration in steps needs.
+      allOrNothing: settings.DATABASE_URL !== undefined,
     },
     ensureDatabase: false,
     forceUtcTimezone: true,
@@ -75,7 +81,7 @@ export const isInMemory = (directory: string) =>
 
 const serverOptions = async (
   { DATABASE_URL, DATABASE_POOL_SIZE, PREPARED_STATEMENTS }: DatabaseSettings,
-  onPool?: OnPool,
+  { onPool, hasTimeouts = true }: PoolOptions,
 ): Promise<Partial<Options>> => {
   const [{ PostgreSqlDriver }, { DeckhandClient, replaceLost }] = await Promise.all([
     import('@mikro-orm/postgresql'),
@@ -92,15 +98,16 @@ const serverOptions = async (
       keepAlive: true,
       Client: DeckhandClient,
       isPreparing: PREPARED_STATEMENTS,
+      hasTimeouts,
       onPoolCreated: (pool: pg.Pool) => {
         replaceLost(pool);
         onPool?.(pool);
       },
       // The default is to wait forever.
       connectionTimeoutMillis: 2_000,
-      statement_timeout: 30_000,
-      lock_timeout: 10_000,
-      idle_in_transaction_session_timeout: 30_000,
+      statement_timeout: hasTimeouts ? 30_000 : 0,
+      lock_timeout: hasTimeouts ? 10_000 : 0,
+      idle_in_transaction_session_timeout: hasTimeouts ? 30_000 : 0,
     },
   };
 };

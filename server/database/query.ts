@@ -27,8 +27,6 @@ export async function insertRows<Table extends TableName>(db: Db, table: Table, 
 
 /** A prefix that shortens the client's timeout for the response. */
 export const SHORT_TIMEOUT = '/* short timeout */';
-/** A prefix that removes the timeout until the transaction ends: for migrations, and waiting for them. */
-export const NO_TIMEOUT = '/* no timeout */';
 
 /** A statement with a short timeout: the first one of every request, which takes milliseconds. */
 export const withShortTimeout = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>

@@ -6,7 +6,7 @@ import { buildApp } from '../../server/boot/app.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { IN_MEMORY } from '../../server/database/options.ts';
-import { NO_TIMEOUT, query, transact } from '../../server/database/query.ts';
+import { query, transact } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { findTestServer } from '../harness/server.ts';
 import { givenBenchDatabase } from './database.ts';
@@ -121,20 +121,18 @@ export async function bareInsert(database: Database, projects: number): Promise<
       select b.project_id, 1, b.id, g.title, g.id from boards b, groups g where not b.is_master and g.is_master`,
   );
   return milliseconds(() =>
-    transact(db, async (db) => {
-      // The same planner settings as a sync: without them the bare statement takes several times as long.
-      await query(
-        db,
-        sql`${sql.raw(NO_TIMEOUT)} select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true),
-          set_config('statement_timeout', '0', true)`,
-      );
-      await query(
-        db,
-        sql`insert into cards (project_id, platform_id, master_card_id, group_id, title, description, position, sort_order)
+    database.withoutTimeouts(({ db }) =>
+      transact(db, async (db) => {
+        // The same planner settings as a sync: without them the bare statement takes several times as long.
+        await query(db, sql`select set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`);
+        await query(
+          db,
+          sql`insert into cards (project_id, platform_id, master_card_id, group_id, title, description, position, sort_order)
         select g.project_id, 1, c.id, g.id, c.title, c.description, c.position, c.sort_order
         from groups g join cards c on c.group_id = g.master_group_id and c.is_master where not g.is_master`,
-      );
-    }),
+        );
+      }),
+    ),
   );
 }
 

@@ -1,26 +1,45 @@
-import { Migration } from '@mikro-orm/migrations';
+import { StepwiseMigration } from '../stepwiseMigration.ts';
 
-export class Migration20261115041535_publication_second_factor_checkout extends Migration {
+export class Migration20261115041535_publication_second_factor_checkout extends StepwiseMigration {
   override name = 'Migration20261115041535_publication_second_factor_checkout';
 
-  override up(): void | Promise<void> {
-    this.addSql(`alter table "theme_versions" add "published_at" timestamptz(3) null;`);
-    this.addSql(`update "theme_versions" set "published_at" = "created_at" where "theme_status" <> 'draft';`);
-    this.addSql(
-      `alter table "theme_versions" add constraint "theme_versions_published_check" check (theme_status <> 'published' or published_at is not null);`,
+  override async up(): Promise<void> {
+    await this.inTransaction(
+      `alter table "theme_versions" add column if not exists "published_at" timestamptz(3) null`,
+    );
+    await this.inBatches('theme_versions', (run, first, last) =>
+      run(
+        `update "theme_versions" set "published_at" = "created_at"
+        where id between ? and ? and "theme_status" <> 'draft' and "published_at" is null`,
+        [first, last],
+      ),
+    );
+    await this.addConstraint(
+      'theme_versions',
+      'theme_versions_published_check',
+      `check (theme_status <> 'published' or published_at is not null)`,
     );
 
-    this.addSql(`alter table "users" add "totp_pending_secret" text null;`);
+    await this.inTransaction(`alter table "users" add column if not exists "totp_pending_secret" text null`);
 
-    this.addSql(`alter table "sessions" drop column "has_second_factor";`);
-    this.addSql(`alter table "sessions" add "second_factor_at" timestamptz(3) null;`);
-    this.addSql(`drop index "sessions_expires_at_index";`);
-    this.addSql(`drop index "sessions_user_id_index";`);
-    this.addSql(`create index "sessions_user_id_index" on "sessions" ("user_id");`);
-
-    this.addSql(
-      `alter table "checkouts" add "reference" uuid not null default gen_random_uuid(), add "price_cents" int not null, add "currency" varchar(3) not null;`,
+    await this.inTransaction(
+      `alter table "sessions" drop column if exists "has_second_factor", add column if not exists "second_factor_at" timestamptz(3) null`,
     );
-    this.addSql(`alter table "checkouts" add constraint "checkouts_reference_unique" unique ("reference");`);
+    await this.dropIndex('sessions_expires_at_index');
+    await this.replacePartialSessionIndex();
+
+    await this.inTransaction(
+      `alter table "checkouts" add column if not exists "reference" uuid not null default gen_random_uuid(),
+      add column if not exists "price_cents" int not null, add column if not exists "currency" varchar(3) not null`,
+    );
+    await this.addUnique('checkouts', 'checkouts_reference_unique', '("reference")');
+  }
+
+  private async replacePartialSessionIndex(): Promise<void> {
+    const partial = await this.execute(
+      `select from pg_index where indexrelid = to_regclass('sessions_user_id_index') and indpred is not null`,
+    );
+    if (partial.length > 0) await this.dropIndex('sessions_user_id_index');
+    await this.createIndex('sessions_user_id_index', 'on "sessions" ("user_id")');
   }
 }

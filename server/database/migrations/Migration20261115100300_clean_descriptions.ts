@@ -1,35 +1,32 @@
-import { Migration } from '@mikro-orm/migrations';
 import { refuseHtml, sanitizeHtml } from '../../security/html.ts';
+import { StepwiseMigration } from '../stepwiseMigration.ts';
 
 type Described = { id: number; description: string };
 
 /** Sanitises the descriptions of copies that projects changed, which were stored as sent. Those of master cards already are. */
-export class Migration20261115100300_clean_descriptions extends Migration {
+export class Migration20261115100300_clean_descriptions extends StepwiseMigration {
   override name = 'Migration20261115100300_clean_descriptions';
 
   override async up(): Promise<void> {
-    await this.execute('set local statement_timeout = 0');
-    for (let rows = await this.rowsAfter(0); rows.length > 0; rows = await this.rowsAfter(rows.at(-1)!.id)) {
+    await this.inBatches('cards', async (run, first, last) => {
+      const rows: Described[] = await run(
+        `select c.id, c.description from cards c join cards m on m.id = c.master_card_id
+        where c.id between ? and ? and c.description ~ '[<>&]' and c.description is distinct from m.description`,
+        [first, last],
+      );
       const cleaned = await Promise.all(
-        rows.map(async ({ id, description }) => ({ id, description: await clean(description) })),
+        rows.map(async ({ id, description }) => ({ id, description, clean: await clean(description) })),
       );
-      await this.execute(
-        `update cards set description = nullif(cleaned.description, '')
-        from jsonb_to_recordset(cast(? as jsonb)) as cleaned (id int, description text)
-        where cards.id = cleaned.id and cards.description <> cleaned.description`,
-        [JSON.stringify(cleaned)],
+      const changed = cleaned.filter(({ description, clean }) => clean !== description);
+      if (changed.length === 0) return;
+      // Leaves a description that was changed since it was read: its node may be of this version.
+      await run(
+        `update cards set description = nullif(changed.clean, '')
+        from jsonb_to_recordset(cast(? as jsonb)) as changed (id int, description text, clean text)
+        where cards.id = changed.id and cards.description = changed.description`,
+        [JSON.stringify(changed)],
       );
-    }
-  }
-
-  private async rowsAfter(id: number): Promise<Described[]> {
-    const rows = await this.execute(
-      `select c.id, c.description from cards c join cards m on m.id = c.master_card_id
-      where c.id > ? and c.description ~ '[<>&]' and c.description is distinct from m.description
-      order by c.id limit 100`,
-      [id],
-    );
-    return rows as Described[];
+    });
   }
 }
 

@@ -1,10 +1,10 @@
-import { Migration } from '@mikro-orm/migrations';
+import { StepwiseMigration } from '../stepwiseMigration.ts';
 
 type Reply = { id: number; parent_id: number; is_below_first: boolean; root_comment_id: number | null; depth: number };
 type Place = { root_comment_id: number; depth: number };
 
 /** Fills the thread of existing replies, parents first. In steps by id and not by recursion, so that long chains take no longer. */
-export class Migration20261116032001_fill_comment_threads extends Migration {
+export class Migration20261116032001_fill_comment_threads extends StepwiseMigration {
   override name = 'Migration20261116032001_fill_comment_threads';
 
   override async up(): Promise<void> {
@@ -23,10 +23,12 @@ export class Migration20261116032001_fill_comment_threads extends Migration {
         if (parent) places.set(id, { root_comment_id: parent.root_comment_id, depth: parent.depth + 1 });
       }
       const filled = [...places].map(([id, place]) => ({ id, ...place }));
-      await this.execute(
-        `update comments c set root_comment_id = filled.root_comment_id, depth = filled.depth
+      await this.transact((run) =>
+        run(
+          `update comments c set root_comment_id = filled.root_comment_id, depth = filled.depth
         from jsonb_to_recordset(cast(? as jsonb)) as filled (id int, root_comment_id int, depth int) where c.id = filled.id`,
-        [JSON.stringify(filled)],
+          [JSON.stringify(filled)],
+        ),
       );
       hasFilled ||= filled.length > 0;
     }

@@ -38,17 +38,17 @@ export async function copyDatabase(
   return source.db.transaction().execute(async (from) => {
     await query(from, sql`set transaction isolation level repeatable read, read only`);
     await useSameText(from);
-    return underMigrationLock(target, ignore, async (to) => {
-      await useSameText(to);
-      // Stops running nodes from adding rows.
-      await query(to, sql`lock table ${sql.join(tables.map((name) => sql.table(name)))} in access exclusive mode`);
-      await requireEmpty(to, tables);
-      return copyTables(from, to, tables, onProgress);
-    });
+    return target.withoutTimeouts((target) =>
+      underMigrationLock(target, undefined, async (to) => {
+        await useSameText(to);
+        // Stops running nodes from adding rows.
+        await query(to, sql`lock table ${sql.join(tables.map((name) => sql.table(name)))} in access exclusive mode`);
+        await requireEmpty(to, tables);
+        return copyTables(from, to, tables, onProgress);
+      }),
+    );
   });
 }
-
-const ignore = () => undefined;
 
 /** The tables of the entities; the migrator fills its own. */
 const tablesOf = ({ orm }: Database) =>
