@@ -14,10 +14,16 @@ const BUILT_IN: Record<string, Command> = {
     does: 'Run pending migrations.',
     input: undefined,
     common: [],
-    run: async ({ environment }) => {
+    run: async ({ environment, terminal }) => {
       const { withDatabase } = await import('./onDatabase.ts');
       const { migrate } = await import('../database/migrate.ts');
-      const applied = await withDatabase(environment, (database) => migrate(database));
+      const show = (line: string) => terminal.canSee && terminal.update(line);
+      const applied = await withDatabase(environment, (database) =>
+        migrate(database, {
+          onMigration: (name) => show(`Runs ${name}`),
+          onWait: () => show('Another node is running migrations: waiting for up to 10 minutes.'),
+        }),
+      ).finally(() => show(''));
       return {
         result: { applied },
         message: applied.length === 0 ? 'The tables are up to date.' : `Applied: ${applied.join(', ')}`,
