@@ -70,7 +70,8 @@ async function hasPending(db: Db): Promise<boolean> {
 
 export async function migrationNames(): Promise<string[]> {
   const files = await readdir(join(import.meta.dirname, 'migrations'));
-  return files.map((file) => file.replace(/\.ts$/, '')).toSorted();
+  // The packed service has .js files.
+  return files.map((file) => file.replace(/\.[jt]s$/, '')).toSorted();
 }
 
 /** Migrations that were renamed after they had run. The old names stay in the table for nodes of the previous version. */
