@@ -1,9 +1,10 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { onServer } from '../harness/server.ts';
@@ -33,12 +34,77 @@ export async function givenCluster(): Promise<PrivateServer | undefined> {
   const cluster = join(directory, 'cluster');
   const initdb = ['-D', cluster, '-U', 'postgres', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale', 'C'];
   await run(join(binaries, 'initdb'), initdb, { ...unprivileged(), cwd: directory });
+  return startCluster(binaries, directory, port);
+}
+
+/** A streaming replica of a cluster. */
+export type Replica = PrivateServer & {
+  /** Makes it a primary, and waits until it accepts writes. */
+  promote: () => Promise<void>;
+  /** It still receives writes, and so acknowledges those of a synchronous replica, but no longer shows them. */
+  pause: () => Promise<void>;
+  resume: () => Promise<void>;
+};
+
+/**
+ * A hot standby of a cluster that `givenCluster` started, which has caught up with it. While it is synchronous, no commit of
+ * the primary is acknowledged before the replica has stored it. Give the port of a removed server to take its place.
+ */
+export async function givenReplica(
+  primary: PrivateServer,
+  { synchronous = false, port }: { synchronous?: boolean; port?: number } = {},
+): Promise<Replica> {
+  const binaries = findBinaries()!;
+  const directory = givenOwnDirectory();
+  const name = `replica_${randomBytes(4).toString('hex')}`;
+  const source = `${primary.url}?application_name=${name}`;
+  const copy = ['-D', join(directory, 'cluster'), '-d', source, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'];
+  await run(join(binaries, 'pg_basebackup'), copy, { ...unprivileged(), cwd: directory });
+  const server = await startCluster(binaries, directory, port ?? (await freePort()));
+  const onItself = (statement: string) => onServer(server.url, statement);
+
+  await waitFor(async () => {
+    const streams = `select 1 from pg_stat_replication where application_name = '${name}' and state = 'streaming'`;
+    return (await onServer(primary.url, streams)).length > 0;
+  });
+  if (synchronous) await requireReplica(primary, name);
+  return {
+    ...server,
+    promote: async () => {
+      await onItself('select pg_promote()');
+    },
+    pause: async () => {
+      await onItself('select pg_wal_replay_pause()');
+      const paused = `select 1 where pg_get_wal_replay_pause_state() = 'paused'`;
+      await waitFor(async () => (await onItself(paused)).length > 0);
+    },
+    resume: async () => {
+      await onItself('select pg_wal_replay_resume()');
+    },
+  };
+}
+
+/** From now on, each commit of the primary waits for this replica. */
+async function requireReplica(primary: PrivateServer, name: string): Promise<void> {
+  await onServer(primary.url, `alter system set synchronous_standby_names = '${name}'`);
+  await onServer(primary.url, 'select pg_reload_conf()');
+  const isRequired = `select 1 from pg_stat_replication where application_name = '${name}' and sync_state = 'sync'`;
+  await waitFor(async () => (await onServer(primary.url, isRequired)).length > 0);
+}
+
+function startCluster(binaries: string, directory: string, port: number): Promise<PrivateServer> {
   const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: 200 };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const url = `postgresql://postgres@127.0.0.1:${port}/postgres`;
-  return startServer(join(binaries, 'postgres'), ['-D', cluster, ...options], directory, url, () =>
+  return startServer(join(binaries, 'postgres'), ['-D', join(directory, 'cluster'), ...options], directory, url, () =>
     onServer(url, 'select 1'),
   );
+}
+
+async function waitFor(isDone: () => Promise<boolean>): Promise<void> {
+  for (const limit = performance.now() + 30_000; !(await isDone()); await setTimeout(20)) {
+    if (performance.now() > limit) throw new Error('The replica is not in the wanted state after 30 s.');
+  }
 }
 
 /** The directory of the PostgreSQL server programs. */
@@ -54,7 +120,11 @@ function findBinaries(): string | undefined {
   } catch {
     // pg_config is part of the development package only.
   }
-  return places.find((place) => existsSync(join(place, 'initdb')) && existsSync(join(place, 'postgres')));
+  // Without links, since often only some of the programs are linked into the PATH.
+  return places
+    .filter((place) => existsSync(join(place, 'initdb')))
+    .map((place) => dirname(realpathSync(join(place, 'initdb'))))
+    .find((place) => ['postgres', 'pg_basebackup'].every((program) => existsSync(join(place, program))));
 }
 
 /** A Redis without persistence; undefined if none is installed. */
