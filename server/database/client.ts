@@ -1,5 +1,7 @@
 import type { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
 import pg from 'pg';
+import { type Host, HostLost, type Hosts } from './hosts.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { SHORT_TIMEOUT } from './query.ts';
 import { traceStatement } from './statementSpan.ts';
@@ -11,22 +13,32 @@ const LONGEST_RESPONSE_MILLISECONDS = 32_000;
 /** For the first statement of a request: a lookup by key, which a working server runs in milliseconds. */
 const LONGEST_SHORT_RESPONSE_MILLISECONDS = 2_000;
 
-const NO_RESPONSE = 'the database did not answer in time';
+export const NO_RESPONSE = 'the database did not answer in time';
 
 /** Whether connecting or a response timed out: the server may only be slow, so a retry can work. */
 export const isSilence = ({ message }: Error) => message === NO_RESPONSE || message === NO_CONNECTION;
 const NO_CONNECTION = 'Connection terminated due to connection timeout';
 
-/** The options of each connection, in addition to those of pg. */
-export type ClientOptions = pg.ClientConfig & { isPreparing: boolean; hasTimeouts: boolean };
+/** The options of each connection, in addition to those of pg; `hosts` if there are several. */
+export type ClientOptions = pg.ClientConfig & { isPreparing: boolean; hasTimeouts: boolean; hosts?: Hosts };
+
+/** What PostgreSQL reports on its own: at the start of a connection, and with a response after each change. */
+const READ_ONLY_PARAMETERS = ['in_hot_standby', 'default_transaction_read_only'];
+const READ_ONLY_TRANSACTION = '25006';
+export const READ_ONLY = 'the database is read-only';
 
 /**
  * A connection with a timeout for responses, for example after the network was lost; pg itself would wait forever. After a
- * timeout, its statements fail and the pool replaces it. Statements with values are prepared.
+ * timeout, its statements fail and the pool replaces it, and so after its server became read-only. Statements with values are
+ * prepared.
  */
 export class DeckhandClient extends pg.Client {
   private readonly isPreparing: boolean;
   private readonly hasTimeouts: boolean;
+  private readonly hosts: Hosts | undefined;
+  private readonly readOnlyBy = new Set<string>();
+  /** Can't write any more: closed as soon as its user releases it. */
+  isOutdated = false;
   private pending = 0;
   private latestResponse = Number.POSITIVE_INFINITY;
 
@@ -34,9 +46,52 @@ export class DeckhandClient extends pg.Client {
     super(options);
     this.isPreparing = options.isPreparing;
     this.hasTimeouts = options.hasTimeouts;
+    this.hosts = options.hosts;
+    this.wire.on('parameterStatus', (reported) => this.noteParameter(reported));
     this.setTypeParser(TIMESTAMPTZ, parseTimestamp);
     this.once('connect', () => connected.add(this));
     this.once('end', () => connected.delete(this));
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: both forms of pg's own `connect`; the pool uses the one with a callback
+  override connect(callback?: any): any {
+    const { hosts } = this;
+    if (!hosts) return super.connect(callback);
+    hosts.choose().then((host) => this.connectTo(host, hosts, callback), callback);
+  }
+
+  private connectTo(host: Host, hosts: Hosts, callback: (error?: Error) => void): void {
+    // By the pool, after its timeout.
+    if (this.wire.stream.destroyed) {
+      callback(new Error(NO_CONNECTION));
+      return;
+    }
+    Object.assign(this, host);
+    Object.assign((this as unknown as { connectionParameters: Host }).connectionParameters, host);
+    const doubt = () => hosts.doubt(host);
+    for (const event of ['error', 'readOnly']) (this as EventEmitter).on(event, doubt);
+    super.connect((error: Error | null) => {
+      const isUsable = !error && !(hosts.mustBeWritable && this.readOnlyBy.size > 0);
+      if (isUsable) {
+        callback();
+        return;
+      }
+      doubt();
+      if (!error) this.end();
+      callback(new HostLost(error?.message ?? READ_ONLY, { cause: error }));
+    });
+  }
+
+  private noteParameter({ parameterName, parameterValue }: { parameterName: string; parameterValue: string }): void {
+    if (!READ_ONLY_PARAMETERS.includes(parameterName)) return;
+    if (parameterValue === 'off') this.readOnlyBy.delete(parameterName);
+    else this.readOnlyBy.add(parameterName);
+    if (parameterValue !== 'off' && connected.has(this)) this.noteReadOnly();
+  }
+
+  private noteReadOnly(): void {
+    this.isOutdated = true;
+    this.emit('readOnly');
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the many forms of pg's own `query`
@@ -62,6 +117,7 @@ export class DeckhandClient extends pg.Client {
       },
       (error) => {
         this.noteResponse();
+        if (error.code === READ_ONLY_TRANSACTION) this.noteReadOnly();
         if (name === undefined || !isStalePlan(error)) throw error;
         statementNames.forget(name);
         // Inside a transaction, which has failed with it, the retry is up to `transact`.
@@ -85,14 +141,17 @@ export class DeckhandClient extends pg.Client {
   }
 
   /** Destroys the connection without telling the server. */
-  drop(): void {
-    const { stream } = (this as unknown as { connection: { stream: { destroy: (error: Error) => void } } }).connection;
-    stream.destroy(new Error(NO_RESPONSE));
+  drop(why: string): void {
+    this.wire.stream.destroy(new Error(why));
   }
 
   giveUp(): void {
     this.emit('silent');
-    this.drop();
+    this.drop(NO_RESPONSE);
+  }
+
+  private get wire() {
+    return (this as unknown as { connection: EventEmitter & { stream: Socket } }).connection;
   }
 }
 
@@ -107,39 +166,3 @@ setInterval(() => {
     for (const client of silent) if (client.isSilent) client.giveUp();
   });
 }, 100).unref();
-
-/** Handles lost connections, which the pool does not do by itself. */
-export function replaceLost(pool: pg.Pool): void {
-  dropIdleAfterSilence(pool);
-  releaseLost(pool);
-}
-
-/** After a timeout on one connection, drops the idle ones too: each would cause the same timeout for another request. */
-function dropIdleAfterSilence(pool: pg.Pool): void {
-  const idle = new Set<unknown>();
-  const dropIdle = () => {
-    for (const client of idle) (client as DeckhandClient).drop();
-  };
-  pool.on('release', (_error, client) => idle.add(client));
-  pool.on('acquire', (client) => idle.delete(client));
-  pool.on('remove', (client) => idle.delete(client));
-  pool.on('connect', (client) => (client as unknown as EventEmitter).on('silent', dropIdle));
-}
-
-/**
- * Kysely does not release a connection on which `begin`, `commit` or `rollback` fails: each transaction that loses its
- * connection would permanently shrink the pool.
- */
-function releaseLost(pool: pg.Pool): void {
-  const held = new Set<unknown>();
-  pool.on('acquire', (client) => held.add(client));
-  pool.on('release', (_error, client) => held.delete(client));
-  pool.on('connect', (client) => {
-    client.once('end', () => {
-      if (!held.has(client)) return;
-      client.release(true);
-      // A later release by its user must do nothing, since pg allows only one.
-      client.release = () => undefined;
-    });
-  });
-}

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import type pg from 'pg';
+import { databaseNameOf, hostsOf } from '../runtime/databaseUrl.ts';
 import type { Settings } from '../runtime/env.ts';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
@@ -54,11 +55,8 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }): P
     return database;
   } catch (error) {
     await closeInTime(database);
-    const { host, pathname } = new URL(settings.DATABASE_URL);
-    throw startFailure(
-      `DATABASE_URL: can't use the database ${pathname.slice(1)} on ${host}: ${reason(error)}.`,
-      error,
-    );
+    const [name, hosts] = [databaseNameOf(settings.DATABASE_URL), hostsOf(settings.DATABASE_URL)];
+    throw startFailure(`DATABASE_URL: can't use the database ${name} on ${hosts}: ${reason(error)}.`, error);
   }
 }
 

@@ -5,6 +5,7 @@ import type { Options } from '@mikro-orm/core';
 import { Migrator } from '@mikro-orm/migrations';
 import { PGliteDialect } from 'kysely';
 import type pg from 'pg';
+import { parseDatabaseUrl } from '../runtime/databaseUrl.ts';
 import type { Settings } from '../runtime/env.ts';
 import type { openEmbedded } from './embedded/embeddedClient.ts';
 import { refuseWriteOnFullDisk } from './embedded/fullDisk.ts';
@@ -83,17 +84,23 @@ const serverOptions = async (
   { DATABASE_URL, DATABASE_POOL_SIZE, PREPARED_STATEMENTS }: DatabaseSettings,
   { onPool, hasTimeouts = true }: PoolOptions,
 ): Promise<Partial<Options>> => {
-  const [{ PostgreSqlDriver }, { DeckhandClient, replaceLost }] = await Promise.all([
+  const [{ PostgreSqlDriver }, { DeckhandClient }, { makeHosts }, { replaceLost, tryOtherHosts }] = await Promise.all([
     import('@mikro-orm/postgresql'),
     import('./client.ts'),
+    import('./hosts.ts'),
+    import('./pool.ts'),
   ]);
+  const servers = parseDatabaseUrl(DATABASE_URL!);
+  const [url] = servers.urls;
+  const hosts = servers.mustBeWritable || servers.urls.length > 1 ? makeHosts(servers) : undefined;
   return {
     driver: PostgreSqlDriver,
-    clientUrl: DATABASE_URL,
+    clientUrl: url,
     pool: { max: DATABASE_POOL_SIZE },
     driverOptions: {
       // The full URL, so that its query parameters, such as `sslmode=require`, apply too.
-      connectionString: DATABASE_URL,
+      connectionString: url,
+      hosts,
       application_name: 'deckhand',
       keepAlive: true,
       Client: DeckhandClient,
@@ -101,6 +108,7 @@ const serverOptions = async (
       hasTimeouts,
       onPoolCreated: (pool: pg.Pool) => {
         replaceLost(pool);
+        if (hosts) tryOtherHosts(pool);
         onPool?.(pool);
       },
       // The default is to wait forever.

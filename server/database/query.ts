@@ -39,7 +39,7 @@ export const ping = (db: Db) => query(db, withShortTimeout(sql`select 1`));
 export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
   sql`${sql.raw(PLANNED_EACH_TIME)} ${statement}`;
 
-/** Runs a transaction; retries it after a deadlock, at most three attempts. Within a transaction, joins that one. */
+/** Runs a transaction; retries it after a deadlock or on a read-only server, at most three attempts. Within a transaction, joins that one. */
 export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   if (db.isTransaction) return work(db);
   for (let attempt = 1; ; attempt++) {
@@ -50,9 +50,12 @@ export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>
     }
   }
 }
-/** Deadlock, serialization failure, or a migration that changed a table since its statements were prepared. */
+/**
+ * Deadlock, serialization failure, a server that became read-only, so that the next attempt gets a new connection, or a migration
+ * that changed a table since its statements were prepared.
+ */
 const isRetried = (error: unknown) =>
-  ['40P01', '40001'].includes((error as { code?: string }).code ?? '') || isStalePlan(error);
+  ['40P01', '40001', '25006'].includes((error as { code?: string }).code ?? '') || isStalePlan(error);
 
 /** Turns the violation of a constraint into another error: `mapConstraintErrors(work, { users_email_unique: () => invalid(…) })`. */
 export async function mapConstraintErrors<Result>(

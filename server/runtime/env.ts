@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hasClearHosts, parseDatabaseUrl, TARGETS, targetOf } from './databaseUrl.ts';
 import { isWildcard } from './host.ts';
 import { nearestName } from './nearestName.ts';
 import { startFailure } from './startFailure.ts';
@@ -97,13 +98,30 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
+const serverUrl = url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
+  .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
+  .refine(isEncoded, { error: 'must have special characters percent-encoded, as in %25 for %' });
+
+const databaseUrl = z
+  .string()
+  .superRefine((value, context) => {
+    for (const { message } of serverErrors(value)) context.addIssue(message);
+  })
+  .refine(hasClearHosts, {
+    error: 'must name several hosts as in postgresql://user:password@h1:5432,h2:5432/name',
+  })
+  .refine((value) => TARGETS.includes(targetOf(value) ?? 'any'), {
+    error: `must have one of ${TARGETS.join(', ')} as target_session_attrs`,
+  });
+
+/** Each host of the URL must make a valid URL of its own. */
+const serverErrors = (value: string) =>
+  parseDatabaseUrl(value).urls.flatMap((one) => serverUrl.safeParse(one).error?.issues ?? []);
+
 const Fields = z.object({
   HOST: notBlank.default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(3000),
-  DATABASE_URL: url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
-    .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
-    .refine(isEncoded, { error: 'must have special characters percent-encoded, as in %25 for %' })
-    .optional(),
+  DATABASE_URL: databaseUrl.optional(),
   DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
   PREPARED_STATEMENTS: z
     .enum(['on', 'off'], { error: 'must be on or off' })
