@@ -3,10 +3,11 @@ import { sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../server/database/connect.ts';
 import { query } from '../server/database/query.ts';
+import { makeReadiness } from '../server/database/readiness.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { givenProxyTo } from './harness/proxy.ts';
 import { onServer } from './harness/server.ts';
-import { databaseUrl, givenDatabase, givenService, testDatabase } from './harness/service.ts';
+import { countStatements, databaseUrl, givenDatabase, givenService, testDatabase } from './harness/service.ts';
 import { givenCard, givenProject, givenToken, givenUser } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
@@ -98,6 +99,50 @@ describe.skipIf(!databaseUrl)('on a PostgreSQL server', () => {
       expect((await fetch(`${url}/health/ready`)).status).toBe(200);
       await database.close();
       proxy.close();
+    });
+  });
+
+  describe('/health/ready', () => {
+    const readyOf = async (url: string) => {
+      const response = await fetch(`${url}/health/ready`);
+      return { code: response.status, ...((await response.json()) as { status: string }) };
+    };
+    const READY = { code: 200, status: 'ready' };
+
+    it.each(['access exclusive', 'share'])('503 while a migration holds a lock: %s', async (mode) => {
+      const METRICS_TOKEN = 'a-token-for-prometheus';
+      const { url } = await givenService({ METRICS_TOKEN });
+      const holder = await givenDatabase();
+
+      const whileLocked = await holder.db.transaction().execute(async (db) => {
+        await query(db, sql.raw(`lock table ${mode === 'share' ? 'cards' : 'users'} in ${mode} mode`));
+        const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
+        return { ready: await readyOf(url), metrics: await response.text() };
+      });
+
+      expect(whileLocked.ready).toEqual({ code: 503, status: 'tables locked' });
+      expect(whileLocked.metrics).toContain('deckhand_unready{reason="tables_locked"} 1');
+      expect(whileLocked.metrics).toContain('deckhand_unready{reason="unavailable"} 0');
+      expect(await readyOf(url)).toEqual(READY);
+      await holder.close();
+    });
+
+    it('503 while the database is read-only', async () => {
+      const readOnly = `${databaseUrl}?options=-c%20default_transaction_read_only%3Don`;
+      const database = await givenDatabase({ DATABASE_URL: readOnly });
+      const { url, logged } = await givenService({}, { database });
+
+      expect(await readyOf(url)).toEqual({ code: 503, status: 'database read-only' });
+      expect(logged.find(({ level }) => level === 40)).toMatchObject({ msg: 'Not ready: database read-only.' });
+      await database.close();
+    });
+
+    it('asks the database once for many checks at once', async () => {
+      const readiness = makeReadiness(await testDatabase());
+
+      const statements = await countStatements(() => Promise.all(Array.from({ length: 20 }, readiness)));
+
+      expect(statements).toBe(3);
     });
   });
 

@@ -1,6 +1,7 @@
 import { tooManyRequests } from '../../shared/errors.ts';
 import type { Role } from '../../shared/user.ts';
 import type { Connections, Database } from '../database/connect.ts';
+import { makeReadiness, type Readiness } from '../database/readiness.ts';
 import { type Credential, findCaller } from '../domain/access/caller.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
@@ -24,6 +25,7 @@ import { makeTokens, type Tokens } from '../security/tokens.ts';
 /** The services that all requests of a node share. */
 export type Services = {
   database: Database;
+  readiness: Readiness;
   tokens: Tokens;
   rateLimit: RateLimit;
   attemptLimit: AttemptLimit;
@@ -76,6 +78,7 @@ export async function openServices(
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
   return {
     database,
+    readiness: makeReadiness(database),
     tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),

@@ -5,6 +5,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { forbidden, unauthorized } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import type { Load, MetricsAccess, Services } from '../api/services.ts';
+import { type Readiness, UNREADY } from '../database/readiness.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
 import { methodOf, operationOf } from './operation.ts';
@@ -19,12 +20,13 @@ declare module 'fastify' {
 /** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
 export async function metrics(
   scope: FastifyInstance,
-  { metricsAccess, load, database, rateLimit }: Services,
+  { metricsAccess, load, database, readiness, rateLimit }: Services,
 ): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addBuildInfo(registry, database.isEmbedded ? 'embedded' : 'postgresql');
   addLoad(registry, load);
+  addReadiness(registry, readiness);
   countRequests(scope, registry);
 
   // A scrape with the token has no limit: a node whose address is flooded must not look down.
@@ -143,6 +145,20 @@ function addLoad(registry: Registry, load: () => Load): void {
     ['db_client_connection_pool_name'],
     (now, set) => set(now.connections?.pending ?? 0, POOL),
   );
+}
+
+/** Checked at each scrape, as by `/health/ready`. */
+function addReadiness(registry: Registry, readiness: Readiness): void {
+  new Gauge({
+    name: 'deckhand_unready',
+    help: '1 for the reason why this node is not ready (docs/monitoring.md).',
+    labelNames: ['reason'],
+    registers: [registry],
+    async collect() {
+      const unready = await readiness();
+      for (const reason of Object.keys(UNREADY)) this.set({ reason }, Number(reason === unready?.reason));
+    },
+  });
 }
 
 function mustBeAllowed(request: FastifyRequest, access: MetricsAccess): void {
