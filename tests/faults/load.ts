@@ -5,7 +5,7 @@ import { undocumented } from '../harness/answer.ts';
 import { keepAlive, post, type Reply } from './request.ts';
 import type { World } from './world.ts';
 
-/** Concurrent writes of many clients, with a record of what was acknowledged. Nothing is retried. */
+/** Concurrent writes of many clients, with a record of what was acknowledged. */
 
 export type Operation = keyof typeof OPERATIONS;
 
@@ -46,6 +46,8 @@ type Options = {
   hasTemplates?: boolean;
   /** A client whose connection is refused ends. */
   endsWhenRefused?: boolean;
+  /** Repeats a write with its Idempotency-Key until it is acknowledged or refused for good. Without it, nothing is retried. */
+  isRetrying?: boolean;
 };
 
 export function startLoad(world: World, target: Target, options: Options): Load {
@@ -57,7 +59,10 @@ export function startLoad(world: World, target: Target, options: Options): Load 
     let record: Sent | undefined;
     for (let round = client; !isStopping; round++) {
       const url = target.urls[round % target.urls.length]!;
-      record = await send(url, agent, token, round % 2 ? 'rest' : 'rpc', nextWrite(record));
+      const surface = round % 2 ? 'rest' : 'rpc';
+      record = options.isRetrying
+        ? await sendUntilSettled(() => isStopping, url, agent, token, surface, nextWrite(record))
+        : await send(url, agent, token, surface, nextWrite(record));
       sent.push(record);
       if (record.outcome === 'acknowledged') countAcknowledged++;
       if (record.outcome !== 'unconnected') continue;
@@ -153,18 +158,36 @@ const OPERATIONS = {
   'masterBoards.sync': { path: `${ADMIN}/master-boards/sync`, idIn: () => undefined },
 };
 
+/** Retries what may work later, as a careful caller does; the record is that of the last attempt, timed from the first. */
+async function sendUntilSettled(
+  isStopping: () => boolean,
+  ...[url, agent, token, surface, write]: Parameters<typeof send>
+): Promise<Sent> {
+  const key = randomUUID();
+  const sentAt = performance.now();
+  const undocumented: string[] = [];
+  for (;;) {
+    const last = await send(url, agent, token, surface, write, key);
+    undocumented.push(...last.undocumented);
+    const isSettled = last.status !== undefined && last.status < 500 && last.status !== 429;
+    if (isSettled || isStopping()) return { ...last, sentAt, milliseconds: performance.now() - sentAt, undocumented };
+    await setTimeout(50);
+  }
+}
+
 async function send(
   url: string,
   agent: Agent,
   token: string,
   surface: Sent['surface'],
   { operation, input }: Write,
+  key?: string,
 ): Promise<Sent> {
   const { path, idIn } = OPERATIONS[operation];
   const sentAt = performance.now();
   const reply = await (surface === 'rest'
-    ? post(`${url}/api${path}`, agent, token, input)
-    : post(`${url}/trpc/${operation}`, agent, token, { json: input }));
+    ? post(`${url}/api${path}`, agent, token, input, key)
+    : post(`${url}/trpc/${operation}`, agent, token, { json: input }, key));
   const record = { operation, surface, input, sentAt, milliseconds: reply.milliseconds };
   if (reply.status === undefined) {
     const { code } = reply;

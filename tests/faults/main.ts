@@ -2,6 +2,7 @@ import { removeProcesses } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { findTestServer } from '../harness/server.ts';
 import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './databaseFaults.ts';
+import { failOver } from './failover.ts';
 import { fillDisk, mountDisk } from './fullDisk.ts';
 import { startTogether, workTogether } from './nodeFaults.ts';
 import { givenDatabase, givenEmbedded, type Outcome, overNetwork, type Place, withRemoval } from './outcome.ts';
@@ -15,6 +16,7 @@ import { CLIENTS } from './world.ts';
 const values = programOptions('npm run test:faults --', {
   kills: '100',
   'database-kills': '10',
+  failovers: '6',
   stops: '12',
   starts: '10',
   /** Part of the name of the faults to try. */
@@ -23,6 +25,7 @@ const values = programOptions('npm run test:faults --', {
 const counts = {
   kills: Number(values.kills),
   databaseKills: Number(values['database-kills']),
+  failovers: Number(values.failovers),
   stops: Number(values.stops),
   starts: Number(values.starts),
 };
@@ -66,6 +69,7 @@ try {
     await attempt('kill -9 of PostgreSQL', () =>
       onServer((place) => killDatabase(place, cluster, counts.databaseKills, LONGEST_RECOVERY_MILLISECONDS)),
     );
+    await attempt('fail-over', () => failOver(counts.failovers, 500));
     await attempt('PostgreSQL frozen', () => onServer((place) => freezeDatabase(place, cluster, FROZEN)));
   }
   if (redis) {

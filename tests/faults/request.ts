@@ -12,13 +12,20 @@ export const NO_ANSWER = 'NO_ANSWER';
 /** One connection at a time, like a worker of a caller. */
 export const keepAlive = () => new Agent({ keepAlive: true, maxSockets: 1 });
 
-export function post(url: string, agent: Agent, token: string | undefined, body: unknown): Promise<Reply> {
+export function post(
+  url: string,
+  agent: Agent,
+  token: string | undefined,
+  body: unknown,
+  idempotencyKey?: string,
+): Promise<Reply> {
   const begun = performance.now();
   const text = JSON.stringify(body);
   const headers = {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     ...(token && { authorization: `Bearer ${token}` }),
+    ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
   };
   return new Promise((resolve) => {
     const passed = () => performance.now() - begun;

@@ -7,6 +7,10 @@ type Proxy = {
   silence: () => void;
   /** Forwards new connections again; the old ones stay silent. */
   restore: () => void;
+  /** Refuses new connections; the old ones stay open. */
+  refuse: () => void;
+  /** How many connections were opened. */
+  opened: () => number;
   close: () => void;
 };
 
@@ -15,7 +19,9 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
   const target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isSilent = false;
+  let opened = 0;
   const server = createServer((near) => {
+    opened++;
     sockets.add(near);
     near.on('error', () => undefined).on('close', () => sockets.delete(near));
     if (isSilent) return;
@@ -36,6 +42,8 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
     restore: () => {
       isSilent = false;
     },
+    refuse: () => server.close(),
+    opened: () => opened,
     close: () => {
       server.close();
       for (const socket of sockets) socket.destroy();
