@@ -9,6 +9,8 @@ type Proxy = {
   restore: () => void;
   /** Refuses new connections; the old ones stay open. */
   refuse: () => void;
+  /** Forwards new connections to another server. */
+  leadTo: (serverUrl: string) => void;
   /** How many connections were opened. */
   opened: () => number;
   close: () => void;
@@ -16,7 +18,7 @@ type Proxy = {
 
 /** A proxy in front of a server that can go silent, like a lost network. */
 export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
-  const target = new URL(serverUrl);
+  let target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isSilent = false;
   let opened = 0;
@@ -43,6 +45,9 @@ export async function givenProxyTo(serverUrl: string): Promise<Proxy> {
       isSilent = false;
     },
     refuse: () => server.close(),
+    leadTo: (other) => {
+      target = new URL(other);
+    },
     opened: () => opened,
     close: () => {
       server.close();
