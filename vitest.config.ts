@@ -1,10 +1,13 @@
 import { basename } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { hasServerPrograms } from './tests/faults/privateServer.ts';
 import { findTestServer } from './tests/harness/server.ts';
 
 const server = await findTestServer();
 if (server.url === undefined) console.log(`\nSKIPPED: the suites on a PostgreSQL server. ${server.reason}\n`);
+if (!hasServerPrograms())
+  console.log('\nSKIPPED: the suites with replicas. The programs of a PostgreSQL server are not installed.\n');
 
 /** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
 const ON_A_SERVER = [
@@ -105,6 +108,14 @@ export default defineConfig({
         : []),
       project('unit', ['tests/unit/*.test.ts'], { testTimeout: 60_000 }),
       project('slow', ['tests/slow/*.test.ts'], { testTimeout: 60_000 }),
+      ...(hasServerPrograms()
+        ? [
+            project('slow-replicas', ['tests/replicas/*.test.ts'], {
+              ...onDatabase,
+              globalSetup: ['tests/harness/createCluster.ts'],
+            }),
+          ]
+        : []),
     ],
   },
 });

@@ -2,7 +2,8 @@ import { tooManyRequests } from '../../shared/errors.ts';
 import type { Role } from '../../shared/user.ts';
 import type { Connections, Database } from '../database/connect.ts';
 import { makeReadiness, type Readiness } from '../database/readiness.ts';
-import { type Credential, findCaller } from '../domain/access/caller.ts';
+import { openReplicas, type Replicas } from '../database/replicas.ts';
+import { type Credential, findCaller, WITH_REPLICAS } from '../domain/access/caller.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
 import { runningTemplates } from '../domain/template/template.ts';
@@ -26,6 +27,8 @@ import { makeTokens, type Tokens } from '../security/tokens.ts';
 export type Services = {
   database: Database;
   readiness: Readiness;
+  /** Undefined without replicas. */
+  replicas: Replicas | undefined;
   tokens: Tokens;
   rateLimit: RateLimit;
   attemptLimit: AttemptLimit;
@@ -70,21 +73,25 @@ export async function openServices(
   log: Log,
   /** The generated secret of `DATA_DIR`: second factors may still be encrypted with it. */
   storedSecret?: string,
-): Promise<Services & { beginToStop: () => void; close: () => void }> {
+): Promise<Services & { beginToStop: () => void; close: () => Promise<void> }> {
   let isStopping = false;
   const queue = makeQueue(settings);
   const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
   const counters = await openCounters(settings.REDIS_URL, log);
+  const replicas = await openReplicas(settings, database, log);
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
   return {
     database,
     readiness: makeReadiness(database),
+    replicas,
     tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),
     rateLimit: makeRateLimit(counters, settings.RATE_LIMIT_PER_MINUTE),
     attemptLimit: makeAttemptLimit(counters.make),
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
     findCaller: (credential, ...call) =>
-      callerQueue.run(queueKey(credential), () => findCaller(database.db, credential, ...call)),
+      callerQueue.run(queueKey(credential), () =>
+        findCaller(database.db, credential, ...call, replicas && WITH_REPLICAS),
+      ),
     keyHolders: makeKeyHolders(),
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,
@@ -105,7 +112,10 @@ export async function openServices(
     beginToStop: () => {
       isStopping = true;
     },
-    close: counters.close,
+    close: async () => {
+      counters.close();
+      await replicas?.close();
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import type { AccountCaller, Caller, Context, ProjectCaller } from '../domain/ac
 import type { Preparation } from '../domain/access/preparation.ts';
 import { overLimit } from '../limits/rateLimit.ts';
 import { type Idempotency, keyOf, runOnce } from './idempotency.ts';
+import { noteWriteAfter, readOnReplica } from './replicaReads.ts';
 import type { RestMeta } from './restOperation.ts';
 import { mustBeReadable, transformer } from './rpcInput.ts';
 
@@ -18,6 +19,8 @@ export type Meta = Partial<RestMeta> & {
   /** Its slow step before the first statement (`domain/access/preparation.ts`). */
   // biome-ignore lint/suspicious/noExplicitAny: the input of this procedure
   prepare?: Preparation<Context, any, unknown>;
+  /** For a query that reads itself what its caller has access to: it never runs on a replica, which may be behind. */
+  onPrimary?: boolean;
 };
 
 const t = initTRPC
@@ -83,10 +86,22 @@ function procedureFor<Admitted extends Caller | undefined>(access: Access) {
       if (!ctx.caller || !needsSignIn) return proceed();
       return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000, signal });
     });
-  return withIdempotency(procedure);
+  return withStepBehindInput(procedure);
 }
 
-const idempotent = t.middleware(({ ctx, input, path, batchIndex, meta, next }) => {
+/** Behind the input: runs a mutation with a key only once and, if there are replicas, a query on one of them. */
+const behindInput = t.middleware((call) => {
+  const { ctx, type, meta, next } = call;
+  const { replicas } = ctx;
+  if (replicas === undefined) return runMutation(call);
+  if (type === 'mutation') return noteWriteAfter({ ...ctx, replicas }, () => runMutation(call));
+  if (meta?.onPrimary) return next();
+  return readOnReplica({ ...ctx, replicas }, (changes) => next({ ctx: changes }));
+});
+
+type MiddlewareCall = Parameters<Parameters<typeof t.middleware>[0]>[0];
+
+function runMutation({ ctx, input, path, batchIndex, meta, next }: MiddlewareCall) {
   const { idempotencyKey: key, caller } = ctx;
   if (key === undefined || !caller) return next();
   const { idempotency: mode, prepare, access, rest } = meta ?? {};
@@ -94,15 +109,15 @@ const idempotent = t.middleware(({ ctx, input, path, batchIndex, meta, next }) =
   const documents422 = rest ? (rest.errors?.includes(422) ?? input !== undefined) : true;
   const call = { path, batchIndex, key, input, mode, prepare, right, documents422 };
   return runOnce({ ...ctx, caller }, call, (changes) => next({ ctx: changes }));
-});
+}
 
-/** Adds the idempotency step to the procedures that are built on this one: behind the input, which it needs parsed. */
-function withIdempotency<Builder extends AnyBuilder>(builder: Builder): Builder {
+/** Adds the step `behindInput` to the procedures that are built on this one: behind the input, which it needs parsed. */
+function withStepBehindInput<Builder extends AnyBuilder>(builder: Builder): Builder {
   return {
     ...builder,
-    meta: (meta) => withIdempotency(builder.meta(meta)),
-    input: (schema) => withIdempotency(builder.input(schema)),
-    output: (schema) => builder.use(idempotent).output(schema),
+    meta: (meta) => withStepBehindInput(builder.meta(meta)),
+    input: (schema) => withStepBehindInput(builder.input(schema)),
+    output: (schema) => builder.use(behindInput).output(schema),
   } as Builder;
 }
 

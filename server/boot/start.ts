@@ -107,8 +107,7 @@ async function serve(
       // The node is unready now: load balancers get time to notice before connections are closed.
       await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS);
-      services.close();
-      const closed = Promise.all([reencrypting, stopRemoval()]).then(() => database.close());
+      const closed = Promise.all([services.close(), reencrypting, stopRemoval()]).then(() => database.close());
       await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };

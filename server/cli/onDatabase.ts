@@ -7,6 +7,7 @@ import { appRouter } from '../api/routers/app.ts';
 import { openServices } from '../api/services.ts';
 import { connect, type Database } from '../database/connect.ts';
 import { isInUse, readAddress } from '../database/embedded/dataDirectory.ts';
+import { replicasForCommands } from '../database/replicas.ts';
 import { findCallerByEmail, findOperator } from '../domain/access/caller.ts';
 import type { Context } from '../domain/access/context.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
@@ -96,10 +97,12 @@ const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
 async function servicesOf(database: Database, settings: Settings, secret: string | undefined) {
   const used = secret ?? randomBytes(48).toString('base64url');
-  const services = await openServices({ ...settings, REDIS_URL: undefined }, database, used, SILENT);
+  const onlyPrimary = { ...settings, REDIS_URL: undefined, DATABASE_REPLICA_URLS: [] };
+  const services = await openServices(onlyPrimary, database, used, SILENT);
   return {
     ...services,
     ...(secret === undefined && withoutSecret(services)),
+    replicas: replicasForCommands(settings, database),
     log: SILENT,
     publicUrl: settings.PUBLIC_URL ?? '',
     address: 'command line',

@@ -35,6 +35,8 @@ export async function ormOptions(settings: DatabaseSettings, pool: PoolOptions =
       allOrNothing: settings.DATABASE_URL !== undefined,
     },
     ensureDatabase: false,
+    // No entities: they hold no data of the service (`writePosition.ts`).
+    schemaGenerator: { skipTables: ['write_positions', 'write_epoch', 'replicated_epoch'] },
     forceUtcTimezone: true,
   };
 }

@@ -158,6 +158,7 @@ export function contextOf(
 ): Context {
   return {
     db: services.database.db,
+    replicas: services.replicas,
     bulkPace: services.database.bulkPace,
     hasSearchIndex: services.database.hasSearchIndex,
     log: request.log,

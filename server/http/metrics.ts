@@ -9,6 +9,7 @@ import { type Readiness, UNREADY } from '../database/readiness.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
 import { methodOf, operationOf } from './operation.ts';
+import { addReplicas } from './replicaMetrics.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -20,13 +21,14 @@ declare module 'fastify' {
 /** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
 export async function metrics(
   scope: FastifyInstance,
-  { metricsAccess, load, database, readiness, rateLimit }: Services,
+  { metricsAccess, load, database, readiness, replicas, rateLimit }: Services,
 ): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addBuildInfo(registry, database.isEmbedded ? 'embedded' : 'postgresql');
   addLoad(registry, load);
   addReadiness(registry, readiness);
+  if (replicas) addReplicas(registry, replicas);
   countRequests(scope, registry);
 
   // A scrape with the token has no limit: a node whose address is flooded must not look down.

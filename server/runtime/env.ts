@@ -122,6 +122,14 @@ const Fields = z.object({
   HOST: notBlank.default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(3000),
   DATABASE_URL: databaseUrl.optional(),
+  DATABASE_REPLICA_URLS: z
+    .string()
+    .transform((value) => value.split(',').map((address) => address.trim()))
+    .pipe(z.array(serverUrl))
+    .refine((addresses) => new Set(addresses.map((address) => new URL(address).host)).size === addresses.length, {
+      error: 'must name each server once',
+    })
+    .default([]),
   DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
   PREPARED_STATEMENTS: z
     .enum(['on', 'off'], { error: 'must be on or off' })
@@ -213,6 +221,11 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     when,
     path: ['PUBLIC_URL'],
     error: 'must be set when HOST is a wildcard: the payment provider sends people back to it',
+  })
+  .refine(({ DATABASE_URL, DATABASE_REPLICA_URLS }) => DATABASE_URL || !DATABASE_REPLICA_URLS?.length, {
+    when,
+    path: ['DATABASE_REPLICA_URLS'],
+    error: 'is only for a PostgreSQL server: set DATABASE_URL to its primary, too',
   })
   .refine(({ DATABASE_URL, DEMO_DATA }) => !(DATABASE_URL && DEMO_DATA), {
     when,

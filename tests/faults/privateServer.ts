@@ -107,6 +107,8 @@ async function waitFor(isDone: () => Promise<boolean>): Promise<void> {
   }
 }
 
+export const hasServerPrograms = () => findBinaries() !== undefined;
+
 /** The directory of the PostgreSQL server programs. */
 function findBinaries(): string | undefined {
   const debian = '/usr/lib/postgresql';

@@ -40,6 +40,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ onPrimary: true })
     .output(z.object({ account: Account }))
     .query(({ ctx }) => whoAmI(ctx)),
 
@@ -90,6 +91,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ onPrimary: true })
     .input(Page)
     .output(OwnInvitationPage)
     .query(({ ctx, input }) => listOwnInvitations(ctx, input)),

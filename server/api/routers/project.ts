@@ -24,6 +24,7 @@ export const projectRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ onPrimary: true })
     .input(OwnProjectList)
     .output(OwnProjectPage)
     .query(({ ctx, input }) => listOwnProjects(ctx, input)),

@@ -56,6 +56,7 @@ export const subscriptionRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ onPrimary: true })
     .input(SubscriptionList)
     .output(SubscriptionPage)
     .query(({ ctx, input }) => listSubscriptions(ctx, input)),

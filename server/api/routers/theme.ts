@@ -91,6 +91,7 @@ export const themeRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ onPrimary: true })
     .input(ThemeList)
     .output(ThemePage)
     .query(({ ctx, input }) => listThemes(ctx, input)),
@@ -104,6 +105,7 @@ export const themeRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ onPrimary: true })
     .input(VersionList)
     .output(VersionPage)
     .query(({ ctx, input }) => listVersions(ctx, input)),

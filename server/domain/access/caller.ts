@@ -3,6 +3,7 @@ import { ROLES, type Role } from '../../../shared/user.ts';
 import { prepared } from '../../database/prepared.ts';
 import { type Db, query, withShortTimeout } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
+import { writtenBy } from '../../database/writePosition.ts';
 import type { Claims } from '../../security/tokens.ts';
 import { rolesFrom } from './access.ts';
 import type { AccountCaller, Caller, CallerKey } from './context.ts';
@@ -23,14 +24,16 @@ export async function findCaller(
   chosenProjectId: number | undefined,
   /** The role that the called procedures need; undefined if they need none. */
   neededRole?: Role,
+  /** With replicas, how far the user has written is read, too. */
+  { select, selectByKey } = WITHOUT_REPLICAS,
 ): Promise<AccountCaller | undefined> {
   const enough = rolesFrom(neededRole ?? 'viewer');
   const call = { chosenProjectId: chosenProjectId ?? null, enough };
   if ('keyHash' in credential) {
-    const [found] = await selectCallerByKey(db, { ...credential, ...call });
+    const [found] = await selectByKey(db, { ...credential, ...call });
     return found && toCaller(found, NO_SESSION, chosenProjectId, toKey(found, chosenProjectId));
   }
-  const [found] = await selectCaller(db, { ...credential, ...call });
+  const [found] = await select(db, { ...credential, ...call });
   return found && toCaller(found, credential.sessionId, chosenProjectId);
 }
 
@@ -86,7 +89,10 @@ function toCaller(
     project_id !== null && platform_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
   const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
   const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
-  return { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole, ...(key && { key }) };
+  const caller = { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole };
+  const { write_epoch: epoch, write_position: position } = found;
+  const written = epoch !== undefined && position !== undefined && { written: { epoch, position } };
+  return { ...caller, ...(key && { key }), ...written };
 }
 
 const toKey = (
@@ -125,6 +131,9 @@ type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'
   platform_id: Row<'projects'>['platform_id'] | null;
   role: Row<'members'>['role'] | null;
   highest_role: Row<'members'>['role'] | null;
+  /** Only with replicas. */
+  write_epoch?: string | null;
+  write_position?: number;
 };
 
 type FoundKey = Pick<Row<'api_keys'>, 'scopes'> & {
@@ -147,26 +156,30 @@ const callerOf = (
     left join projects p on p.is_active and p.id = coalesce(${chosenProjectId}::int, ${defaultProjectOf(superadmin)})
     left join members m on m.project_id = p.id and m.user_id = u.id`;
 
-const selectCaller = prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
-  withShortTimeout(sql`
-    ${callerOf(sql`sessions s join users u on u.id = s.user_id and u.is_active`, value('chosenProjectId'), value('enough'))}
+const selectCaller = (more?: RawBuilder<unknown>) =>
+  prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
+    withShortTimeout(sql`
+    ${callerOf(
+      sql`sessions s join users u on u.id = s.user_id and u.is_active`,
+      value('chosenProjectId'),
+      value('enough'),
+      { ...(more && { more }) },
+    )}
     where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
       and s.revoked_at is null and s.expires_at > now()`),
-);
+  );
 
 /** Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
-const selectCallerByKey = prepared<
-  { keyHash: string; chosenProjectId: number | null; enough: Role[] },
-  FoundCaller & FoundKey
->((value) =>
-  withShortTimeout(sql`
+const selectCallerByKey = (more = sql``) =>
+  prepared<{ keyHash: string; chosenProjectId: number | null; enough: Role[] }, FoundCaller & FoundKey>((value) =>
+    withShortTimeout(sql`
     ${callerOf(
       sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
       sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
       value('enough'),
       {
         superadmin: SUPERADMIN_BY_KEY,
-        more: sql`k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
+        more: sql`${more}k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
       },
     )}
     where k.secret_hash = coalesce(
@@ -174,4 +187,11 @@ const selectCallerByKey = prepared<
           where rotated.previous_hash = ${value('keyHash')} and rotated.previous_expires_at > now()),
         ${value('keyHash')})
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`),
-);
+  );
+
+const WITHOUT_REPLICAS = { select: selectCaller(), selectByKey: selectCallerByKey() };
+const WRITTEN = writtenBy(sql`u.id`);
+export const WITH_REPLICAS: typeof WITHOUT_REPLICAS = {
+  select: selectCaller(WRITTEN),
+  selectByKey: selectCallerByKey(WRITTEN),
+};

@@ -1,6 +1,8 @@
 import type { Role } from '../../../shared/user.ts';
 import type { BulkPace } from '../../database/bulk.ts';
 import type { Db } from '../../database/query.ts';
+import type { Replicas } from '../../database/replicas.ts';
+import type { Written } from '../../database/writePosition.ts';
 import type { AttemptLimit } from '../../limits/attemptLimit.ts';
 import type { ResponseBudget } from '../../limits/responseBudget.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
@@ -12,6 +14,8 @@ import type { Tokens } from '../../security/tokens.ts';
 /** The context of a procedure: the database, the services, and the caller. */
 export type Context = {
   db: Db;
+  /** Undefined without replicas. */
+  replicas: Replicas | undefined;
   /** How sync and push split their work into steps. */
   bulkPace: BulkPace;
   /** Whether text search in cards has an index. */
@@ -76,6 +80,8 @@ export type Caller = {
   highestRole: Role | null;
   /** Set for a call with an API key instead of a token. */
   key?: CallerKey;
+  /** Set with replicas: how far the caller has written. */
+  written?: Written;
 };
 
 /** The key of a call: it narrows the rights of its user. */

@@ -46,6 +46,8 @@ export async function listCards(
   const readCards = async (cards: RawBuilder<ListedCardRow>) => {
     const page = cutToResponseSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
     const found = await query(db, isFiltered ? plannedEachTime(page) : page);
+    const project_id = found[0]?.project_id;
+    if (project_id != null) caller.actedIn?.push({ project_id });
     return toPage('cards', found, limit, ['sort_order', 'id']);
   };
 

@@ -1,0 +1,159 @@
+import type { MikroORM } from '@mikro-orm/core';
+import { PostgreSqlConnection } from '@mikro-orm/postgresql';
+import { Kysely } from 'kysely';
+import type pg from 'pg';
+import type { Settings } from '../runtime/env.ts';
+import type { Log } from '../runtime/log.ts';
+import { type ClientOptions, DeckhandClient } from './client.ts';
+import { ormOptions } from './options.ts';
+import { type Db, SHORT_TIMEOUT } from './query.ts';
+import type { Tables } from './tables.ts';
+import type { Written } from './writePosition.ts';
+
+/** A replica further behind is left out; so callers see what others wrote at most so much later. */
+export const LONGEST_LAG_MILLISECONDS = 10_000;
+/** A position that is older is not used: the replica may be frozen, and its reads would wait for the timeout. */
+const OLDEST_POSITION_MILLISECONDS = 500;
+const RECONNECT_MILLISECONDS = 1_000;
+
+/** What a replica says about itself. The start time tells servers behind one address apart, and a server from its restart. */
+type Status = { isReplica: boolean; position: number; epoch: string | null; server: string };
+const STATUS = `${SHORT_TIMEOUT} select pg_is_in_recovery() as "isReplica", pg_postmaster_start_time()::text as server,
+  coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::float8 as position, (select epoch::text from replicated_epoch) as epoch`;
+
+/** How far the primary was at this time. */
+export type Milestone = Written & { at: number };
+
+/** One replica: its connections, and how far it has replayed the log of the primary. */
+export class Replica {
+  /** Host and port, without the password of the URL. */
+  readonly name: string;
+  readonly db: Db;
+  /** Why no reads go there; undefined while they do. */
+  leftOut: string | undefined = 'it was not asked yet';
+  private readonly options: ClientOptions;
+  private readonly log: Log;
+  private readonly connected = new Set<DeckhandClient>();
+  /** The connection that asks for the status. */
+  private asking: DeckhandClient | undefined;
+  private isAsking = false;
+  private nextAttempt = 0;
+  private latest: (Status & { at: number }) | undefined;
+  /** The position of the primary that it has to pass next; undefined if it has passed the last known one. */
+  private milestone: Milestone | undefined;
+  private lastLag = 0;
+
+  static async open(url: string, settings: Settings, orm: MikroORM, log: Log): Promise<Replica> {
+    const { driverOptions } = await ormOptions({ ...settings, DATABASE_URL: url });
+    return new Replica(url, driverOptions as ClientOptions, settings.DATABASE_POOL_SIZE, orm, log);
+  }
+
+  private constructor(url: string, options: ClientOptions, max: number, orm: MikroORM, log: Log) {
+    this.name = new URL(url).host;
+    this.options = options;
+    this.log = log;
+    // The class of the primary's connections, so that both return the same types.
+    const connection = new PostgreSqlConnection(orm.config, { clientUrl: url }, 'read');
+    const { onPoolCreated } = options as { onPoolCreated?: (pool: pg.Pool) => void };
+    const pool = {
+      max,
+      verify: (client: DeckhandClient, done: (error?: Error) => void) => this.verify(client).then(() => done(), done),
+      onPoolCreated: (created: pg.Pool) => {
+        onPoolCreated?.(created);
+        created.on('connect', (client) => this.connected.add(client as unknown as DeckhandClient));
+        created.on('remove', (client) => this.connected.delete(client as unknown as DeckhandClient));
+      },
+    };
+    this.db = new Kysely<Tables>({ dialect: connection.createKyselyDialect({ ...options, ...pool } as object) });
+  }
+
+  /** Whether it shows all that was written up to here. */
+  has({ epoch, position }: Written): boolean {
+    const { latest } = this;
+    if (latest === undefined || this.leftOut !== undefined) return false;
+    return (
+      latest.epoch === epoch &&
+      latest.position >= position &&
+      performance.now() - latest.at < OLDEST_POSITION_MILLISECONDS
+    );
+  }
+
+  get lagMilliseconds(): number {
+    return this.milestone ? Math.max(this.lastLag, performance.now() - this.milestone.at) : 0;
+  }
+
+  /** Asks how far it is, unless it is being asked. */
+  async ask(primary: Milestone | undefined): Promise<void> {
+    if (this.isAsking || performance.now() < this.nextAttempt) return;
+    this.isAsking = true;
+    try {
+      this.asking ??= await this.connect();
+      this.judge(await statusOf(this.asking), primary);
+    } catch (error) {
+      this.lose((error as Error).message);
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.nextAttempt = Number.POSITIVE_INFINITY;
+    this.asking?.removeAllListeners('end').drop('closed');
+    await this.db.destroy();
+  }
+
+  private async connect(): Promise<DeckhandClient> {
+    const client = new DeckhandClient({ ...this.options, isPreparing: false });
+    client.on('error', () => undefined);
+    await client.connect();
+    client.once('end', () => this.lose('the connection was closed'));
+    return client;
+  }
+
+  /** A new connection for reads must lead to the server whose position is known, and not to an earlier state of it. */
+  private async verify(client: DeckhandClient): Promise<void> {
+    const { server, position } = await statusOf(client);
+    const { latest } = this;
+    if (latest === undefined || server !== latest.server || position < latest.position)
+      throw new Error('another server answers at this address, or it was restarted');
+  }
+
+  private judge(status: Status, primary: Milestone | undefined): void {
+    this.latest = { ...status, at: performance.now() };
+    this.measureLag(status.position, primary);
+    this.leaveOut(this.reasonAgainst(status, primary));
+  }
+
+  private reasonAgainst({ isReplica, epoch }: Status, primary: Milestone | undefined): string | undefined {
+    if (!isReplica) return 'it is a primary itself';
+    if (this.lagMilliseconds > LONGEST_LAG_MILLISECONDS) return 'it is too far behind';
+    if (epoch !== primary?.epoch) return 'it has not replayed the last start of a node, or follows another primary';
+    return undefined;
+  }
+
+  /** By positions, not by the time of the last commit, which says nothing while nobody writes. */
+  private measureLag(position: number, primary: Milestone | undefined): void {
+    if (this.milestone && position < this.milestone.position) return;
+    this.lastLag = this.milestone ? performance.now() - this.milestone.at : 0;
+    this.milestone = primary && primary.position > position ? primary : undefined;
+  }
+
+  /** Without its status, nothing is known about it: running reads are cut off, and done on the primary instead. */
+  private lose(reason: string): void {
+    this.asking?.removeAllListeners('end').drop(reason);
+    this.asking = undefined;
+    this.latest = undefined;
+    this.nextAttempt = performance.now() + RECONNECT_MILLISECONDS;
+    for (const client of this.connected) client.drop(reason);
+    this.leaveOut(reason);
+  }
+
+  private leaveOut(reason: string | undefined): void {
+    if (this.leftOut === reason) return;
+    this.leftOut = reason;
+    if (reason === undefined) this.log.info(`Reads may go to the replica ${this.name}.`);
+    else this.log.warn(`No reads go to the replica ${this.name}: ${reason}.`);
+  }
+}
+
+const statusOf = async (client: DeckhandClient): Promise<Status> => (await client.query(STATUS)).rows[0];

@@ -1,0 +1,107 @@
+import type { Settings } from '../runtime/env.ts';
+import type { Log } from '../runtime/log.ts';
+import type { Database } from './connect.ts';
+import type { Milestone, Replica } from './replica.ts';
+import { beginEpoch, readPrimary, storePosition, type Written } from './writePosition.ts';
+
+export type { Replica };
+
+/** The replicas that queries read from. */
+export type Replicas = {
+  /** One that shows all that this user has written; undefined if the primary has to serve their read. */
+  choose: (userId: number, written: Written) => Replica | undefined;
+  /** After each mutation, before it is answered: the user's reads stay on the primary until a replica has passed this point. */
+  noteWrite: (userId: number) => Promise<void>;
+  /** Counts a read that a replica failed to serve, so that the primary did. */
+  noteRetry: () => void;
+  load: () => ReplicaLoad;
+};
+
+export type ReplicaLoad = {
+  replicas: { name: string; isLeftOut: boolean; lagSeconds: number }[];
+  /** Queries by where they were served: `primary`, or the name of a replica. */
+  reads: ReadonlyMap<string, number>;
+  retries: number;
+};
+
+const ASK_MILLISECONDS = 100;
+const ASK_PRIMARY_MILLISECONDS = 1_000;
+
+/** Opens the replicas of the settings, and follows how far they are. Undefined without replicas. */
+export async function openReplicas(
+  settings: Settings,
+  database: Database,
+  log: Log,
+): Promise<(Replicas & { close: () => Promise<void> }) | undefined> {
+  const { DATABASE_REPLICA_URLS } = settings;
+  if (DATABASE_REPLICA_URLS.length === 0) return undefined;
+  const { Replica } = await import('./replica.ts');
+  const opened = DATABASE_REPLICA_URLS.map((url) => Replica.open(url, settings, database.orm, log));
+  const replicas = await Promise.all(opened);
+  // A node starts after its migrations: replicas are used once they have replayed them.
+  await beginEpoch(database.db);
+
+  let primary: Milestone | undefined;
+  const askPrimary = async () => {
+    const at = performance.now();
+    primary = { ...(await readPrimary(database.db)), at };
+    if (primary.epoch === null) await beginEpoch(database.db);
+  };
+  await askPrimary();
+  const timers = [
+    setInterval(() => askPrimary().catch(() => undefined), ASK_PRIMARY_MILLISECONDS).unref(),
+    setInterval(() => {
+      for (const replica of replicas) void replica.ask(primary);
+    }, ASK_MILLISECONDS).unref(),
+  ];
+  const reads = new Map<string, number>();
+  let retries = 0;
+
+  return {
+    choose: (userId, written) => {
+      const replica = chooseOf(replicas, userId, written);
+      const name = replica?.name ?? 'primary';
+      reads.set(name, (reads.get(name) ?? 0) + 1);
+      return replica;
+    },
+    noteWrite: (userId) => noteWrite(database, userId),
+    noteRetry: () => {
+      retries++;
+    },
+    load: () => ({
+      replicas: replicas.map(({ name, leftOut, lagMilliseconds }) => ({
+        name,
+        isLeftOut: leftOut !== undefined,
+        lagSeconds: lagMilliseconds / 1000,
+      })),
+      reads,
+      retries,
+    }),
+    close: async () => {
+      for (const timer of timers) clearInterval(timer);
+      await Promise.all(replicas.map((replica) => replica.close()));
+    },
+  };
+}
+
+/** The same one on every node as long as it serves, so that what a user sees does not jump back and forth. */
+function chooseOf(replicas: Replica[], userId: number, written: Written): Replica | undefined {
+  const first = userId % replicas.length;
+  return [...replicas.slice(first), ...replicas.slice(0, first)].find((replica) => replica.has(written));
+}
+
+/** For commands that act as a user: their reads stay on the primary, and nodes with replicas must know of their writes. */
+export const replicasForCommands = ({ DATABASE_REPLICA_URLS }: Settings, database: Database): Replicas | undefined =>
+  DATABASE_REPLICA_URLS.length === 0
+    ? undefined
+    : {
+        choose: () => undefined,
+        noteWrite: (userId) => noteWrite(database, userId),
+        noteRetry: () => undefined,
+        load: () => ({ replicas: [], reads: new Map(), retries: 0 }),
+      };
+
+/** The write is done: a lost connection is worth another attempt. If that fails, too, the caller must not be told of success. */
+async function noteWrite({ db }: Pick<Database, 'db'>, userId: number): Promise<void> {
+  await storePosition(db, { userId }).catch(() => storePosition(db, { userId }));
+}
