@@ -126,7 +126,7 @@ const Fields = z.object({
     .string()
     .transform((value) => value.split(',').map((address) => address.trim()))
     .pipe(z.array(serverUrl))
-    .refine((addresses) => new Set(addresses.map((address) => new URL(address).host)).size === addresses.length, {
+    .refine((addresses) => new Set(addresses.map((address) => URL.parse(address)?.host)).size === addresses.length, {
       error: 'must name each server once',
     })
     .default([]),

@@ -3,6 +3,7 @@ import { misspeltSettings, readSettings } from '../../server/runtime/env.ts';
 import { isStartFailure } from '../../server/runtime/startFailure.ts';
 
 const DATABASE_URL = 'postgresql://deckhand:hunter2@127.0.0.1:5432/deckhand';
+const REPLICAS = ['postgresql://a:5432/deckhand', 'postgresql://deckhand:hunter2@b/deckhand?sslmode=require'];
 const SECRET = 'hunter2 hunter2 hunter2 hunter2 ';
 const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 
@@ -10,7 +11,7 @@ const DEFAULTS = {
   ...{ HOST: '127.0.0.1', PORT: 3000, DATABASE_POOL_SIZE: 10, PREPARED_STATEMENTS: true, DATA_DIR: './data' },
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
-  ...{ STOP_PAUSE_SECONDS: 0, ALLOWED_ORIGINS: [], LOG_LEVEL: 'info' },
+  ...{ STOP_PAUSE_SECONDS: 0, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
 
 /** Each setting as written and as read; undefined if both are the same. */
@@ -18,6 +19,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['HOST', '0.0.0.0'],
   ['PORT', '8080', 8080],
   ['DATABASE_URL', DATABASE_URL.replace('postgresql', 'postgres')],
+  ['DATABASE_REPLICA_URLS', REPLICAS.join(', '), REPLICAS],
   ['DATABASE_POOL_SIZE', '20', 20],
   ['PREPARED_STATEMENTS', 'off', false],
   ['DATA_DIR', '/var/lib/deckhand'],
@@ -79,6 +81,11 @@ describe('settings', () => {
     ['DATABASE_URL', ['postgresql://deckhand:hunter2@h1:5432,/deckhand', 'postgresql://deckhand:hunter2@,h2/deckhand']],
     ['DATABASE_URL', ['postgresql://deckhand:hunter2@h1:1,h2:99999/deckhand', 'postgresql://deckhand:hunter2@h1,h2']],
     ['DATABASE_URL', [`${DATABASE_URL}?host=h1,h2`, `${DATABASE_URL}?target_session_attrs=hunter2`]],
+    [
+      'DATABASE_REPLICA_URLS',
+      ['hunter2', `${DATABASE_URL},`, `${DATABASE_URL} ${DATABASE_URL}`, 'postgresql://hunter2'],
+    ],
+    ['DATABASE_REPLICA_URLS', [`${DATABASE_URL},${DATABASE_URL}?sslmode=require`]],
     ['DATABASE_POOL_SIZE', ['1', '1001']],
     ['PREPARED_STATEMENTS', ['maybe']],
     ['DATA_DIR', ['   ']],
@@ -130,6 +137,13 @@ describe('settings', () => {
   ])('refuse %s', (_, more, line) => {
     expect(refusalOf({ DATABASE_URL, ...more })).toMatch(line);
     expect(refusalOf({ DATABASE_URL, ...more })).not.toContain('hunter2');
+  });
+
+  it('name replicas only together with the primary', () => {
+    const lines = refusalOf({ DATABASE_REPLICA_URLS: DATABASE_URL });
+
+    expect(lines).toMatch(/^DATABASE_REPLICA_URLS: is only for a PostgreSQL server: set DATABASE_URL .*\.$/);
+    expect(lines).not.toContain('hunter2');
   });
 
   it('of Stripe belong together, and exclude the test checkout, where nobody has to pay', () => {
