@@ -173,6 +173,7 @@ function partsOf(expr: string, kind: string): string[] {
   return found;
 }
 
+const OF_SERVER = /^db_client_|^deckhand_re(plica|ads)_|^(replica|server)$/;
 const OF_PROMETHEUS = ['up', 'job', 'instance', 'le'];
 
 describe('the dashboard and the alerts', () => {
@@ -192,14 +193,16 @@ describe('the dashboard and the alerts', () => {
       ...OF_PROMETHEUS,
       ...lines.flatMap((line) => [...labelsOf(line).matchAll(/(\w+)="/g)].map(([, label]) => label)),
     ]);
-    const isKnown = (name: string) => metrics.has(name) || (!databaseUrl && name.startsWith('db_client_'));
+    // The embedded database has neither connections nor replicas.
+    const isOfServer = (name: string) => !databaseUrl && OF_SERVER.test(name);
+    const isKnown = (name: string) => metrics.has(name) || isOfServer(name);
 
     const unknown = expressions.flatMap(({ of, expr }) => [
       ...partsOf(expr, 'Identifier')
         .filter((name) => !isKnown(name))
         .map((name) => `${of}: ${name}`),
       ...partsOf(expr, 'LabelName')
-        .filter((label) => !labels.has(label) && (databaseUrl || !label.startsWith('db_client_')))
+        .filter((label) => !labels.has(label) && !isOfServer(label))
         .map((label) => `${of}: ${label}`),
       ...[...expr.matchAll(/reason=~?"([\w|]+)"/g)]
         .flatMap(([, reasons]) => reasons!.split('|'))

@@ -16,10 +16,13 @@ export const LONGEST_LAG_MILLISECONDS = 10_000;
 const OLDEST_POSITION_MILLISECONDS = 500;
 const RECONNECT_MILLISECONDS = 1_000;
 
-/** What a replica says about itself. The start time tells servers behind one address apart, and a server from its restart. */
+/**
+ * What a replica says about itself. The start time tells servers behind one address apart, and a server from its restart. The
+ * position is -1 on a server that replays no log.
+ */
 type Status = { isReplica: boolean; position: number; epoch: string | null; server: string };
 const STATUS = `${SHORT_TIMEOUT} select pg_is_in_recovery() as "isReplica", pg_postmaster_start_time()::text as server,
-  coalesce(pg_last_wal_replay_lsn() - '0/0', 0)::float8 as position, (select epoch::text from replicated_epoch) as epoch`;
+  coalesce(pg_last_wal_replay_lsn() - '0/0', -1)::float8 as position, (select epoch::text from replicated_epoch) as epoch`;
 
 /** How far the primary was at this time. */
 export type Milestone = Written & { at: number };
@@ -36,7 +39,6 @@ export class Replica {
   private readonly connected = new Set<DeckhandClient>();
   /** The connection that asks for the status. */
   private asking: DeckhandClient | undefined;
-  private isAsking = false;
   private nextAttempt = 0;
   private latest: (Status & { at: number }) | undefined;
   /** The position of the primary that it has to pass next; undefined if it has passed the last known one. */
@@ -45,7 +47,9 @@ export class Replica {
 
   static async open(url: string, settings: Settings, orm: MikroORM, log: Log): Promise<Replica> {
     const { driverOptions } = await ormOptions({ ...settings, DATABASE_URL: url });
-    return new Replica(url, driverOptions as ClientOptions, settings.DATABASE_POOL_SIZE, orm, log);
+    // Of one host, which need not accept writes.
+    const options = { ...(driverOptions as ClientOptions & { hosts: undefined }), hosts: undefined };
+    return new Replica(url, options, settings.DATABASE_POOL_SIZE, orm, log);
   }
 
   private constructor(url: string, options: ClientOptions, max: number, orm: MikroORM, log: Log) {
@@ -72,6 +76,7 @@ export class Replica {
     const { latest } = this;
     if (latest === undefined || this.leftOut !== undefined) return false;
     return (
+      epoch !== null &&
       latest.epoch === epoch &&
       latest.position >= position &&
       performance.now() - latest.at < OLDEST_POSITION_MILLISECONDS
@@ -82,17 +87,14 @@ export class Replica {
     return this.milestone ? Math.max(this.lastLag, performance.now() - this.milestone.at) : 0;
   }
 
-  /** Asks how far it is, unless it is being asked. */
+  /** Asks how far it is; never throws. */
   async ask(primary: Milestone | undefined): Promise<void> {
-    if (this.isAsking || performance.now() < this.nextAttempt) return;
-    this.isAsking = true;
+    if (performance.now() < this.nextAttempt) return;
     try {
       this.asking ??= await this.connect();
       this.judge(await statusOf(this.asking), primary);
     } catch (error) {
       this.lose((error as Error).message);
-    } finally {
-      this.isAsking = false;
     }
   }
 
@@ -112,8 +114,8 @@ export class Replica {
 
   /** A new connection for reads must lead to the server whose position is known, and not to an earlier state of it. */
   private async verify(client: DeckhandClient): Promise<void> {
-    const { server, position } = await statusOf(client);
     const { latest } = this;
+    const { server, position } = await statusOf(client);
     if (latest === undefined || server !== latest.server || position < latest.position)
       throw new Error('another server answers at this address, or it was restarted');
   }

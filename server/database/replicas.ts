@@ -49,10 +49,9 @@ export async function openReplicas(
   };
   await askPrimary();
   const timers = [
-    setInterval(() => askPrimary().catch(() => undefined), ASK_PRIMARY_MILLISECONDS).unref(),
-    setInterval(() => {
-      for (const replica of replicas) void replica.ask(primary);
-    }, ASK_MILLISECONDS).unref(),
+    // A primary that is gone or read-only for the moment is asked again; without it, no caller is found either.
+    repeat(() => askPrimary().catch(() => undefined), ASK_PRIMARY_MILLISECONDS),
+    ...replicas.map((replica) => repeat(() => replica.ask(primary), ASK_MILLISECONDS)),
   ];
   const reads = new Map<string, number>();
   let retries = 0;
@@ -82,6 +81,17 @@ export async function openReplicas(
       await Promise.all(replicas.map((replica) => replica.close()));
     },
   };
+}
+
+/** Skips the turns while the work still runs. */
+function repeat(work: () => Promise<void>, milliseconds: number): NodeJS.Timeout {
+  let isRunning = false;
+  return setInterval(async () => {
+    if (isRunning) return;
+    isRunning = true;
+    await work();
+    isRunning = false;
+  }, milliseconds).unref();
 }
 
 /** The same one on every node as long as it serves, so that what a user sees does not jump back and forth. */

@@ -34,7 +34,7 @@ export function addReplicas(registry: Registry, { load }: Replicas): void {
   });
   new Counter({
     name: 'deckhand_replica_retries_total',
-    help: 'Queries that failed on a replica, and were sent to the primary again.',
+    help: 'Queries that a replica failed to answer, and the primary did.',
     registers,
     collect() {
       this.reset();

@@ -322,6 +322,33 @@ describe('with a replica', () => {
     await usesReplica(nodes[0], async () => expect(await titles(viewer)).toEqual(['before the crash']));
   });
 
+  it('one that is more than 10 seconds behind is left out until it has caught up', async () => {
+    const now = performance.now.bind(performance);
+
+    await whilePaused(async () => {
+      await givenWorld(nodes[0]);
+      await vi.waitFor(
+        async () => expect(await measured(nodes[0], 'deckhand_replica_lag_seconds')).toBeGreaterThan(0),
+        {
+          timeout: 5000,
+        },
+      );
+      expect(await isUp(nodes[0])).toBe(true);
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+      try {
+        await vi.waitFor(
+          () =>
+            expect(nodes[0].logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/it is too far behind/)),
+          { timeout: 5000 },
+        );
+      } finally {
+        clock.mockRestore();
+      }
+    });
+
+    await caughtUp();
+  });
+
   it.each([
     ['that is the primary itself', () => databaseUrl!, /it is a primary itself/],
     ['of a database of another service', () => replica.url, /relation "replicated_epoch" does not exist/],
