@@ -18,13 +18,19 @@ afterAll(() => Promise.all([primary.remove(), replica.remove(), diverged.remove(
 const USER = 7;
 const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
 
-const open = async (DATABASE_URL: string, DATABASE_REPLICA_URLS: string) => {
-  const settings = readSettings({ DATABASE_URL, DATABASE_REPLICA_URLS, JWT_SECRET: TEST_SECRET });
+/** A node that follows a fail-over from the one to the other. */
+async function givenNode() {
+  const hosts = [primary, replica].map(({ url }) => new URL(url).host);
+  const settings = readSettings({
+    DATABASE_URL: `postgresql://postgres@${hosts}/postgres`,
+    DATABASE_REPLICA_URLS: `${replica.url},${diverged.url}`,
+    JWT_SECRET: TEST_SECRET,
+  });
   const database = await connect(settings);
   await migrate(database);
   const replicas = (await openReplicas(settings, database, log))!;
   return { db: database.db, replicas };
-};
+}
 
 /** What the look-up of a caller reads. */
 async function written(db: Db): Promise<Written> {
@@ -40,7 +46,7 @@ const usesReplica = (db: Db, replicas: Replicas) =>
 
 describe('positions that a server loses', { timeout: 60_000 }, () => {
   it('begin a new epoch: after a crash of the primary, and after the promotion of a replica, which no other one follows', async () => {
-    const { db, replicas } = await open(primary.url, `${replica.url},${diverged.url}`);
+    const { db, replicas } = await givenNode();
     await usesReplica(db, replicas);
     await replicas.noteWrite(USER);
     const before = await written(db);
@@ -51,18 +57,24 @@ describe('positions that a server loses', { timeout: 60_000 }, () => {
     const after = await vi.waitFor(() => written(db), { timeout: 5000 });
     expect(after.position).toBe(0);
     expect(after.epoch).not.toBe(before.epoch);
-    expect(replicas.choose(USER, { ...after, epoch: null })).toBeUndefined();
     await usesReplica(db, replicas);
+    const { epoch } = await written(db);
 
     await primary.kill();
+    log.warn.mockClear();
     await replica.promote();
-    const promoted = await open(replica.url, `${replica.url},${diverged.url}`);
-    await vi.waitFor(() => expect(log.warn.mock.calls.flat().join()).toMatch(/it is a primary itself/), {
-      timeout: 5000,
-    });
-    await vi.waitFor(() => expect(log.warn.mock.calls.flat().join()).toMatch(/follows another primary/), {
-      timeout: 5000,
-    });
-    expect(promoted.replicas.choose(USER, await written(promoted.db))).toBeUndefined();
+    const promoted = await vi.waitFor(
+      async () => {
+        const found = await written(db);
+        expect(found.epoch).not.toBeNull();
+        return found;
+      },
+      { timeout: 10_000 },
+    );
+    expect(promoted.epoch).not.toBe(epoch);
+    for (const reason of [/it is a primary itself/, /follows another primary/])
+      await vi.waitFor(() => expect(log.warn.mock.calls.flat().join()).toMatch(reason), { timeout: 5000 });
+    expect(replicas.choose(USER, promoted)).toBeUndefined();
+    await replicas.close();
   });
 });

@@ -147,7 +147,7 @@ describe('with a replica that is behind', () => {
     await usesReplica(nodes[1], async () => expect(await titles(second)).toEqual(['new']));
   });
 
-  it('so do users with an idempotency key, of an update that failed half-way, and of a command', async () => {
+  it('so do users with an idempotency key, after a failed mutation, and of a command', async () => {
     const world = await givenWorld(nodes[0]);
     const card = await givenCard(world.project, { title: 'old' });
     const [member, owner, other] = [onBoth(world.asMember)[0], onBoth(world.asOwner)[0], onBoth(world.asSuperadmin)[0]];
@@ -175,6 +175,25 @@ describe('with a replica that is behind', () => {
         call('cards.update', { id: card, title: 'by command' }),
       );
       expect(await titles(other.in(world.project.id))).toEqual(['by command']);
+    });
+  });
+
+  it('500 if a write is stored but its position is not; the repeat with the same key returns the first response', async () => {
+    const world = await givenWorld(nodes[0]);
+    const [member] = onBoth(world.asMember);
+    const db = await testDb();
+    const create = () => member.post(`${CARDS}/create`, { title: 'once' }, { 'Idempotency-Key': key });
+    const key = randomUUID();
+
+    await whilePaused(async () => {
+      const refuse = sql`check (user_id <> ${sql.lit(world.users.member.id)}) not valid`;
+      await query(db, sql`alter table write_positions add constraint refused ${refuse}`);
+      const first = await create().finally(() => query(db, sql`alter table write_positions drop constraint refused`));
+      const second = await create();
+
+      expect(first.status).toBe(500);
+      expect([second.status, second.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+      expect(await titles(member)).toEqual(['once']);
     });
   });
 
