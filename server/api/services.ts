@@ -8,18 +8,18 @@ import type { AccountCaller } from '../domain/access/context.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
 import { runningTemplates } from '../domain/template/template.ts';
 import { type AttemptLimit, makeAttemptLimit } from '../limits/attemptLimit.ts';
-import { openCounters } from '../limits/counters.ts';
+import { type MakeCounter, openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
-import { makeUnsentResponses, type UnsentResponses } from '../limits/unsentResponses.ts';
+import { makeUnsentResponses, type UnsentElsewhere, type UnsentResponses } from '../limits/unsentResponses.ts';
 import type { PaymentProvider } from '../payments/provider.ts';
 import { testCheckout } from '../payments/testCheckout.ts';
 import type { Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
 import { isLoopback } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
-import { passwordLoad } from '../security/passwords.ts';
+import { passwordLoad, sharePasswordQueue } from '../security/passwords.ts';
 import { makeSecretBox, type SecretBox } from '../security/secretBox.ts';
 import { makeTokens, type Tokens } from '../security/tokens.ts';
 
@@ -49,8 +49,21 @@ export type Services = {
   publicUrl: string | undefined;
   metricsAccess: MetricsAccess;
   load: () => Load;
-  /** Whether the node is stopping: it is no longer ready, and long work stops between two steps. */
+  /** Whether the process is stopping: long work stops between two steps. */
   isStopping: () => boolean;
+  /** Whether the whole node is stopping, not one worker alone: it is no longer ready. */
+  isNodeStopping: () => boolean;
+  /** Undefined in a single process. */
+  siblings: Siblings | undefined;
+};
+
+/** What a worker shares with the other workers of its node. */
+export type Siblings = {
+  makeCounter: MakeCounter;
+  passwords: FairQueue;
+  unsentElsewhere: UnsentElsewhere;
+  /** The metrics of all workers, living and dead, and of their parent, for `sumMetrics`; takes how to read those of this one. */
+  collectMetrics: (own: () => Promise<string>) => () => Promise<string[]>;
 };
 
 /** What the node is doing at the moment, for the metrics. */
@@ -73,11 +86,14 @@ export async function openServices(
   log: Log,
   /** The generated secret of `DATA_DIR`: second factors may still be encrypted with it. */
   storedSecret?: string,
-): Promise<Services & { beginToStop: () => void; close: () => Promise<void> }> {
+  siblings?: Siblings,
+): Promise<Services & { beginToStop: (isAlone: boolean) => void; close: () => Promise<void> }> {
   let isStopping = false;
+  let isNodeStopping = false;
   const queue = makeQueue(settings);
   const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
-  const counters = await openCounters(settings.REDIS_URL, log);
+  const counters = await openCounters(settings.REDIS_URL, log, siblings?.makeCounter);
+  if (siblings) sharePasswordQueue(siblings.passwords);
   const replicas = await openReplicas(settings, database, log);
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
   return {
@@ -95,7 +111,7 @@ export async function openServices(
     keyHolders: makeKeyHolders(),
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,
-    unsentResponses: makeUnsentResponses(),
+    unsentResponses: makeUnsentResponses(undefined, siblings?.unsentElsewhere),
     payments: await choosePayments(settings),
     publicUrl: settings.PUBLIC_URL,
     metricsAccess: {
@@ -109,8 +125,11 @@ export async function openServices(
       isRedisReachable: counters.isShared(),
     }),
     isStopping: () => isStopping,
-    beginToStop: () => {
+    isNodeStopping: () => isNodeStopping,
+    siblings,
+    beginToStop: (isAlone) => {
       isStopping = true;
+      isNodeStopping = !isAlone;
     },
     close: async () => {
       counters.close();

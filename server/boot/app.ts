@@ -44,7 +44,7 @@ const LONGEST_RECEIPT_MILLISECONDS = 30_000;
 
 /** Builds the service without listening. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const { logger, trustProxy, allowedOrigins } = options;
+  const { logger, trustProxy, allowedOrigins, readiness, isNodeStopping } = options;
   const malformed = malformedRequests(options);
   const app = fastify({
     loggerInstance: logger,
@@ -109,7 +109,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   allowOrigins(app, allowedOrigins);
   sendSecurityHeaders(app);
   await metrics(app, options);
-  await health(app, options);
+  await health(app, { readiness, isStopping: isNodeStopping });
   await app.register(pages, options);
   await app.register(checkoutPage, { prefix: '/checkout', ...options });
   await app.register(paymentWebhook, { prefix: '/webhooks', ...options });

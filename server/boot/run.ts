@@ -1,59 +1,82 @@
-import { environment, misspeltSettings, readSettings } from '../runtime/env.ts';
+import { environment, misspeltSettings, readSettings, type Settings } from '../runtime/env.ts';
 import type { Announce } from '../runtime/log.ts';
 import { isStartFailure } from '../runtime/startFailure.ts';
 import type { RunningService } from './start.ts';
+import type { Worker } from './workers/worker.ts';
 
 /** After a signal. A start may wait for minutes, for example for another node's migrations. */
 const LONGEST_START_MILLISECONDS = 10_000;
 
-let service: RunningService | undefined;
+type Service = Pick<RunningService, 'url' | 'stop'> & Partial<Pick<RunningService, 'demoUser'>>;
+
+let service: Service | undefined;
 let announce: Announce | undefined;
 let stoppingSince: number | undefined;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+let worker: Worker | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
 // Output errors don't matter, for example when its reader has ended.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
   const given = environment();
   const settings = readSettings(given);
+  const { default: cluster } = settings.WORKERS > 1 ? await import('node:cluster') : {};
+  worker = cluster?.isWorker ? (await import('./workers/worker.ts')).joinParent(() => stop()) : undefined;
   // Loaded after the settings are checked, so that their errors show at once.
-  const [{ start }, { makeAnnounce }, { makeLogger }] = await Promise.all([
-    import('./start.ts'),
+  const [{ makeAnnounce }, { makeLogger }] = await Promise.all([
     import('../runtime/log.ts'),
     import('../security/logger.ts'),
   ]);
-  const log = await makeLogger(settings);
-  announce = makeAnnounce(log);
-  for (const hint of misspeltSettings(given)) log.warn(hint);
+  const log = await makeLogger(settings, undefined, worker && { worker: worker.id });
+  if (!worker) {
+    announce = makeAnnounce(log);
+    for (const hint of misspeltSettings(given)) log.warn(hint);
+  }
   process.on('unhandledRejection', (reason) => log.error(reason, 'A rejected promise was not handled.'));
   process.on('uncaughtException', (error) => {
     log.fatal(error, 'An error outside any request: this process stops.');
-    process.exitCode = 1;
-    stop();
+    fail();
   });
-  service = await start(settings, log, announce);
-  if (stoppingSince === undefined) announce(greetingOf(service));
+  if (cluster?.isPrimary) {
+    service = await (await import('./workers/parent.ts')).startWorkers(settings, log, fail);
+  } else {
+    const { start } = await import('./start.ts');
+    service = await start(ownPart(settings), log, announce ?? (() => undefined), worker);
+  }
+  worker?.reportReady(service.url);
+  if (stoppingSince === undefined) announce?.(greetingOf(service, settings));
   else await stopService(service);
 } catch (error) {
-  console.error(isStartFailure(error) ? `Deckhand did not start. ${error.message}` : error);
+  // A worker that did not start has said why.
+  if (!isStartFailure(error)) console.error(error);
+  else if (error.message) console.error(`Deckhand did not start. ${error.message}`);
   process.exit(1);
 }
 
-/** A signal may come twice, from the terminal and from npm; one after 2 seconds exits at once. */
-function stop() {
-  if (stoppingSince !== undefined) {
-    if (performance.now() - stoppingSince > 2000) process.exit(130);
-    return;
-  }
+/** The parent tells its workers to stop: a terminal, or a process manager, sends its signal to all of them. */
+function onSignal() {
+  if (worker) return;
+  // A signal may come twice, from the terminal and from npm; one after 2 seconds exits at once.
+  if (stoppingSince !== undefined && performance.now() - stoppingSince > 2000) process.exit(130);
+  stop();
+}
+
+function fail() {
+  process.exitCode = 1;
+  stop(worker !== undefined);
+}
+
+function stop(isAlone = false) {
+  if (stoppingSince !== undefined) return;
   stoppingSince = performance.now();
   announce?.({ text: '\nStopping…', message: 'Stopping.' });
-  if (service) void stopService(service);
+  if (service) void stopService(service, isAlone);
   else setTimeout(() => process.exit(), LONGEST_START_MILLISECONDS).unref();
 }
 
-async function stopService({ stop }: RunningService) {
+async function stopService({ stop }: Service, isAlone = false) {
   try {
-    await stop();
+    await stop(isAlone);
     process.exit();
   } catch (error) {
     console.error('Deckhand did not stop cleanly.', error);
@@ -61,13 +84,20 @@ async function stopService({ stop }: RunningService) {
   }
 }
 
-function greetingOf({ url, demoUser }: RunningService) {
+/** The workers share the connections to the database. */
+function ownPart(settings: Settings): Settings {
+  return { ...settings, DATABASE_POOL_SIZE: Math.floor(settings.DATABASE_POOL_SIZE / settings.WORKERS) };
+}
+
+function greetingOf({ url, demoUser }: Service, settings: Settings) {
+  const { WORKERS: workers } = settings;
+  const { DATABASE_POOL_SIZE: connections } = ownPart(settings);
   const addresses = `
 Deckhand listens on ${url}
   API page  ${url}/docs
   Guides    ${url}/docs/guides
   REST      ${url}/api
-  RPC       ${url}/trpc`;
+  RPC       ${url}/trpc${workers > 1 ? `\n  Workers   ${workers}, each with ${connections} connections to PostgreSQL` : ''}`;
   const demo = `
 Sign in to the demo data:
   curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser?.email}", "password": "${demoUser?.password}"}'
@@ -77,6 +107,6 @@ but a power failure can lose the last writes. Set DATABASE_URL to use a PostgreS
   return {
     text: demoUser ? `${addresses}\n${demo}` : addresses,
     message: `Deckhand listens on ${url}`,
-    fields: { url },
+    fields: { url, ...(workers > 1 && { workers, connectionsPerWorker: connections }) },
   };
 }

@@ -16,6 +16,7 @@ import { isWildcard, ownAddress } from '../runtime/host.ts';
 import type { Announce } from '../runtime/log.ts';
 import { startFailure } from '../runtime/startFailure.ts';
 import { readOrCreateSecret, readStoredSecret } from '../security/storedSecret.ts';
+import type { Worker } from './workers/worker.ts';
 
 const LONGEST_DRAIN_MILLISECONDS = 10_000;
 /** A hanging connection must not block the exit. */
@@ -30,7 +31,8 @@ export type RunningService = {
   demoUser: { email: string; password: string } | undefined;
   /** If this start created them. */
   firstAdmin: FirstAdmin | undefined;
-  stop: () => Promise<void>;
+  /** `isAlone`: one worker ends, and the node goes on. */
+  stop: (isAlone?: boolean) => Promise<void>;
 };
 
 /** Opens the database, runs migrations, and listens. */
@@ -38,6 +40,7 @@ export async function start(
   settings: Settings,
   logger: FastifyBaseLogger,
   announce: Announce,
+  worker?: Worker,
 ): Promise<RunningService> {
   // Modules load while the database opens.
   const [database, { buildApp }, tracing] = await Promise.all([
@@ -46,16 +49,18 @@ export async function start(
     openTracing(settings, logger),
   ]);
   try {
-    await migrate(database, {
-      onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
-      onWait: () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'),
-    });
+    if (!worker || worker.isFirst) {
+      await migrate(database, {
+        onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
+        onWait: () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'),
+      });
+      if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
+    }
     if (database.isEmbedded) await interruptAllRuns(database.db);
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
-    if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
-    const running = await serve(settings, database, logger, buildApp);
-    const stop = async () => {
-      await running.stop();
+    const running = await serve(settings, database, logger, buildApp, worker);
+    const stop = async (isAlone?: boolean) => {
+      await running.stop(isAlone);
       await tracing?.stop();
     };
     return { ...running, database, stop, demoUser: added?.demoUser, firstAdmin: added?.firstAdmin };
@@ -79,15 +84,19 @@ async function serve(
   database: Database,
   logger: FastifyBaseLogger,
   buildApp: BuildApp,
+  worker: Worker | undefined,
 ): Promise<Pick<RunningService, 'url' | 'stop'>> {
   const secret = settings.JWT_SECRET ?? (await readOrCreateSecret(settings.DATA_DIR));
   const storedSecret = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
-  const services = await openServices(settings, database, secret, logger, storedSecret);
-  if (!services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
+  const services = await openServices(settings, database, secret, logger, storedSecret, worker);
+  const isFirst = worker?.isFirst ?? true;
+  if (isFirst && !services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const { secretBox, isStopping } = services;
-  const reencrypting = reencryptSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
-    logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
-  );
+  const reencrypting = isFirst
+    ? reencryptSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
+        logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
+      )
+    : undefined;
   // With many users it continues while requests are served.
   await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
   const app = await buildApp({
@@ -97,27 +106,33 @@ async function serve(
     allowedOrigins: settings.ALLOWED_ORIGINS,
   });
 
-  const url = await listen(app, settings);
+  const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
   const stopRemoval = startRemoval(database.db, logger);
   return {
     url,
-    stop: async () => {
-      services.beginToStop();
+    stop: async (isAlone = false) => {
+      services.beginToStop(isAlone);
       // The node is unready now: load balancers get time to notice before connections are closed.
-      await pause(settings.STOP_PAUSE_SECONDS * 1000);
-      await app.drain(LONGEST_DRAIN_MILLISECONDS);
+      if (!isAlone) await pause(settings.STOP_PAUSE_SECONDS * 1000);
+      await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
       const closed = Promise.all([services.close(), reencrypting, stopRemoval()]).then(() => database.close());
       await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };
 }
 
-async function listen(app: FastifyInstance, { HOST, PORT, PUBLIC_URL }: Settings): Promise<string> {
+async function listen(
+  app: FastifyInstance,
+  { HOST, PORT, PUBLIC_URL }: Settings,
+  worker: Worker | undefined,
+): Promise<string> {
   try {
-    await app.listen({ host: HOST, port: PORT });
+    // The parent prints the address, once.
+    const text = worker && { listenTextResolver: () => 'Worker started.' };
+    await app.listen({ host: HOST, port: PORT, ...text });
     const url = ownAddress(HOST, (app.server.address() as AddressInfo).port);
-    if (isWildcard(HOST) && !PUBLIC_URL) {
+    if (isWildcard(HOST) && !PUBLIC_URL && (worker?.isFirst ?? true)) {
       app.log.warn(`PUBLIC_URL is not set: checkout URLs start with ${url}, which works only on this machine.`);
     }
     return url;

@@ -6,9 +6,13 @@ import type { FastifyInstance } from 'fastify';
 declare module 'fastify' {
   interface FastifyInstance {
     /** Stops gracefully, without cutting off requests, within `limitMilliseconds`. */
-    drain: (limitMilliseconds: number) => Promise<void>;
+    drain: (limitMilliseconds: number, waitForSiblings?: WaitForSiblings) => Promise<void>;
   }
 }
+
+/** Waits until all workers of the node have come to this step. */
+export type WaitForSiblings = (step: 'drained' | 'quiet' | 'closed') => Promise<void>;
+const ALONE: WaitForSiblings = async () => undefined;
 
 /** A keep-alive connection that is idle for this long is closed. */
 const QUIET_MILLISECONDS = 1000;
@@ -20,6 +24,7 @@ const NONE_WAITING = { milliseconds: 100, turns: 3 };
 /**
  * Graceful shutdown: completes requests in flight, still serves requests on keep-alive connections, and closes each connection
  * after its next response, which has `Connection: close`. New connections are refused only once the existing ones are closed.
+ * Workers share one listener, so they close it together: whoever got their last response from one could still reach another.
  */
 export function addDrain(app: FastifyInstance): void {
   const connections = new Map<Socket, { inFlight: number; quietSince: number }>();
@@ -50,7 +55,7 @@ export function addDrain(app: FastifyInstance): void {
     else send();
   });
 
-  app.decorate('drain', async (limitMilliseconds: number) => {
+  app.decorate('drain', async (limitMilliseconds: number, waitForSiblings = ALONE) => {
     const deadline = performance.now() + limitMilliseconds;
     const before = new Set(connections.keys());
     isDraining = true;
@@ -60,7 +65,8 @@ export function addDrain(app: FastifyInstance): void {
       for (const socket of before) if (!connections.has(socket)) before.delete(socket);
     }
 
-    const { ended } = await stopListening(deadline);
+    await inTime(waitForSiblings('drained'), deadline);
+    const { ended } = await stopListening(deadline, waitForSiblings);
     const quiet = setInterval(closeQuiet, LOOK_MILLISECONDS);
     const limit = setTimeout(cutAll, Math.max(0, deadline - performance.now()));
     await ended;
@@ -88,7 +94,10 @@ export function addDrain(app: FastifyInstance): void {
    * Closing the listener makes the kernel reset connections in the backlog, and the event loop accepts one per turn. So responses
    * are held back until the backlog is empty: callers that wait for a response open no new connection.
    */
-  async function stopListening(deadline: number): Promise<{ ended: Promise<unknown> }> {
+  async function stopListening(
+    deadline: number,
+    waitForSiblings: WaitForSiblings,
+  ): Promise<{ ended: Promise<unknown> }> {
     const { promise, resolve } = Promise.withResolvers<void>();
     responsesHeld = promise;
     const latest = Math.min(deadline, performance.now() + LONGEST_HOLD_MILLISECONDS);
@@ -98,12 +107,17 @@ export function addDrain(app: FastifyInstance): void {
       if (turns >= NONE_WAITING.turns && performance.now() - latestConnection > NONE_WAITING.milliseconds) break;
       await setImmediate();
     }
+    await inTime(waitForSiblings('quiet'), latest);
 
     // While all responses are held back: closing also destroys connections whose response is finished but not yet sent.
     const ended = once(app.server, 'close');
     app.server.close();
+    await inTime(waitForSiblings('closed'), latest);
     responsesHeld = undefined;
     resolve();
     return { ended };
   }
 }
+
+const inTime = (event: Promise<void>, latest: number) =>
+  Promise.race([event, pause(Math.max(0, latest - performance.now()), undefined, { ref: false })]);

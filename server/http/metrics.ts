@@ -6,6 +6,7 @@ import { forbidden, unauthorized } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import type { Load, MetricsAccess, Services } from '../api/services.ts';
 import { type Readiness, UNREADY } from '../database/readiness.ts';
+import { addReplacements, metricsOf, sumMetrics } from '../runtime/metricSum.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
 import { methodOf, operationOf } from './operation.ts';
@@ -21,7 +22,7 @@ declare module 'fastify' {
 /** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
 export async function metrics(
   scope: FastifyInstance,
-  { metricsAccess, load, database, readiness, replicas, rateLimit }: Services,
+  { metricsAccess, load, database, readiness, replicas, rateLimit, siblings }: Services,
 ): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -29,7 +30,10 @@ export async function metrics(
   addLoad(registry, load);
   addReadiness(registry, readiness);
   if (replicas) addReplicas(registry, replicas);
+  addWorkers(registry);
   countRequests(scope, registry);
+  const collectAll = siblings?.collectMetrics(() => metricsOf(registry));
+  const readAll = async () => (collectAll ? sumMetrics(await collectAll()) : registry.metrics());
 
   // A scrape with the token has no limit: a node whose address is flooded must not look down.
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -37,7 +41,7 @@ export async function metrics(
   };
   scope.get('/metrics', { config: { isProbe: true }, onRequest }, async (request, reply) => {
     mustBeAllowed(request, metricsAccess);
-    return reply.type(registry.contentType).send(await registry.metrics());
+    return reply.type(registry.contentType).send(await readAll());
   });
   scope.addHook('onClose', async () => registry.clear());
 }
@@ -86,22 +90,31 @@ function addBuildInfo(registry: Registry, database: string): void {
     help: 'Always 1; the labels are the version and the kind of database.',
     labelNames: ['version', 'database'],
     registers: [registry],
+    aggregator: 'max',
   }).set({ version: packageJson.version, database }, 1);
 }
 
-/** Numbers that the node has anyway, read at each scrape. */
+/** Their sum over all workers is the number of workers. The parent counts replacements. */
+function addWorkers(registry: Registry): void {
+  new Gauge({ name: 'deckhand_workers', help: 'Processes that serve requests.', registers: [registry] }).set(1);
+  addReplacements(registry);
+}
+
+/** Numbers that the node has anyway, read at each scrape. Added up over all workers, unless `aggregator` says otherwise. */
 function addLoad(registry: Registry, load: () => Load): void {
   const gauge = <Label extends string>(
     name: string,
     help: string,
     labelNames: Label[],
     read: (now: Load, set: (value: number, labels: Partial<Record<Label, string>>) => void) => void,
+    aggregator: 'sum' | 'min' | 'max' = 'sum',
   ) =>
     new Gauge({
       name,
       help,
       labelNames,
       registers: [registry],
+      aggregator,
       collect() {
         this.reset();
         read(load(), (value, labels) => this.set(labels, value));
@@ -119,8 +132,12 @@ function addLoad(registry: Registry, load: () => Load): void {
   );
   const { connections, isRedisReachable } = load();
   if (isRedisReachable !== undefined) {
-    gauge('deckhand_redis_up', '0 while this node counts in memory because Redis is unreachable.', [], (now, set) =>
-      set(Number(now.isRedisReachable), {}),
+    gauge(
+      'deckhand_redis_up',
+      '0 while this node counts in memory because Redis is unreachable.',
+      [],
+      (now, set) => set(Number(now.isRedisReachable), {}),
+      'min',
     );
   }
   if (!connections) return;
@@ -156,6 +173,7 @@ function addReadiness(registry: Registry, readiness: Readiness): void {
     help: '1 for the reason why this node is not ready (docs/monitoring.md).',
     labelNames: ['reason'],
     registers: [registry],
+    aggregator: 'max',
     async collect() {
       const unready = await readiness();
       for (const reason of Object.keys(UNREADY)) this.set({ reason }, Number(reason === unready?.reason));

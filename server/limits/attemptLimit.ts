@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
-import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../../shared/errors.ts';
 import { networkOf } from '../runtime/address.ts';
+import type { MakeCounter } from './counters.ts';
 
 /** Counts failed attempts per account and network, so that an attacker is blocked without locking out the user. */
 export type AttemptLimit = {
@@ -24,12 +24,6 @@ const LIMITS = [
   { bits: 56, forAccount: 20, forAll: 300 },
   { bits: 48, forAccount: 40, forAll: 1000 },
 ] as const;
-
-type MakeCounter = (
-  name: string,
-  points: number,
-  windowSeconds: number,
-) => Pick<RateLimiterAbstract, 'get' | 'penalty'>;
 
 export function makeAttemptLimit(makeCounter: MakeCounter): AttemptLimit {
   const counters = LIMITS.flatMap(({ bits, forAccount, forAll }) => [

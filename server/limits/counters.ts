@@ -1,23 +1,35 @@
-import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
+import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes } from 'rate-limiter-flexible';
 import type { Log } from '../runtime/log.ts';
 
-type Counter = Pick<RateLimiterAbstract, 'get' | 'penalty' | 'reward'>;
+export type Counter = {
+  get: (key: string) => Promise<Count | null>;
+  penalty: (key: string, calls?: number) => Promise<Count>;
+  reward: (key: string, calls?: number) => Promise<Count>;
+};
+type Count = Pick<RateLimiterRes, 'consumedPoints' | 'msBeforeNext'>;
+
+/** Counts per key in a window that starts with the first count. */
+export type MakeCounter = (name: string, points: number, windowSeconds: number) => Counter;
 
 export type Counters = {
-  /** Counts per key in a window that starts with the first count. */
-  make: (name: string, points: number, windowSeconds: number) => Counter;
+  make: MakeCounter;
   /** Whether Redis is reachable; undefined without one. */
   isShared: () => boolean | undefined;
   close: () => void;
 };
 
 /** Counts in memory, or in Redis for all nodes; while Redis is unreachable, each node counts in memory. */
-export async function openCounters(redisUrl: string | undefined, log: Log): Promise<Counters> {
+export async function openCounters(
+  redisUrl: string | undefined,
+  log: Log,
+  /** In the memory of this process, or of the parent of all workers. */
+  makeInMemory: MakeCounter = countInMemory,
+): Promise<Counters> {
   const shared = redisUrl === undefined ? undefined : await connectToRedis(redisUrl, log);
   return {
     make: (name, points, duration) => {
-      const inProcess = new RateLimiterMemory({ keyPrefix: name, points, duration });
-      if (!shared) return inProcess;
+      const inMemory = makeInMemory(name, points, duration);
+      if (!shared) return inMemory;
 
       const { redis: storeClient, ifReachable } = shared;
       const inRedis = new RateLimiterRedis({ storeClient, keyPrefix: `deckhand:${name}`, points, duration });
@@ -25,17 +37,17 @@ export async function openCounters(redisUrl: string | undefined, log: Log): Prom
         get: (key) =>
           ifReachable(
             () => inRedis.get(key),
-            () => inProcess.get(key),
+            () => inMemory.get(key),
           ),
         penalty: (key, calls) =>
           ifReachable(
             () => inRedis.penalty(key, calls),
-            () => inProcess.penalty(key, calls),
+            () => inMemory.penalty(key, calls),
           ),
         reward: (key, calls) =>
           ifReachable(
             () => inRedis.reward(key, calls),
-            () => inProcess.reward(key, calls),
+            () => inMemory.reward(key, calls),
           ),
       };
     },
@@ -43,6 +55,9 @@ export async function openCounters(redisUrl: string | undefined, log: Log): Prom
     close: () => shared?.close(),
   };
 }
+
+export const countInMemory: MakeCounter = (keyPrefix, points, duration) =>
+  new RateLimiterMemory({ keyPrefix, points, duration });
 
 /** The timeout for Redis. After the first one, the node counts in memory until Redis is back. */
 const LONGEST_WAIT_MILLISECONDS = 250;
@@ -81,8 +96,8 @@ async function connectToRedis(url: string, log: Log) {
   return {
     redis,
     isReachable: () => isReachable,
-    ifReachable: async <Result>(inRedis: () => Promise<Result>, inProcess: () => Promise<Result>): Promise<Result> => {
-      if (!isReachable) return inProcess();
+    ifReachable: async <Result>(inRedis: () => Promise<Result>, inMemory: () => Promise<Result>): Promise<Result> => {
+      if (!isReachable) return inMemory();
       try {
         return await inTime(inRedis());
       } catch (error) {
@@ -90,7 +105,7 @@ async function connectToRedis(url: string, log: Log) {
           lose(error);
           redis.disconnect(true);
         }
-        return inProcess();
+        return inMemory();
       }
     },
     close: () => {

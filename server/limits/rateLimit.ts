@@ -1,4 +1,3 @@
-import type { RateLimiterRes } from 'rate-limiter-flexible';
 import { tooManyRequests } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { networkOf } from '../runtime/address.ts';
@@ -60,7 +59,7 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
     count: async (key, calls) => {
       const known = exhausted(key);
       if (known) return known;
-      const { consumedPoints, msBeforeNext }: RateLimiterRes = await counter.penalty(key, calls);
+      const { consumedPoints, msBeforeNext } = await counter.penalty(key, calls);
       const until = Date.now() + msBeforeNext;
       if (consumedPoints >= limit) remember(key, until);
       const before = consumedPoints - calls;

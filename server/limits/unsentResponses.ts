@@ -21,16 +21,25 @@ export type UnsentResponse = {
   release: () => void;
 };
 
+/** The unsent responses in the other workers. */
+export type UnsentElsewhere = {
+  bytesOf: (key: string) => number;
+  /** Tells them the sum of this worker. */
+  publish: (key: string, bytes: number) => void;
+};
+const NOWHERE: UnsentElsewhere = { bytesOf: () => 0, publish: () => undefined };
+
 /** Limits the memory of unsent responses. */
-export function makeUnsentResponses(mostBytes = MOST_UNSENT_BYTES): UnsentResponses {
+export function makeUnsentResponses(mostBytes = MOST_UNSENT_BYTES, elsewhere = NOWHERE): UnsentResponses {
   const unsent = new Map<string, number>();
   const change = (key: string, bytes: number) => {
     const sum = (unsent.get(key) ?? 0) + bytes;
     if (sum > 0) unsent.set(key, sum);
     else unsent.delete(key);
+    elsewhere.publish(key, sum);
   };
   const mustBeFew = (key: string) => {
-    if ((unsent.get(key) ?? 0) <= mostBytes) return;
+    if ((unsent.get(key) ?? 0) + elsewhere.bytesOf(key) <= mostBytes) return;
     throw tooManyRequests('You have too many unread answers. Read them first.', 1, 'answers_unread');
   };
 

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { hasClearHosts, parseDatabaseUrl, TARGETS, targetOf } from './databaseUrl.ts';
 import { isWildcard } from './host.ts';
@@ -71,6 +72,19 @@ const wholeNumber = (least: number, most: number) =>
     .transform(Number)
     .refine((value) => value >= least && value <= most, { error: `must be a whole number from ${least} to ${most}` });
 
+const MOST_WORKERS = 128;
+
+const workers = z.string().transform((value, context) => {
+  if (value === 'auto') return Math.min(availableParallelism(), MOST_WORKERS);
+  if (/^\d{1,3}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_WORKERS) return Number(value);
+  context.addIssue(`must be auto, or a whole number from 1 to ${MOST_WORKERS}`);
+  return z.NEVER;
+});
+
+/** Calls need two: one call that waits for a lock must not keep others from signing in. */
+const LEAST_CONNECTIONS = 2;
+const CONNECTIONS_OF_A_PROCESS = 10;
+
 const notBlank = z.string().trim().min(1, { error: 'must not be blank' });
 
 export const SHORTEST_SECRET = 32;
@@ -130,7 +144,7 @@ const Fields = z.object({
       error: 'must name each server once',
     })
     .default([]),
-  DATABASE_POOL_SIZE: wholeNumber(2, 1000).default(10),
+  DATABASE_POOL_SIZE: wholeNumber(LEAST_CONNECTIONS, 1000).optional(),
   PREPARED_STATEMENTS: z
     .enum(['on', 'off'], { error: 'must be on or off' })
     .default('on')
@@ -190,6 +204,7 @@ const Fields = z.object({
     .transform(Number)
     .default(1),
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
+  WORKERS: workers.prefault('1'),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       error: 'must be one of fatal, error, warn, info, debug, trace, silent',
@@ -231,4 +246,22 @@ const Settings = Fields.refine((settings) => settings.DATABASE_URL === undefined
     when,
     path: ['DEMO_DATA'],
     error: 'is only for the embedded database; use npx deckhand demo to fill that of DATABASE_URL',
-  });
+  })
+  .refine(({ DATABASE_URL, WORKERS }) => DATABASE_URL || !(WORKERS > 1), {
+    when,
+    path: ['WORKERS'],
+    error: 'must be 1 without DATABASE_URL: only one process can use the embedded database',
+  })
+  .refine(
+    ({ DATABASE_POOL_SIZE, WORKERS }) =>
+      DATABASE_POOL_SIZE === undefined || !(DATABASE_POOL_SIZE < LEAST_CONNECTIONS * WORKERS),
+    {
+      when,
+      path: ['DATABASE_POOL_SIZE'],
+      error: `must be at least ${LEAST_CONNECTIONS} for each of the WORKERS, which share it`,
+    },
+  )
+  .transform((settings) => ({
+    ...settings,
+    DATABASE_POOL_SIZE: settings.DATABASE_POOL_SIZE ?? CONNECTIONS_OF_A_PROCESS * settings.WORKERS,
+  }));

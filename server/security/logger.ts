@@ -3,9 +3,9 @@ import { KEY_PREFIX } from '../../shared/key.ts';
 import type { Settings } from '../runtime/env.ts';
 import { makeOutput, type Write } from '../runtime/log.ts';
 
-/** JSON lines, or readable lines in a terminal. */
-export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>, write?: Write) {
-  const options = { level: LOG_LEVEL, base: undefined, hooks: { streamWrite: hideKeys } };
+/** JSON lines, or readable lines in a terminal; `base` is in each of them. */
+export async function makeLogger({ LOG_LEVEL }: Pick<Settings, 'LOG_LEVEL'>, write?: Write, base?: { worker: number }) {
+  const options = { level: LOG_LEVEL, base, hooks: { streamWrite: hideKeys } };
   if (!process.stdout.isTTY) return pino(options, makeOutput(write));
   const { default: pretty } = await import('pino-pretty');
   return pino(options, pretty({ sync: true, translateTime: 'SYS:HH:MM:ss', singleLine: true }));

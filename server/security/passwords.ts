@@ -1,6 +1,6 @@
 import { tooManyRequests } from '../../shared/errors.ts';
 import { networkOf } from '../runtime/address.ts';
-import { makeFairQueue } from '../runtime/fairQueue.ts';
+import { type FairQueue, makeFairQueue } from '../runtime/fairQueue.ts';
 
 /** OWASP's minimum for argon2id, which is the default type. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -27,19 +27,29 @@ export async function isPassword(
 const NOBODYS_HASH =
   '$argon2id$v=19$m=19456,p=1,t=2$2fVALV5Ubx9pZPVqheh6OA$Tqzf3r3mJFQM2chNzOxxqAg6v4pnYrzBKuJWKUUq/dE';
 
-/** Hashing is expensive: few run at once, some wait, the rest get a 429. */
-const queue = makeFairQueue({
-  running: 2,
-  runningPerKey: 2,
-  waiting: 50,
-  waitingPerKey: 10,
-  // Reached only by networks that go last.
-  longestWaitMilliseconds: 30_000,
-  refuse: () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2, 'service_busy'),
-});
+/** Hashing is expensive: few run at once, some wait, the rest get a 429. One per worker, and at least two. */
+export const makePasswordQueue = (workers: number) =>
+  makeFairQueue({
+    running: Math.max(2, workers),
+    runningPerKey: Math.max(2, workers),
+    waiting: 50,
+    waitingPerKey: 10,
+    // Reached only by networks that go last.
+    longestWaitMilliseconds: 30_000,
+    refuse: tooManySignIns,
+  });
+
+export const tooManySignIns = () => tooManyRequests('Too many sign-ins at once. Try again shortly.', 2, 'service_busy');
+
+let queue = makePasswordQueue(1);
+
+/** For workers: all of them share one queue. */
+export function sharePasswordQueue(shared: FairQueue): void {
+  queue = shared;
+}
 
 /** How many passwords are being hashed or checked, and how many wait. */
-export const passwordLoad = queue.load;
+export const passwordLoad = () => queue.load();
 
 /** Networks take turns, so that a flood from one does not block others. By /48 for IPv6, which one customer often has. */
 const inTurn = <Result>(address: string, work: () => Promise<Result>, { goesLast = false } = {}) =>

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { misspeltSettings, readSettings } from '../../server/runtime/env.ts';
 import { isStartFailure } from '../../server/runtime/startFailure.ts';
@@ -11,7 +12,7 @@ const DEFAULTS = {
   ...{ HOST: '127.0.0.1', PORT: 3000, DATABASE_POOL_SIZE: 10, PREPARED_STATEMENTS: true, DATA_DIR: './data' },
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
-  ...{ STOP_PAUSE_SECONDS: 0, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
+  ...{ STOP_PAUSE_SECONDS: 0, WORKERS: 1, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
 
 /** Each setting as written and as read; undefined if both are the same. */
@@ -43,6 +44,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['OTEL_TRACES_SAMPLER', 'traceidratio'],
   ['OTEL_TRACES_SAMPLER_ARG', '0.25', 0.25],
   ['STOP_PAUSE_SECONDS', '5', 5],
+  ['WORKERS', '4', 4],
   ['LOG_LEVEL', 'debug'],
 ];
 const names = EVERY_SETTING.map(([name]) => name);
@@ -110,6 +112,7 @@ describe('settings', () => {
     ['OTEL_TRACES_SAMPLER', ['sometimes']],
     ['OTEL_TRACES_SAMPLER_ARG', ['1.1', '-1', 'half']],
     ['STOP_PAUSE_SECONDS', ['301']],
+    ['WORKERS', ['0', '-1', '129', '1.5', 'two', 'AUTO', '2']],
     ['LOG_LEVEL', ['loud', 'INFO']],
   ])('fail with a line that begins with the name and shows no secret: %s=%j', (name, values) => {
     for (const value of values) {
@@ -144,6 +147,20 @@ describe('settings', () => {
 
     expect(lines).toMatch(/^DATABASE_REPLICA_URLS: is only for a PostgreSQL server: set DATABASE_URL .*\.$/);
     expect(lines).not.toContain('hunter2');
+  });
+
+  it('of workers: each has 10 connections to the database, or its part of DATABASE_POOL_SIZE', () => {
+    const onServer = (more: Record<string, string>) => readSettings({ DATABASE_URL, JWT_SECRET: SECRET, ...more });
+
+    expect(onServer({ WORKERS: '3' })).toMatchObject({ WORKERS: 3, DATABASE_POOL_SIZE: 30 });
+    expect(onServer({ WORKERS: 'auto' }).WORKERS).toBe(availableParallelism());
+    expect(onServer({ WORKERS: '3', DATABASE_POOL_SIZE: '6' })).toMatchObject({ DATABASE_POOL_SIZE: 6 });
+    expect(refusalOf({ DATABASE_URL, JWT_SECRET: SECRET, WORKERS: '3', DATABASE_POOL_SIZE: '5' })).toBe(
+      'DATABASE_POOL_SIZE: must be at least 2 for each of the WORKERS, which share it.',
+    );
+    expect(refusalOf({ WORKERS: '2' })).toBe(
+      'WORKERS: must be 1 without DATABASE_URL: only one process can use the embedded database.',
+    );
   });
 
   it('of Stripe belong together, and exclude the test checkout, where nobody has to pay', () => {

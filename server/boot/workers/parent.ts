@@ -1,0 +1,122 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { openChannel } from '../../runtime/channel.ts';
+import type { Settings } from '../../runtime/env.ts';
+import type { Log } from '../../runtime/log.ts';
+import { startFailure } from '../../runtime/startFailure.ts';
+import type { WorkerCalls } from './calls.ts';
+import { makeReplacements } from './replacements.ts';
+import { type Member, shareAmong } from './shared.ts';
+
+type Process = Member & {
+  worker: Worker;
+  bornAt: number;
+  /** Pings since its last message. */
+  missedPings: number;
+};
+
+const PING_MILLISECONDS = 1000;
+/** A worker whose event loop is blocked for this long is replaced. */
+const MOST_MISSED_PINGS = 30;
+/** After the pause; a worker alone needs at most 16 seconds. */
+const LONGEST_STOP_MILLISECONDS = 20_000;
+
+/** Starts the workers and replaces those that end; `giveUp` is called when replacing them does not help. */
+export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, log: Log, giveUp: () => void) {
+  // With round robin, connections go through this process, and one that was just sent to a killed worker hangs.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
+  const processes = new Map<number, Process>();
+  const shared = shareAmong(processes, WORKERS);
+  const replacements = makeReplacements();
+  let isStarted = false;
+  let isStopping = false;
+  // Node ends workers without a parent, except those that hang.
+  process.once('exit', killAll);
+
+  // The first one runs migrations before the others start.
+  const url = await launch();
+  await Promise.all(Array.from({ length: WORKERS - 1 }, launch));
+  isStarted = true;
+  const pings = setInterval(pingAll, PING_MILLISECONDS);
+  return { url, stop };
+
+  /** Resolves with the address when the worker accepts connections. */
+  function launch(): Promise<string> {
+    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const worker = cluster.fork();
+    const { id } = worker;
+    const ready = (url: string) => {
+      launched.isReady = true;
+      resolve(url);
+    };
+    const send = (messages: object[]) => worker.isConnected() && worker.send(messages, undefined, () => undefined);
+    const channel = openChannel<WorkerCalls>(send, { ...shared.callsOf(id), ready });
+    const launched: Process = {
+      ...{ worker, channel, bornAt: performance.now(), isReady: false, missedPings: 0 },
+      ...{ gone: Promise.withResolvers(), metrics: undefined, unsent: new Map(), tickets: new Map() },
+    };
+    processes.set(id, launched);
+    worker.on('message', (messages) => {
+      launched.missedPings = 0;
+      channel.receive(messages);
+    });
+    // Of the pipe to a worker that was just killed.
+    worker.on('error', () => undefined);
+    worker.on('exit', (code, signal) => {
+      processes.delete(id);
+      shared.release(launched);
+      // A worker that ends with a code has said why.
+      reject(startFailure(signal ? `Worker ${id} was ended by ${signal}.` : ''));
+      if (isStarted && !isStopping) void replace(id, endOf(code, signal), performance.now() - launched.bornAt);
+    });
+    return promise;
+  }
+
+  async function replace(id: number, end: string, livedMilliseconds: number) {
+    const delay = replacements.delayAfter(livedMilliseconds);
+    if (delay === undefined) {
+      log.error(`Worker ${id} ${end}, like those before it: the service stops.`);
+      return giveUp();
+    }
+    log.error(`Worker ${id} ${end}: another one starts${delay > 0 ? ` in ${delay / 1000} seconds` : ''}.`);
+    await pause(delay);
+    if (isStopping) return;
+    shared.countReplacement();
+    // If that one does not start, its exit has called this again.
+    await launch().catch(() => undefined);
+  }
+
+  function pingAll() {
+    for (const [id, launched] of processes) {
+      if (launched.isReady && launched.missedPings++ >= MOST_MISSED_PINGS) {
+        log.error(`Worker ${id} has not reacted for ${MOST_MISSED_PINGS} seconds: it is killed.`);
+        launched.worker.process.kill('SIGKILL');
+      }
+      launched.channel.tell('ping');
+    }
+  }
+
+  async function stop() {
+    isStopping = true;
+    clearInterval(pings);
+    const limit = setTimeout(killAll, STOP_PAUSE_SECONDS * 1000 + LONGEST_STOP_MILLISECONDS);
+    await Promise.all([...processes.values()].map(stopWorker));
+    clearTimeout(limit);
+  }
+
+  async function stopWorker({ worker, channel }: Process) {
+    channel.tell('stop');
+    const [code, signal] = await once(worker, 'exit');
+    if (code === 0) return;
+    log.error(`Worker ${worker.id} ${endOf(code, signal)} while it stopped.`);
+    process.exitCode = 1;
+  }
+
+  function killAll() {
+    for (const { worker } of processes.values()) worker.process.kill('SIGKILL');
+  }
+}
+
+const endOf = (code: number | null, signal: string | null) =>
+  signal ? `was ended by ${signal}` : `ended with exit code ${code}`;

@@ -1,0 +1,217 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { post } from '../faults/request.ts';
+import {
+  givenDirectory,
+  removeProcesses,
+  runToEnd,
+  type StartedService,
+  startService,
+  statusOf,
+} from '../harness/process.ts';
+import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+
+const server = await findTestServer();
+const JWT_SECRET = 'a secret for tests that nobody else uses';
+const METRICS_TOKEN = 'a-token-for-prometheus';
+const LIST = '/api/services/operations/v1/operations/boards/list';
+const AUTHENTICATE = '/api/v1/authenticate';
+const WAIT = { timeout: 30_000 };
+
+/** Errors that no request handler sees, caused by a signal. */
+const FAULT = `process.on('SIGUSR2', () => { throw new Error('outside any request') });`;
+
+afterAll(removeProcesses);
+
+it('WORKERS=2 on the embedded database does not start, and says why', async () => {
+  const ended = await runToEnd(['server/boot/main.ts'], { WORKERS: '2', DATA_DIR: await givenDirectory() });
+
+  expect(ended).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr:
+      'Deckhand did not start. WORKERS: must be 1 without DATABASE_URL: only one process can use the embedded database.\n',
+  });
+});
+
+describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
+  const name = `deckhand_workers_${randomBytes(6).toString('hex')}`;
+  const settings = {
+    DATABASE_URL: server.url ? Object.assign(new URL(server.url), { pathname: `/${name}` }).href : '',
+    ...{ JWT_SECRET, METRICS_TOKEN, WORKERS: '2' },
+  };
+  const start = (more: Record<string, string> = {}) => startService({ ...settings, ...more });
+
+  let service: StartedService;
+  beforeAll(async () => {
+    await createDatabase(settings.DATABASE_URL);
+    service = await start({
+      RATE_LIMIT_PER_MINUTE: '60',
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(FAULT)}`,
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await service.stop();
+    await onServer(server.url!, `drop database ${name} with (force)`);
+  });
+
+  it('print one address and each warning once, and both answer', async () => {
+    await Promise.all(callersFrom(2, 40).map(({ call }) => call(service.url + LIST)));
+
+    const lines = linesOf(service.printed());
+    expect(lines.filter(({ msg }) => msg.includes(' listens on '))).toMatchObject([
+      { url: service.url, workers: 2, connectionsPerWorker: 10 },
+    ]);
+    expect(lines.filter(({ msg }) => msg.startsWith('Payments are not set up'))).toHaveLength(1);
+    await expect
+      .poll(() => workersIn(service.printed(), 'answered'), WAIT)
+      .toEqual(workersIn(service.printed(), 'Worker started.'));
+  });
+
+  it('429 after exactly RATE_LIMIT_PER_MINUTE calls', async () => {
+    const replies = await Promise.all(callersFrom(3, 100).map(({ call }) => call(service.url + LIST)));
+
+    expect(statusesOf(replies)).toEqual({ 401: 60, 429: 40 });
+    const remaining = replies.flatMap(({ status, headers }) =>
+      status === 401 ? headers['x-ratelimit-remaining'] : [],
+    );
+    expect(remaining.map(Number).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, left) => left));
+  });
+
+  it('429 after exactly 10 failed sign-ins', async () => {
+    const wrong = { email: 'somebody@example.test', password: 'wrong' };
+    const statuses: unknown[] = [];
+
+    for (const { call } of callersFrom(4, 12)) statuses.push((await call(service.url + AUTHENTICATE, wrong)).status);
+
+    expect(statuses).toEqual([...Array(10).fill(401), 429, 429]);
+  });
+
+  it('a killed one is replaced: only its own connections break, and no count goes backwards', async () => {
+    const before = await scrape(service.url);
+    const [killed] = workersOf(service.pid);
+    // Each has its own address, since 60 calls are the limit.
+    const callers = Array.from({ length: 20 }, (_, index) => callersFrom(10 + index, 1)[0]!);
+    const calling = Promise.all(
+      callers.map(async ({ call }) => {
+        const statuses: (number | undefined)[] = [];
+        while (statuses.length < 40) statuses.push((await call(service.url + LIST)).status);
+        return statuses;
+      }),
+    );
+    await expect.poll(() => service.printed().split('"answered"').length, WAIT).toBeGreaterThan(300);
+    process.kill(killed!, 'SIGKILL');
+
+    const statuses = await calling;
+
+    // Whoever was connected to the killed one lost one request; nobody waits, and the next request works.
+    expect(statuses.flat().filter((status) => status !== 401 && status !== undefined)).toEqual([]);
+    expect(Math.max(...statuses.map((all) => all.filter((status) => status === undefined).length))).toBeLessThan(2);
+    expect(statuses.filter((all) => !all.includes(undefined)).length).toBeGreaterThan(0);
+    const after = await scrape(service.url);
+    expect(before.size).toBeGreaterThan(50);
+    expect([...before].filter(([series, count]) => (after.get(series) ?? 0) < count)).toEqual([]);
+    await expect.poll(async () => (await scrape(service.url, ['gauge'])).get('deckhand_workers'), WAIT).toBe(2);
+    expect(after.get('deckhand_worker_replacements_total')).toBe(1);
+    expect(workersOf(service.pid)).not.toContain(killed);
+  });
+
+  it('one with an error outside any request is replaced, and the node stays ready', async () => {
+    const [failing] = workersOf(service.pid);
+
+    process.kill(failing!, 'SIGUSR2');
+
+    await expect.poll(() => workersOf(service.pid).includes(failing!), WAIT).toBe(false);
+    expect(service.printed()).toMatch(/"level":60.*An error outside any request/);
+    expect(service.printed()).toMatch(/Worker \d+ ended with exit code 1: another one starts/);
+    expect(service.printed()).not.toContain('Stopping.');
+    expect(await statusOf(service.url, '/health/ready')).toBe(200);
+  });
+
+  it('end with their parent, after kill -9 and after a second signal', async () => {
+    const [killed, hasty] = await Promise.all([start(), start({ STOP_PAUSE_SECONDS: '60' })]);
+    const workers = [killed, hasty].flatMap(({ pid }) => workersOf(pid));
+    expect(workers).toHaveLength(4);
+
+    await killed.stop('SIGKILL');
+    const asked = hasty.stop('SIGTERM');
+    await expect.poll(() => statusOf(hasty.url, '/health/ready'), WAIT).toBe(503);
+    await new Promise((resolve) => setTimeout(resolve, 2100));
+    void hasty.stop('SIGTERM');
+
+    expect(await asked).toMatchObject({ code: 130, stderr: '' });
+    await expect.poll(() => workers.filter(isRunning), WAIT).toEqual([]);
+  });
+
+  it('exit code 1 if one is killed while they stop, after the other has served its requests', async () => {
+    const { url, pid, stop } = await start({ STOP_PAUSE_SECONDS: '1' });
+    const [killed] = workersOf(pid);
+
+    const ended = stop('SIGTERM');
+    await expect.poll(() => statusOf(url, '/health/ready'), WAIT).toBe(503);
+    process.kill(killed!, 'SIGKILL');
+
+    expect(await statusOf(url, '/health/live')).toBe(200);
+    const { code, stdout } = await ended;
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/Worker \d was ended by SIGKILL while it stopped\./);
+  });
+
+  it('a worker that does not start ends the service with one line', async () => {
+    const ended = await runToEnd(['server/boot/main.ts'], { ...settings, PORT: new URL(service.url).port });
+
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^Deckhand did not start\. PORT: .*in use.*\n$/),
+    });
+  });
+});
+
+type Reply = Awaited<ReturnType<typeof post>> & { headers?: Record<string, unknown> };
+type Caller = { call: (url: string, body?: object) => Promise<Reply & { headers: Record<string, any> }> };
+
+/** Callers of one address, each with a connection of its own. */
+const callersFrom = (host: number, count: number): Caller[] =>
+  Array.from({ length: count }, () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, localAddress: `127.0.0.${host}` });
+    return { call: (url, body = {}) => post(url, agent, undefined, body) as ReturnType<Caller['call']> };
+  });
+
+const statusesOf = (replies: Reply[]) => {
+  const statuses: Record<string, number> = {};
+  for (const { status } of replies) statuses[String(status)] = (statuses[String(status)] ?? 0) + 1;
+  return statuses;
+};
+
+const linesOf = (printed: string): { msg: string; worker?: number }[] =>
+  printed
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line) => JSON.parse(line));
+
+const workersIn = (printed: string, message: string) =>
+  [...new Set(linesOf(printed).flatMap(({ msg, worker }) => (msg === message ? worker : [])))].toSorted();
+
+/** The process ids of the workers, the oldest first. */
+const workersOf = (pid: number) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** The values by series, of metrics of these types. */
+async function scrape(url: string, types = ['counter', 'histogram']): Promise<Map<string, number>> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
+  const blocks = (await response.text()).split(/^# HELP /m).filter((block) => types.includes(typeOf(block)));
+  const series = blocks.flatMap((block) => [...block.matchAll(/^([^#]\S*) (\S+)$/gm)]);
+  return new Map(series.map(([, name = '', value]) => [name, Number(value)]));
+}
+
+const typeOf = (block: string) => /^# TYPE \S+ (\w+)$/m.exec(block)?.[1] ?? '';

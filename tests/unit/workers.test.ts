@@ -1,0 +1,89 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { type Member, shareAmong } from '../../server/boot/workers/shared.ts';
+
+/** The parent with workers whose messages are recorded. */
+function givenParent(...ids: number[]) {
+  const members = new Map<number, Member>();
+  const told: unknown[] = [];
+  const shared = shareAmong(members, ids.length);
+  for (const id of ids) {
+    members.set(id, {
+      channel: {
+        ask: async () => '[]' as never,
+        tell: (name: string, value?: object) => void told.push([id, name, value]),
+        receive: () => undefined,
+      },
+      ...{ isReady: true, gone: Promise.withResolvers<void>(), metrics: undefined },
+      ...{ unsent: new Map(), tickets: new Map() },
+    });
+  }
+  const end = (id: number) => {
+    const member = members.get(id)!;
+    members.delete(id);
+    shared.release(member);
+  };
+  return { members, told, end, worker: shared.callsOf };
+}
+
+/** What a promise has become by now. */
+async function stateOf<Result>(promise: Promise<Result>): Promise<Result | 'waits'> {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+  return Promise.race([promise, Promise.resolve('waits' as const)]);
+}
+
+describe('what workers share', () => {
+  it('counts of one key are one count', async () => {
+    const { worker } = givenParent(1, 2);
+    const count = (id: number, method: 'get' | 'penalty' | 'reward', calls?: number) =>
+      worker(id).count({ counter: ['limit', 10, 60], method, key: 'user:1', calls });
+
+    expect(await count(1, 'get')).toBeNull();
+    expect(await count(1, 'penalty', 3)).toMatchObject({ consumedPoints: 3 });
+    expect(await count(2, 'penalty')).toMatchObject({ consumedPoints: 4 });
+    expect(await count(1, 'reward', 2)).toMatchObject({ consumedPoints: 2 });
+    expect(await count(2, 'get')).toMatchObject({ consumedPoints: 2, msBeforeNext: expect.any(Number) });
+  });
+
+  it('password checks: two at once in all, a full queue refuses, and a dead worker frees its place', async () => {
+    const { worker, end } = givenParent(1, 2);
+    const enter = (id: number, ticket: number) => worker(id).enterPasswords({ ticket, key: 'a', goesLast: false });
+    const [first, second, third, fourth] = [enter(1, 1), enter(2, 1), enter(2, 2), enter(1, 2)];
+    const waiting = Array.from({ length: 8 }, (_, more) => enter(2, 3 + more));
+
+    expect(await Promise.all([first, second, third, fourth].map(stateOf))).toEqual([true, true, 'waits', 'waits']);
+    expect(await enter(1, 99)).toBe(false);
+
+    worker(2).leavePasswords(1);
+    expect(await Promise.all([third, fourth].map(stateOf))).toEqual([true, 'waits']);
+
+    // Its running check ends, and its waiting one is skipped.
+    end(1);
+    expect(await Promise.all([fourth, waiting[0]!, waiting[1]!].map(stateOf))).toEqual(['waits', true, 'waits']);
+  });
+
+  it('unsent responses: each worker knows the sum of the others, also after one has ended', () => {
+    const { worker, told, end } = givenParent(1, 2, 3);
+
+    worker(1).unsent({ key: 'user:1', bytes: 100 });
+    worker(2).unsent({ key: 'user:1', bytes: 20 });
+    const sums = (bytes: number[]) =>
+      bytes.map((sum, index) => [index + 1, 'unsentElsewhere', { key: 'user:1', bytes: sum }]);
+    expect(told).toEqual([...sums([0, 100, 100]), ...sums([20, 100, 120])]);
+
+    told.length = 0;
+    end(3);
+    end(2);
+    expect(told).toEqual([[1, 'unsentElsewhere', { key: 'user:1', bytes: 0 }]]);
+  });
+
+  it('steps of the stop: the last one opens the gate, and nobody waits for the dead', async () => {
+    const { worker, end } = givenParent(1, 2, 3);
+    const waits = [worker(1).arrive('quiet'), worker(2).arrive('quiet')];
+    expect(await Promise.all(waits.map(stateOf))).toEqual(['waits', 'waits']);
+
+    end(3);
+
+    expect(await Promise.all(waits.map(stateOf))).toEqual([undefined, undefined]);
+  });
+});
