@@ -5,7 +5,15 @@ import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './
 import { failOver } from './failover.ts';
 import { fillDisk, mountDisk } from './fullDisk.ts';
 import { startTogether, workTogether } from './nodeFaults.ts';
-import { givenDatabase, givenEmbedded, type Outcome, overNetwork, type Place, withRemoval } from './outcome.ts';
+import {
+  givenDatabase,
+  givenEmbedded,
+  type Outcome,
+  overNetwork,
+  type Place,
+  withRemoval,
+  withWorkers,
+} from './outcome.ts';
 import { givenCluster, givenRedis } from './privateServer.ts';
 import { freezeRedis, killRedis } from './redisFaults.ts';
 import { killService, stopService } from './serviceFaults.ts';
@@ -54,6 +62,9 @@ try {
     await attempt('SIGTERM under clients', () => on((place) => stopService(place, half(counts.stops), CLIENTS)));
   }
   if (serverUrl) {
+    await attempt('SIGTERM under clients, workers', () =>
+      onServer((place) => stopService(withWorkers(place), half(counts.stops), CLIENTS)),
+    );
     await attempt('PostgreSQL silent', () =>
       overNetwork(serverUrl, (place, network) => silenceDatabase(place, network, SILENT)),
     );

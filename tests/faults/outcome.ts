@@ -55,6 +55,13 @@ export async function givenDatabase(serverUrl: string, reachedBy = serverUrl): P
   };
 }
 
+/** The same place for nodes with two workers. */
+export const withWorkers = (place: Place): Place => ({
+  ...place,
+  name: `${place.name}, two workers`,
+  settings: { ...place.settings, WORKERS: '2' },
+});
+
 /** The network between the service and its database, which can be cut. */
 export type Network = Pick<Awaited<ReturnType<typeof givenProxyTo>>, 'silence' | 'restore'>;
 

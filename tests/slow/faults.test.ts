@@ -1,7 +1,15 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { freezeDatabase, killDatabase, stopInSilence } from '../faults/databaseFaults.ts';
 import { workTogether } from '../faults/nodeFaults.ts';
-import { givenDatabase, givenEmbedded, type Outcome, overNetwork, type Place, withRemoval } from '../faults/outcome.ts';
+import {
+  givenDatabase,
+  givenEmbedded,
+  type Outcome,
+  overNetwork,
+  type Place,
+  withRemoval,
+  withWorkers,
+} from '../faults/outcome.ts';
 import { givenCluster, givenRedis, type PrivateServer } from '../faults/privateServer.ts';
 import { freezeRedis } from '../faults/redisFaults.ts';
 import { killService, stopService } from '../faults/serviceFaults.ts';
@@ -47,6 +55,10 @@ describe('acknowledged writes are stored exactly once', { timeout: 180_000 }, ()
 
   it.skipIf(!serverUrl)('after SIGTERM, and no request is cut off', async () => {
     expect(await violations(onServer((place) => stopService(place, 1, 20)))).toEqual([]);
+  });
+
+  it.skipIf(!serverUrl)('after SIGTERM to two workers, and no request is cut off', async () => {
+    expect(await violations(onServer((place) => stopService(withWorkers(place), 1, 20)))).toEqual([]);
   });
 });
 
