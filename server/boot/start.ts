@@ -5,7 +5,9 @@ import { openServices } from '../api/services.ts';
 import { closeInTime, connect, type Database } from '../database/connect.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
 import { keepAddress } from '../database/embedded/dataDirectory.ts';
+import { writeAtStart } from '../database/embedded/fullDisk.ts';
 import { migrate } from '../database/migrate.ts';
+import { embeddedDirectory } from '../database/options.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
 import { startRemoval } from '../domain/access/idempotencyKey.ts';
 import { reencryptSecondFactors } from '../domain/account/reencrypt.ts';
@@ -56,7 +58,9 @@ export async function start(
       });
       if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
     }
-    if (database.isEmbedded) await interruptAllRuns(database.db);
+    if (database.isEmbedded) {
+      await writeAtStart(embeddedDirectory(settings.DATA_DIR), () => interruptAllRuns(database.db));
+    }
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
     const running = await serve(settings, database, logger, buildApp, worker);
     const stop = async (isAlone?: boolean) => {

@@ -156,10 +156,33 @@ describe.skipIf(!disk)('a full disk', () => {
     expect(await rpc.cards.get.query({ id: written.body.data.card.id })).toMatchObject({ card: { title: 'Before' } });
     expect(await rpc.cards.create.mutate({ title: 'After' })).toMatchObject({ card: { title: 'After' } });
     await again.stop();
+    await rm(DATA_DIR, { recursive: true });
   });
 
-  const fill = async (directory: string) => {
+  it('a start needs 32 MiB, also after a kill on the full disk, and then reads work', async () => {
+    const DATA_DIR = join(disk!, 'killed');
+    await cp(await givenMigratedDirectory(), DATA_DIR, { recursive: true });
+    const service = await startService({ DATA_DIR });
+    const { token } = await signIn(service.url);
+    await fill(disk!);
+    await service.stop('SIGKILL');
+
+    await fill(disk!, 31);
+    await expect(open(DATA_DIR)).rejects.toThrow(/^DATA_DIR: the disk of .* has 31 MiB left, and 32 are needed/);
+
+    // The lock takes a few kilobytes.
+    await fill(disk!, 32.1);
+    const again = await startService({ DATA_DIR });
+    const caller = makeCaller(again.url, token);
+    expect((await caller.post(LIST)).status).toBe(200);
+    expect((await caller.post(CREATE, { title: 'Too late' })).status).toBe(500);
+    expect(await again.stop('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  /** Leaves some space, in MiB. */
+  const fill = async (directory: string, left = 0) => {
+    await rm(join(directory, 'filler'), { force: true });
     const { bavail, bsize } = await statfs(directory);
-    await writeFile(join(directory, 'filler'), Buffer.alloc(bavail * bsize));
+    await writeFile(join(directory, 'filler'), Buffer.alloc(Math.floor(bavail * bsize - left * 1024 * 1024)));
   };
 });

@@ -4,7 +4,7 @@ import { startFailure } from '../../runtime/startFailure.ts';
 /** Free space required for writes: a WAL segment has 16 MiB, and a checkpoint needs space too. */
 const MEBIBYTE = 1024 * 1024;
 const WRITE_RESERVE_BYTES = 64 * MEBIBYTE;
-/** Free space required to start: for crash recovery, and the first time also for the tables. */
+/** Free space required to start: crash recovery creates a WAL segment, and the first start also the tables. */
 const START_RESERVE_BYTES = 32 * MEBIBYTE;
 const FIRST_START_RESERVE_BYTES = 128 * MEBIBYTE;
 
@@ -23,7 +23,16 @@ export function refuseStartOnFullDisk(directory: string, { isFirst }: { isFirst:
  * Refuses a write while the disk is nearly full: the embedded database crashes with a PANIC when it can't write its WAL.
  */
 export function refuseWriteOnFullDisk(directory: string): void {
-  if (freeBytes(directory) < WRITE_RESERVE_BYTES) throw diskFull(directory);
+  if (freeBytes(directory) < WRITE_RESERVE_BYTES && !withoutReserve.has(directory)) throw diskFull(directory);
+}
+
+/** Directories whose database is writing what a start has to write. */
+const withoutReserve = new Set<string>();
+
+/** For a few rows that a start must write: it has checked the space for them already, and may have less than other writes need. */
+export async function writeAtStart(directory: string, work: () => Promise<unknown>): Promise<void> {
+  withoutReserve.add(directory);
+  await work().finally(() => withoutReserve.delete(directory));
 }
 
 /** Infinite if unknown: some file systems report nothing. */
