@@ -35,6 +35,7 @@ const LONGEST = [
   'faults',
   'traces',
   'disturbedStart',
+  'upgrade',
   'testKitPackage',
   'boardChanges',
   'cliLauncher',

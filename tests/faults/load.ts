@@ -21,6 +21,8 @@ export type Sent = {
   status?: number;
   /** Why it was lost. */
   code?: string;
+  /** The answer of a refused request. */
+  text?: string;
   /** The id of the created row. */
   id?: number;
   /** How the answer differs from the document. */
@@ -35,7 +37,7 @@ export type Load = {
   stop: () => Promise<Sent[]>;
 };
 
-/** The addresses of the nodes; they change when nodes restart. */
+/** The addresses of the nodes; they change when nodes restart. Clients wait while there are none. */
 type Target = { urls: string[] };
 
 type Options = {
@@ -51,31 +53,48 @@ type Options = {
 };
 
 export function startLoad(world: World, target: Target, options: Options): Load {
+  const clients: Client[] = world.clients
+    .slice(0, options.clients)
+    .map(({ token, groups }) => ({ token, next: writesOf(groups, world.sharedGroups, options.textLength) }));
+  if (options.hasTemplates) clients.push({ token: world.superadmin, next: templateWritesOf(world) });
+  return startClients(clients, target, options);
+}
+
+/** A client sends one request after the other. */
+export type Client = { token: string; next: NextRequest; pauseMilliseconds?: number };
+
+export function startClients(
+  clients: Client[],
+  target: Target,
+  { endsWhenRefused = false, isRetrying = false }: Pick<Options, 'endsWhenRefused' | 'isRetrying'> = {},
+): Load {
   const sent: Sent[] = [];
   let isStopping = false;
   let countAcknowledged = 0;
-  const run = async (client: number, token: string, nextWrite: NextWrite) => {
+  const run = async ({ token, next, pauseMilliseconds }: Client, client: number) => {
     const agent = keepAlive();
     let record: Sent | undefined;
     for (let round = client; !isStopping; round++) {
+      if (target.urls.length === 0) {
+        await setTimeout(5);
+        continue;
+      }
+      const request = next(record);
       const url = target.urls[round % target.urls.length]!;
       const surface = round % 2 ? 'rest' : 'rpc';
-      record = options.isRetrying
-        ? await sendUntilSettled(() => isStopping, url, agent, token, surface, nextWrite(record))
-        : await send(url, agent, token, surface, nextWrite(record));
+      record = isRetrying
+        ? await sendUntilSettled(() => isStopping, url, agent, token, surface, request)
+        : await send(url, agent, token, surface, request);
       sent.push(record);
       if (record.outcome === 'acknowledged') countAcknowledged++;
+      if (pauseMilliseconds) await setTimeout(pauseMilliseconds);
       if (record.outcome !== 'unconnected') continue;
-      if (options.endsWhenRefused) break;
+      if (endsWhenRefused) break;
       await setTimeout(50);
     }
     agent.destroy();
   };
-
-  const clients = world.clients
-    .slice(0, options.clients)
-    .map(({ token, groups }, client) => run(client, token, writesOf(groups, world.sharedGroups, options.textLength)));
-  if (options.hasTemplates) clients.push(run(0, world.superadmin, templateWritesOf(world)));
+  const running = clients.map(run);
 
   return {
     sent,
@@ -93,26 +112,26 @@ export function startLoad(world: World, target: Target, options: Options): Load 
     },
     stop: async () => {
       isStopping = true;
-      await Promise.all(clients);
+      await Promise.all(running);
       return sent;
     },
   };
 }
 
-type Write = { operation: Operation; input: object };
+export type Request = { operation: Operation; input: object; idempotencyKey?: string };
 
-/** The next write of a client, given the result of the previous one. */
-type NextWrite = (previous: Sent | undefined) => Write;
+/** The next request of a client, given the result of the previous one. */
+export type NextRequest = (previous: Sent | undefined) => Request;
 
 /** Texts and positions are unique, so each stored value can be traced to its request. */
-function writesOf(groups: number[], sharedGroups: number[], textLength = 40): NextWrite {
+function writesOf(groups: number[], sharedGroups: number[], textLength = 40): NextRequest {
   const created: number[] = [];
   let round = 0;
   return (previous) => {
     if (previous?.operation === 'cards.create' && previous.id) created.push(previous.id);
     const title = randomUUID();
     const description = `${title} ${randomBytes(textLength / 2).toString('hex')}`;
-    const writes: Write[] = [
+    const writes: Request[] = [
       { operation: 'groups.reorder', input: placing(sharedGroups) },
       { operation: 'cards.create', input: { title, description, group_id: groups[0] } },
       // Refused: there is no such group.
@@ -136,7 +155,7 @@ const placing = (groups: number[]) => {
   return { groups: groups.map((id, at) => ({ id, position: hundreds + at })) };
 };
 
-function templateWritesOf({ masterGroup, masterBoards }: World): NextWrite {
+function templateWritesOf({ masterGroup, masterBoards }: World): NextRequest {
   let round = 0;
   return () => {
     const title = randomUUID();
@@ -149,25 +168,36 @@ function templateWritesOf({ masterGroup, masterBoards }: World): NextWrite {
 
 const WORK = '/services/operations/v1/operations';
 const ADMIN = '/services/operations/v1/admin';
+const none = () => undefined;
+/** With the REST path, if there is one. */
 const OPERATIONS = {
+  'auth.authenticate': { path: '/v1/authenticate', idIn: none },
+  'boards.list': { path: undefined, idIn: none },
   'cards.create': { path: `${WORK}/cards/create`, idIn: ({ card }: any) => card.id },
-  'cards.delete': { path: `${WORK}/cards/delete`, idIn: () => undefined },
+  'cards.delete': { path: `${WORK}/cards/delete`, idIn: none },
+  'cards.list': { path: undefined, idIn: none },
+  'cards.move': { path: undefined, idIn: none },
+  'cards.update': { path: undefined, idIn: none },
   'comments.create': { path: `${WORK}/comments/create`, idIn: ({ comment }: any) => comment.id },
-  'groups.reorder': { path: `${WORK}/groups/reorder`, idIn: () => undefined },
+  'comments.list': { path: undefined, idIn: none },
+  'groups.reorder': { path: `${WORK}/groups/reorder`, idIn: none },
   'masterCards.create': { path: `${ADMIN}/master-cards/create`, idIn: ({ card }: any) => card.id },
-  'masterBoards.sync': { path: `${ADMIN}/master-boards/sync`, idIn: () => undefined },
+  'masterBoards.sync': { path: `${ADMIN}/master-boards/sync`, idIn: none },
 };
+
+/** Of a card or a comment. */
+export const isCreate = (operation: Operation) => operation === 'cards.create' || operation === 'comments.create';
 
 /** Retries what may work later, as a careful caller does; the record is that of the last attempt, timed from the first. */
 async function sendUntilSettled(
   isStopping: () => boolean,
-  ...[url, agent, token, surface, write]: Parameters<typeof send>
+  ...[url, agent, token, surface, request]: Parameters<typeof send>
 ): Promise<Sent> {
-  const key = randomUUID();
+  const idempotencyKey = randomUUID();
   const sentAt = performance.now();
   const undocumented: string[] = [];
   for (;;) {
-    const last = await send(url, agent, token, surface, write, key);
+    const last = await send(url, agent, token, surface, { ...request, idempotencyKey });
     undocumented.push(...last.undocumented);
     const isSettled = last.status !== undefined && last.status < 500 && last.status !== 429;
     if (isSettled || isStopping()) return { ...last, sentAt, milliseconds: performance.now() - sentAt, undocumented };
@@ -179,15 +209,15 @@ async function send(
   url: string,
   agent: Agent,
   token: string,
-  surface: Sent['surface'],
-  { operation, input }: Write,
-  key?: string,
+  wanted: Sent['surface'],
+  { operation, input, idempotencyKey }: Request,
 ): Promise<Sent> {
   const { path, idIn } = OPERATIONS[operation];
+  const surface = path === undefined ? 'rpc' : wanted;
   const sentAt = performance.now();
   const reply = await (surface === 'rest'
-    ? post(`${url}/api${path}`, agent, token, input, key)
-    : post(`${url}/trpc/${operation}`, agent, token, { json: input }, key));
+    ? post(`${url}/api${path}`, agent, token, input, idempotencyKey)
+    : post(`${url}/trpc/${operation}`, agent, token, { json: input }, idempotencyKey));
   const record = { operation, surface, input, sentAt, milliseconds: reply.milliseconds };
   if (reply.status === undefined) {
     const { code } = reply;
@@ -195,15 +225,19 @@ async function send(
   }
 
   const { status } = reply;
-  if (status > 299) return { ...record, outcome: 'refused', status, undocumented: deviations(surface, path, reply) };
+  if (status > 299) {
+    const text = reply.text.slice(0, 300);
+    return { ...record, outcome: 'refused', status, text, undocumented: deviations(path, surface, reply) };
+  }
   const body = JSON.parse(reply.text);
   const result = surface === 'rest' ? body.data : body.result.data.json;
   return { ...record, outcome: 'acknowledged', status, id: result && idIn(result), undocumented: [] };
 }
 
 /** REST answers are checked against the document; RPC has the same statuses. */
-function deviations(surface: Sent['surface'], path: string, reply: Reply & { status: number }): string[] {
-  if (surface === 'rpc') return DOCUMENTED.has(reply.status) ? [] : [`The status ${reply.status} is not listed.`];
+function deviations(path: string | undefined, surface: Sent['surface'], reply: Reply & { status: number }): string[] {
+  if (surface === 'rpc' || !path)
+    return DOCUMENTED.has(reply.status) ? [] : [`The status ${reply.status} is not listed.`];
   const headers = new Headers(Object.entries(reply.headers).map(([name, value]) => [name, String(value)]));
   const response = new Response(null, { status: reply.status, headers });
   try {

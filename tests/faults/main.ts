@@ -4,7 +4,9 @@ import { findTestServer } from '../harness/server.ts';
 import { freezeDatabase, killDatabase, silenceDatabase, stopInSilence } from './databaseFaults.ts';
 import { failOver } from './failover.ts';
 import { fillDisk, mountDisk } from './fullDisk.ts';
+import { isCreate } from './load.ts';
 import { startTogether, workTogether } from './nodeFaults.ts';
+import { FIRST, givenOldVersion, missingHistory, missingPackages, PREVIOUS } from './oldVersion.ts';
 import {
   givenDatabase,
   givenEmbedded,
@@ -17,6 +19,7 @@ import {
 import { givenCluster, givenRedis } from './privateServer.ts';
 import { freezeRedis, killRedis } from './redisFaults.ts';
 import { killService, stopService } from './serviceFaults.ts';
+import { upgrade } from './upgrade.ts';
 import { CLIENTS } from './world.ts';
 
 /** Injects faults into the service, PostgreSQL and Redis under load, and checks that acknowledged writes are stored: `npm run test:faults`. */
@@ -27,6 +30,8 @@ const values = programOptions('npm run test:faults --', {
   failovers: '6',
   stops: '12',
   starts: '10',
+  /** Of the upgrades. */
+  cards: '300000',
   /** Part of the name of the faults to try. */
   only: '',
 });
@@ -36,6 +41,7 @@ const counts = {
   failovers: Number(values.failovers),
   stops: Number(values.stops),
   starts: Number(values.starts),
+  cards: Number(values.cards),
 };
 const FROZEN = { seconds: 15, secondsAfter: 12 };
 const SILENT = { seconds: 45, secondsAfter: 12 };
@@ -82,6 +88,8 @@ try {
     );
     await attempt('fail-over', () => failOver(counts.failovers, 500));
     await attempt('PostgreSQL frozen', () => onServer((place) => freezeDatabase(place, cluster, FROZEN)));
+    for (const version of [FIRST, PREVIOUS])
+      await attempt(`upgrade from the ${version.name}`, () => upgradeFrom(version));
   }
   if (redis) {
     await attempt('kill -9 of Redis', () => onEmbedded((place) => killRedis(place, redis, 8)));
@@ -96,16 +104,25 @@ try {
 printTable();
 process.exit(outcomes.some(({ violations }) => violations.length > 0) ? 1 : 0);
 
-function skip(what: string, why: string) {
+async function upgradeFrom(version: typeof FIRST): Promise<Outcome | undefined> {
+  const reason = missingHistory(version) ?? (await missingPackages(version));
+  if (reason) return skip(`the upgrade from the ${version.name}`, reason);
+  const old = await givenOldVersion(version, { isInstalled: !version.hasOurPackages });
+  const size = { cards: counts.cards, nodes: 2, requests: 2000, longestMigrationSeconds: 600 };
+  return withRemoval(await givenDatabase(serverUrl!), (place) => upgrade(place, old, size));
+}
+
+function skip(what: string, why: string): undefined {
   console.log(`SKIPPED: ${what}. ${why}`);
 }
 
-/** Runs one fault and prints its violations; an error during the run counts as a violation too. */
-async function attempt(name: string, work: () => Promise<Outcome>): Promise<void> {
+/** Runs one fault and prints its violations; an error during the run counts as a violation too. Undefined was skipped. */
+async function attempt(name: string, work: () => Promise<Outcome | undefined>): Promise<void> {
   if (!name.includes(values.only)) return;
   const outcome = await work().catch(
     (error): Outcome => ({ fault: name, rounds: 0, sent: [], violations: [error.stack], times: [] }),
   );
+  if (!outcome) return;
   outcomes.push(outcome);
   console.log(`${outcome.fault}: ${outcome.violations.length} violations`);
   for (const violation of outcome.violations.slice(0, 20)) console.log(`  ${violation}`);
@@ -124,6 +141,9 @@ function printTable() {
       lost: count('lost'),
       violations: violations.length,
       'slowest ms': most(sent.map(({ milliseconds }) => milliseconds)),
+      'slowest create ms': most(
+        sent.filter(({ operation }) => isCreate(operation)).map(({ milliseconds }) => milliseconds),
+      ),
       'recovery ms': times.length
         ? `${Math.round(times.toSorted((a, b) => a - b)[times.length >> 1]!)}, at most ${most(times)}`
         : '',

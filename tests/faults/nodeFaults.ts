@@ -28,10 +28,14 @@ export async function startTogether(place: Place, nodes: number): Promise<Outcom
 const startNodes = (place: Place, nodes: number) =>
   Promise.all(Array.from({ length: nodes }, () => startService(place.settings)));
 
-async function migrationViolations(place: Place): Promise<string[]> {
+/** Each migration ran once. */
+export async function migrationViolations(place: Place): Promise<string[]> {
   const ran = await readRows(place.settings, sql<{ name: string }>`select name from mikro_orm_migrations order by id`);
   const expected = readdirSync(MIGRATIONS).filter((name) => /^Migration\d+\w*\.ts$/.test(name));
-  return ran.length === expected.length ? [] : [`${ran.length} migrations ran instead of ${expected.length}`];
+  return expected.flatMap((file) => {
+    const times = ran.filter(({ name }) => `${name}.ts` === file).length;
+    return times === 1 ? [] : [`${file} ran ${times} times`];
+  });
 }
 
 /**

@@ -124,17 +124,29 @@ const tokens = makeTokens([JWT_SECRET], 3600);
 
 /** Adds a user for each project, and returns their tokens. */
 async function signIn(db: Db, projects: number[], role: string): Promise<string[]> {
-  const sessions = await query(
+  const users = await query(
     db,
-    sql<{ id: string; user_id: number }>`
+    sql<{ id: number }>`
       with made as (
         insert into users (name, email, password_hash, default_project_id)
         select 'A user', gen_random_uuid() || '@example.test', 'none', project from unnest(${projects}::int[]) as project
         returning id, default_project_id
-      ), member as (
-        insert into members (project_id, user_id, role) select default_project_id, id, ${role} from made
       )
-      insert into sessions (user_id, expires_at) select id, now() + interval '1 day' from made returning id, user_id`,
+      insert into members (project_id, user_id, role) select default_project_id, id, ${role} from made returning user_id as id`,
+  );
+  return signTokens(
+    db,
+    users.map(({ id }) => id),
+  );
+}
+
+/** Opens a session for each user, and returns their tokens. */
+export async function signTokens(db: Db, users: number[]): Promise<string[]> {
+  const sessions = await query(
+    db,
+    sql<{ id: string; user_id: number }>`
+      insert into sessions (user_id, expires_at)
+      select id, now() + interval '1 day' from unnest(${users}::int[]) as id returning id, user_id`,
   );
   return sessions.map(({ id, user_id }) => tokens.sign({ userId: user_id, sessionId: id }));
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
@@ -32,7 +32,7 @@ export const startService = (settings: Record<string, string>, program: 'node' |
 /** For `startService`: lets the service take its output for a terminal. */
 export const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
 
-/** Starts another program of the repository that prints its address. */
+/** Starts another program that prints its address; its path is absolute or one of the repository. */
 export const startProgram = (command: [string, ...string[]], settings: Record<string, string>) =>
   untilListening(launch(command, settings));
 
@@ -122,7 +122,7 @@ const running = new Map<ChildProcess, Promise<Ended>>();
 
 function launch([script, ...others]: [string, ...string[]], settings: Record<string, string>) {
   // In a directory without data and without `.env`.
-  return launchWith(process.execPath, [join(ROOT, script), ...others], settings, workplace);
+  return launchWith(process.execPath, [resolve(ROOT, script), ...others], settings, workplace);
 }
 
 function launchWith(program: string, words: string[], settings: Record<string, string>, cwd: string) {

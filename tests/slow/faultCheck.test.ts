@@ -1,21 +1,22 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { connect } from '../../server/database/connect.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { findViolations } from '../faults/check.ts';
 import type { Sent } from '../faults/load.ts';
 import { givenDatabase, givenEmbedded, type Place } from '../faults/outcome.ts';
+import { findChanged } from '../faults/upgradeLoad.ts';
 import { makeWorld } from '../faults/world.ts';
 import { readRows, removeProcesses } from '../harness/process.ts';
 import { findTestServer } from '../harness/server.ts';
 
 const server = await findTestServer();
 let place: Place;
-beforeAll(async () => {
+beforeEach(async () => {
   place = server.url ? await givenDatabase(server.url) : await givenEmbedded();
 });
-afterAll(async () => {
-  await place.remove();
-  await removeProcesses();
-});
+afterEach(() => place.remove());
+afterAll(removeProcesses);
 
 const sent = (operation: Sent['operation'], input: object, outcome: Partial<Sent>): Sent => ({
   operation,
@@ -88,5 +89,50 @@ it('the check of the fault suite reports lost, duplicate, changed, undeleted and
     expect.stringMatching(`partial copy of a master board: {"board_id":${masterBoards[0]},.*"cards":1}`),
     expect.stringMatching(/subscription \d+ is paid with 0 paid checkouts/),
     expect.stringMatching(/subscription \d+ has the plan of another checkout/),
+  ]);
+});
+
+it('the check of upgrades reports lost, duplicate and changed cards, comments and templates', async () => {
+  const { settings } = place;
+  const { clients, masterGroup } = await makeWorld(settings);
+  const [group, other] = clients[0]!.groups;
+  await readRows(
+    settings,
+    sql`
+      with tenant as (select project_id, platform_id from groups where id = ${group}),
+      made as (
+        insert into cards (id, project_id, platform_id, group_id, title, priority)
+        select card.id, project_id, platform_id, card.group_id, card.title, 'high' from tenant, (values
+          (9101, ${group}::int, 'as sent'), (9102, ${other}::int, 'moved'), (9103, ${group}::int, 'not moved'),
+          (9104, ${group}::int, 'double'), (9105, ${group}::int, 'double')) as card (id, group_id, title)
+      )
+      insert into cards (id, is_master, group_id, title) values (9106, true, ${masterGroup}, 'pushed')`,
+  );
+  const create = (id: number, title: string) => [
+    sent('cards.create', { title, group_id: group }, { id }),
+    sent('cards.update', { id, priority: 'high' }, {}),
+  ];
+  const move = (id: number) => sent('cards.move', { id, group_id: other }, {});
+
+  const database = await connect(readSettings(settings));
+  const changed = await findChanged(database.db, [
+    ...create(9101, 'as sent'),
+    ...create(9102, 'moved'),
+    move(9102),
+    ...create(9103, 'not moved'),
+    move(9103),
+    ...create(9104, 'double'),
+    ...create(9190, 'missing'),
+    sent('cards.create', { title: 'refused' }, { outcome: 'refused', status: 500 }),
+    sent('comments.create', { comment: 'missing', card_id: 9101 }, { id: 9191 }),
+    sent('masterCards.create', { title: 'pushed' }, { id: 9106 }),
+  ]).finally(() => database.close());
+
+  expect(changed).toEqual([
+    'cards 9105 is stored, though it was acknowledged as another row',
+    expect.stringContaining('cards 9103 is stored as {"id":9103'),
+    'cards 9190 is lost',
+    'comments 9191 is lost',
+    expect.stringContaining('templates 9106 is stored as {"id":9106'),
   ]);
 });
