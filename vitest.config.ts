@@ -19,6 +19,7 @@ const ON_A_SERVER = [
   'migrate',
   'positions',
   'races',
+  'removal',
   'schema',
   'search',
   'statements',

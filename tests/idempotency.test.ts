@@ -6,7 +6,7 @@ import { type Result, runOnce } from '../server/api/idempotency.ts';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { query, transact } from '../server/database/query.ts';
 import type { SignedInContext } from '../server/domain/access/context.ts';
-import { claimKey, REMOVAL_LOCK, removeExpiredKeys, startRemoval } from '../server/domain/access/idempotencyKey.ts';
+import { claimKey } from '../server/domain/access/idempotencyKey.ts';
 import type { TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
 import { allowedCaller, givenStartState, inputFor, startStates } from './harness/startStates.ts';
@@ -616,17 +616,13 @@ describe('what the keys of one user take', () => {
     expect((await own.asMember.post(CREATE, { title: key }, keyed(key))).status).toBe(429);
   });
 
-  it('is free again after 25 hours, and its rows are removed', async () => {
+  it('is free again after 25 hours', async () => {
     const own = await givenUsage({ keys: 250_000, answer_bytes: 32 * MEBIBYTE }, 25);
     const key = randomUUID();
 
     await own.asMember.post(CREATE, { title: key }, keyed(key));
     const second = await own.asMember.post(CREATE, { title: key }, keyed(key));
     expect(replayed(second)).toBe('true');
-
-    while (await removeExpiredKeys(await testDb()));
-    const left = sql`select from idempotency_usage where hour < now() - interval '25 hours'`;
-    expect(await query(await testDb(), left)).toEqual([]);
   });
 
   it('counts work in several steps, too', async () => {
@@ -674,55 +670,5 @@ describe('the hash of an input', () => {
       .digest('base64url');
     expect(stored[0]!.input_hash).toHaveLength(43);
     expect(stored[0]!.input_hash).not.toBe(plain);
-  });
-});
-
-describe('the removal of expired keys', () => {
-  it('ends when it is stopped', async () => {
-    const warn = vi.fn();
-    const stop = startRemoval(await testDb(), { warn } as never);
-
-    await stop();
-
-    expect(warn).not.toHaveBeenCalled();
-  });
-
-  it.skipIf(!databaseUrl)('is left to the node that already does it', async () => {
-    const db = await testDb();
-    const { id } = world.users.outsider;
-    const key = randomUUID();
-    await query(
-      db,
-      sql`insert into idempotency_keys (user_id, procedure, key, input_hash, created_at)
-        values (${id}, 'cards.create', ${key}, 'x', now() - interval '25 hours')`,
-    );
-
-    await transact(db, async (other) => {
-      await query(other, sql`select pg_advisory_xact_lock(${REMOVAL_LOCK})`);
-      await removeExpiredKeys(db);
-    });
-    expect(await storedKey(key)).toBeDefined();
-
-    await removeExpiredKeys(db);
-    expect(await storedKey(key)).toBeUndefined();
-  });
-
-  it('removes those after 24 hours, in steps, and no others', async () => {
-    const db = await testDb();
-    const { id } = world.users.viewer;
-    const insert = (age: string, count: number) =>
-      query(
-        db,
-        sql`insert into idempotency_keys (user_id, procedure, key, input_hash, created_at, finished_at)
-          select ${id}, 'cards.create', gen_random_uuid()::text, 'x', now() - ${age}::interval, now() from generate_series(1, ${count}::int)`,
-      );
-    await insert('24 hours 1 second', 1500);
-    await insert('23 hours 59 minutes', 2);
-
-    expect(await removeExpiredKeys(db)).toBe(true);
-    expect(await removeExpiredKeys(db)).toBe(false);
-
-    const left = await query(db, sql`select key from idempotency_keys where user_id = ${id}`);
-    expect(left).toHaveLength(2);
   });
 });

@@ -2,15 +2,17 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { openServices } from '../api/services.ts';
+import { startBackground } from '../database/background.ts';
 import { closeInTime, connect, type Database } from '../database/connect.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
 import { keepAddress } from '../database/embedded/dataDirectory.ts';
 import { writeAtStart } from '../database/embedded/fullDisk.ts';
 import { migrate } from '../database/migrate.ts';
 import { embeddedDirectory } from '../database/options.ts';
+import { removalWork } from '../database/removal.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
-import { startRemoval } from '../domain/access/idempotencyKey.ts';
 import { reencryptSecondFactors } from '../domain/account/reencrypt.ts';
+import { removalsOf } from '../domain/removal/removals.ts';
 import { interruptAllRuns } from '../domain/template/templateRun.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import type { Settings } from '../runtime/env.ts';
@@ -112,7 +114,7 @@ async function serve(
 
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
-  const stopRemoval = startRemoval(database.db, logger);
+  const stopBackground = startBackground(database, removalsOf(settings).map(removalWork), logger);
   return {
     url,
     stop: async (isAlone = false) => {
@@ -120,7 +122,7 @@ async function serve(
       // The node is unready now: load balancers get time to notice before connections are closed.
       if (!isAlone) await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
-      const closed = Promise.all([services.close(), reencrypting, stopRemoval()]).then(() => database.close());
+      const closed = Promise.all([services.close(), reencrypting, stopBackground()]).then(() => database.close());
       await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };

@@ -1,7 +1,10 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 
 /** The start of the transaction by the database's clock, which is the same for all nodes. */
 export const NOW = sql<Date>`now()`;
+
+export const daysBefore = (time: RawBuilder<Date>, days: number) =>
+  sql<Date>`${time} - make_interval(days => ${sql.lit(days)})`;
 
 /** PostgreSQL's type id of `timestamptz`. */
 export const TIMESTAMPTZ = 1184;

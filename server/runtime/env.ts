@@ -203,6 +203,9 @@ const Fields = z.object({
     .refine((value) => /^\d*\.?\d+$/.test(value) && Number(value) <= 1, { error: 'must be a number from 0 to 1' })
     .transform(Number)
     .default(1),
+  TEMPLATE_RUNS_KEPT_DAYS: wholeNumber(1, 36_500).default(90),
+  CHECKOUTS_KEPT_DAYS: wholeNumber(90, 36_500).default(730),
+  DELETED_ROWS_KEPT_DAYS: wholeNumber(1, 36_500).optional(),
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
   WORKERS: workers.prefault('1'),
   LOG_LEVEL: z

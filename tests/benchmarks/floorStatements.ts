@@ -28,12 +28,7 @@ export const FIND_USER: Statement = {
 export const OPEN_SESSION: Statement = {
   name: 'open_session',
   text: `
-    with old as (
-      delete from sessions where id in (
-        select id from sessions where user_id = $1 and expires_at < now()
-          and (second_factor_at is null or second_factor_at < now() - make_interval(days => 30))
-        for update skip locked)
-    ), holder as (
+    with holder as (
       select id from users where id = $1 and is_active and password_hash = $2 and totp_secret is null for share
     )
     insert into sessions (user_id, expires_at) select id, now() + make_interval(secs => $3) from holder

@@ -12,6 +12,7 @@ const DEFAULTS = {
   ...{ HOST: '127.0.0.1', PORT: 3000, DATABASE_POOL_SIZE: 10, PREPARED_STATEMENTS: true, DATA_DIR: './data' },
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
+  ...{ TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730 },
   ...{ STOP_PAUSE_SECONDS: 0, WORKERS: 1, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
 
@@ -37,6 +38,9 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['METRICS_TOKEN', 'a-token-for-tests'],
   ['TRUST_PROXY', '2', 2],
   ['ALLOWED_ORIGINS', 'https://a.example.com, http://b:5173', ['https://a.example.com', 'http://b:5173']],
+  ['TEMPLATE_RUNS_KEPT_DAYS', '30', 30],
+  ['CHECKOUTS_KEPT_DAYS', '90', 90],
+  ['DELETED_ROWS_KEPT_DAYS', '365', 365],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example.com/v1/traces'],
   ['OTEL_TRACES_EXPORTER', 'otlp'],

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
+import { DELETED, LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
@@ -21,6 +21,7 @@ export const Board = defineEntity({
   indexes: [
     { properties: ['project_id', 'position', 'id'], where: LIVE },
     { name: 'boards_master_index', properties: ['position', 'id'], where: `is_master and ${LIVE}` },
+    { name: 'boards_deleted_index', properties: ['master_board_id', 'deleted_at'], where: DELETED },
   ],
   uniques: [
     { name: 'boards_one_copy', properties: ['master_board_id', 'project_id'] },

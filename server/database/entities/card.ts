@@ -1,6 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { PRIORITIES } from '../../../shared/card.ts';
-import { LIVE, position, refersTo, refersWithoutKey, type SelfReference, softDeleted, timestamp } from './columns.ts';
+import {
+  DELETED,
+  LIVE,
+  position,
+  refersTo,
+  refersWithoutKey,
+  type SelfReference,
+  softDeleted,
+  timestamp,
+} from './columns.ts';
 import { Group } from './group.ts';
 import { Tag } from './tag.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
@@ -55,6 +64,9 @@ export const Card = defineEntity({
       properties: ['unique_identifier'],
       where: 'is_master and deleted_at is not null',
     },
+    // For the removal of groups.
+    { properties: ['group_id'], where: 'group_id is not null' },
+    { name: 'cards_deleted_index', properties: ['master_card_id', 'deleted_at'], where: DELETED },
     { properties: ['owner_id'], where: 'owner_id is not null' },
     { properties: ['tag_id'], where: 'tag_id is not null' },
   ],

@@ -35,3 +35,6 @@ export const created = () => ({
 export const softDeleted = () => ({ ...created(), deleted_at: timestamp().nullable() });
 
 export const LIVE = 'deleted_at is null';
+
+/** For the index that finds rows to remove, copies by their template. Writing live rows does not touch it. */
+export const DELETED = 'deleted_at is not null';

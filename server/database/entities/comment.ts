@@ -1,6 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Card } from './card.ts';
-import { identity, LIVE, refersTo, refersWithoutKey, type SelfReference, softDeleted, timestamp } from './columns.ts';
+import {
+  DELETED,
+  identity,
+  LIVE,
+  refersTo,
+  refersWithoutKey,
+  type SelfReference,
+  softDeleted,
+  timestamp,
+} from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -33,6 +42,10 @@ export const Comment = defineEntity({
     { properties: ['card_id', 'id'], where: LIVE },
     { properties: ['parent_comment_id'], where: 'parent_comment_id is not null' },
     { properties: ['root_comment_id', 'id'], where: `root_comment_id is not null and ${LIVE}` },
+    // For the removal of cards and of comments that have replies.
+    { properties: ['card_id'] },
+    { properties: ['root_comment_id'], where: 'root_comment_id is not null' },
+    { name: 'comments_deleted_index', properties: ['deleted_at'], where: DELETED },
     { properties: ['user_id'] },
     { properties: ['project_id'] },
   ],

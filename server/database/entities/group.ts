@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Board } from './board.ts';
-import { LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
+import { DELETED, LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
@@ -23,6 +23,11 @@ export const Group = defineEntity({
     ...softDeleted(),
   },
   checks: [tenantOrTemplateCheck('groups', 'master_group_id')],
-  indexes: [{ properties: ['board_id', 'position', 'id'], where: LIVE }],
+  indexes: [
+    { properties: ['board_id', 'position', 'id'], where: LIVE },
+    // For the removal of boards.
+    { properties: ['board_id'] },
+    { name: 'groups_deleted_index', properties: ['master_group_id', 'deleted_at'], where: DELETED },
+  ],
   uniques: [{ name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] }],
 });

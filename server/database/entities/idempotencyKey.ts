@@ -36,4 +36,5 @@ export const IdempotencyUsage = defineEntity({
     keys: p.integer(),
     answer_bytes: p.integer(),
   },
+  indexes: [{ properties: ['hour'] }],
 });

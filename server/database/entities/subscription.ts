@@ -78,7 +78,11 @@ export const Checkout = defineEntity({
     expires_at: timestamp().nullable(),
     ...created(),
   },
-  indexes: [{ properties: ['plan_id'] }],
+  indexes: [
+    { properties: ['plan_id'] },
+    { name: 'checkouts_unpaid_index', properties: ['created_at'], where: `status <> 'paid'` },
+    { name: 'checkouts_ended_index', properties: ['ended_at'], where: 'ended_at is not null' },
+  ],
   uniques: [
     { name: 'checkouts_one_open', properties: ['subscription_id', 'plan_id'], where: `status = 'open'` },
     { name: 'checkouts_session_unique', properties: ['provider', 'session_id'] },

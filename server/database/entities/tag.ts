@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { identity, LIVE, position, refersTo, softDeleted } from './columns.ts';
+import { DELETED, identity, LIVE, position, refersTo, softDeleted } from './columns.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -17,6 +17,9 @@ export const Tag = defineEntity({
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },
-  indexes: [{ properties: ['project_id', 'position', 'id'], where: LIVE }],
+  indexes: [
+    { properties: ['project_id', 'position', 'id'], where: LIVE },
+    { name: 'tags_deleted_index', properties: ['deleted_at'], where: DELETED },
+  ],
   uniques: [{ properties: ['id', 'project_id'] }],
 });

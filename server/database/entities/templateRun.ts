@@ -39,6 +39,7 @@ export const TemplateRun = defineEntity({
   ],
   indexes: [
     { properties: ['board_id', 'id'] },
+    { properties: ['started_at'] },
     { properties: ['group_id'], where: 'group_id is not null' },
     { properties: ['card_id'], where: 'card_id is not null' },
   ],

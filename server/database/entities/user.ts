@@ -69,7 +69,12 @@ export const Session = defineEntity({
     expires_at: timestamp(),
     revoked_at: timestamp().nullable(),
   },
-  indexes: [{ properties: ['user_id'] }],
+  indexes: [
+    { properties: ['user_id'] },
+    // For the removal of expired sessions; those of remembered devices are kept longer.
+    { name: 'sessions_expired_index', properties: ['expires_at'], where: 'second_factor_at is null' },
+    { name: 'sessions_remembered_index', properties: ['second_factor_at'], where: 'second_factor_at is not null' },
+  ],
 });
 
 export const Member = defineEntity({

@@ -1,9 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
 import { tooManyRequests } from '../../../shared/errors.ts';
-import { type Db, query, transact } from '../../database/query.ts';
+import { type Db, query } from '../../database/query.ts';
+import type { Removal } from '../../database/removal.ts';
 import { NOW } from '../../database/timestamp.ts';
-import type { Log } from '../../runtime/log.ts';
 
 /** Identifies a call: the same user, procedure and key mean the same call. */
 export type KeyedCall = {
@@ -103,56 +102,13 @@ export async function releaseKey(db: Db, call: KeyedCall): Promise<void> {
   await query(db, sql`delete from idempotency_keys where ${isHeldBy(call)}`);
 }
 
-const REMOVAL_MILLISECONDS = 10 * 60_000;
+export const KEY_REMOVALS: Removal[] = [
+  { table: 'idempotency_keys', due: (now) => isExpired(sql`t.created_at`, now), by: 'created_at' },
+  { table: 'idempotency_usage', due: (now) => sql`t.hour < ${now} - interval '25 hours'`, by: 'hour' },
+];
 
-/** Removes expired keys now and then. Returns a function that stops it, and waits for the current step. */
-export function startRemoval(db: Db, log: Log): () => Promise<void> {
-  let isStopped = false;
-  const removeAll = async () => {
-    // The pause leaves the embedded database to other calls.
-    while (!isStopped && (await removeExpiredKeys(db))) await pause(50);
-  };
-  const remove = () =>
-    removeAll().catch((error) => log.warn(error, 'Expired idempotency keys stay until the next run.'));
-
-  let running = remove();
-  const timer = setInterval(() => {
-    running = running.then(remove);
-  }, REMOVAL_MILLISECONDS).unref();
-  return async () => {
-    isStopped = true;
-    clearInterval(timer);
-    await running;
-  };
-}
-
-const ROWS_PER_STEP = 1000;
-/** The advisory lock of the node that removes keys ("IDEM" in ASCII). */
-export const REMOVAL_LOCK = 1_229_210_957;
-
-/** Removes some expired keys, and returns whether there may be more. One node at a time. */
-export function removeExpiredKeys(db: Db): Promise<boolean> {
-  return transact(db, async (db) => {
-    const [lock] = await query(
-      db,
-      sql<{ isMine: boolean }>`select pg_try_advisory_xact_lock(${REMOVAL_LOCK}) as "isMine"`,
-    );
-    if (!lock?.isMine) return false;
-    const removed = await query(
-      db,
-      sql`
-        delete from idempotency_keys where (user_id, procedure, key) in (
-          select user_id, procedure, key from idempotency_keys where ${isExpired(sql`created_at`)}
-          order by created_at limit ${sql.lit(ROWS_PER_STEP)} for update skip locked
-        ) returning user_id`,
-    );
-    if (removed.length === ROWS_PER_STEP) return true;
-    await query(db, sql`delete from idempotency_usage where hour < now() - interval '25 hours'`);
-    return false;
-  });
-}
-
-const isExpired = (created: RawBuilder<unknown>) => sql`${created} < now() - interval '24 hours'`;
+const isExpired = (created: RawBuilder<unknown>, now: RawBuilder<Date> = NOW) =>
+  sql`${created} < ${now} - interval '24 hours'`;
 
 const heldFromNow = () => sql`now() + make_interval(secs => ${sql.lit(HOLD_SECONDS)})`;
 

@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import { unauthorized } from '../../../shared/errors.ts';
 import { type Authenticate, AuthenticatedUser } from '../../../shared/user.ts';
 import { query, withShortTimeout } from '../../database/query.ts';
+import type { Removal } from '../../database/removal.ts';
 import type { Row } from '../../database/tables.ts';
+import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { isPassword } from '../../security/passwords.ts';
 import type { Context } from '../access/context.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
@@ -88,16 +90,14 @@ async function rememberedSince(
     .where('id', '=', claims.sessionId)
     .where('user_id', '=', user.id)
     .where('revoked_at', 'is', null)
-    .where('second_factor_at', '>', sql<Date>`now() - make_interval(days => ${REMEMBERED_DAYS})`)
+    .where('second_factor_at', '>', daysBefore(NOW, REMEMBERED_DAYS))
     .executeTakeFirst();
   return session?.second_factor_at;
 }
 
 /**
- * Opens a session, and returns its token and the number of recovery codes left.
- *
- * - `old`: deletes expired sessions of the user; those that another transaction has locked are skipped, to prevent deadlocks.
- * - `holder`: locks the user, if password and second factor are still those that were checked.
+ * Opens a session, and returns its token and the number of recovery codes left. Locks the user (`holder`), if password and second
+ * factor are still those that were checked.
  */
 export async function openSession(
   { db, tokens }: Pick<Context, 'db' | 'tokens'>,
@@ -109,12 +109,7 @@ export async function openSession(
   const [session] = await query(
     db,
     sql<Pick<Row<'sessions'>, 'id'> & { codes_left: number }>`
-      with old as (
-        delete from sessions where id in (
-          select id from sessions where user_id = ${id} and expires_at < now()
-            and (second_factor_at is null or second_factor_at < now() - make_interval(days => ${REMEMBERED_DAYS}))
-          for update skip locked)
-      ), holder as (
+      with holder as (
         select id from users
         where id = ${id} and is_active and password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
         for share
@@ -126,6 +121,20 @@ export async function openSession(
   );
   return session && { token: tokens.sign({ userId: id, sessionId: session.id }), codes_left: session.codes_left };
 }
+
+/** Expired sessions; those of remembered devices are needed until they are forgotten. Each kind has its own index. */
+export const SESSION_REMOVALS: Removal[] = [
+  {
+    table: 'sessions',
+    due: (now) => sql`t.second_factor_at is null and t.expires_at < ${now}`,
+    by: 'expires_at',
+  },
+  {
+    table: 'sessions',
+    due: (now) => sql`t.second_factor_at < ${daysBefore(now, REMEMBERED_DAYS)} and t.expires_at < ${now}`,
+    by: 'second_factor_at',
+  },
+];
 
 function fewCodesLeft(left: number): string {
   const count = left === 0 ? 'No recovery code is' : left === 1 ? 'One recovery code is' : `${left} recovery codes are`;

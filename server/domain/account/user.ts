@@ -126,8 +126,12 @@ export async function endSessions(db: Db, userId: number): Promise<void> {
     .set({ revoked_at: NOW })
     .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)
+    .where(MAY_BE_USED)
     .execute();
 }
+
+/** Expired sessions without a remembered device are useless: many may wait for their removal. */
+const MAY_BE_USED = sql<boolean>`(expires_at > now() or second_factor_at is not null)`;
 
 /** Removes the second factor of an account. */
 export async function removeSecondFactor(db: Db, userId: number): Promise<void> {
@@ -148,6 +152,7 @@ export async function forgetDevices(db: Db, userId: number): Promise<void> {
     .updateTable('sessions')
     .set({ second_factor_at: null, proven_at: null })
     .where('user_id', '=', userId)
+    .where(MAY_BE_USED)
     .execute();
 }
 

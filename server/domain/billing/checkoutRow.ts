@@ -1,6 +1,8 @@
 import { type Expression, type SqlBool, sql } from 'kysely';
 import type { Db } from '../../database/query.ts';
+import type { Removal } from '../../database/removal.ts';
 import type { Row } from '../../database/tables.ts';
+import { daysBefore } from '../../database/timestamp.ts';
 
 export type SubscriptionStatus = Row<'subscriptions'>['status'];
 
@@ -50,6 +52,25 @@ export async function lockCheckout(db: Db, condition: Expression<SqlBool>): Prom
   const checkout = await found.select(CHECKOUT_COLUMNS).select(PAID_STATUS.as('paid_status')).executeTakeFirst();
   return checkout && { ...checkout, subscription_status: locked.status };
 }
+
+/**
+ * Old checkouts that no notification of a provider needs any more: those that nobody paid, for which the provider knows no
+ * subscription, and those that have ended. The last paid one of a subscription stays, since its status is derived from it.
+ */
+export const checkoutRemovals = (days: number): Removal[] => [
+  {
+    table: 'checkouts',
+    due: (now) =>
+      sql`t.status <> 'paid' and t.created_at < ${daysBefore(now, days)} and t.provider_subscription_id is null`,
+    by: 'created_at',
+  },
+  {
+    table: 'checkouts',
+    due: (now) => sql`t.ended_at < ${daysBefore(now, days)} and (t.status <> 'paid' or exists (
+      select from checkouts n where n.subscription_id = t.subscription_id and n.status = 'paid' and n.id > t.id))`,
+    by: 'ended_at',
+  },
+];
 
 /** Another service on the same provider account may use references that are not UUIDs. */
 export const hasReference = (reference: string | undefined) =>

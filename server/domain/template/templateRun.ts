@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
 import { ProjectOutcome, type TemplateRunList, type TemplateRunReport } from '../../../shared/templateRun.ts';
 import { type Db, oneRow, query } from '../../database/query.ts';
-import { NOW } from '../../database/timestamp.ts';
+import type { Removal } from '../../database/removal.ts';
+import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { readPage } from '../rows/page.ts';
 import type { Template } from './templateCopies.ts';
@@ -107,6 +108,16 @@ async function interruptRuns(db: Db, which: { id?: number }): Promise<void> {
     .where('interrupted_at', 'is', null)
     .execute();
 }
+
+/** Old runs with their outcomes: none that is running, and not the last run of a master board that exists. */
+export const runRemoval = (days: number): Removal => ({
+  table: 'template_runs',
+  due: (now) => sql`t.started_at < ${daysBefore(now, days)} and t.progressed_at < ${daysBefore(now, days)} and (
+    exists (select from template_runs n where n.board_id = t.board_id and n.id > t.id)
+    or exists (select from boards b where b.id = t.board_id and b.deleted_at is not null))`,
+  by: 'started_at',
+  contents: { table: 'template_outcomes', column: 'run_id', last: 'project_id' },
+});
 
 /** Finishes a run and adds up the outcomes of its projects, in one statement. */
 export async function finishRun(db: Db, run: number): Promise<Applied> {
