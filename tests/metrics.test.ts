@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parser } from '@prometheus-io/lezer-promql';
+import { sql } from 'kysely';
 import { describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../package.json' with { type: 'json' };
+import { startBackground } from '../server/database/background.ts';
+import { removeSome } from '../server/database/removal.ts';
 import { REASONS } from '../shared/reasons.ts';
 import { databaseUrl, givenService, type TestService, testDatabase } from './harness/service.ts';
-import { givenMasterBoard, givenWorld } from './harness/world.ts';
+import { givenMasterBoard, givenUser, givenWorld, insert, testDb } from './harness/world.ts';
 
 const TOKEN = 'a-token-for-prometheus';
 
@@ -117,6 +120,22 @@ describe('metrics', () => {
 
     expect(seen[0]).toEqual({ '': 1 });
     expect(valuesOf(await scrape(service), 'deckhand_template_runs')).toEqual({ '': 0 });
+  });
+
+  it('count the rows that were removed, and what failed, by table', async () => {
+    const expired = { table: 'sessions', due: () => sql`t.expires_at < '2001-01-01'` } as const;
+    const { id: user_id } = await givenUser();
+    await insert('sessions', { user_id, expires_at: new Date('2000-01-01') });
+    const service = await givenMeasured({});
+    const removed = async () => valuesOf(await scrape(service), 'deckhand_rows_removed_total')['table="sessions"'] ?? 0;
+    const before = await removed();
+    const failing = { table: 'plans', step: async () => Promise.reject(new Error('no space left')) } as const;
+
+    await removeSome(await testDb(), expired, { rows: 10 });
+    await startBackground(await testDatabase(), [failing], service.app.log)();
+
+    expect(await removed()).toBe(before + 1);
+    expect(valuesOf(await scrape(service), 'deckhand_removal_failures_total')).toEqual({ 'table="plans"': 1 });
   });
 
   it('show the queues and the connections to a server', async () => {

@@ -1,7 +1,9 @@
 import { tooManyRequests } from '../../shared/errors.ts';
 import type { Role } from '../../shared/user.ts';
+import { failedWork } from '../database/background.ts';
 import type { Connections, Database } from '../database/connect.ts';
 import { makeReadiness, type Readiness } from '../database/readiness.ts';
+import { removedRows } from '../database/removal.ts';
 import { openReplicas, type Replicas } from '../database/replicas.ts';
 import { type Credential, findCaller, WITH_REPLICAS } from '../domain/access/caller.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
@@ -71,6 +73,9 @@ export type Load = {
   queues: Record<'calls' | 'callers' | 'passwords', QueueLoad>;
   connections: Connections | undefined;
   templateRuns: number;
+  /** By table, since the start. */
+  removedRows: ReadonlyMap<string, number>;
+  failedRemovals: ReadonlyMap<string, number>;
   /** Undefined without Redis. */
   isRedisReachable: boolean | undefined;
 };
@@ -122,6 +127,8 @@ export async function openServices(
       queues: { calls: queue.load(), callers: callerQueue.load(), passwords: passwordLoad() },
       connections: database.connections(),
       templateRuns: runningTemplates(),
+      removedRows,
+      failedRemovals: failedWork,
       isRedisReachable: counters.isShared(),
     }),
     isStopping: () => isStopping,

@@ -130,6 +130,13 @@ function addLoad(registry: Registry, load: () => Load): void {
   gauge('deckhand_template_runs', 'Syncs and pushes that this node works on.', [], (now, set) =>
     set(now.templateRuns, {}),
   );
+  countByTable(registry, 'deckhand_rows_removed_total', 'Rows that were removed for good.', () => load().removedRows);
+  countByTable(
+    registry,
+    'deckhand_removal_failures_total',
+    'Failed attempts to remove rows; each is repeated after 10 minutes.',
+    () => load().failedRemovals,
+  );
   const { connections, isRedisReachable } = load();
   if (isRedisReachable !== undefined) {
     gauge(
@@ -177,6 +184,19 @@ function addReadiness(registry: Registry, readiness: Readiness): void {
     async collect() {
       const unready = await readiness();
       for (const reason of Object.keys(UNREADY)) this.set({ reason }, Number(reason === unready?.reason));
+    },
+  });
+}
+
+function countByTable(registry: Registry, name: string, help: string, read: () => ReadonlyMap<string, number>): void {
+  new Counter({
+    name,
+    help,
+    labelNames: ['table'] as const,
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [table, count] of read()) this.inc({ table }, count);
     },
   });
 }
