@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 
 const file = (description: string) => z.object({ file: z.string().meta({ description }) });
 
-/** Commands on a whole database; the service is stopped meanwhile. */
+/** Commands on a whole database. */
 export const DATABASE_COMMANDS: Record<string, Command> = {
   'database copy': {
     does: 'Copy the embedded database to a PostgreSQL server.',
@@ -20,6 +20,14 @@ export const DATABASE_COMMANDS: Record<string, Command> = {
     input: file('The file to write, as in deckhand.tar.gz.'),
     common: [],
     run: async (given) => (await import('./databaseFile.ts')).backup(given),
+  },
+  'database sizes': {
+    does: 'Show the size of each table, and what is about to be removed.',
+    explains:
+      'For the database of the settings, the rows and bytes of each table, and how many rows are due to be removed by the present settings. On a PostgreSQL server the service can keep running. Rows of a large table are estimated ("about").',
+    input: undefined,
+    common: [],
+    run: async (given) => (await import('./databaseSizes.ts')).databaseSizes(given),
   },
   'database restore': {
     does: 'Restore the embedded database from a file.',

@@ -63,6 +63,37 @@ describe('on an embedded database', () => {
   });
 });
 
+describe('database sizes', () => {
+  it('shows the rows and bytes of each table, and what is due by the settings', async () => {
+    const settings = await givenDatabase();
+    const command = commandsOn(settings);
+    await command('demo');
+    const database = await connect(readSettings({ ...settings, JWT_SECRET: 'x'.repeat(32) }));
+    await query(database.db, sql`insert into sessions (user_id, expires_at) select id, now() from users limit 2`);
+    await query(
+      database.db,
+      sql`update comments set deleted_at = now() - interval '91 days' where id = (select max(id) from comments)`,
+    );
+    await database.close();
+
+    const { printed } = await command('database sizes');
+    const json = JSON.parse((await command('database sizes --json')).printed!);
+    const withSetting = commandsOn({ ...settings, DELETED_ROWS_KEPT_DAYS: '90' });
+    const removing = JSON.parse((await withSetting('database sizes --json')).printed!);
+
+    const of = (name: string, { tables }: typeof json) => tables.find(({ table }: { table: string }) => table === name);
+    expect(printed).toMatch(/^table +rows +data +indexes +due\n/);
+    expect(printed).toMatch(/^sessions +2 .* 2$/m);
+    expect(printed).toContain('removes what is due: 2 rows');
+    expect(printed).toContain('DELETED_ROWS_KEPT_DAYS is off. With 90, 1 deleted row would go, too');
+    expect(of('sessions', json)).toMatchObject({ rows: 2, is_estimate: false, due_rows: 2 });
+    expect(of('cards', json)).toMatchObject({ rows: 23, table_bytes: expect.any(Number), due_rows: 0 });
+    expect(json.deleted_rows).toEqual({ kept_days: 90, rows: 1, bytes: expect.any(Number) });
+    expect(removing.deleted_rows).toBeUndefined();
+    expect(of('comments', removing)).toMatchObject({ due_rows: 1 });
+  });
+});
+
 describe('on a new database', () => {
   it('creates the tables and the first superadmin, and explains errors', async () => {
     const command = commandsOn(await givenDatabase());
