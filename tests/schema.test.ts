@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { ReferenceKind } from '@mikro-orm/core';
 import { type RawBuilder, sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Migration20261115100300_clean_descriptions as CleanDescriptions } from '../server/database/migrations/Migration20261115100300_clean_descriptions.ts';
@@ -8,6 +9,7 @@ import { Migration20261116050000_free_subscriptions as FreeSubscriptions } from 
 import { Migration20261116100000_unique_copy_identifiers as UniqueCopyIdentifiers } from '../server/database/migrations/Migration20261116100000_unique_copy_identifiers.ts';
 import { query, transact } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
+import { TENANT_KEYS } from '../server/database/tenantKeys.ts';
 import { waitingFor } from './harness/lock.ts';
 import { runMigration } from './harness/migration.ts';
 import { databaseUrl, testDatabase } from './harness/service.ts';
@@ -39,6 +41,7 @@ const UNKNOWN = 2_000_000_000;
 const FOREIGN_KEY = '23503';
 const UNIQUE = '23505';
 const CHECK = '23514';
+const FEATURE_NOT_SUPPORTED = '0A000';
 const GENERATED = expect.stringMatching(/^[0-9a-f-]{36}$/);
 
 describe('the migration', () => {
@@ -180,7 +183,8 @@ describe('the tables', () => {
   it('refuse a card that refers to an unknown row or to another project, and a master card in a regular group', async () => {
     const [project, other] = [await givenProject(), await givenProject()];
     const card = await givenCard(project);
-    const { card: master } = await givenMasterBoard();
+    const { card: master, group: masterGroup } = await givenMasterBoard();
+    const board = await givenBoard(project);
 
     for (const [id, column, value] of [
       [card, 'group_id', await givenGroup(other, await givenBoard(other))],
@@ -191,11 +195,13 @@ describe('the tables', () => {
       [card, 'created_by', UNKNOWN],
       [card, 'group_id', UNKNOWN],
       [master, 'group_id', UNKNOWN],
-      [master, 'group_id', await givenGroup(project, await givenBoard(project))],
+      [master, 'group_id', await givenGroup(project, board)],
     ] as const)
       expect(await attempt(sql`update cards set ${sql.ref(column)} = ${value} where id = ${id}`), column).toBe(
         FOREIGN_KEY,
       );
+    for (const value of [UNKNOWN, board])
+      expect(await attempt(sql`update groups set board_id = ${value} where id = ${masterGroup}`)).toBe(FOREIGN_KEY);
   });
 
   it('refuse to insert several cards if one refers to an unknown row or to another project', async () => {
@@ -251,22 +257,122 @@ describe('the tables', () => {
     expect(await attempt(sql`update projects set platform_id = ${project.platform_id} where id = ${outside.id}`)).toBe(
       FOREIGN_KEY,
     );
-    expect(await attempt(sql`truncate groups, template_runs, template_outcomes`)).toBe(FOREIGN_KEY);
+    expect(await attempt(sql`truncate groups, template_runs, template_outcomes`)).toBe(FEATURE_NOT_SUPPORTED);
     await query(await testDb(), sql`delete from cards where id = any(${[card, loose]}::int[])`);
     for (const [table, id] of referred)
       expect(await attempt(sql`delete from ${sql.table(table)} where id = ${id}`)).toBe('accepted');
   });
 
-  it('refuse to delete a group under repeatable read, whose snapshot may miss cards', async () => {
+  it('let a repeatable read transaction delete a group, unless a card is in it', async () => {
     const project = await givenProject();
-    const group = await givenGroup(project, await givenBoard(project));
+    const [empty, used] = [
+      await givenGroup(project, await givenBoard(project)),
+      await givenGroup(project, await givenBoard(project)),
+    ];
+    await givenCard(project, { group_id: used });
 
-    const removal = transact(await testDb(), async (db) => {
-      await query(db, sql`set transaction isolation level repeatable read`);
-      await query(db, sql`delete from groups where id = ${group}`);
+    const remove = async (group: number) =>
+      transact(await testDb(), async (db) => {
+        await query(db, sql`set transaction isolation level repeatable read`);
+        await query(db, sql`delete from groups where id = ${group}`);
+      });
+
+    await remove(empty);
+    await expect(remove(used)).rejects.toMatchObject({ code: FOREIGN_KEY });
+  });
+
+  it('refuse an orphan although a temporary table of the session has the name and a row of its parent', async () => {
+    const { id, platform_id } = await givenProject();
+
+    const insertion = transact(await testDb(), async (db) => {
+      for (const table of ['groups', 'cards', 'projects', 'users', 'boards'])
+        await query(
+          db,
+          sql`create temporary table ${sql.table(table)} on commit drop as select ${UNKNOWN}::int as id, ${id}::int as project_id, true as is_master`,
+        );
+      await query(
+        db,
+        sql`insert into public.cards (project_id, platform_id, group_id, title) values (${id}, ${platform_id}, ${UNKNOWN}, 'x')`,
+      );
     });
 
-    await expect(removal).rejects.toMatchObject({ code: '0A000' });
+    await expect(insertion).rejects.toMatchObject({ code: FOREIGN_KEY });
+  });
+
+  it('refuse an orphan although the owner has disabled all triggers that an owner may disable', async () => {
+    const { id, platform_id } = await givenProject();
+    const { card: master, group } = await givenMasterBoard();
+
+    for (const statement of [
+      sql`insert into cards (project_id, platform_id, group_id, title) values (${id}, ${platform_id}, ${UNKNOWN}, 'x')`,
+      sql`insert into cards (is_master, group_id, template_group_id, title) values (true, ${UNKNOWN}, ${UNKNOWN}, 'x')`,
+      sql`update cards set group_id = ${UNKNOWN} where id = ${master}`,
+      sql`update groups set board_id = ${UNKNOWN} where id = ${group}`,
+      sql`delete from groups where id = ${group}`,
+    ]) {
+      const work = transact(await testDb(), async (db) => {
+        for (const table of ['cards', 'groups', 'boards', 'projects', 'users'])
+          await query(db, sql`alter table ${sql.table(table)} disable trigger user`);
+        await query(db, statement);
+      });
+
+      await expect(work).rejects.toMatchObject({ code: expect.stringMatching(/^(23503|23514)$/) });
+    }
+  });
+
+  it('hold every reference of every table with a valid foreign key', async () => {
+    const { orm } = await testDatabase();
+    const keys = await query(
+      await testDb(),
+      sql<{ table: string; columns: string[]; isValid: boolean }>`
+      select conrelid::regclass::text as table, convalidated as "isValid", array(
+        select attname::text from pg_attribute where attrelid = conrelid and attnum = any(conkey)) as columns
+      from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace`,
+    );
+    const held = new Set(keys.flatMap(({ table, columns }) => columns.map((column) => `${table}.${column}`)));
+    const references = [...orm.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
+      props
+        .filter(({ kind, name }) => kind === ReferenceKind.MANY_TO_ONE || /_(id|by)$/.test(name))
+        .map(({ name }) => `${tableName}.${name}`),
+    );
+
+    expect(keys.filter(({ isValid }) => !isValid)).toEqual([]);
+    expect(references.filter((reference) => !held.has(reference))).toEqual([
+      // Ids of the payment provider.
+      'checkouts.session_id',
+      'checkouts.provider_subscription_id',
+    ]);
+  });
+
+  it('have the composite foreign keys of tenantKeys.ts', async () => {
+    const found = await query(
+      await testDb(),
+      sql<{ name: string; definition: string }>`
+      select conname as name, pg_get_constraintdef(oid) as definition from pg_constraint
+      where contype = 'f' and cardinality(conkey) > 1 and connamespace = current_schema()::regnamespace order by conname`,
+    );
+
+    const expected = Object.entries(TENANT_KEYS).map(([name, { columns, target, key, onDelete }]) => ({
+      name,
+      definition: `FOREIGN KEY (${columns.join(', ')}) REFERENCES ${target}(${key.join(', ')})${onDelete ? ` ON DELETE ${onDelete}` : ''}`,
+    }));
+    expect(found).toEqual(expected.toSorted((one, other) => (one.name < other.name ? -1 : 1)));
+  });
+
+  it('have only trigger functions with a fixed search path', async () => {
+    const functions = await query(
+      await testDb(),
+      sql<{ name: string; settings: string[] | null }>`
+      select proname as name, proconfig as settings from pg_proc
+      where prorettype = 'trigger'::regtype and pronamespace = current_schema()::regnamespace order by proname`,
+    );
+
+    const settings = ['search_path=pg_catalog, pg_temp'];
+    expect(functions).toEqual([
+      { name: 'cards_fill_template_group_id', settings },
+      { name: 'comments_fill_thread', settings },
+      { name: 'groups_fill_template_board_id', settings },
+    ]);
   });
 
   it.skipIf(!databaseUrl)('refuse to delete a group while a card is inserted into it, and the reverse', async () => {

@@ -1,8 +1,14 @@
 import type { MikroORM } from '@mikro-orm/core';
+import { TENANT_KEYS } from './tenantKeys.ts';
 
 /** Made by hand in migrations, since entities can't express them: tenant foreign keys, triggers, the search index. */
-const BY_HAND =
-  /drop constraint "\w+_same_tenant_\w+"|drop index "cards_search_index"|drop (trigger|function) if exists \S*"\w*(cards|comments)_/;
+const BY_HAND = new RegExp(
+  [
+    `drop constraint "(${Object.keys(TENANT_KEYS).join('|')})"`,
+    'drop index "cards_search_index"',
+    'drop (trigger|function) if exists \\S*"\\w+_fill_',
+  ].join('|'),
+);
 
 /** The statements that would bring the tables of a migrated database to what the entities say. */
 export async function schemaDifference(orm: MikroORM): Promise<string[]> {

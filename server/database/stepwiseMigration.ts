@@ -30,10 +30,22 @@ export abstract class StepwiseMigration extends Migration {
    * name.
    */
   protected async addConstraint(table: string, name: string, definition: string): Promise<void> {
+    await this.addForNewRows(table, name, definition);
+    await this.checkExistingRows(table, name);
+  }
+
+  protected async addForNewRows(table: string, name: string, definition: string): Promise<void> {
     await this.inTransaction(
       `alter table "${table}" drop constraint if exists "${name}", add constraint "${name}" ${definition} not valid`,
     );
-    await this.execute(`alter table "${table}" validate constraint "${name}"`);
+  }
+
+  protected async checkExistingRows(table: string, name: string): Promise<void> {
+    await this.execute(`alter table "${table}" validate constraint "${name}"`).catch((error) => {
+      if (!VIOLATIONS.includes(error.code)) throw error;
+      const hint = 'npx deckhand database verify finds them and says what to do';
+      throw new Error(`rows of ${table} violate ${name}: ${hint}`, { cause: error });
+    });
   }
 
   /** Creates an index while requests write to its table: `createIndex('tags_name', 'on "tags" ("name")')`. */
@@ -129,4 +141,6 @@ export abstract class StepwiseMigration extends Migration {
 type Run = (statement: string, values?: unknown[]) => Promise<any[]>;
 
 const UNIQUE_VIOLATION = '23505';
+/** Of foreign keys and checks. */
+const VIOLATIONS = ['23503', '23514'];
 const MOST_ATTEMPTS = 10;

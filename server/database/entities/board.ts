@@ -26,5 +26,6 @@ export const Board = defineEntity({
   uniques: [
     { name: 'boards_one_copy', properties: ['master_board_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
+    { properties: ['id', 'is_master'] },
   ],
 });

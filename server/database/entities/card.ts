@@ -5,14 +5,14 @@ import {
   LIVE,
   position,
   refersTo,
-  refersWithoutKey,
+  refersWithinTenant,
   type SelfReference,
   softDeleted,
   timestamp,
 } from './columns.ts';
 import { Group } from './group.ts';
 import { Tag } from './tag.ts';
-import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
+import { templateParentCheck, tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
 export const Card = defineEntity({
@@ -20,10 +20,12 @@ export const Card = defineEntity({
   tableName: 'cards',
   properties: {
     ...tenantOrTemplate(),
-    master_card_id: (): SelfReference<'master_card_id'> => refersWithoutKey(Card, 'master_card_id'),
-    group_id: () => refersWithoutKey(Group, 'group_id'),
-    owner_id: () => refersWithoutKey(User, 'owner_id'),
-    tag_id: () => refersWithoutKey(Tag, 'tag_id'),
+    master_card_id: (): SelfReference<'master_card_id'> => refersTo(Card, 'master_card_id').nullable(),
+    group_id: () => refersWithinTenant(Group, 'group_id').nullable(),
+    /** The group of a master card; null in others. A trigger fills it. */
+    template_group_id: () => refersWithinTenant(Group, 'template_group_id').nullable(),
+    owner_id: () => refersWithinTenant(User, 'owner_id').nullable(),
+    tag_id: () => refersWithinTenant(Tag, 'tag_id').nullable(),
     unique_identifier: p.string().length(100).defaultRaw('gen_random_uuid()'),
     evaluation_check: p.string().length(100).nullable(),
     tour_key: p.string().length(100).nullable(),
@@ -40,11 +42,12 @@ export const Card = defineEntity({
     position: position(),
     /** Its position in the project. */
     sort_order: position(),
-    created_by: () => refersWithoutKey(User, 'created_by'),
+    created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },
   checks: [
     tenantOrTemplateCheck('cards', 'master_card_id'),
+    templateParentCheck('cards', 'template_group_id', 'group_id'),
     {
       name: 'cards_master_check',
       expression: 'not is_master or (group_id is not null and owner_id is null and tag_id is null)',
@@ -67,6 +70,7 @@ export const Card = defineEntity({
     // For the removal of groups.
     { properties: ['group_id'], where: 'group_id is not null' },
     { name: 'cards_deleted_index', properties: ['master_card_id', 'deleted_at'], where: DELETED },
+    { properties: ['template_group_id'], where: 'template_group_id is not null' },
     { properties: ['owner_id'], where: 'owner_id is not null' },
     { properties: ['tag_id'], where: 'tag_id is not null' },
   ],

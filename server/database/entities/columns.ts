@@ -10,11 +10,11 @@ export const refersTo = <Column extends string>(target: EntityName<any>, column:
   p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
 
 /**
- * A reference without a separate foreign key, which would slow down the many inserts of a sync. The migrations add what checks
- * it: a composite foreign key with the project, or a trigger per statement.
+ * A reference without a foreign key of its own, since each key slows down the many inserts of a sync. A composite one of
+ * `tenantKeys.ts` covers it, together with the tenant.
  */
-export const refersWithoutKey = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
-  refersTo(target, column).nullable().createForeignKeyConstraint(false);
+export const refersWithinTenant = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
+  refersTo(target, column).createForeignKeyConstraint(false);
 
 /** A reference within one table, with an explicit type, since the entity's own type is not known yet. */
 export type SelfReference<Column extends string> = ReturnType<ReturnType<typeof refersTo<Column>>['nullable']>;

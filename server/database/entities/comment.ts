@@ -5,7 +5,7 @@ import {
   identity,
   LIVE,
   refersTo,
-  refersWithoutKey,
+  refersWithinTenant,
   type SelfReference,
   softDeleted,
   timestamp,
@@ -23,7 +23,7 @@ export const Comment = defineEntity({
     user_id: () => refersTo(User, 'user_id'),
     parent_comment_id: (): SelfReference<'parent_comment_id'> => refersTo(Comment, 'parent_comment_id').nullable(),
     /** The first comment of its thread, and how many comments are above it: null and 0 for the first one itself. */
-    root_comment_id: (): SelfReference<'root_comment_id'> => refersWithoutKey(Comment, 'root_comment_id'),
+    root_comment_id: (): SelfReference<'root_comment_id'> => refersWithinTenant(Comment, 'root_comment_id').nullable(),
     depth: p.integer().default(0),
     comment: p.text(),
     is_read: p.boolean().default(false),

@@ -1,7 +1,16 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Board } from './board.ts';
-import { DELETED, LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
-import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
+import {
+  DELETED,
+  LIVE,
+  position,
+  refersTo,
+  refersWithinTenant,
+  type SelfReference,
+  softDeleted,
+  syncedValues,
+} from './columns.ts';
+import { templateParentCheck, tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 
 export const Group = defineEntity({
@@ -10,7 +19,9 @@ export const Group = defineEntity({
   properties: {
     ...tenantOrTemplate(),
     master_group_id: (): SelfReference<'master_group_id'> => refersTo(Group, 'master_group_id').nullable(),
-    board_id: () => refersTo(Board, 'board_id'),
+    board_id: () => refersWithinTenant(Board, 'board_id'),
+    /** The board of a master group; null in others. A trigger fills it. */
+    template_board_id: () => refersWithinTenant(Board, 'template_board_id').nullable(),
     is_collapsed: p.boolean().default(false),
     title: p.string().length(255),
     description: p.text().nullable(),
@@ -22,12 +33,20 @@ export const Group = defineEntity({
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },
-  checks: [tenantOrTemplateCheck('groups', 'master_group_id')],
+  checks: [
+    tenantOrTemplateCheck('groups', 'master_group_id'),
+    templateParentCheck('groups', 'template_board_id', 'board_id'),
+  ],
   indexes: [
     { properties: ['board_id', 'position', 'id'], where: LIVE },
     // For the removal of boards.
     { properties: ['board_id'] },
+    { properties: ['template_board_id'], where: 'template_board_id is not null' },
     { name: 'groups_deleted_index', properties: ['master_group_id', 'deleted_at'], where: DELETED },
   ],
-  uniques: [{ name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] }],
+  uniques: [
+    { name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] },
+    { properties: ['id', 'project_id'] },
+    { properties: ['id', 'is_master'] },
+  ],
 });
