@@ -34,7 +34,7 @@ export const Board = z
       .meta({ description: `Its description; ${PLAIN_TEXT}.` }),
     tool_key: z.string().nullable().meta({ description: 'The tool that it belongs to.', example: 'seo' }),
     position,
-    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    created_by: id.nullable().meta({ description: 'The user who created it; null for a copy of a template.' }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
     deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),

@@ -32,7 +32,7 @@ export const Card = z
     group_id: id.nullable().meta({ description: 'Its group; null if it is in none.' }),
     owner_id: id.nullable().meta({ description: 'The project member it is assigned to.' }),
     tag_id: id.nullable().meta({ description: 'Its tag.' }),
-    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    created_by: id.nullable().meta({ description: 'The user who created it; null for a copy of a template.' }),
     sort_order: position.meta({ description: 'Its position in the project; ties are ordered by id.' }),
     position: position.meta({ description: 'Its position in the group; ties are ordered by id.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),

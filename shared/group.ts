@@ -24,7 +24,7 @@ export const Group = z
     master_group_id: id.nullable().meta({ description: 'The master group that it is a copy of.', example: null }),
     board_id: id.meta({ description: 'Its board.' }),
     position,
-    created_by: id.nullable().meta({ description: 'The user who created it.' }),
+    created_by: id.nullable().meta({ description: 'The user who created it; null for a copy of a template.' }),
     is_master: z.boolean().meta({ description: 'Whether it is a template.' }),
     is_collapsed: z.boolean().meta({ description: 'Whether it is shown collapsed.' }),
     is_active: z.boolean().meta({ description: `${IS_ACTIVE}.`, example: true }),

@@ -14,7 +14,7 @@ import {
   type Template,
   titlesIn,
 } from './harness/template.ts';
-import { givenCard, givenGroup, NOWHERE, stored, type TestProject, testDb } from './harness/world.ts';
+import { givenCard, givenGroup, givenUser, NOWHERE, stored, type TestProject, testDb } from './harness/world.ts';
 
 /** What a sync, or a push of a board, brings to projects that have copies. What they add is in templates.test.ts. */
 
@@ -173,6 +173,24 @@ describe('a sync', () => {
 
     for (const project of template.projects)
       expect(await titlesIn(project, template)).toEqual(['First', 'Second', 'Third']);
+  });
+
+  it('makes copies without an author, since the run has it', async () => {
+    const template = await givenTemplate();
+    const { id: created_by } = await givenUser();
+    for (const [table, id] of [
+      ['boards', template.board],
+      ...template.groups.map((id) => ['groups', id] as const),
+      ...template.cards.map((id) => ['cards', id] as const),
+    ] as const)
+      await query(await testDb(), sql`update ${sql.table(table)} set created_by = ${created_by} where id = ${id}`);
+
+    await sync(template);
+
+    const authors = (await contentsOf(template.projects[0], template)).flat().map(({ created_by }) => created_by);
+    expect(authors).toEqual(Array(6).fill(null));
+    const { runs } = await template.asSuperadmin.rpc.templateRuns.list.query({ board_id: template.board });
+    expect(runs[0]).toMatchObject({ kind: 'sync', user_id: expect.any(Number) });
   });
 
   it('adds what is missing and brings what changed at once, but no fields of cards', async () => {

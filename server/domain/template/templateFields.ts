@@ -39,7 +39,7 @@ export const AMONG_TARGETS = sql`project_id between (select min(project_id) from
  * otherwise be ordered by their own ids.
  */
 export const orderedGroups = sql`
-  select id, board_id, board_position, is_collapsed, created_by,
+  select id, board_id, board_position, is_collapsed,
     ${sql.join(FIELDS.groups.filter((field) => field !== 'position').map(sql.ref))},
     least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
   from (

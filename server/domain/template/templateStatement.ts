@@ -34,7 +34,8 @@ export const fillStatement = (boards: number[], project: number): RawBuilder<unk
   plannedEachTime(sql`with ${writeCopies({ kind: 'sync' }, boards, [project])} select 1`);
 
 /**
- * Writes what `findCopies` found, project by project, so that the rows of one are adjacent in tables and indexes.
+ * Writes what `findCopies` found, project by project, so that the rows of one are adjacent in tables and indexes. Copies have no
+ * `created_by`: the run knows who made them, and each reference takes time to check.
  *
  * - `added_board`, `added_group`, `added_card`: new copies after the project's own rows, capped at the int4 maximum.
  * - `last_in_project`, `filled_group`: the last positions that new cards follow; a group added above gets its id here.
@@ -43,8 +44,8 @@ export const fillStatement = (boards: number[], project: number): RawBuilder<unk
 function writeCopies(part: Part, boards: number[], projects: number[]): RawBuilder<unknown> {
   return sql`
     ${findCopies(part, boards, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
-      insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, brought, created_by, position)
-      select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.content, m.created_by,
+      insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, brought, position)
+      select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.content,
         least(row_number() over (partition by l.project_id order by m.position, m.id) + (
           select coalesce(max(position), 0) from boards b where b.project_id = l.project_id and ${live('b')}), ${LARGEST})
       from missing_board l join master_board m on m.id = l.master_board_id
@@ -52,9 +53,9 @@ function writeCopies(part: Part, boards: number[], projects: number[]): RawBuild
       returning id, project_id, master_board_id
     ), added_group as (
       insert into groups (project_id, platform_id, master_group_id, board_id, title, description, type, color, icon, is_active,
-        is_collapsed, brought, created_by, position)
+        is_collapsed, brought, position)
       select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), m.title, m.description, m.type, m.color, m.icon, m.is_active,
-        m.is_collapsed, m.content, m.created_by, m.position
+        m.is_collapsed, m.content, m.position
       from missing_group l join master_group m on m.id = l.master_group_id
       left join added_board b on b.project_id = l.project_id and b.master_board_id = m.board_id
       order by l.project_id, m.board_position, m.board_id, m.position
@@ -70,9 +71,9 @@ function writeCopies(part: Part, boards: number[], projects: number[]): RawBuild
       left join added_group a on a.project_id = g.project_id and a.master_group_id = g.master_group_id
     ), added_card as (
       insert into cards (project_id, platform_id, master_card_id, group_id, title, short_description, description, evaluation_check,
-        tour_key, unique_identifier, is_active, status, priority, created_by, position, sort_order)
+        tour_key, unique_identifier, is_active, status, priority, position, sort_order)
       select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
-        m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority, m.created_by,
+        m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority,
         least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_boards, ${LARGEST})
       from filled_group g join master_card m on ${IS_ADDED}
       order by g.project_id, m.place_on_boards
