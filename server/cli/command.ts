@@ -23,8 +23,8 @@ export type Where = { chosen: Chosen; environment: ReadEnvironment };
 
 export type ReadEnvironment = () => NodeJS.ProcessEnv;
 
-/** `message` is printed instead of the result, except with `--json`. */
-export type Outcome = { result: unknown; message?: string };
+/** `message` is printed instead of the result, except with `--json`; `hasFailed` is for the exit code. */
+export type Outcome = { result: unknown; message?: string; hasFailed?: boolean };
 
 /** Calls a procedure by its name. */
 export type Call = (procedure: string, input: unknown) => Promise<unknown>;

@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 
 const file = (description: string) => z.object({ file: z.string().meta({ description }) });
 
-/** Commands on a whole database. */
+/** Commands on a whole database; an embedded one is not in use meanwhile. */
 export const DATABASE_COMMANDS: Record<string, Command> = {
   'database copy': {
     does: 'Copy the embedded database to a PostgreSQL server.',
@@ -36,5 +36,13 @@ export const DATABASE_COMMANDS: Record<string, Command> = {
     input: file('The file that database backup wrote.'),
     common: [],
     run: async (given) => (await import('./databaseFile.ts')).restore(given),
+  },
+  'database verify': {
+    does: 'Look for rows that do not fit together.',
+    explains:
+      'Finds rows that refer to missing rows or to another tenant, copies without a template, positions at the end of their range, counters behind their ids, and missing constraints, as after a restore that checked nothing. Only reads, in batches: the nodes on a PostgreSQL server may run meanwhile. The exit code is 1 if something is wrong.',
+    input: undefined,
+    common: [],
+    run: async (given) => (await import('./databaseVerify.ts')).verify(given),
   },
 };

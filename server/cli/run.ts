@@ -40,12 +40,13 @@ export async function runCommandLine(
   try {
     const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
     const given = await parseOptions(command, options, terminal);
-    const { result, message } = await command.run({ ...given, environment, terminal });
-    return done(
+    const { result, message, hasFailed = false } = await command.run({ ...given, environment, terminal });
+    const printed = done(
       isJson
         ? JSON.stringify(result ?? {}, null, 2)
         : (message ?? asText(result, { width: terminal.width, columns: given.chosen.columns })),
     );
+    return hasFailed ? { ...printed, exitCode: 1 } : printed;
   } catch (error) {
     return failed(error, name, isJson);
   }

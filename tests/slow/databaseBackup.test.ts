@@ -14,6 +14,7 @@ import {
   signIn,
   startService,
 } from '../harness/process.ts';
+import { givenTerminal } from '../harness/terminal.ts';
 import { everythingOf, expectStillUsed, startNode, type Used, useService } from '../harness/usedService.ts';
 
 holdTimeStep();
@@ -114,6 +115,12 @@ describe('deckhand database restore', () => {
     );
     expect(await readdir(DATA_DIR)).toEqual(['database', 'jwt-secret', 'lock']);
     expect(await everythingOf({ DATA_DIR })).toEqual(await everythingOf({ DATA_DIR: directory }));
+    const terminal = givenTerminal();
+    expect(await runCommandLine(['database', 'verify'], () => ({ DATA_DIR }), terminal)).toEqual({
+      exitCode: 0,
+      printed: expect.stringMatching(/^Nothing wrong: \d+ rows of \d+ tables were checked\.$/),
+    });
+    expect(terminal.shown).toContainEqual(expect.stringMatching(/^progress: Checked \d+ rows \(cards\)$/));
     const service = await startNode({ DATA_DIR });
     await expectStillUsed(service.url, used);
     await service.stop();

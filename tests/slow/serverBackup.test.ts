@@ -65,8 +65,60 @@ describe.skipIf(!hasTools)('pg_dump and pg_restore, as docs/data.md says', () =>
     expect(COMMANDS).toHaveLength(2);
     const moved = { ...settings, DATABASE_URL: addressOf(restored) };
     expect(await everythingOf(moved)).toEqual(await everythingOf(settings));
+    expect(await verify(moved)).toMatchObject({ exitCode: 0, printed: expect.stringMatching(/^Nothing wrong: /) });
     const again = await startNode(moved);
     await expectStillUsed(again.url, used);
     await again.stop();
   });
+
+  it('of the cards alone are checked, unless a superuser disables the checks: then database verify finds the orphans', async () => {
+    const from = await givenDemo();
+    const to = await givenDemo();
+    const onTarget = (statement: string) => onServer(withName(to), statement);
+    await onTarget('delete from tour_dismissals; delete from comments; delete from template_runs; delete from cards');
+    const restore = (before: string) =>
+      run(
+        'bash',
+        [
+          '-o',
+          'pipefail',
+          '-c',
+          `(echo "${before}"; pg_dump -a -t cards "$FROM") | psql -q -1 -v ON_ERROR_STOP=1 "$TO"`,
+        ],
+        {
+          env: { ...process.env, FROM: withName(from), TO: withName(to) },
+        },
+      );
+    const isCopied = 'select count(*)::int as count, min(group_id) as group from cards';
+
+    await restore('');
+    const expected = await onServer(withName(from), isCopied);
+    expect(await onTarget(isCopied)).toEqual(expected);
+    expect(await verify({ DATABASE_URL: withName(to), JWT_SECRET })).toMatchObject({ exitCode: 0 });
+
+    await onTarget('delete from cards; delete from groups where not is_master');
+    await expect(restore('')).rejects.toThrow('violates foreign key constraint');
+    await restore('set session_replication_role = replica;');
+    const { exitCode, printed } = await verify({ DATABASE_URL: withName(to), JWT_SECRET });
+    expect(exitCode).toBe(1);
+    expect(printed).toMatch(
+      /^cards\.group_id refers to groups that do not exist: \d+ rows \(\d+, .*\)\.\n {2}Bring the missing groups back/m,
+    );
+    expect(printed).toMatch(/Nothing was changed\.$/);
+  });
+
+  const made: string[] = [];
+  const withName = (name: string) => Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
+  const givenDemo = async () => {
+    const name = `${role}_${made.length}`;
+    made.push(name);
+    await onServer(server.url!, `create database ${name}`);
+    await runCommandLine(['demo'], () => ({ DATABASE_URL: withName(name), JWT_SECRET }));
+    return name;
+  };
+  afterAll(async () => {
+    for (const name of made) await onServer(server.url!, `drop database ${name} with (force)`);
+  });
 });
+
+const verify = (settings: Record<string, string>) => runCommandLine(['database', 'verify'], () => settings);

@@ -82,7 +82,7 @@ export async function continueSequences(source: Db, target: Db, { name, columns 
 }
 
 /** Its name as SQL, quoted where necessary. */
-async function sequenceOf(db: Db, table: string, column: string): Promise<string> {
+export async function sequenceOf(db: Db, table: string, column: string): Promise<string> {
   const [found] = await query(
     db,
     sql<{ name: string }>`select pg_get_serial_sequence(quote_ident(${table}), ${column}) as name`,
