@@ -3,7 +3,8 @@ import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { migrate, migrationNames } from '../server/database/migrate.ts';
-import { query } from '../server/database/query.ts';
+import { type Db, query } from '../server/database/query.ts';
+import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { readSettings } from '../server/runtime/env.ts';
 import { createDatabase, onServer } from './harness/server.ts';
 import { databaseUrl, TEST_SECRET, testDatabase } from './harness/service.ts';
@@ -88,6 +89,54 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     await holder;
   });
 
+  it('that find rows which a new foreign key refuses name database verify, and go on after the repair', async () => {
+    const [node] = await givenNodes(1);
+    await migrate(node!);
+    const name = 'Migration20261116101200_validate_cards_foreign_keys';
+    const key = 'foreign key (group_id, project_id) references groups (id, project_id)';
+    for (const statement of [
+      `delete from mikro_orm_migrations where name = '${name}'`,
+      'alter table cards drop constraint cards_same_tenant_group',
+      `insert into platforms (name) values ('x')`,
+      `insert into projects (platform_id, name) values (1, 'x')`,
+      `insert into cards (project_id, platform_id, group_id, title) values (1, 1, 99, 'x')`,
+      `alter table cards add constraint cards_same_tenant_group ${key} not valid`,
+    ])
+      await query(node!.db, sql.raw(statement));
+
+    await expect(migrate(node!)).rejects.toThrow(
+      `${name} failed: rows of cards violate cards_same_tenant_group: npx deckhand database verify finds them and says what to do.`,
+    );
+    await query(node!.db, sql`update cards set group_id = null`);
+
+    expect(await migrate(node!)).toEqual([name]);
+  });
+
+  it('replace the triggers of cards that the previous version had by foreign keys', async () => {
+    const [node] = await givenNodes(1);
+    await migrate(node!);
+    const names = (await migrationNames()).filter((name) => /_(template_parents|.*cards_foreign_keys)$/.test(name));
+    await query(node!.db, sql`delete from mikro_orm_migrations where name = any(${names})`);
+    await givenTriggers(node!.db);
+
+    expect(await migrate(node!)).toEqual(names);
+
+    expect(await schemaDifference(node!.orm)).toEqual([]);
+    const triggers = await query(
+      node!.db,
+      sql`select tgname as name from pg_trigger where not tgisinternal order by tgname`,
+    );
+    expect(triggers).toEqual([
+      { name: 'cards_fill_template_group_id' },
+      { name: 'comments_fill_thread' },
+      { name: 'groups_fill_template_board_id' },
+    ]);
+    const group = sql<{ template_group_id: number | null; group_id: number }>`
+      select template_group_id, group_id from cards where is_master`;
+    const [card] = await query(node!.db, group);
+    expect(card!.template_group_id).toBe(card!.group_id);
+  });
+
   it('that were renamed are not run again, and their old names stay recorded', async () => {
     const [node] = await givenNodes(1);
     const applied = await migrate(node!);
@@ -101,6 +150,39 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
     expect(recorded.map(({ name }) => name)).toEqual([...applied, ...OLD_NAMES].sort());
   });
 });
+
+/** What the previous version had instead of the foreign keys, with a master card. */
+async function givenTriggers(db: Db): Promise<void> {
+  const references = {
+    cards_created_by_foreign: 'users',
+    cards_same_tenant_platform: 'projects',
+    cards_same_tenant_group: 'groups',
+    cards_master_card_id_foreign: 'cards',
+  };
+  for (const statement of [
+    ...Object.keys(references).map((name) => `alter table cards drop constraint ${name}`),
+    'alter table cards drop column template_group_id cascade',
+    'drop function cards_fill_template_group_id() cascade',
+    'alter table groups drop column template_board_id cascade',
+    'drop function groups_fill_template_board_id() cascade',
+    'alter table groups drop constraint groups_id_project_id_unique, drop constraint groups_id_is_master_unique',
+    'alter table boards drop constraint boards_id_is_master_unique',
+    'alter table groups add constraint groups_board_id_foreign foreign key (board_id) references boards (id)',
+    'alter function comments_fill_thread() reset search_path',
+    ...Object.entries(references).flatMap(([name, table]) => [
+      `create function ${name}() returns trigger language plpgsql as 'begin return null; end'`,
+      `create trigger ${name}_delete after delete on ${table} for each row execute function ${name}()`,
+    ]),
+    ...['added', 'changed'].flatMap((event) => [
+      `create function cards_check_${event}() returns trigger language plpgsql as 'begin return null; end'`,
+      `create trigger cards_check_${event} after insert on cards for each statement execute function cards_check_${event}()`,
+    ]),
+    `insert into boards (is_master, title) values (true, 'x')`,
+    `insert into groups (is_master, board_id, title) values (true, 1, 'x')`,
+    `insert into cards (is_master, group_id, title) values (true, 1, 'x')`,
+  ])
+    await query(db, sql.raw(statement));
+}
 
 describe('migrations', () => {
   it('change nothing when run again', async () => {
