@@ -270,7 +270,7 @@ describe('the runs of pushes', () => {
       seen.push(runs[0]!.projects_done);
     };
     // Three rows for each project: the board and its groups.
-    const database = { ...(await testDatabase()), bulkPace: { rowsPerStep: 6, pause } };
+    const database = { ...(await testDatabase()), bulkPace: { rowsPerStep: 6, stepsAtOnce: 1, pause } };
     const { url } = await givenService({}, { database });
 
     await pushBoard({ ...template, asSuperadmin: makeCaller(url, template.asSuperadmin.token) });

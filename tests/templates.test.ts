@@ -469,7 +469,10 @@ describe('concurrent runs', () => {
     '500 for a run that loses its connection: no project is half done, and the next run completes it',
     async () => {
       const { asSuperadmin } = await givenWorld();
-      const database = { ...(await testDatabase()), bulkPace: { rowsPerStep: 30, pause: async () => {} } };
+      const database = {
+        ...(await testDatabase()),
+        bulkPace: { rowsPerStep: 30, stepsAtOnce: 2, pause: async () => {} },
+      };
       const { url } = await givenService({}, { database });
       const caller = makeCaller(url, asSuperadmin.token);
       const tool = randomUUID();

@@ -2,14 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type Db, query, transact } from './query.ts';
 
-/** How a sync or push is cut into steps. */
-export type BulkPace = { rowsPerStep: number; pause: () => Promise<unknown> };
+/** How a sync or push is cut into steps, and how many run at the same time. */
+export type BulkPace = { rowsPerStep: number; stepsAtOnce: number; pause: () => Promise<unknown> };
 
-/** A step takes about a second. */
-export const SERVER_PACE: BulkPace = { rowsPerStep: 30_000, pause: async () => undefined };
+/** A step takes about a second; two use two cores of the server. */
+export const SERVER_PACE: BulkPace = { rowsPerStep: 30_000, stepsAtOnce: 2, pause: async () => undefined };
 
 /** The embedded database runs in the thread that serves requests: short steps, and time for other calls after each. */
-export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, pause: () => setTimeout(10) };
+export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, stepsAtOnce: 1, pause: () => setTimeout(10) };
 
 /**
  * A transaction for statements on thousands of rows. It may wait for other bulk work longer than the usual lock timeout.

@@ -49,6 +49,8 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }): P
   );
   const connections = () => pool && connectionsOf(pool);
   const database: Database = { ...databaseOf(orm, { isEmbedded: false }), connections };
+  // A small pool is for other calls.
+  if (settings.DATABASE_POOL_SIZE < SMALL_POOL) database.bulkPace = { ...SERVER_PACE, stepsAtOnce: 1 };
   database.withoutTimeouts = (work) => withSecondPool(settings, work);
   try {
     await expectResponse(database);
@@ -59,6 +61,8 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }): P
     throw startFailure(`DATABASE_URL: can't use the database ${name} on ${hosts}: ${reason(error)}.`, error);
   }
 }
+
+const SMALL_POOL = 4;
 
 /** Two connections: one holds the migration lock, the other runs what can't be in a transaction. */
 async function withSecondPool<Result>(

@@ -4,7 +4,7 @@ import { tooManyRequests } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../../database/bulk.ts';
-import { type Db, live, query } from '../../database/query.ts';
+import { anyOf, type Db, live, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { readCursor, toPage } from '../rows/page.ts';
 import type { Template } from './templateCopies.ts';
@@ -21,22 +21,26 @@ export async function applyTemplate(
   template: Template,
 ): Promise<Applied> {
   const run = await beginRun(db, caller.id, template);
-  running++;
-  try {
-    let after: number | null = 0;
-    while (after !== null) {
+  const left = projectsLeft(template, bulkPace.rowsPerStep);
+  const applySteps = async () => {
+    for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db)) {
       if (isStopping())
         throw tooManyRequests(
           'The service is stopping. Run this again: finished projects stay.',
           5,
           'service_stopping',
         );
-      const last: number = after;
-      after = await templateTransaction(db, template.board_id, (db) =>
-        applyToNextProjects(db, template, run, last, bulkPace.rowsPerStep),
-      );
+      const taken = projects;
+      await stepTransaction(db, template.board_id, (db) => applyToProjects(db, template, run, taken));
       await bulkPace.pause();
     }
+  };
+  running++;
+  try {
+    // Runs at the same time have one step each, so that they leave connections for other calls.
+    const steps = Array.from({ length: running > 1 ? 1 : bulkPace.stepsAtOnce }, applySteps);
+    for (const step of steps) step.catch(left.end);
+    for (const { reason } of (await Promise.allSettled(steps)).filter(isRejected)) throw reason;
     return await finishRun(db, run);
   } catch (error) {
     // If the database is unreachable, the lack of progress marks the run as interrupted.
@@ -46,6 +50,8 @@ export async function applyTemplate(
     running--;
   }
 }
+
+const isRejected = (settled: PromiseSettledResult<void>) => settled.status === 'rejected';
 
 /** How many runs this process works on. */
 export const runningTemplates = () => running;
@@ -58,8 +64,9 @@ export async function applyTemplateWithin(
   template: Template,
 ): Promise<Applied> {
   const run = await beginRun(db, caller.id, template);
-  let after: number | null = 0;
-  while (after !== null) after = await applyToNextProjects(db, template, run, after, bulkPace.rowsPerStep);
+  const left = projectsLeft(template, bulkPace.rowsPerStep);
+  for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db))
+    await applyToProjects(db, template, run, projects);
   return finishRun(db, run);
 }
 
@@ -101,7 +108,7 @@ export async function fillProject(db: Db, projectId: number, boards: LockedBoard
   );
 }
 
-/** A transaction that changes a master board or copies it to projects: one at a time for each board. */
+/** A transaction that changes a master board: one at a time for each board, and not during a step of a sync or push. */
 export function templateTransaction<Result>(
   db: Db,
   board_id: number,
@@ -113,39 +120,61 @@ export function templateTransaction<Result>(
   });
 }
 
+/** A transaction that copies a master board to projects. Shared: steps for other projects run at the same time. */
+function stepTransaction(db: Db, board_id: number, work: (db: Db) => Promise<void>): Promise<void> {
+  return bulkTransaction(db, async (db) => {
+    await query(db, sql`select pg_advisory_xact_lock_shared(${TEMPLATE_LOCKS}, ${board_id})`);
+    return work(db);
+  });
+}
+
 /** The first key of the advisory locks of master boards ("TMPL" in ASCII); the second is the board's id. */
 const TEMPLATE_LOCKS = 1_414_352_972;
 
-/** Returns the id of the last project of the batch, or null if there are no more. */
-async function applyToNextProjects(
-  db: Db,
-  template: Template,
-  run: number,
-  after: number,
-  rowsPerStep: number,
-): Promise<number | null> {
-  const projectsAtOnce = Math.max(1, Math.floor(rowsPerStep / Math.max(1, template.rowCount)));
+/** The ids of the active projects, as many at a time as fit into a step. */
+function projectsLeft({ rowCount }: Template, rowsPerStep: number) {
+  const most = Math.max(1, Math.floor(rowsPerStep / Math.max(1, rowCount)));
+  let after: number | null = 0;
+  let turn: Promise<number[]> = Promise.resolve([]);
+  const read = async (db: Db): Promise<number[]> => {
+    if (after === null) return [];
+    const projects = await db
+      .selectFrom('projects')
+      .select('id')
+      .where('is_active', 'is', true)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(most)
+      .execute();
+    after = projects.length < most ? null : (projects.at(-1)?.id ?? null);
+    return projects.map(({ id }) => id);
+  };
+  return {
+    /** One at a time, so that no project is read twice. */
+    next: (db: Db): Promise<number[]> => {
+      turn = turn.catch(() => []).then(() => read(db));
+      return turn;
+    },
+    /** After a failure: the other steps end, too. */
+    end: () => {
+      after = null;
+    },
+  };
+}
 
+/** Locks the projects in the order of their ids, before their copies are read. */
+async function applyToProjects(db: Db, template: Template, run: number, ids: number[]): Promise<void> {
   await allowOnlyMergeJoins(db);
   const projects = await db
     .selectFrom('projects')
     .select('id')
     .where('is_active', 'is', true)
-    .where('id', '>', after)
+    .where('id', '=', anyOf(ids))
     .orderBy('id')
-    .limit(projectsAtOnce)
     .forNoKeyUpdate()
     .execute();
-  await recordProgress(db, run, projects.length);
-  if (projects.length === 0) return null;
-
-  await query(
-    db,
-    copyStatement(
-      template,
-      run,
-      projects.map(({ id }) => id),
-    ),
-  );
-  return projects.length < projectsAtOnce ? null : (projects.at(-1)?.id ?? null);
+  const locked = projects.map(({ id }) => id);
+  if (locked.length > 0) await query(db, copyStatement(template, run, locked));
+  // Last, since it locks the row of the run: another step waits for it.
+  await recordProgress(db, run, ids.length);
 }
