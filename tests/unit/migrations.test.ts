@@ -45,7 +45,7 @@ const named = (statement: string, pattern: string) =>
 
 const createdIn = (statement: string) => named(statement, 'create table (?:if not exists )?TABLE');
 const changedIn = (statement: string) => [
-  ...named(statement, '(?:alter table|truncate|lock table) (?:only )?(?:if exists )?TABLE'),
+  ...named(statement, '\\b(?:alter table|truncate|lock table) (?:only )?(?:if exists )?TABLE'),
   ...named(statement, 'create (?:or replace )?trigger [\\s\\S]*? on TABLE'),
   ...named(statement, 'drop trigger (?:if exists )?\\S+ on TABLE'),
 ];
@@ -86,12 +86,8 @@ function violations({ isTransaction, statements }: Step): string[] {
 const isSorted = (tables: string[]) =>
   tables.every((table, at) => at === 0 || LOCK_ORDER.indexOf(tables[at - 1]!) <= LOCK_ORDER.indexOf(table));
 
-/** They create the tables, so they run only on an empty database; the last one is undone later. */
-const FIRST = [
-  'Migration20261115000000_create_tables',
-  'Migration20261115000001_same_tenant_references',
-  'Migration20261115100400_check_cards_by_statement',
-];
+/** They create the tables, so they run only on an empty database. */
+const FIRST = ['Migration20261115000000_create_tables', 'Migration20261115000001_same_tenant_references'];
 
 describe('every migration', async () => {
   const names = (await migrationNames()).filter((name) => !FIRST.includes(name));
