@@ -7,5 +7,6 @@ export const LARGEST_BODY_BYTES = 1024 * 1024;
 /** Parsing more distinct field names would block the event loop for too long. */
 export const MOST_BODY_FIELDS = 30_000;
 
-/** The maximum of PostgreSQL's `integer`: ids and positions. */
+/** The range of PostgreSQL's `integer`: ids and positions. */
 export const LARGEST_INTEGER = 2_147_483_647;
+export const SMALLEST_INTEGER = -2_147_483_648;

@@ -1,7 +1,10 @@
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { MOST_NUMBERED, type Neighbours, placeBetween } from '../server/domain/board/cardMove.ts';
 import { makeWay } from '../server/domain/rows/position.ts';
+import type { Placement } from '../shared/fields.ts';
 import {
   givenBoard,
   givenCard,
@@ -145,5 +148,158 @@ describe('makeWay', () => {
     { name: 'equal rows that move get different positions', of: rows(1, 1, 5), taken: [1], moved: [2, 3] },
   ])('$name', ({ of, taken, moved }) => {
     expect(makeWay(of, new Set(taken)).map(({ position }) => position)).toEqual(moved);
+  });
+});
+
+describe('placeBetween, in a large group', () => {
+  const inOrder = (one: Placement, other: Placement) => one.position - other.position || one.id - other.id;
+  const around = (cards: Placement[], place: number): Neighbours => ({
+    before: cards.slice(0, place).toReversed().slice(0, MOST_NUMBERED),
+    behind: cards.slice(place, place + MOST_NUMBERED),
+  });
+  /** Cards with these positions; the ids count up or down. */
+  const cards = (positionOf: (at: number) => number, idOf = (at: number) => at + 1, length = 1000) =>
+    Array.from({ length }, (_, at) => ({ id: idOf(at), position: positionOf(at) })).sort(inOrder);
+  const MOVED = 5000;
+
+  it.each([
+    { name: 'a gap takes the card', of: cards((at) => at * 10), place: 500, moved: [[MOVED, 4995]] },
+    { name: 'the front leaves a gap', of: cards((at) => at), place: 0, moved: [[MOVED, -1000]] },
+    { name: 'and so does the end', of: cards((at) => at), place: 1000, moved: [[MOVED, 1999]] },
+    {
+      name: 'a newer card shares the position of the one before it',
+      of: cards((at) => at),
+      place: 500,
+      moved: [[MOVED, 499]],
+    },
+    {
+      name: 'or of the one behind it, if it is older',
+      of: cards(
+        (at) => at,
+        (at) => 9000 + at,
+      ),
+      place: 500,
+      moved: [[MOVED, 500]],
+    },
+    {
+      name: 'the last position is never passed',
+      of: cards(
+        (at) => LARGEST - 999 + at,
+        (at) => 9000 + at,
+      ),
+      place: 1000,
+      moved: [
+        [MOVED, LARGEST],
+        [9999, LARGEST - 1],
+      ],
+    },
+  ])('$name', ({ of, place, moved }) => {
+    const placed = placeBetween(MOVED, around(of, place));
+    expect(placed!.map(({ id, position }) => [id, position])).toEqual(moved);
+  });
+
+  it('no gap among older and older cards: all have to be spread, unless the end is near', () => {
+    const descending = cards(
+      (at) => at,
+      (at) => 9000 - 2 * at,
+    );
+    expect(placeBetween(8001, around(descending, 500))).toBeUndefined();
+    expect(placeBetween(7021, around(descending, 990))).toHaveLength(11);
+  });
+
+  it('keeps the order of the others, whatever their positions and ids, and moves few of them', () => {
+    const of = fc.uniqueArray(fc.integer({ min: 1, max: 100_000 }), { minLength: 450, maxLength: 450 });
+    fc.assert(
+      fc.property(
+        of,
+        fc.integer({ min: 0, max: 449 }),
+        fc.integer({ min: 1, max: 600 }),
+        ([moved, ...ids], place, range) => {
+          const others = cards(
+            (at) => (at * 7) % range,
+            (at) => ids[at]!,
+            ids.length,
+          );
+          const placed = placeBetween(moved!, around(others, place));
+          if (placed === undefined) return;
+
+          const positions = new Map(placed.map(({ id, position }) => [id, position]));
+          const all = [...others.slice(0, place), { id: moved!, position: 0 }, ...others.slice(place)];
+          const after = all.map(({ id, position }) => ({ id, position: positions.get(id) ?? position }));
+          expect(after.toSorted(inOrder).map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+          expect(placed.length).toBeLessThanOrEqual(MOST_NUMBERED);
+        },
+      ),
+    );
+  });
+});
+
+describe('cards.move in a group of more than 200 cards', () => {
+  /** Cards without gaps; `id` counts up or down along the group. */
+  async function givenLargeGroup(direction: 'asc' | 'desc') {
+    const world = await givenWorld();
+    const { project, asMember } = world;
+    const group_id = await givenGroup(project, await givenBoard(project));
+    await query(
+      await testDb(),
+      sql`
+        insert into cards (project_id, platform_id, group_id, title, position, sort_order)
+        select ${project.id}, ${project.platform_id}, ${group_id}, 'Card', ${direction === 'asc' ? sql`n` : sql`501 - n`}, n
+        from generate_series(1, 500) n`,
+    );
+    const order = async () => {
+      const rows = await query(
+        await testDb(),
+        sql<Placement & { is_touched: boolean }>`
+          select id, position, position <> ${direction === 'asc' ? sql`sort_order` : sql`501 - sort_order`} as is_touched
+          from cards where group_id = ${group_id} and deleted_at is null order by position, id`,
+      );
+      return { ids: rows.map(({ id }) => id), touched: rows.filter(({ is_touched }) => is_touched).length };
+    };
+    const move = (id: number, position?: number) => asMember.rpc.cards.move.mutate({ id, group_id, position });
+    return { ...world, group_id, order, move };
+  }
+
+  it.each([
+    ['the front', 1, 1],
+    ['the middle', 250, 1],
+    ['the end', undefined, 1],
+    ['a place past the end', LARGEST, 1],
+  ])('to %s: it lands there, and only it gets another position', async (_, position, touched) => {
+    const { order, move } = await givenLargeGroup('asc');
+    const { ids } = await order();
+    const [id] = ids.splice(100, 1) as [number];
+
+    const { card } = await move(id, position);
+
+    ids.splice(Math.min((position ?? LARGEST) - 1, ids.length), 0, id);
+    expect(await order()).toEqual({ ids, touched });
+    expect(card).toMatchObject({ id });
+  });
+
+  it('from another group, again and again to the same place', async () => {
+    const { order, move, project } = await givenLargeGroup('asc');
+    const { ids } = await order();
+    const given = [await givenCard(project), await givenCard(project), await givenCard(project)];
+
+    for (const id of [...given, ...given.toReversed()]) await move(id, 300);
+
+    ids.splice(299, 0, ...given);
+    expect((await order()).ids).toEqual(ids);
+  });
+
+  it('without any gap, all cards are spread', async () => {
+    const { order, move } = await givenLargeGroup('desc');
+    const { ids } = await order();
+    const id = ids[250]!;
+    await query(
+      await testDb(),
+      sql`update cards set position = case when id = ${id} then 0 else position - 1 end where id = any(${ids.slice(250)})`,
+    );
+
+    const { card } = await move(id, 251);
+
+    expect(await order()).toMatchObject({ ids });
+    expect(card.position).toBe(250_500);
   });
 });

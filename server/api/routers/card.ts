@@ -13,8 +13,9 @@ import {
   ListedCard,
 } from '../../../shared/card.ts';
 import { count } from '../../../shared/fields.ts';
-import { createCard, deleteCard, getCard, moveCard, snoozeCard, updateCard } from '../../domain/board/card.ts';
+import { createCard, deleteCard, getCard, snoozeCard, updateCard } from '../../domain/board/card.ts';
 import { listCards } from '../../domain/board/cardList.ts';
+import { moveCard } from '../../domain/board/cardMove.ts';
 import { sanitiseDescription } from '../../domain/board/description.ts';
 import { dismissTourCards, restartTours } from '../../domain/board/tour.ts';
 import { rest, specified } from '../restOperation.ts';
@@ -96,7 +97,7 @@ export const cardRouter = router({
         message: 'Card moved.',
         summary: 'Move a card',
         description:
-          'Moves a card to a position in a group of its project, or outside any, and renumbers the cards there from 1.',
+          'Moves a card to a position in a group of its project, or outside any. Up to 200 cards there are then numbered from 1. Among more cards, few get another `position`, which then only tells their order.',
       }),
     )
     .input(CardMove)

@@ -1,19 +1,12 @@
 import { sql } from 'kysely';
-import {
-  type CARD_TYPES,
-  Card,
-  type CardCreate,
-  type CardMove,
-  type CardSnooze,
-  type CardUpdate,
-} from '../../../shared/card.ts';
+import { type CARD_TYPES, Card, type CardCreate, type CardSnooze, type CardUpdate } from '../../../shared/card.ts';
 import type { Role } from '../../../shared/user.ts';
 import { prepared } from '../../database/prepared.ts';
-import { live, nextPosition, oneRow, query, transact } from '../../database/query.ts';
+import { live, nextPosition, oneRow, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { changeRow, deleteRow, findRow, lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
+import { changeRow, deleteRow, findRow, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
 import {
   checkReferences,
   groupAndTag,
@@ -23,7 +16,7 @@ import {
   type Referenced,
 } from './cardReference.ts';
 import { cleanDescription } from './description.ts';
-import { isDismissed, isShown } from './tour.ts';
+import { isDismissed } from './tour.ts';
 
 /** The due date has passed, and the card is not closed. Without a time (midnight UTC), the whole day must have passed. */
 export const IS_OVERDUE = sql<boolean>`coalesce(due_date < now() and status <> 'closed' and (is_due_at_midnight
@@ -125,39 +118,6 @@ export async function updateCard(context: ProjectContext, { id, ...sent }: CardU
   return transact(context.db, async (db) => {
     await checkReferences({ ...context, db }, project, { owner_id, tag_id });
     return { card: await changeRow({ ...context, db }, 'cards', id, changes, CARD_COLUMNS) };
-  });
-}
-
-/**
- * Moves a card to a position in a group or outside any, and renumbers the cards there from 1. The position counts the cards that
- * the caller sees, without the tour cards that they dismissed.
- */
-export async function moveCard(context: ProjectContext, { id, group_id, position }: CardMove) {
-  const { project } = await findRow(context, 'cards', id);
-
-  return transact(context.db, async (db) => {
-    await lockProject(db, project.id);
-    await checkReferences({ ...context, db }, project, { group_id });
-    await changeRow({ ...context, db }, 'cards', id, { group_id }, ['id', 'project_id']);
-    await query(
-      db,
-      // `other` gives the other cards even places, so that the moved one fits between two; `placed` numbers them all from 1.
-      sql`
-        with other as (
-          select c.id, 2 * row_number() over (order by c.position, c.id) as place,
-            sum(${isShown('c', sql`${context.caller.id}`)}::int) over (order by c.position, c.id) as place_shown
-          from cards c
-          where c.project_id = ${project.id} and c.group_id is not distinct from ${group_id}::int and c.id <> ${id} and ${live('c')}
-        ), placed as (
-          select id, row_number() over (order by place) as position
-          from (select id, place from other union all
-            select ${id}::int, (select min(place) - 1 from other where place_shown = ${position ?? null}::int)) as every
-        )
-        update cards set position = placed.position from placed
-        where cards.id = placed.id and cards.position <> placed.position`,
-    );
-    const { row: card } = await findRow({ ...context, db }, 'cards', id, CARD_COLUMNS);
-    return { card };
   });
 }
 
