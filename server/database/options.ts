@@ -113,6 +113,8 @@ const serverOptions = async (
         if (hosts) tryOtherHosts(pool);
         onPool?.(pool);
       },
+      // Compiling a statement takes longer than running it. Not a start-up parameter: poolers refuse unknown ones.
+      onConnect: (client: pg.ClientBase) => client.query('set jit = off'),
       // The default is to wait forever.
       connectionTimeoutMillis: 2_000,
       statement_timeout: hasTimeouts ? 30_000 : 0,
