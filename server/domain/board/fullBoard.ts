@@ -10,7 +10,7 @@ import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { noSuchMaster } from '../rows/masterRow.ts';
-import { bytesOf, mustFitResponse } from '../rows/responseSize.ts';
+import { bytesOf, mustFitResponse, tooManyRows } from '../rows/responseSize.ts';
 import { type CallerRole, mustBeFound } from '../rows/row.ts';
 import { IS_OVERDUE } from './card.ts';
 import { isShown } from './tour.ts';
@@ -79,17 +79,20 @@ type Choice = Record<'which' | 'callerRole' | 'isReadable' | 'shownCards', RawBu
 
 function writtenBoard({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<WrittenBoard> {
   const largest = sql.lit(LARGEST_RESPONSE_BYTES);
-  // The size is checked twice: before it is written without escapes, afterwards with them.
+  // The size is checked twice: before it is written without escapes, afterwards with them. No more cards are read than can fit.
   return sql`
     select b.project_id, permitted.caller_role,
       size.is_too_large or coalesce(octet_length(written.board) > ${largest}, false) as is_too_large,
       case when octet_length(written.board) <= ${largest} then written.board end as board, written.date_digits
     from boards b cross join lateral (select ${callerRole} as caller_role) as permitted
     cross join lateral (
-      select coalesce(sum(${bytesOf('groups', 'g')} + (
-        select coalesce(sum(${bytesOf('cards', 'c')}), 0) from cards c where c.group_id = g.id and ${live('c')})), 0)
-        > ${largest} as is_too_large
-      from groups g where g.board_id = b.id and ${live('g')}
+      select coalesce(sum(bytes), 0) > ${largest} as is_too_large from (
+        select ${bytesOf('groups', 'g')} as bytes from groups g where g.board_id = b.id and ${live('g')}
+        union all
+        (select c.bytes from groups g cross join lateral (
+            select ${bytesOf('cards', 'c')} as bytes from cards c where c.group_id = g.id and ${live('c')} offset 0) as c
+          where g.board_id = b.id and ${live('g')} limit ${sql.lit(tooManyRows('cards'))})
+      ) as parts
     ) as size
     left join lateral (
       select left((select row_to_json(board)::text from (select ${fieldsOf('b', Board)}) as board), -1)

@@ -19,6 +19,9 @@ type Sized = keyof typeof SIZES;
 export const bytesOf = (table: Sized, alias: string) =>
   sql.raw<number>(sizeOf(table, (text) => `octet_length(${alias}.${text})`));
 
+/** So many rows never fit into one response. */
+export const tooManyRows = (table: Sized) => Math.floor(LARGEST_RESPONSE_BYTES / SIZES[table].others) + 1;
+
 /** Plain text instead of nested `sql` templates, which take longer to compile. */
 function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
   const { texts, others } = SIZES[table];
