@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
-import type { Placement } from '../../../shared/fields.ts';
+import { MOST_SIBLINGS, type Placement } from '../../../shared/fields.ts';
 import { LARGEST_INTEGER } from '../../../shared/limits.ts';
 import { anyOf, type Db, live, nextPosition, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
@@ -127,15 +127,19 @@ async function writePositions(db: Db, table: string, placements: Placement[], is
   return written.length;
 }
 
-/** Of rows in order, those whose position is taken, each with the next free one. */
-export function makeWay(rows: readonly Placement[], taken: ReadonlySet<number>): Placement[] {
+/**
+ * Of rows in order, those whose position is taken, each with the next free one. After `most` rows, the next ones share a position
+ * where their ids are in order, so that a row in front of thousands does not move all of them.
+ */
+export function makeWay(rows: readonly Placement[], taken: ReadonlySet<number>, most = MOST_SIBLINGS): Placement[] {
   const moved: Placement[] = [];
-  let last = Number.NEGATIVE_INFINITY;
+  let last = { id: 0, position: Number.NEGATIVE_INFINITY };
   for (const { id, position } of rows) {
-    let free = Math.max(position, last + 1);
+    const isSharing = moved.length >= most && id > last.id;
+    let free = Math.max(position, last.position + (isSharing ? 0 : 1));
     while (taken.has(free)) free++;
     if (free === position) continue;
-    last = free;
+    last = { id, position: free };
     moved.push({ id, position: Math.min(free, LARGEST_INTEGER) });
   }
   return moved;
