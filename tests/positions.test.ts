@@ -149,6 +149,18 @@ describe('makeWay', () => {
   ])('$name', ({ of, taken, moved }) => {
     expect(makeWay(of, new Set(taken)).map(({ position }) => position)).toEqual(moved);
   });
+
+  it('after many moved rows, the next ones share a position if their ids are in order', () => {
+    const moved = (...ids: number[]) =>
+      makeWay(
+        ids.map((id, at) => ({ id, position: at + 1 })),
+        new Set([1]),
+        2,
+      );
+
+    expect(moved(1, 2, 3, 4, 5).map(({ position }) => position)).toEqual([2, 3]);
+    expect(moved(1, 9, 8, 4, 5).map(({ position }) => position)).toEqual([2, 3, 4, 5]);
+  });
 });
 
 describe('placeBetween, in a large group', () => {
