@@ -24,25 +24,31 @@ import {
 } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
 import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
-import { isShown } from './tour.ts';
+import { isDismissed } from './tour.ts';
 
 /** The columns of a board in responses. */
 export const BOARD_COLUMNS = Board.keyof().options;
 export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 
-/** Selects boards (alias `b`) with their counts, in order; the counts are of what `getBoard` shows to the user. */
-export const listedBoards = (which: RawBuilder<unknown>, userId: RawBuilder<unknown> = sql`null`) =>
+/**
+ * Selects boards (alias `b`) with their counts, in order; the counts are of what `getBoard` shows to the user. All cards are
+ * counted in an index alone, then those that are hidden from the user are subtracted: `hidden` counts them by board.
+ */
+export const listedBoards = (which: RawBuilder<unknown>, hidden: RawBuilder<unknown> = NOTHING_HIDDEN) =>
   allOrFirstRow(
     'boards',
     sql<ListedBoardRow>`
-      select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes,
-        (select count(*)::int from groups g where g.board_id = b.id and ${live('g')}) as groups_count,
-        (select count(*)::int from groups g join cards c on c.group_id = g.id and ${live('c')} and ${isShown('c', userId)}
-          where g.board_id = b.id and ${live('g')}) as cards_count
-      from boards b where ${which} and ${live('b')}`,
+      select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes, counted.groups as groups_count,
+        counted.cards - coalesce(hidden.count, 0) as cards_count
+      from boards b cross join lateral (
+        select count(*)::int as groups, coalesce(sum((
+          select count(*) from cards c where c.group_id = g.id and ${live('c')})), 0)::int as cards
+        from groups g where g.board_id = b.id and ${live('g')}
+      ) as counted left join (${hidden}) as hidden on hidden.board_id = b.id where ${which} and ${live('b')}`,
     ListedBoard.keyof().options,
     ['position', 'id'],
   );
+const NOTHING_HIDDEN = sql`select null::int as board_id, 0 as count where false`;
 type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
 /** The boards of the project in order, with their counts. */
@@ -59,7 +65,10 @@ const selectBoards = prepared<
 >((value) =>
   listedBoards(
     sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
-    value('user_id'),
+    sql`
+      select g.board_id, count(*)::int from cards c join groups g on g.id = c.group_id and ${live('g')}
+      where c.project_id = ${value('project_id')} and c.tour_key is not null and ${live('c')} and ${isDismissed('c', value('user_id'))}
+      group by g.board_id`,
   ),
 );
 
