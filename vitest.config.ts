@@ -13,6 +13,7 @@ if (!hasServerPrograms())
 const ON_A_SERVER = [
   'answerSize',
   'connections',
+  'deletion',
   'faults',
   'floor',
   'idempotency',

@@ -13,6 +13,7 @@ import { removalWork } from '../database/removal.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
 import { reencryptSecondFactors } from '../domain/account/reencrypt.ts';
 import { removalsOf } from '../domain/removal/removals.ts';
+import { CLEARING } from '../domain/rows/deletion.ts';
 import { interruptAllRuns } from '../domain/template/templateRun.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import type { Settings } from '../runtime/env.ts';
@@ -115,6 +116,8 @@ async function serve(
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
   const stopBackground = startBackground(database, removalsOf(settings).map(removalWork), logger);
+  // Soon, since lists have to skip these cards until they are marked.
+  const stopClearing = startBackground(database, [CLEARING], logger, 10_000);
   return {
     url,
     stop: async (isAlone = false) => {
@@ -122,7 +125,8 @@ async function serve(
       // The node is unready now: load balancers get time to notice before connections are closed.
       if (!isAlone) await pause(settings.STOP_PAUSE_SECONDS * 1000);
       await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
-      const closed = Promise.all([services.close(), reencrypting, stopBackground()]).then(() => database.close());
+      const stopped = [services.close(), reencrypting, stopBackground(), stopClearing()];
+      const closed = Promise.all(stopped).then(() => database.close());
       await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
     },
   };

@@ -33,6 +33,7 @@ export function startBackground(
   { db, isEmbedded }: Pick<Database, 'db' | 'isEmbedded'>,
   works: BackgroundWork[],
   log: Log,
+  lookMilliseconds = LOOK_MILLISECONDS,
 ): () => Promise<void> {
   let isStopped = false;
   const pace = isEmbedded ? EMBEDDED_PACE : SERVER_PACE;
@@ -48,7 +49,7 @@ export function startBackground(
   let running = handleAll();
   const timer = setInterval(() => {
     running = running.then(handleAll);
-  }, LOOK_MILLISECONDS).unref();
+  }, lookMilliseconds).unref();
   return async () => {
     isStopped = true;
     clearInterval(timer);

@@ -32,6 +32,8 @@ export const Group = defineEntity({
     brought: syncedValues(),
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
+    /** It is deleted, but not all of its many cards are marked as deleted yet. */
+    is_clearing: p.boolean().default(false),
   },
   checks: [
     tenantOrTemplateCheck('groups', 'master_group_id'),
@@ -43,6 +45,7 @@ export const Group = defineEntity({
     { properties: ['board_id'] },
     { properties: ['template_board_id'], where: 'template_board_id is not null' },
     { name: 'groups_deleted_index', properties: ['master_group_id', 'deleted_at'], where: DELETED },
+    { name: 'groups_clearing_index', properties: ['id'], where: 'is_clearing' },
   ],
   uniques: [
     { name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] },

@@ -14,6 +14,7 @@ import { type Db, live, query } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
+import { deleteWithContents } from '../rows/deletion.ts';
 import {
   changeAndPlace,
   insertAt,
@@ -23,7 +24,7 @@ import {
   siblingsIn,
 } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
-import { deleteWithContents, lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
+import { lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
 import { isDismissed } from './tour.ts';
 
 /** The columns of a board in responses. */

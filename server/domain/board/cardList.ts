@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type CardList, ListedCard } from '../../../shared/card.ts';
-import { live, plannedEachTime, query } from '../../database/query.ts';
+import { plannedEachTime, query } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
 import { readCursor, toCursor, toPage } from '../rows/page.ts';
 import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
-import { selectionOf } from '../rows/row.ts';
+import { isLiveCard, selectionOf } from '../rows/row.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
 import { isDismissed, isShown } from './tour.ts';
 
@@ -31,7 +31,7 @@ export async function listCards(
   const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
   const conditions = [
     sql`c.project_id = ${projectOf(caller, wanted)}`,
-    live('c'),
+    isLiveCard('c'),
     include_dismissed !== true && isShown('c', userId),
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
     ...EQUAL.map((column) => wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`),

@@ -22,6 +22,7 @@ import {
   changeRow,
   DELETED,
   findRow,
+  isLiveCard,
   lockProject,
   mustBeFound,
   noSuchRow,
@@ -66,7 +67,7 @@ const insertComment = prepared<
   (value) => sql`
     with card as (
       select id as card_id, project_id, ${roleIn('cards.project_id', value)} as caller_role from cards
-      where id = ${value('card_id')} and project_id is not null and ${live()} for share
+      where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} for share
     ), parent as (
       select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
       where id = ${value('parent_comment_id')}::int and card_id = ${value('card_id')} and ${live()} for share

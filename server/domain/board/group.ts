@@ -12,11 +12,11 @@ import { type Db, live, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
+import { deleteWithContents } from '../rows/deletion.ts';
 import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from '../rows/position.ts';
 import {
   type CallerRole,
   changeRow,
-  deleteWithContents,
   findRow,
   lockProject,
   mustBeFound,

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import { live, query } from '../../database/query.ts';
+import { query } from '../../database/query.ts';
 import { accountOf, actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
+import { isLiveCard } from '../rows/row.ts';
 
 /** Whether a user dismissed a tour card. With another `tour_key` since, it is a new step of the tour. */
 export const isDismissed = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`
@@ -20,7 +21,7 @@ export async function dismissTourCards({ db, caller }: ProjectContext) {
     sql`
       insert into tour_dismissals (user_id, card_id, tour_key)
       select ${user_id}::int, c.id, c.tour_key from cards c
-      where c.project_id in ${projectsOf(caller)} and c.tour_key is not null and ${live('c')}
+      where c.project_id in ${projectsOf(caller)} and c.tour_key is not null and ${isLiveCard('c')}
         and ${isShown('c', sql`${user_id}`)}
       order by c.id
       on conflict (user_id, card_id) do update set tour_key = excluded.tour_key, dismissed_at = now()

@@ -5,7 +5,7 @@ import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { setPositions } from './position.ts';
-import { type Column, nounOf, type Selected } from './row.ts';
+import { type Column, isLiveCard, nounOf, type Selected } from './row.ts';
 
 /** The tables with templates. */
 type MasterTable = 'boards' | 'groups' | 'cards';
@@ -24,7 +24,7 @@ export async function findMaster<Table extends MasterTable, const Columns extend
     .select(columns as readonly Column<MasterTable>[])
     .where('id', '=', id)
     .where('is_master', 'is', true)
-    .where(live())
+    .where(isLive(table))
     .executeTakeFirstOrThrow(() => noSuchMaster(table));
   return row as unknown as Selected<Table, Columns>;
 }
@@ -42,12 +42,14 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
     .set({ ...changes, updated_at: NOW })
     .where('id', '=', id)
     .where('is_master', 'is', true)
-    .where(live())
+    .where(isLive(table))
     .returning(columns as readonly Column<MasterTable>[]);
   const [row] = await query(db, plannedEachTime(sql<Selected<Table, Columns>>`${update}`));
   if (!row) throw noSuchMaster(table);
   return row;
 }
+
+const isLive = (table: MasterTable) => (table === 'cards' ? isLiveCard('cards') : live());
 
 export async function deleteMaster(db: Db, table: MasterTable, id: number): Promise<void> {
   await changeMaster(db, table, id, { deleted_at: new Date() }, ['id']);

@@ -1,7 +1,7 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
 import type { Role } from '../../../shared/user.ts';
-import { anyOf, type Db, live, plannedEachTime, query, transact } from '../../database/query.ts';
+import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
@@ -53,8 +53,12 @@ export const noSuchRow = (table: ProjectTable) => notFound(`There is no such ${n
 /** Rows `t` that callers can see: live, not templates, and comments only while their card is live. */
 export const isVisible = (table: ProjectTable) =>
   table === 'comments'
-    ? sql<boolean>`${live('t')} and exists (select from cards c where c.id = t.card_id and ${live('c')})`
-    : sql<boolean>`${live('t')} and t.project_id is not null`;
+    ? sql<boolean>`${live('t')} and exists (select from cards c where c.id = t.card_id and ${isLiveCard('c')})`
+    : sql<boolean>`${table === 'cards' ? isLiveCard('t') : live('t')} and t.project_id is not null`;
+
+/** Live cards, without those of a deleted group that `deletion.ts` has not marked yet. Hardly ever is there such a group. */
+export const isLiveCard = (alias: string) =>
+  sql<boolean>`${live(alias)} and (${sql.ref(`${alias}.group_id`)} = any(array(select id from groups where is_clearing))) is not true`;
 
 /** The project of the row that a call names, with the caller's role there. */
 export type NamedProject = { id: number; role: Role };
@@ -114,38 +118,6 @@ export async function changeRow<Table extends ProjectTable, const Columns extend
 
 export async function deleteRow(context: ProjectContext, table: ProjectTable, id: number): Promise<void> {
   await changeRow(context, table, id, { deleted_at: new Date() }, ['id', 'project_id']);
-}
-
-/** Deletes a board with its groups and cards, or a group with its cards. */
-export async function deleteWithContents(context: ProjectContext, table: 'boards' | 'groups', id: number) {
-  const { project } = await findRow(context, table, id);
-
-  await transact(context.db, async (db) => {
-    await lockProject(db, project.id);
-    await deleteRow({ ...context, db }, table, id);
-    await deleteContents[table](db, id);
-  });
-}
-
-/** Marks the contents of a deleted board or group as deleted, too; `db` is in a transaction. */
-export const deleteContents = {
-  boards: async (db: Db, board_id: number): Promise<void> => {
-    const groups = await db
-      .updateTable('groups')
-      .set(DELETED)
-      .where('board_id', '=', board_id)
-      .where(live())
-      .returning('id')
-      .execute();
-    // A statement of its own: it also sees the cards that were created while the update waited for their group.
-    await deleteCards(db, groups);
-  },
-  groups: (db: Db, id: number): Promise<void> => deleteCards(db, [{ id }]),
-};
-
-async function deleteCards(db: Db, groups: { id: number }[]): Promise<void> {
-  const ids = groups.map(({ id }) => id);
-  await db.updateTable('cards').set(DELETED).where('group_id', '=', anyOf(ids)).where(live()).execute();
 }
 
 /** The changes that mark several rows as deleted. */

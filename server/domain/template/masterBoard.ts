@@ -7,9 +7,9 @@ import type { BoardPushPreview, SyncPreview } from '../../../shared/templateRun.
 import { type Db, live, query, transact } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { BOARD_COLUMNS, boardChanges, insertBoard, listedBoards } from '../board/board.ts';
+import { deleteContents } from '../rows/deletion.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { mustFitResponse } from '../rows/responseSize.ts';
-import { deleteContents } from '../rows/row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 

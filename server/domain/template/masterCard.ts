@@ -13,6 +13,7 @@ import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CARD_COLUMNS } from '../board/card.ts';
 import { cleanDescription } from '../board/description.ts';
+import { clearGroups } from '../rows/deletion.ts';
 import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
 import { DELETED, lockProjects, withoutNulls } from '../rows/row.ts';
 import { groupTemplate } from './masterGroup.ts';
@@ -27,6 +28,8 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
 
   return templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'groups', input.group_id, ['id']);
+    // An identifier of a deleted master card can be used again.
+    await clearGroups(db, sql`is_master`);
     const position = nextPosition(
       sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`,
     );
@@ -68,6 +71,7 @@ export async function updateMasterCard(context: SignedInContext, { id, ...sent }
 
   const { board_id } = await cardTemplate(db, id);
   return templateTransaction(db, board_id, async (db) => {
+    await clearGroups(db, sql`is_master`);
     const card = await change(db);
     await bringIdentifier(db, id, unique_identifier);
     return { card };
@@ -92,6 +96,7 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
       .where('c.id', '=', anyOf(ids))
       .where('c.is_master', 'is', true)
       .where(live('c'))
+      .where(live('g'))
       .execute();
     if (found.length < cards.length) throw noSuchMaster('cards');
     if (found.some((card) => card.board_id !== board_id))

@@ -15,10 +15,11 @@ import { type Db, live, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
+import { deleteContents } from '../rows/deletion.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { positionAmongSiblings, siblingsIn } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
-import { deleteContents, selectionOf, withoutNulls } from '../rows/row.ts';
+import { selectionOf, withoutNulls } from '../rows/row.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 

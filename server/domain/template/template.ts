@@ -6,6 +6,7 @@ import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../../database/bulk.ts';
 import { anyOf, type Db, live, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
+import { clearGroups } from '../rows/deletion.ts';
 import { readCursor, toPage } from '../rows/page.ts';
 import type { Template } from './templateCopies.ts';
 import { type Applied, beginRun, finishRun, interruptRun, recordProgress } from './templateRun.ts';
@@ -98,6 +99,7 @@ export const lockMasterBoards = (db: Db): Promise<LockedBoard[]> =>
 /** Copies these boards to a project, as their syncs would; those without access or that are inactive are skipped. */
 export async function fillProject(db: Db, projectId: number, boards: LockedBoard[]): Promise<void> {
   if (boards.length === 0) return;
+  await clearGroups(db, sql`(is_master or project_id = ${projectId})`);
   await allowOnlyMergeJoins(db);
   await query(
     db,
@@ -174,7 +176,10 @@ async function applyToProjects(db: Db, template: Template, run: number, ids: num
     .forNoKeyUpdate()
     .execute();
   const locked = projects.map(({ id }) => id);
-  if (locked.length > 0) await query(db, copyStatement(template, run, locked));
+  if (locked.length > 0) {
+    await clearGroups(db, sql`(is_master or project_id = ${anyOf(locked)})`);
+    await query(db, copyStatement(template, run, locked));
+  }
   // Last, since it locks the row of the run: another step waits for it.
   await recordProgress(db, run, ids.length);
 }

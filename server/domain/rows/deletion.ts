@@ -1,0 +1,97 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { BackgroundWork } from '../../database/background.ts';
+import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
+import type { ProjectContext } from '../access/context.ts';
+import { DELETED, deleteRow, findRow, lockProject } from './row.ts';
+
+/** A deletion marks up to this many cards itself. More are marked in the background, and hidden until then. */
+export const MOST_AT_ONCE = 1000;
+
+/** Deletes a board with its groups and cards, or a group with its cards. */
+export async function deleteWithContents(context: ProjectContext, table: 'boards' | 'groups', id: number) {
+  const { project } = await findRow(context, table, id);
+
+  await transact(context.db, async (db) => {
+    await lockProject(db, project.id);
+    await deleteRow({ ...context, db }, table, id);
+    await deleteContents[table](db, id);
+  });
+}
+
+/** Marks the contents of a deleted board or group as deleted, too; `db` is in a transaction. */
+export const deleteContents = {
+  boards: async (db: Db, board_id: number): Promise<void> => {
+    const groups = await db
+      .updateTable('groups')
+      .set(DELETED)
+      .where('board_id', '=', board_id)
+      .where(live())
+      .returning('id')
+      .execute();
+    // A statement of its own: it also sees the cards that were created while the update waited for their group.
+    await deleteCards(
+      db,
+      groups.map(({ id }) => id),
+    );
+  },
+  groups: (db: Db, id: number): Promise<void> => deleteCards(db, [id]),
+};
+
+async function deleteCards(db: Db, groups: number[]): Promise<void> {
+  const cards = sql`from cards where group_id = any(${groups}::int[]) and ${live()}`;
+  const found = await query(db, sql`select ${cards} limit ${sql.lit(MOST_AT_ONCE + 1)}`);
+  if (found.length > MOST_AT_ONCE)
+    await db.updateTable('groups').set({ is_clearing: true }).where('id', '=', anyOf(groups)).execute();
+  else await markCards(db, groups, sql`select id ${cards}`);
+}
+
+/** Marks the remaining cards of deleted groups that meet the condition, before a statement that reads deleted rows. */
+export async function clearGroups(db: Db, which: RawBuilder<unknown>): Promise<void> {
+  const groups = await query(
+    db,
+    sql<{ id: number }>`select id from groups where is_clearing and ${which} order by id for no key update`,
+  );
+  if (groups.length === 0) return;
+  const ids = groups.map(({ id }) => id);
+  await markCards(db, ids, sql`select id from cards where group_id = any(${ids}::int[]) and ${live()}`);
+  await db.updateTable('groups').set({ is_clearing: false }).where('id', '=', anyOf(ids)).execute();
+}
+
+/** Marks the cards of deleted groups in steps. Skips what another transaction has locked, so it never waits. */
+export const CLEARING: BackgroundWork = {
+  table: 'cards',
+  step: (db, { rows }) =>
+    transact(db, async (db) => {
+      const found = await query(
+        db,
+        sql<{ id: number }>`
+          select id from groups where is_clearing order by id limit ${sql.lit(GROUPS_PER_STEP)} for no key update skip locked`,
+      );
+      if (found.length === 0) return { count: 0 };
+      const groups = found.map(({ id }) => id);
+      const count = await markCards(
+        db,
+        groups,
+        sql`select id from cards where group_id = any(${groups}::int[]) and ${live()} limit ${sql.lit(rows)} for update skip locked`,
+      );
+      await query(
+        db,
+        sql`
+          update groups g set is_clearing = false where g.id = any(${groups}::int[])
+            and not exists (select from cards c where c.group_id = g.id and ${live('c')})`,
+      );
+      return { count };
+    }),
+};
+const GROUPS_PER_STEP = 100;
+
+/** Marks cards of these groups as deleted at the same time as their group. */
+async function markCards(db: Db, groups: number[], cards: RawBuilder<unknown>): Promise<number> {
+  const marked = await query(
+    db,
+    sql`
+      update cards c set deleted_at = g.deleted_at, updated_at = g.deleted_at from groups g
+      where c.id = any(array(${cards})) and g.id = c.group_id and g.id = any(${groups}::int[]) returning c.id`,
+  );
+  return marked.length;
+}
