@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type CardList, ListedCard } from '../../../shared/card.ts';
-import { plannedEachTime, query } from '../../database/query.ts';
+import { live, plannedEachTime, query } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
@@ -9,18 +9,21 @@ import { readCursor, toCursor, toPage } from '../rows/page.ts';
 import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
 import { isLiveCard, selectionOf } from '../rows/row.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
-import { isDismissed, isShown } from './tour.ts';
+import { dismissedCards, isDismissed } from './tour.ts';
 
 type ListedCardRow = CardRow & { is_dismissed: boolean };
 
 /**
- * The cards of the project that match all filters, in order. A text search scans the next cards first, which fill the page if
- * the text is common; for rare texts it then uses the search index. Without an index (short texts, and the embedded database) it
- * only scans the next cards: such a page may be short and still have a `next_cursor`.
+ * The cards of the project that match all filters, in order. An index finds the cards of a project, group, tag or owner in
+ * order; the other filters are checked on a limited number of them. A page may thus be short and still have a `next_cursor`.
+ *
+ * A text search scans the next cards first, which fill the page if the text is common; for rare texts it then uses the search
+ * index. Without an index (short texts, and the embedded database) it only scans the next cards.
  *
  * - `scanned`: the next cards in order, capped by number and bytes.
  * - `last`: the last of them, where the next page continues.
- * - `near`: the matches among them; the index is used only if they do not fill the page.
+ * - `texts`: those with the text. The index is used only if they are few.
+ * - `near`: those that match all filters.
  */
 export async function listCards(
   { db, hasSearchIndex, caller }: ProjectContext,
@@ -29,74 +32,119 @@ export async function listCards(
   const [sort_order, id] = readCursor(cursor, 2);
   const userId = sql`${caller.id}`;
   const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
-  const conditions = [
-    sql`c.project_id = ${projectOf(caller, wanted)}`,
-    isLiveCard('c'),
-    include_dismissed !== true && isShown('c', userId),
+  const isEqual = (column: (typeof EQUAL)[number]) =>
+    wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`;
+  const place = allOf([
+    isInProject(caller, wanted),
+    live('c'),
+    include_dismissed !== true && sql`c.id not in (${dismissedCards(userId)})`,
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
-    ...EQUAL.map((column) => wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`),
-    wanted.is_grouped != null && sql`(c.group_id is not null) = ${wanted.is_grouped}`,
+    ...INDEXED.map(isEqual),
+    wanted.is_grouped === false && sql`c.group_id is null`,
+  ]);
+  const checks = [
+    ...CHECKED.map(isEqual),
+    wanted.is_grouped === true && sql`c.group_id is not null`,
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
   ].filter((condition) => condition !== false);
-  const { text } = wanted;
-  const isFiltered = Object.values(wanted).some((value) => value != null);
-  const where = (more: RawBuilder<unknown>[] = []) => sql`where ${sql.join([...conditions, ...more], sql` and `)}`;
-  const next = (more: RawBuilder<unknown>[] = []) =>
-    sql<ListedCardRow>`select ${columns} from cards c ${where(more)} ${IN_ORDER} limit ${limit + 1}`;
-  const readCards = async (cards: RawBuilder<ListedCardRow>) => {
+  const filters = allOf([isLiveCard('c'), ...checks]);
+  const readCards = async (cards: RawBuilder<ListedCardRow>, isPrepared = false) => {
     const page = cutToResponseSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
-    const found = await query(db, isFiltered ? plannedEachTime(page) : page);
+    const found = await query(db, isPrepared ? page : plannedEachTime(page));
     const project_id = found[0]?.project_id;
     if (project_id != null) caller.actedIn?.push({ project_id });
     return toPage('cards', found, limit, ['sort_order', 'id']);
   };
+  const next = (condition: RawBuilder<unknown>) =>
+    sql<ListedCardRow>`select ${columns} from cards c where ${condition} ${IN_ORDER} limit ${limit + 1}`;
+  /** A page that was not filled continues where the scan ended. */
+  const orContinue = async (page: Awaited<ReturnType<typeof readCards>>, lastScanned: RawBuilder<Place>) => {
+    if (page.next_cursor !== null) return page;
+    const [last] = await query(db, plannedEachTime(lastScanned));
+    return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
+  };
 
-  if (text == null) return readCards(next());
+  const { text } = wanted;
+  if (text == null) {
+    if (Object.values(wanted).every((value) => value == null)) return readCards(next(allOf([place, filters])), true);
+    const keys = (condition: RawBuilder<unknown>) =>
+      sql`select c.sort_order, c.id from cards c where ${condition} ${IN_ORDER}`;
+    const cardsOf = (some: RawBuilder<unknown>) => sql<ListedCardRow>`
+      select ${columns} from (${some}) as k (place, card_id)
+      cross join lateral (select * from cards c where c.id = k.card_id offset 0) as c
+      where ${filters} order by k.place, k.card_id limit ${limit + 1}`;
+    if (checks.length === 0)
+      return readCards(cardsOf(sql`${keys(allOf([place, isLiveCard('c')]))} limit ${limit + 1}`));
+
+    const page = await readCards(cardsOf(sql`${keys(place)} limit ${sql.lit(CHECKED_CARDS)}`));
+    const isMore = sql`select from (${keys(place)} offset ${sql.lit(CHECKED_CARDS)} limit 1) as more`;
+    return orContinue(
+      page,
+      sql`select * from (${keys(place)} offset ${sql.lit(CHECKED_CARDS - 1)} limit 1) as last where exists (${isMore})`,
+    );
+  }
+
   const isIndexed = hasSearchIndex && IS_INDEXED.test(text);
   const scanned = sql`
     scanned as materialized (
       select c.id, c.sort_order from (
         select c.id, c.sort_order, c.bytes, sum(c.bytes) over (${IN_ORDER}) as sum from (
-          select c.id, c.sort_order, ${bytesOf('cards', 'c')} as bytes from cards c ${where()} ${IN_ORDER}
+          select c.id, c.sort_order, ${bytesOf('cards', 'c')} as bytes from cards c where ${place} ${IN_ORDER}
           limit ${sql.lit(isIndexed ? SCANNED_BEFORE_INDEX : SCANNED_WITHOUT_INDEX)}) as c
       ) as c where c.sum - c.bytes < ${sql.lit(SCANNED_BYTES)}
-    ), last as (select c.sort_order, c.id from scanned c order by c.sort_order desc, c.id desc limit 1)`;
-  const near = sql`
-    select ${columns} from cards c where c.id in (select id from scanned) and ${hasText(text)} ${IN_ORDER} limit ${limit + 1}`;
+    ), last as (select c.sort_order, c.id from scanned c order by c.sort_order desc, c.id desc limit 1
+    ), texts as materialized (
+      select c.id from cards c where c.id in (select id from scanned) and ${hasText(text)}
+    )`;
+  const near = sql<ListedCardRow>`
+    select ${columns} from cards c where c.id in (select id from texts) and ${filters} ${IN_ORDER} limit ${limit + 1}`;
   const isAfterScanned = sql`(c.sort_order, c.id) > (select sort_order, id from last)`;
+  const isCommon = sql`(select count(*) from texts) > ${limit}`;
+  const lastScanned = sql<Place>`
+    with ${scanned} select sort_order, id from last
+    where ${isIndexed ? isCommon : sql`true`} and exists (select from cards c where ${place} and ${isAfterScanned})`;
 
-  if (isIndexed) {
-    const isNeeded = sql`(select count(*) from near) <= ${limit}`;
-    return readCards(sql`
-      with ${scanned}, near as materialized (${near})
-      select * from near union all (${next([hasText(text), isAfterScanned, isNeeded])})
-      order by sort_order, id limit ${limit + 1}`);
-  }
-
-  const page = await readCards(sql`with ${scanned} ${near}`);
-  if (page.next_cursor !== null) return page;
-  const [last] = await query(
-    db,
-    plannedEachTime(sql<Pick<CardRow, 'sort_order' | 'id'>>`
-      with ${scanned} select sort_order, id from last where exists (select from cards c ${where([isAfterScanned])})`),
-  );
-  return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
+  if (!isIndexed) return orContinue(await readCards(sql`with ${scanned} ${near}`), lastScanned);
+  const page = await readCards(sql`
+    with ${scanned}, near as materialized (${near})
+    select * from near union all (${next(allOf([place, filters, hasText(text), isAfterScanned, sql`not ${isCommon}`]))})
+    order by sort_order, id limit ${limit + 1}`);
+  return orContinue(page, lastScanned);
 }
+
+type Place = Pick<CardRow, 'sort_order' | 'id'>;
+
+const allOf = (conditions: (RawBuilder<unknown> | false)[]) =>
+  sql.join(
+    conditions.filter((condition) => condition !== false),
+    sql` and `,
+  );
 
 /**
- * The project of the group or tag that a filter names, unless X-Project-Id selects one; without such a filter, the default
- * one. A group or tag where the caller has no access finds no cards, like an unknown one.
+ * Cards of the project of the group or tag that a filter names, unless X-Project-Id selects one; without such a filter, of the
+ * default one. A group or tag where the caller has no access finds no cards, like an unknown one. Its project is checked on
+ * itself and not on each card, so that its own index finds the cards.
  */
-function projectOf(caller: ProjectCaller, { group_id, tag_id }: Partial<CardList>): RawBuilder<unknown> {
-  const [table, id] = group_id == null ? (['tags', tag_id] as const) : (['groups', group_id] as const);
-  if (caller.isProjectChosen || id == null) return sql`${actingProject(caller).id}`;
+function isInProject(caller: ProjectCaller, { group_id, tag_id }: Partial<CardList>): RawBuilder<unknown> {
   const permit = bound(permitOf(caller));
-  return sql`(
-    select t.project_id from ${sql.table(table)} t where t.id = ${id} and ${isEnough(roleIn('t.project_id', permit), permit)})`;
+  const isOf = (table: 'groups' | 'tags', id: number) => sql`(
+    select t.id from ${sql.table(table)} t where t.id = ${id} and ${
+      caller.isProjectChosen
+        ? sql`t.project_id = ${actingProject(caller).id}`
+        : isEnough(roleIn('t.project_id', permit), permit)
+    })`;
+  if (group_id != null) return sql`c.group_id = ${isOf('groups', group_id)}`;
+  if (tag_id != null) return sql`c.tag_id = ${isOf('tags', tag_id)}`;
+  return sql`c.project_id = ${actingProject(caller).id}`;
 }
 
-/** The columns that are filtered by equality. */
-const EQUAL = ['group_id', 'owner_id', 'tag_id', 'status', 'priority'] as const satisfies (keyof Row<'cards'>)[];
+/** The columns that are filtered by equality: those with an index, and those that are checked on each card. */
+const INDEXED = ['group_id', 'owner_id', 'tag_id'] as const satisfies (keyof Row<'cards'>)[];
+const CHECKED = ['status', 'priority'] as const satisfies (keyof Row<'cards'>)[];
+const EQUAL = [...INDEXED, ...CHECKED] as const;
+
+/** On how many cards per page the other filters are checked; a thousand take about five milliseconds. */
+const CHECKED_CARDS = 5000;
 
 const COLUMNS = sql`${selectionOf(CARD_COLUMNS)}, ${bytesOf('cards', 'c')} as bytes`;
 const IN_ORDER = sql`order by c.sort_order, c.id`;

@@ -7,7 +7,7 @@ import type { ProjectContext } from '../access/context.ts';
 import { changeRow, findRow, lockProject } from '../rows/row.ts';
 import { CARD_COLUMNS } from './card.ts';
 import { checkReferences } from './cardReference.ts';
-import { isDismissed } from './tour.ts';
+import { dismissedCards } from './tour.ts';
 
 /** A group of up to this many cards is numbered from 1 by each move. In a larger one, only few cards get another position. */
 export const MOST_NUMBERED = 200;
@@ -41,15 +41,12 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
   });
 }
 
-/** The card at a position, from 1. Dismissed cards are looked up first, so that the others are counted in the index alone. */
+/** The card at a position, from 1. */
 async function nthSeen(db: Db, others: RawBuilder<unknown>, position: number, userId: RawBuilder<unknown>) {
-  const dismissed = sql`
-    select c.id from tour_dismissals own join cards c on c.id = own.card_id
-    where own.user_id = ${userId}::int and ${isDismissed('c', userId)}`;
   const [card] = await query(
     db,
     sql<{ id: number }>`
-      select c.id ${others} and c.id <> all(array(${dismissed})) order by c.position, c.id offset ${position - 1} limit 1`,
+      select c.id ${others} and c.id not in (${dismissedCards(userId)}) order by c.position, c.id offset ${position - 1} limit 1`,
   );
   return card?.id;
 }

@@ -13,6 +13,11 @@ export const isDismissed = (card: string, userId: RawBuilder<unknown>) => sql<bo
 /** Cards that boards and lists show to a user: all but the tour cards that they dismissed. */
 export const isShown = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`(not ${isDismissed(card, userId)})`;
 
+/** The ids of the tour cards that a user dismissed: few, so that others can be found in an index alone. */
+export const dismissedCards = (userId: RawBuilder<unknown>) => sql`
+  select k.id from tour_dismissals own join cards k on k.id = own.card_id
+  where own.user_id = ${userId}::int and ${isDismissed('k', userId)}`;
+
 /** Dismisses, for the caller, every tour card that is not dismissed yet. */
 export async function dismissTourCards({ db, caller }: ProjectContext) {
   const user_id = accountOf(caller);
