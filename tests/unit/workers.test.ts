@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import type { WorkerCalls } from '../../server/boot/workers/calls.ts';
+import { type Pinged, pingAll } from '../../server/boot/workers/pings.ts';
 import { type Member, shareAmong } from '../../server/boot/workers/shared.ts';
+import { type Calls, openChannel } from '../../server/runtime/channel.ts';
 
 /** The parent with workers whose messages are recorded. */
 function givenParent(...ids: number[]) {
@@ -31,6 +34,32 @@ async function stateOf<Result>(promise: Promise<Result>): Promise<Result | 'wait
   for (let turn = 0; turn < 5; turn++) await setImmediate();
   return Promise.race([promise, Promise.resolve('waits' as const)]);
 }
+
+describe('pings', () => {
+  /** A worker whose event loop turns, or not. */
+  const givenPinged = (isHanging: boolean): Pinged => {
+    const worker = openChannel<Calls>((messages) => parent.receive(messages), { ping: () => undefined });
+    const parent = openChannel<WorkerCalls>((messages) => !isHanging && worker.receive(messages), {});
+    return { channel: parent, isReady: true, missedPings: 0 };
+  };
+
+  it('find a worker that hangs, never one that is idle, nor one that starts', async () => {
+    const starting = { ...givenPinged(true), isReady: false };
+    const workers = new Map([
+      ['idle', givenPinged(false)],
+      ['hanging', givenPinged(true)],
+      ['starting', starting],
+    ]);
+    const found: string[][] = [];
+
+    for (let second = 0; second < 31; second++) {
+      found.push(pingAll(workers));
+      for (let turn = 0; turn < 5; turn++) await setImmediate();
+    }
+
+    expect(found).toEqual([...Array(30).fill([]), ['hanging']]);
+  });
+});
 
 describe('what workers share', () => {
   it('counts of one key are one count', async () => {

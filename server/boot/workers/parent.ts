@@ -6,19 +6,13 @@ import type { Settings } from '../../runtime/env.ts';
 import type { Log } from '../../runtime/log.ts';
 import { startFailure } from '../../runtime/startFailure.ts';
 import type { WorkerCalls } from './calls.ts';
+import { MOST_MISSED_PINGS, type Pinged, pingAll } from './pings.ts';
 import { makeReplacements } from './replacements.ts';
 import { type Member, shareAmong } from './shared.ts';
 
-type Process = Member & {
-  worker: Worker;
-  bornAt: number;
-  /** Pings since its last message. */
-  missedPings: number;
-};
+type Process = Member & Pinged & { worker: Worker; bornAt: number };
 
 const PING_MILLISECONDS = 1000;
-/** A worker whose event loop is blocked for this long is replaced. */
-const MOST_MISSED_PINGS = 30;
 /** After the pause; a worker alone needs at most 16 seconds. */
 const LONGEST_STOP_MILLISECONDS = 20_000;
 
@@ -38,7 +32,7 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
   const url = await launch();
   await Promise.all(Array.from({ length: WORKERS - 1 }, launch));
   isStarted = true;
-  const pings = setInterval(pingAll, PING_MILLISECONDS);
+  const pings = setInterval(killHanging, PING_MILLISECONDS);
   return { url, stop };
 
   /** Resolves with the address when the worker accepts connections. */
@@ -57,10 +51,7 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
       ...{ gone: Promise.withResolvers(), metrics: undefined, unsent: new Map(), tickets: new Map() },
     };
     processes.set(id, launched);
-    worker.on('message', (messages) => {
-      launched.missedPings = 0;
-      channel.receive(messages);
-    });
+    worker.on('message', channel.receive);
     // Of the pipe to a worker that was just killed.
     worker.on('error', () => undefined);
     worker.on('exit', (code, signal) => {
@@ -87,13 +78,10 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
     await launch().catch(() => undefined);
   }
 
-  function pingAll() {
-    for (const [id, launched] of processes) {
-      if (launched.isReady && launched.missedPings++ >= MOST_MISSED_PINGS) {
-        log.error(`Worker ${id} has not reacted for ${MOST_MISSED_PINGS} seconds: it is killed.`);
-        launched.worker.process.kill('SIGKILL');
-      }
-      launched.channel.tell('ping');
+  function killHanging() {
+    for (const id of pingAll(processes)) {
+      log.error(`Worker ${id} has not reacted for ${MOST_MISSED_PINGS} seconds: it is killed.`);
+      processes.get(id)?.worker.process.kill('SIGKILL');
     }
   }
 
