@@ -7,6 +7,7 @@ export function addReplicas(registry: Registry, { load }: Replicas): void {
   new Gauge({
     name: 'deckhand_replica_up',
     help: '0 while no reads go to the replica.',
+    aggregator: 'min',
     labelNames: ['replica'],
     registers,
     collect() {
@@ -16,6 +17,7 @@ export function addReplicas(registry: Registry, { load }: Replicas): void {
   new Gauge({
     name: 'deckhand_replica_lag_seconds',
     help: 'How far the replica is behind the primary.',
+    aggregator: 'max',
     labelNames: ['replica'],
     registers,
     collect() {
