@@ -18,6 +18,7 @@ const ON_A_SERVER = [
   'floor',
   'idempotency',
   'migrate',
+  'plans',
   'positions',
   'races',
   'removal',
