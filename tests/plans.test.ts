@@ -99,11 +99,11 @@ async function fill(db: Db): Promise<void> {
     "insert into boards (id, project_id, platform_id, title, position) select n, n % 20000 + 1, 1, 'Board', n from generate_series(1, 20000) n",
     "insert into groups (id, project_id, platform_id, board_id, title, position) select n, n % 20000 + 1, 1, n % 20000 + 1, 'Group', n from generate_series(1, 20000) n",
     "insert into tags (id, project_id, name, position) select n, n % 20000 + 1, 'Tag', n from generate_series(1, 20000) n",
-    "insert into cards (id, is_master, group_id, title) select n, true, 1, 'Master' from generate_series(100001, 101000) n",
-    `insert into cards (id, project_id, platform_id, master_card_id, group_id, owner_id, tag_id, title, position, sort_order, tour_key)
+    "insert into cards (id, is_master, group_id, template_group_id, title) select n, true, 1, 1, 'Master' from generate_series(100001, 101000) n",
+    `insert into cards (id, project_id, platform_id, master_card_id, group_id, owner_id, tag_id, title, position, sort_order, tour_key, deleted_at)
       select n, case when n % 2 = 0 then 1 else n % 20000 + 1 end, 1, case when n % 10 = 5 then 100001 + n / 20000 end, n % 20000 + 1,
         case when n % 3 = 0 then n % 20000 + 1 end, case when n % 4 = 0 then n % 20000 + 1 end, 'Card', n, n,
-        case when n % 100 = 0 then 'welcome' end
+        case when n % 100 = 0 then 'welcome' end, case when n % 10 = 7 then now() end
       from generate_series(1, 100000) n`,
     "insert into comments (project_id, card_id, user_id, comment) select 1, n, 1, 'Comment' from generate_series(1, 100000) n",
     'insert into tour_dismissals (user_id, card_id) select n % 20000 + 1, n from generate_series(1, 20000) n',
