@@ -139,17 +139,19 @@ export const CardSnooze = z.object({
 CardSnooze.register(requestExamples, { example: { id: 16, until: FUTURE_TIMESTAMP } });
 export type CardSnooze = z.output<typeof CardSnooze>;
 
+const SHORT_PAGE = 'Among more than 5,000 cards, a page may be short or empty and still have a `next_cursor`.';
+
 /** A card must match all filters. */
 export const CardList = Page.extend({
   group_id: id.nullish().meta({ description: 'Only those in this group.' }),
   is_grouped: flag.meta({
-    description: 'Only those in a group (true), or only those in none (false), which no board shows.',
+    description: `Only those in a group (true), or only those in none (false), which no board shows. ${SHORT_PAGE}`,
   }),
   owner_id: id.nullish().meta({ description: 'Only those of this owner.' }),
   tag_id: id.nullish().meta({ description: 'Only those with this tag.' }),
-  status: optionalText(50).meta({ description: 'Only those with this status.' }),
-  priority: optionalChoice(PRIORITIES).meta({ description: 'Only those with this priority.' }),
-  is_overdue: flag.meta({ description: 'Only those that are overdue, or only those that are not.' }),
+  status: optionalText(50).meta({ description: `Only those with this status. ${SHORT_PAGE}` }),
+  priority: optionalChoice(PRIORITIES).meta({ description: `Only those with this priority. ${SHORT_PAGE}` }),
+  is_overdue: flag.meta({ description: `Only those that are overdue, or only those that are not. ${SHORT_PAGE}` }),
   include_dismissed: flag.meta({
     description: 'Whether tour cards that the caller dismissed are listed, too; false if not sent.',
   }),

@@ -124,6 +124,24 @@ describe('cards over RPC', () => {
     expect(await listed({ is_overdue: false })).toEqual([grouped, owned, tagged, closed]);
   });
 
+  it('list checks a status on 5,000 cards per page: pages may be empty, and the last one has no cursor', async () => {
+    const { asViewer, project } = await givenWorld();
+    await query(
+      await testDb(),
+      sql`
+        insert into cards (project_id, platform_id, title, status, sort_order)
+        select ${project.id}, ${project.platform_id}, 'Card ' || n, case when n in (1, 5001) then 'rare' else 'open' end, n
+        from generate_series(1, 5001) n`,
+    );
+    const list = (wanted: object) => pagesOf((cursor) => asViewer.rpc.cards.list.query({ ...wanted, cursor }));
+    const titles = (pages: { cards: { title: string }[] }[]) =>
+      pages.map(({ cards }) => cards.map(({ title }) => title));
+
+    expect(titles(await list({ status: 'rare' }))).toEqual([['Card 1'], ['Card 5001']]);
+    expect(titles(await list({ status: 'never' }))).toEqual([[], []]);
+    expect((await list({ status: 'open', limit: 200 })).at(0)?.cards).toHaveLength(200);
+  });
+
   it('list finds no cards by a group or tag of a project without access', async () => {
     const { asOutsider, asViewer, project } = await givenWorld();
     const group_id = await givenGroupIn(project);
