@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import type { ProjectContext } from '../server/domain/access/context.ts';
+import { listCards } from '../server/domain/board/cardList.ts';
 import { waitingFor } from './harness/lock.ts';
 import { databaseUrl } from './harness/service.ts';
 import { boardIn, copiesIn, givenTemplate, hideEarlierProjects, type Template, titlesIn } from './harness/template.ts';
@@ -139,6 +141,46 @@ describe.skipIf(!databaseUrl)('a call that waits for the change of another', () 
 });
 
 /** Last: loading the document with the first response delays what runs beside it. */
+describe.skipIf(!databaseUrl)('a list that checks many cards', () => {
+  it('misses none if cards are deleted between its statements', async () => {
+    const { project, users } = await givenWorld();
+    const db = await testDb();
+    await query(
+      db,
+      sql`insert into cards (project_id, platform_id, title, status, sort_order)
+        select ${project.id}, ${project.platform_id}, 'Card', case n when 5005 then 'rare' else 'open' end, n
+        from generate_series(1, 5100) n`,
+    );
+    const deleteTen = sql`update cards set deleted_at = now() where id in (
+      select id from cards where project_id = ${project.id} and deleted_at is null order by sort_order limit 10)`;
+    let isPage = false;
+    const disturbed = db.withPlugin({
+      transformQuery: ({ node }) => {
+        isPage = !JSON.stringify(node).includes('set transaction');
+        return node;
+      },
+      transformResult: async ({ result }) => {
+        if (isPage) await query(db, deleteTen);
+        return result;
+      },
+    });
+    const role = { ...project, role: 'member' as const };
+    const caller = {
+      id: users.member.id,
+      superadmin: false,
+      project: role,
+      isProjectChosen: true,
+      neededRole: 'viewer',
+    };
+    const context = { db: disturbed, hasSearchIndex: false, caller } as unknown as ProjectContext;
+
+    const first = await listCards(context, { status: 'rare', limit: 50 });
+    const second = await listCards(context, { status: 'rare', limit: 50, cursor: first.next_cursor });
+
+    expect([first.cards.length, second.cards.length]).toEqual([0, 1]);
+  });
+});
+
 describe('many calls at once', () => {
   it('create 20 cards in one group, and delete a card once', async () => {
     const { asMember, project } = await givenWorld();

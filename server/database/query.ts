@@ -50,6 +50,14 @@ export async function transact<Result>(db: Db, work: (db: Db) => Promise<Result>
     }
   }
 }
+/** Runs statements that all see the same state of the database; each one alone would see later changes, too. */
+export function inOneSnapshot<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
+  return transact(db, async (transaction) => {
+    if (!db.isTransaction) await query(transaction, sql`set transaction isolation level repeatable read, read only`);
+    return work(transaction);
+  });
+}
+
 /**
  * Deadlock, serialization failure, a server that became read-only, so that the next attempt gets a new connection, or a migration
  * that changed a table since its statements were prepared.

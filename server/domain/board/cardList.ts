@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type CardList, ListedCard } from '../../../shared/card.ts';
-import { live, plannedEachTime, query } from '../../database/query.ts';
+import { inOneSnapshot, live, plannedEachTime, query } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
@@ -25,7 +25,16 @@ type ListedCardRow = CardRow & { is_dismissed: boolean };
  * - `texts`: those with the text. The index is used only if they are few.
  * - `near`: those that match all filters.
  */
-export async function listCards(
+export function listCards(context: ProjectContext, list: CardList) {
+  const isChecked = [...CHECKED, 'is_grouped', 'is_overdue', 'text'].some(
+    (name) => list[name as keyof CardList] != null,
+  );
+  if (!isChecked) return readPage(context, list);
+  // The page and the place where it continues come from two statements.
+  return inOneSnapshot(context.db, (db) => readPage({ ...context, db }, list));
+}
+
+async function readPage(
   { db, hasSearchIndex, caller }: ProjectContext,
   { cursor, limit, include_dismissed, ...wanted }: CardList,
 ) {
