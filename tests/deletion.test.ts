@@ -186,4 +186,18 @@ describe('a deletion', () => {
     ]);
     expect(await stored('cards', copy)).toMatchObject({ master_card_id: old });
   });
+
+  it('of a board with many groups is finished in one go, also behind groups without cards', async () => {
+    const { project, asMember } = await givenWorld();
+    const board = await givenBoard(project);
+    let group = 0;
+    for (let position = 1; position <= 101; position++) group = await givenGroup(project, board, { position });
+    await addCards(group, project, MOST_AT_ONCE + 1);
+    await asMember.rpc.boards.delete.mutate({ id: board });
+
+    await workOff(await testDb(), CLEARING, { rows: 1000, pauseMilliseconds: 0, isStopped: () => false });
+
+    expect(await liveCardsOf(group)).toBe(0);
+    expect(await stored('groups', group)).toMatchObject({ is_clearing: false });
+  });
 });

@@ -74,13 +74,14 @@ export const CLEARING: BackgroundWork = {
         groups,
         sql`select id from cards where group_id = any(${groups}::int[]) and ${live()} limit ${sql.lit(rows)} for update skip locked`,
       );
-      await query(
+      const cleared = await query(
         db,
         sql`
           update groups g set is_clearing = false where g.id = any(${groups}::int[])
-            and not exists (select from cards c where c.group_id = g.id and ${live('c')})`,
+            and not exists (select from cards c where c.group_id = g.id and ${live('c')}) returning g.id`,
       );
-      return { count };
+      // Groups without cards count, too: others wait behind them.
+      return { count: Math.max(count, cleared.length) };
     }),
 };
 const GROUPS_PER_STEP = 100;

@@ -3,10 +3,11 @@ import type { z } from 'zod';
 import { tooManyRequests } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import type { ProjectOutcome } from '../../../shared/templateRun.ts';
+import { workOff } from '../../database/background.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../../database/bulk.ts';
 import { anyOf, type Db, live, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { clearGroups } from '../rows/deletion.ts';
+import { CLEARING, clearGroups } from '../rows/deletion.ts';
 import { readCursor, toPage } from '../rows/page.ts';
 import type { Template } from './templateCopies.ts';
 import { type Applied, beginRun, finishRun, interruptRun, recordProgress } from './templateRun.ts';
@@ -21,6 +22,8 @@ export async function applyTemplate(
   { db, caller, bulkPace, isStopping }: SignedInContext,
   template: Template,
 ): Promise<Applied> {
+  // In short transactions, so that the steps of the run find few cards to mark under the lock of their project.
+  await workOff(db, CLEARING, { rows: 500, pauseMilliseconds: 0, isStopped: isStopping });
   const run = await beginRun(db, caller.id, template);
   const left = projectsLeft(template, bulkPace.rowsPerStep);
   const applySteps = async () => {
