@@ -10,6 +10,9 @@ import { type Db, oneRow, query, withShortTimeout } from './query.ts';
  * logged. A replica with that id follows this primary, and has replayed all that was written before the epoch began.
  */
 
+/** They are no entities, since they hold no data of the service: a copy leaves them out. */
+export const POSITION_TABLES = ['write_positions', 'write_epoch', 'replicated_epoch'];
+
 /** What a replica needs to have replayed for a user; the epoch is null until a node begins one. */
 export type Written = { epoch: string | null; position: number };
 
