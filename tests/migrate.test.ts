@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../server/database/connect.ts';
 import { migrate, migrationNames } from '../server/database/migrate.ts';
+import { findOpen } from '../server/database/openTransactions.ts';
 import { type Db, query } from '../server/database/query.ts';
 import { schemaDifference } from '../server/database/schemaDifference.ts';
 import { readSettings } from '../server/runtime/env.ts';
@@ -135,6 +136,22 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
       select template_group_id, group_id from cards where is_master`;
     const [card] = await query(node!.db, group);
     expect(card!.template_group_id).toBe(card!.group_id);
+  });
+
+  it('name transactions of others that stay open, and not their own', async () => {
+    const [node, other] = await givenNodes(2);
+    await other!.db.transaction().execute(async (db) => {
+      const [{ pid }] = (await query(db, sql`select pg_backend_pid() as pid`)) as [{ pid: number }];
+
+      const found = await node!.withoutTimeouts(({ db: migrating }) =>
+        migrating.transaction().execute(async (own) => {
+          await query(own, sql`select 1`);
+          return findOpen(node!.db, 0);
+        }),
+      );
+
+      expect(found).toEqual([{ pid, name: 'deckhand', state: 'idle in transaction', seconds: expect.any(Number) }]);
+    });
   });
 
   it('that were renamed are not run again, and their old names stay recorded', async () => {

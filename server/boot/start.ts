@@ -57,7 +57,7 @@ export async function start(
     if (!worker || worker.isFirst) {
       await migrate(database, {
         onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
-        onWait: () => logger.warn('Another node is running migrations: waiting for up to 10 minutes.'),
+        onWait: (line) => logger.warn(line),
       });
       if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
     }

@@ -21,7 +21,7 @@ const BUILT_IN: Record<string, Command> = {
       const applied = await withDatabase(environment, (database) =>
         migrate(database, {
           onMigration: (name) => show(`Runs ${name}`),
-          onWait: () => show('Another node is running migrations: waiting for up to 10 minutes.'),
+          onWait: (line) => terminal.write(`${line}\n`),
         }),
       ).finally(() => show(''));
       return {

@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
 import { retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
+import { watchTransactions } from './openTransactions.ts';
 import { type Db, oneRow, ping, query } from './query.ts';
 
 /** The type that the migrator expects. */
@@ -13,8 +14,8 @@ type Transaction = Db & { savepoint: unknown };
 
 type Listener = {
   onMigration?: (name: string) => void;
-  /** Another node runs migrations. */
-  onWait?: () => void;
+  /** Why it may take long: another node runs migrations, or a transaction stays open. */
+  onWait?: (line: string) => void;
 };
 
 /**
@@ -23,35 +24,38 @@ type Listener = {
  */
 export async function migrate(database: Database, { onMigration, onWait }: Listener = {}): Promise<string[]> {
   if (!(await hasPending(database.db))) return [];
-  return database.withoutTimeouts(async (database) => {
-    const migrator = database.orm.migrator as Migrator;
-    migrator.on('migrating', ({ name }) => onMigration?.(name));
-    await underMigrationLock(database, onWait, (transaction) => prepareTable(migrator, transaction));
-    const applied: string[] = [];
-    for (const name of await migrationNames()) {
-      try {
-        const ran = database.isEmbedded
-          ? await migrator.up({ migrations: [name] })
-          : await runUnderLock(database, migrator, name, onWait);
-        if (ran.length > 0) applied.push(name);
-      } catch (error) {
-        if (isStartFailure(error)) throw error;
-        const { message } = error as Error;
-        throw startFailure(
-          `${name} failed: ${message}. The migrations before it are done; a new start goes on.`,
-          error,
-        );
+  const unwatch = database.isEmbedded || !onWait ? undefined : watchTransactions(database.db, onWait);
+  return database
+    .withoutTimeouts(async (database) => {
+      const migrator = database.orm.migrator as Migrator;
+      migrator.on('migrating', ({ name }) => onMigration?.(name));
+      await underMigrationLock(database, onWait, (transaction) => prepareTable(migrator, transaction));
+      const applied: string[] = [];
+      for (const name of await migrationNames()) {
+        try {
+          const ran = database.isEmbedded
+            ? await migrator.up({ migrations: [name] })
+            : await runUnderLock(database, migrator, name, onWait);
+          if (ran.length > 0) applied.push(name);
+        } catch (error) {
+          if (isStartFailure(error)) throw error;
+          const { message } = error as Error;
+          throw startFailure(
+            `${name} failed: ${message}. The migrations before it are done; a new start goes on.`,
+            error,
+          );
+        }
       }
-    }
-    return applied;
-  });
+      return applied;
+    })
+    .finally(unwatch);
 }
 
 /**
  * Nodes that start at once may each run some of the migrations. One in steps uses a second connection, while this transaction
  * holds the lock and then records it.
  */
-function runUnderLock(database: Database, migrator: Migrator, name: string, onWait?: () => void) {
+function runUnderLock(database: Database, migrator: Migrator, name: string, onWait?: (line: string) => void) {
   return retryLocked(() =>
     underMigrationLock(database, onWait, async (transaction) => {
       await query(transaction, sql.raw(SET_SHORT_LOCK_TIMEOUT));
@@ -107,7 +111,7 @@ const ATTEMPTS_BEFORE_NOTICE = 20;
  */
 export async function underMigrationLock<Result>(
   { orm, db }: Database,
-  onWait: (() => void) | undefined,
+  onWait: ((line: string) => void) | undefined,
   work: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
   const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
@@ -124,7 +128,8 @@ export async function underMigrationLock<Result>(
       return oneRow(lock).isTaken ? undefined : { result: await work(transaction) };
     });
     if (done) return done.result;
-    if (attempt === ATTEMPTS_BEFORE_NOTICE) onWait?.();
+    if (attempt === ATTEMPTS_BEFORE_NOTICE)
+      onWait?.('Another node is running migrations: waiting for up to 10 minutes.');
     await sleep(100);
   }
   throw startFailure('DATABASE_URL: another node has been running migrations for 10 minutes; check what it waits for.');

@@ -10,6 +10,8 @@ import type { Settings } from '../runtime/env.ts';
 import type { openEmbedded } from './embedded/embeddedClient.ts';
 import { refuseWriteOnFullDisk } from './embedded/fullDisk.ts';
 import { entities } from './entities.ts';
+import { MIGRATING } from './openTransactions.ts';
+import { POSITION_TABLES } from './writePosition.ts';
 
 /** The settings of the database. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
@@ -35,8 +37,7 @@ export async function ormOptions(settings: DatabaseSettings, pool: PoolOptions =
       allOrNothing: settings.DATABASE_URL !== undefined,
     },
     ensureDatabase: false,
-    // No entities: they hold no data of the service (`writePosition.ts`).
-    schemaGenerator: { skipTables: ['write_positions', 'write_epoch', 'replicated_epoch'] },
+    schemaGenerator: { skipTables: POSITION_TABLES },
     forceUtcTimezone: true,
   };
 }
@@ -103,7 +104,7 @@ const serverOptions = async (
       // The full URL, so that its query parameters, such as `sslmode=require`, apply too.
       connectionString: url,
       hosts,
-      application_name: 'deckhand',
+      application_name: hasTimeouts ? 'deckhand' : MIGRATING,
       keepAlive: true,
       Client: DeckhandClient,
       isPreparing: PREPARED_STATEMENTS,
