@@ -1,9 +1,20 @@
+import cluster, { type Worker } from 'node:cluster';
+import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { WorkerCalls } from '../../server/boot/workers/calls.ts';
+import { startWorkers } from '../../server/boot/workers/parent.ts';
 import { type Pinged, pingAll } from '../../server/boot/workers/pings.ts';
 import { type Member, shareAmong } from '../../server/boot/workers/shared.ts';
 import { type Calls, openChannel } from '../../server/runtime/channel.ts';
+import type { Settings } from '../../server/runtime/env.ts';
+import type { Log } from '../../server/runtime/log.ts';
+
+// The delays before replacements take no time.
+vi.mock('node:timers/promises', async (original) => ({ ...(await original<object>()), setTimeout: vi.fn() }));
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 /** The parent with workers whose messages are recorded. */
 function givenParent(...ids: number[]) {
@@ -29,9 +40,40 @@ function givenParent(...ids: number[]) {
   return { members, told, end, worker: shared.callsOf };
 }
 
+/** Two workers that start, whose processes are fakes. */
+function givenStart() {
+  const forked: EventEmitter[] = [];
+  const logged: string[] = [];
+  const giveUp = vi.fn();
+  vi.spyOn(cluster, 'fork').mockImplementation(() => {
+    const worker = Object.assign(new EventEmitter(), {
+      ...{ id: forked.length + 1, isConnected: () => true, process: { kill: () => true } },
+      send: ([message]: { name?: string }[]) => message?.name === 'stop' && worker.emit('exit', 0, null),
+    });
+    forked.push(worker);
+    return worker as unknown as Worker;
+  });
+  const log = { error: (line: string) => logged.push(line) } as unknown as Log;
+  const started = startWorkers({ WORKERS: 2, STOP_PAUSE_SECONDS: 0 } as Settings, log, giveUp);
+  const change = async (id: number, ...event: [name: string, ...values: unknown[]]) => {
+    forked[id - 1]!.emit(...event);
+    await someTurns();
+  };
+  return {
+    ...{ started, forked, logged, giveUp },
+    becomeReady: (id: number) => change(id, 'message', [{ name: 'ready', value: `http://worker-${id}` }]),
+    kill: (id: number) => change(id, 'exit', null, 'SIGKILL'),
+    fail: (id: number) => change(id, 'exit', 1, null),
+  };
+}
+
+async function someTurns() {
+  for (let turn = 0; turn < 5; turn++) await setImmediate();
+}
+
 /** What a promise has become by now. */
 async function stateOf<Result>(promise: Promise<Result>): Promise<Result | 'waits'> {
-  for (let turn = 0; turn < 5; turn++) await setImmediate();
+  await someTurns();
   return Promise.race([promise, Promise.resolve('waits' as const)]);
 }
 
@@ -54,10 +96,41 @@ describe('pings', () => {
 
     for (let second = 0; second < 31; second++) {
       found.push(pingAll(workers));
-      for (let turn = 0; turn < 5; turn++) await setImmediate();
+      await someTurns();
     }
 
     expect(found).toEqual([...Array(30).fill([]), ['hanging']]);
+  });
+});
+
+describe('a worker that ends during the start of the node', () => {
+  it('after it was ready is replaced, and so is a replacement that fails', async () => {
+    const { started, forked, logged, becomeReady, kill, fail } = givenStart();
+    await becomeReady(1);
+
+    await kill(1);
+    await fail(3);
+    await becomeReady(2);
+
+    const { url, stop } = await started;
+    expect(url).toBe('http://worker-1');
+    expect(forked).toHaveLength(4);
+    expect(logged).toEqual([
+      'Worker 1 was ended by SIGKILL: another one starts.',
+      'Worker 3 ended with exit code 1: another one starts in 1 seconds.',
+    ]);
+    await stop();
+  });
+
+  it('before it was ready ends the start', async () => {
+    const { started, forked, becomeReady, kill } = givenStart();
+    const failure = expect(started).rejects.toThrow('Worker 2 was ended by SIGKILL.');
+    await becomeReady(1);
+
+    await kill(2);
+
+    await failure;
+    expect(forked).toHaveLength(2);
   });
 });
 

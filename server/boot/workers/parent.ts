@@ -23,20 +23,18 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
   const processes = new Map<number, Process>();
   const shared = shareAmong(processes, WORKERS);
   const replacements = makeReplacements();
-  let isStarted = false;
   let isStopping = false;
   // Node ends workers without a parent, except those that hang.
   process.once('exit', killAll);
 
   // The first one runs migrations before the others start.
   const url = await launch();
-  await Promise.all(Array.from({ length: WORKERS - 1 }, launch));
-  isStarted = true;
+  await Promise.all(Array.from({ length: WORKERS - 1 }, () => launch()));
   const pings = setInterval(killHanging, PING_MILLISECONDS);
   return { url, stop };
 
   /** Resolves with the address when the worker accepts connections. */
-  function launch(): Promise<string> {
+  function launch({ isReplacement = false } = {}): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const worker = cluster.fork();
     const { id } = worker;
@@ -59,7 +57,8 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
       shared.release(launched);
       // A worker that ends with a code has said why.
       reject(startFailure(signal ? `Worker ${id} was ended by ${signal}.` : ''));
-      if (isStarted && !isStopping) void replace(id, endOf(code, signal), performance.now() - launched.bornAt);
+      const endsStart = !launched.isReady && !isReplacement;
+      if (!endsStart && !isStopping) void replace(id, endOf(code, signal), performance.now() - launched.bornAt);
     });
     return promise;
   }
@@ -75,7 +74,7 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
     if (isStopping) return;
     shared.countReplacement();
     // If that one does not start, its exit has called this again.
-    await launch().catch(() => undefined);
+    await launch({ isReplacement: true }).catch(() => undefined);
   }
 
   function killHanging() {
