@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EventEmitter } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { WorkerCalls } from '../../server/boot/workers/calls.ts';
 import { startWorkers } from '../../server/boot/workers/parent.ts';
@@ -14,6 +14,7 @@ import type { Log } from '../../server/runtime/log.ts';
 vi.mock('node:timers/promises', async (original) => ({ ...(await original<object>()), setTimeout: vi.fn() }));
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.mocked(setTimeout).mockClear();
 });
 
 /** The parent with workers whose messages are recorded. */
@@ -131,6 +132,31 @@ describe('a worker that ends during the start of the node', () => {
 
     await failure;
     expect(forked).toHaveLength(2);
+  });
+});
+
+describe('a worker whose replacements do not start', () => {
+  it('is replaced again and again while another one serves; without one the node gives up', async () => {
+    const { started, forked, logged, giveUp, becomeReady, kill, fail } = givenStart();
+    await becomeReady(1);
+    await becomeReady(2);
+    const { stop } = await started;
+
+    await kill(2);
+    for (let id = 3; id <= 12; id++) await fail(id);
+
+    expect(vi.mocked(setTimeout).mock.calls.flat()).toEqual([
+      ...[0, 1000, 2000, 4000, 8000, 16_000],
+      ...[30_000, 30_000, 30_000, 30_000, 30_000],
+    ]);
+    expect(forked).toHaveLength(13);
+    expect(giveUp).not.toHaveBeenCalled();
+
+    await kill(1);
+
+    expect(giveUp).toHaveBeenCalledOnce();
+    expect(logged.at(-1)).toBe('Worker 1 was ended by SIGKILL, like those before it: the service stops.');
+    await stop();
   });
 });
 

@@ -64,7 +64,8 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
   }
 
   async function replace(id: number, end: string, livedMilliseconds: number) {
-    const delay = replacements.delayAfter(livedMilliseconds);
+    const isAnotherReady = [...processes.values()].some(({ isReady }) => isReady);
+    const delay = replacements.delayAfter(livedMilliseconds, isAnotherReady);
     if (delay === undefined) {
       log.error(`Worker ${id} ${end}, like those before it: the service stops.`);
       return giveUp();

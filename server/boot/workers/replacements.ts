@@ -6,10 +6,11 @@ const DELAYS_MILLISECONDS = [0, 1000, 2000, 4000, 8000, 16_000, 30_000];
 export function makeReplacements() {
   let shortLives = 0;
   return {
-    /** Undefined if there were too many in a row. */
-    delayAfter: (livedMilliseconds: number): number | undefined => {
+    /** Undefined if there were too many in a row and no other worker serves, as one does during a database outage. */
+    delayAfter: (livedMilliseconds: number, isAnotherReady: boolean): number | undefined => {
       shortLives = livedMilliseconds < SHORT_LIFE_MILLISECONDS ? shortLives + 1 : 0;
-      return DELAYS_MILLISECONDS[Math.max(0, shortLives - 1)];
+      const delay = DELAYS_MILLISECONDS[Math.max(0, shortLives - 1)];
+      return delay ?? (isAnotherReady ? DELAYS_MILLISECONDS.at(-1) : undefined);
     },
   };
 }
