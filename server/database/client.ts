@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import { type Host, HostLost, type Hosts } from './hosts.ts';
+import { type Host, HostLost, type Hosts, READ_ONLY_TRANSACTION } from './hosts.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { SHORT_TIMEOUT } from './query.ts';
 import { traceStatement } from './statementSpan.ts';
@@ -24,7 +24,6 @@ export type ClientOptions = pg.ClientConfig & { isPreparing: boolean; hasTimeout
 
 /** What PostgreSQL reports on its own: at the start of a connection, and with a response after each change. */
 const READ_ONLY_PARAMETERS = ['in_hot_standby', 'default_transaction_read_only'];
-const READ_ONLY_TRANSACTION = '25006';
 export const READ_ONLY = 'the database is read-only';
 
 /**

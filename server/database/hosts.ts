@@ -8,6 +8,9 @@ export type Host = { host: string; port: number };
 /** The chosen host is gone or read-only: another one may work. */
 export class HostLost extends Error {}
 
+/** PostgreSQL's code of a write on a read-only server. */
+export const READ_ONLY_TRANSACTION = '25006';
+
 /** Chooses the server for new connections, and remembers it until a connection to it fails. */
 export type Hosts = {
   mustBeWritable: boolean;
@@ -64,7 +67,10 @@ async function firstInOrder<Result>(trials: Promise<Result>[]): Promise<Result> 
     if (result) return result;
   }
   return Promise.any(trials).catch(({ errors }: AggregateError) => {
-    throw new Error(`no host can be used (${errors.map(({ message }) => message).join('; ')})`, { cause: errors[0] });
+    const message = `no host can be used (${errors.map(({ message }) => message).join('; ')})`;
+    // If a standby is up, the database is not gone, but read-only.
+    const { code } = errors.find(({ code }) => code === READ_ONLY_TRANSACTION) ?? {};
+    throw Object.assign(new Error(message, { cause: errors[0] }), { code });
   });
 }
 
@@ -82,11 +88,12 @@ async function tryServer(connectionString: string, mustBeWritable: boolean): Pro
   try {
     await client.connect();
     const { rows } = await client.query('show transaction_read_only');
-    if (mustBeWritable && rows[0].transaction_read_only === 'on') throw new Error('read-only');
+    if (mustBeWritable && rows[0].transaction_read_only === 'on')
+      throw Object.assign(new Error('read-only'), { code: READ_ONLY_TRANSACTION });
     return { url: connectionString, host, port };
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
-    throw new Error(`${host}:${port}: ${message || code}`, { cause: error });
+    throw Object.assign(new Error(`${host}:${port}: ${message || code}`, { cause: error }), { code });
   } finally {
     client.end().catch(() => undefined);
   }

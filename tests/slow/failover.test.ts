@@ -76,6 +76,18 @@ describe.skipIf(!primary)('several hosts', () => {
     );
   });
 
+  it('a node is read-only, not unavailable, while the primary is gone and no standby was promoted', async () => {
+    const proxy = await givenProxyTo(main.url);
+    opened.push(proxy);
+    const database = await givenDatabaseOn([proxy, standby]);
+    const readiness = makeReadiness(database);
+
+    proxy.refuse();
+    proxy.close();
+
+    await vi.waitFor(async () => expect(await readiness()).toMatchObject({ reason: 'read_only' }));
+  });
+
   it('a standby is refused if it must be writable, and not ready otherwise', async () => {
     await expect(givenDatabaseOn([standby], '?target_session_attrs=read-write')).rejects.toThrow(/read-only/);
     expect(await makeReadiness(await givenDatabaseOn([standby]))()).toEqual({ reason: 'read_only' });
