@@ -68,9 +68,9 @@ async function firstInOrder<Result>(trials: Promise<Result>[]): Promise<Result> 
   }
   return Promise.any(trials).catch(({ errors }: AggregateError) => {
     const message = `no host can be used (${errors.map(({ message }) => message).join('; ')})`;
-    // If a standby is up, the database is not gone, but read-only.
+    // Without a cause, whose message the log would repeat. If a standby is up, the database is not gone, but read-only.
     const { code } = errors.find(({ code }) => code === READ_ONLY_TRANSACTION) ?? {};
-    throw Object.assign(new Error(message, { cause: errors[0] }), { code });
+    throw Object.assign(new Error(message), { code });
   });
 }
 
@@ -93,7 +93,7 @@ async function tryServer(connectionString: string, mustBeWritable: boolean): Pro
     return { url: connectionString, host, port };
   } catch (error) {
     const { message, code } = error as NodeJS.ErrnoException;
-    throw Object.assign(new Error(`${host}:${port}: ${message || code}`, { cause: error }), { code });
+    throw Object.assign(new Error(`${host}:${port}: ${message || code}`), { code });
   } finally {
     client.end().catch(() => undefined);
   }

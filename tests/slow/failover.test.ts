@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { migrate } from '../../server/database/migrate.ts';
@@ -85,7 +86,15 @@ describe.skipIf(!primary)('several hosts', () => {
     proxy.refuse();
     proxy.close();
 
-    await vi.waitFor(async () => expect(await readiness()).toMatchObject({ reason: 'read_only' }));
+    const state = await vi.waitFor(async () => {
+      const found = await readiness();
+      expect(found).toMatchObject({ reason: 'read_only' });
+      return found!;
+    });
+    const { err } = pino.stdSerializers;
+    expect(err(state.cause as Error).message).toBe(
+      `no host can be used (${hostOf(proxy)}: connect ECONNREFUSED ${hostOf(proxy)}; ${hostOf(standby)}: read-only)`,
+    );
   });
 
   it('a standby is refused if it must be writable, and not ready otherwise', async () => {
