@@ -112,7 +112,8 @@ const SAMPLERS = [
   'parentbased_traceidratio',
 ] as const;
 
-const serverUrl = url(/^postgres(ql)?$/, 'postgresql://user:password@host:5432/name')
+const EXAMPLE_SERVER = 'postgresql://user:password@host:5432/name';
+const serverUrl = url(/^postgres(ql)?$/, EXAMPLE_SERVER)
   .refine((value) => (URL.parse(value)?.pathname.length ?? 0) > 1, { error: 'must end in the name of a database' })
   .refine(isEncoded, { error: 'must have special characters percent-encoded, as in %25 for %' });
 
@@ -138,6 +139,9 @@ const Fields = z.object({
   DATABASE_URL: databaseUrl.optional(),
   DATABASE_REPLICA_URLS: z
     .string()
+    .refine((value) => value.split(',').every((address) => address.includes('://')), {
+      error: `must be URLs with one server each, as in ${EXAMPLE_SERVER},${EXAMPLE_SERVER.replace('host', 'host2')}`,
+    })
     .transform((value) => value.split(',').map((address) => address.trim()))
     .pipe(z.array(serverUrl))
     .refine((addresses) => new Set(addresses.map((address) => URL.parse(address)?.host)).size === addresses.length, {

@@ -153,6 +153,17 @@ describe('settings', () => {
     expect(lines).not.toContain('hunter2');
   });
 
+  it('name one server in each URL of a replica', () => {
+    const lines = refusalOf({
+      DATABASE_URL,
+      JWT_SECRET: SECRET,
+      DATABASE_REPLICA_URLS: 'postgresql://a:hunter2@h1,h2/name',
+    });
+
+    expect(lines).toMatch(/^DATABASE_REPLICA_URLS: must be URLs with one server each, as in .*\.$/);
+    expect(lines).not.toContain('hunter2');
+  });
+
   it('of workers: each has 10 connections to the database, or its part of DATABASE_POOL_SIZE', () => {
     const onServer = (more: Record<string, string>) => readSettings({ DATABASE_URL, JWT_SECRET: SECRET, ...more });
 
