@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
+import { stopFirst } from '../database/embedded/dataDirectory.ts';
 import { findDemoPasswords } from '../database/seed/firstUsers.ts';
 import { copyDatabase } from '../database/transfer/copy.ts';
 import { secondFactorKeyIds } from '../domain/account/reencrypt.ts';
@@ -20,7 +21,7 @@ export async function copyToServer({ environment, terminal }: Given): Promise<Ou
   }
   return withDatabase(environment, async (target, settings, secret) => {
     refuseWithoutDatabase(settings.DATA_DIR);
-    const source = await connect({ ...settings, DATABASE_URL: undefined });
+    const source = await connect({ ...settings, DATABASE_URL: undefined }).catch(stopFirst(settings.DATA_DIR));
     try {
       const tables = await copyDatabase(source, target, progressOn(terminal)).finally(() => clearLine(terminal));
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);

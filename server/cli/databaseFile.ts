@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { stopFirst } from '../database/embedded/dataDirectory.ts';
 import { restoreBackup, writeBackup } from '../database/transfer/backup.ts';
 import { readSettings, type Settings } from '../runtime/env.ts';
 import { startFailure } from '../runtime/startFailure.ts';
@@ -11,7 +12,7 @@ const MEBIBYTE = 1024 * 1024;
 export async function backup({ input, environment }: Given): Promise<Outcome> {
   const file = fileOf(input);
   const { DATA_DIR } = embeddedSettings(environment, 'pg_dump');
-  const size = await writeBackup(DATA_DIR, file);
+  const size = await writeBackup(DATA_DIR, file).catch(stopFirst(DATA_DIR));
   const secret = (await readStoredSecret(DATA_DIR))
     ? 'It contains the generated secret: keep it as safe as the data.'
     : 'Keep JWT_SECRET, too: it is not in the file.';

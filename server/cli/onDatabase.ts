@@ -6,7 +6,7 @@ import { findProcedure } from '../api/procedures.ts';
 import { appRouter } from '../api/routers/app.ts';
 import { openServices } from '../api/services.ts';
 import { connect, type Database } from '../database/connect.ts';
-import { isInUse, readAddress } from '../database/embedded/dataDirectory.ts';
+import { isInUse, readAddress, stopFirst } from '../database/embedded/dataDirectory.ts';
 import { replicasForCommands } from '../database/replicas.ts';
 import { findCallerByEmail, findOperator } from '../domain/access/caller.ts';
 import type { Context } from '../domain/access/context.ts';
@@ -21,12 +21,14 @@ import type { Call, ReadEnvironment, Where } from './command.ts';
 type Opened<Result> = (database: Database, settings: Settings, secret: string | undefined) => Promise<Result>;
 
 /** Opens the database of the settings. Most commands need no secret, so that it may be missing. */
-export async function withDatabase<Result>(environment: ReadEnvironment, work: Opened<Result>): Promise<Result> {
+export async function withDatabase<Result>(
+  environment: ReadEnvironment,
+  work: Opened<Result>,
+  refuse: (settings: Settings) => (error: unknown) => never | Promise<never> = ({ DATA_DIR }) => stopFirst(DATA_DIR),
+): Promise<Result> {
   const { JWT_SECRET, ...others } = environment();
   const settings = readSettings({ ...others, JWT_SECRET: JWT_SECRET || MISSING_SECRET });
-  const database = await connect(settings).catch(async (error) => {
-    throw isInUse(error) ? await lockFailure(error, settings) : error;
-  });
+  const database = await connect(settings).catch(refuse(settings));
   try {
     const stored = () => (database.isEmbedded ? readOrCreateSecret(settings.DATA_DIR) : undefined);
     return await work(database, settings, JWT_SECRET || (await stored()));
@@ -36,30 +38,33 @@ export async function withDatabase<Result>(environment: ReadEnvironment, work: O
 }
 
 /** The process that uses an embedded database is usually the service. */
-async function lockFailure(error: unknown, { HOST, PORT, DATA_DIR }: Settings): Promise<Error> {
-  const url = (await readAddress(DATA_DIR)) ?? ownAddress(HOST, PORT);
-  return startFailure(
-    `DATA_DIR: ${DATA_DIR} is in use by another process. If that is the service, act on it with --url ${url} (sign in first: \
+const callInstead =
+  ({ HOST, PORT, DATA_DIR }: Settings) =>
+  async (error: unknown): Promise<never> => {
+    if (!isInUse(error)) throw error;
+    const url = (await readAddress(DATA_DIR)) ?? ownAddress(HOST, PORT);
+    throw startFailure(
+      `DATA_DIR: ${DATA_DIR} is in use by another process. If that is the service, act on it with --url ${url} (sign in first: \
 npx deckhand login --url ${url} --email EMAIL), or stop it.`,
-    error,
-  );
-}
+      error,
+    );
+  };
 
 const MISSING_SECRET = 'x'.repeat(32);
 
 /** Calls procedures as the operator, a superadmin without an account, or as the user of `--as`. */
 export function callOnDatabase<Result>(
   { chosen, environment }: Where,
-  work: (call: Call) => Promise<Result>,
+  calls: (call: Call) => Promise<Result>,
 ): Promise<Result> {
-  return withDatabase(environment, async (database, settings, secret) => {
+  const work: Opened<Result> = async (database, settings, secret) => {
     const ctx: Context = {
       ...(await servicesOf(database, settings, secret)),
       ...database,
       caller: await callerOf(database, chosen),
       access: undefined,
     };
-    return work(async (path, input) => {
+    return calls(async (path, input) => {
       const { type } = findProcedure(path)!;
       const options = { router: appRouter, path, type, ctx, batchIndex: 0, signal: undefined };
       const called = callTRPCProcedure({ ...options, getRawInput: async () => input });
@@ -68,7 +73,8 @@ export function callOnDatabase<Result>(
       });
       return toClientResult(result);
     });
-  });
+  };
+  return withDatabase(environment, work, callInstead);
 }
 
 /** If there is no project at all, says how to create one. */

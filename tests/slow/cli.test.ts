@@ -50,6 +50,8 @@ describe('on an embedded database', () => {
     const unlock = await lockDataDirectory(locked);
 
     const [whileServed, whileLocked] = [await listBoards(served), await listBoards(locked)];
+    const withoutUrl = ['migrate', 'demo', 'database sizes', 'database verify', 'database backup --file never.tar.gz'];
+    const refused = await Promise.all(withoutUrl.map((words) => commandsOn({ DATA_DIR: served })(words)));
     await stop();
     unlock();
 
@@ -60,6 +62,8 @@ describe('on an embedded database', () => {
         /^DATA_DIR: .* is in use by another process\..* --url http:\/\/127\.0\.0\.1:3456 /,
       ),
     });
+    const complaint = `DATA_DIR: ${served} is in use by another process. If that is the service, stop it first.`;
+    expect(refused).toEqual(withoutUrl.map(() => ({ exitCode: 1, complaint })));
   });
 });
 

@@ -46,6 +46,15 @@ export const readAddress = (directory: string) => readFile(addressFileIn(directo
 /** Whether another process has locked the directory. */
 export const isInUse = (error: unknown) => (error as { cause?: { errcode?: number } }).cause?.errcode === SQLITE_BUSY;
 
+/** For commands that have no `--url`: they need the directory itself. */
+export const stopFirst =
+  (directory: string) =>
+  (error: unknown): never => {
+    if (!isInUse(error)) throw error;
+    const message = `DATA_DIR: ${resolve(directory)} is in use by another process. If that is the service, stop it first.`;
+    throw startFailure(message, error);
+  };
+
 /** Level by level: `recursive` never returns in places such as /proc, where nothing can be created. */
 async function makeDirectory(path: string): Promise<void> {
   if (await isDirectory(path)) return;
