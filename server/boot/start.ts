@@ -49,7 +49,7 @@ export async function start(
 ): Promise<RunningService> {
   // Modules load while the database opens.
   const [database, { buildApp }, tracing] = await Promise.all([
-    connect(settings),
+    connect(settings, logger),
     import('./app.ts'),
     openTracing(settings, logger),
   ]);

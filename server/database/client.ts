@@ -67,7 +67,7 @@ export class DeckhandClient extends pg.Client {
     }
     Object.assign(this, host);
     Object.assign((this as unknown as { connectionParameters: Host }).connectionParameters, host);
-    const doubt = () => hosts.doubt(host);
+    const doubt = (error?: Error | null) => hosts.doubt(host, error?.message || READ_ONLY);
     for (const event of ['error', 'readOnly']) (this as EventEmitter).on(event, doubt);
     super.connect((error: Error | null) => {
       const isUsable = !error && !(hosts.mustBeWritable && this.readOnlyBy.size > 0);
@@ -75,7 +75,7 @@ export class DeckhandClient extends pg.Client {
         callback();
         return;
       }
-      doubt();
+      doubt(error);
       if (!error) this.end();
       callback(new HostLost(error?.message ?? READ_ONLY, { cause: error }));
     });

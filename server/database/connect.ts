@@ -7,6 +7,7 @@ import type { SqlEntityManager } from '@mikro-orm/postgresql';
 import type pg from 'pg';
 import { databaseNameOf, hostsOf } from '../runtime/databaseUrl.ts';
 import type { Settings } from '../runtime/env.ts';
+import type { Log } from '../runtime/log.ts';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
 import { lockDataDirectory } from './embedded/dataDirectory.ts';
@@ -33,15 +34,16 @@ export type Database = {
 export type Connections = { used: number; idle: number; pending: number; max: number };
 
 /** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
-export function connect(settings: Settings): Promise<Database> {
+export function connect(settings: Settings, log?: Log): Promise<Database> {
   const { DATABASE_URL } = settings;
-  return DATABASE_URL ? connectToServer({ ...settings, DATABASE_URL }) : openEmbedded(settings);
+  return DATABASE_URL ? connectToServer({ ...settings, DATABASE_URL }, log) : openEmbedded(settings);
 }
 
-async function connectToServer(settings: Settings & { DATABASE_URL: string }): Promise<Database> {
+async function connectToServer(settings: Settings & { DATABASE_URL: string }, log?: Log): Promise<Database> {
   let pool: pg.Pool | undefined;
   const orm = await MikroORM.init(
     await ormOptions(settings, {
+      log,
       onPool: (created) => {
         pool = created;
       },

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseServers } from '../runtime/databaseUrl.ts';
+import type { Log } from '../runtime/log.ts';
 
 /** One of several servers. */
 export type Host = { host: string; port: number };
@@ -16,7 +17,7 @@ export type Hosts = {
   mustBeWritable: boolean;
   choose: () => Promise<Host>;
   /** A connection to this server failed, or can't write: before the next connection, all servers are tried. */
-  doubt: (host: Host) => void;
+  doubt: (host: Host, why: string) => void;
 };
 
 /** Below the pool's timeout for a connection, so that the connection itself can follow. */
@@ -26,9 +27,10 @@ const HEAD_START_MILLISECONDS = 300;
 /** All hosts failed: the next connections fail, too, instead of trying them over and over. */
 const PAUSE_MILLISECONDS = 200;
 
-export function makeHosts({ urls, mustBeWritable }: DatabaseServers): Hosts {
+export function makeHosts({ urls, mustBeWritable }: DatabaseServers, log?: Log): Hosts {
   let order = urls;
   let chosen: Host | undefined;
+  let last: { name: string; whyLeft?: string } | undefined;
   let choosing: Promise<Host> | undefined;
 
   const choose = async () => {
@@ -36,8 +38,15 @@ export function makeHosts({ urls, mustBeWritable }: DatabaseServers): Hosts {
     const { url, ...host } = await firstInOrder(trials);
     order = [url, ...urls.filter((other) => other !== url)];
     chosen = host;
+    noteChoice(`${host.host}:${host.port}`);
     choosing = undefined;
     return host;
+  };
+
+  const noteChoice = (name: string) => {
+    if (!last) log?.info(`Uses the database on ${name}.`);
+    else if (last.name !== name) log?.warn(`Uses the database on ${name}, no longer on ${last.name}: ${last.whyLeft}.`);
+    last = { name };
   };
 
   return {
@@ -52,8 +61,10 @@ export function makeHosts({ urls, mustBeWritable }: DatabaseServers): Hosts {
       });
       return choosing;
     },
-    doubt: ({ host, port }) => {
-      if (chosen?.host === host && chosen.port === port) chosen = undefined;
+    doubt: ({ host, port }, why) => {
+      if (chosen?.host !== host || chosen.port !== port) return;
+      chosen = undefined;
+      last = { name: `${host}:${port}`, whyLeft: why };
     },
   };
 }

@@ -7,6 +7,7 @@ import { PGliteDialect } from 'kysely';
 import type pg from 'pg';
 import { parseDatabaseUrl } from '../runtime/databaseUrl.ts';
 import type { Settings } from '../runtime/env.ts';
+import type { Log } from '../runtime/log.ts';
 import type { openEmbedded } from './embedded/embeddedClient.ts';
 import { refuseWriteOnFullDisk } from './embedded/fullDisk.ts';
 import { entities } from './entities.ts';
@@ -21,6 +22,8 @@ type PoolOptions = {
   onPool?: (pool: pg.Pool) => void;
   /** Whether statements, locks and responses have a time limit: not for migrations. */
   hasTimeouts?: boolean;
+  /** Gets a line for each change of the host, if there are several. */
+  log?: Log | undefined;
 };
 
 /** The options of MikroORM: the driver for these settings, the entities and the migrations. */
@@ -85,7 +88,7 @@ export const isInMemory = (directory: string) =>
 
 const serverOptions = async (
   { DATABASE_URL, DATABASE_POOL_SIZE, PREPARED_STATEMENTS }: DatabaseSettings,
-  { onPool, hasTimeouts = true }: PoolOptions,
+  { onPool, hasTimeouts = true, log }: PoolOptions,
 ): Promise<Partial<Options>> => {
   const [{ PostgreSqlDriver }, { DeckhandClient }, { makeHosts }, { replaceLost, tryOtherHosts }] = await Promise.all([
     import('@mikro-orm/postgresql'),
@@ -95,7 +98,7 @@ const serverOptions = async (
   ]);
   const servers = parseDatabaseUrl(DATABASE_URL!);
   const [url] = servers.urls;
-  const hosts = servers.mustBeWritable || servers.urls.length > 1 ? makeHosts(servers) : undefined;
+  const hosts = servers.mustBeWritable || servers.urls.length > 1 ? makeHosts(servers, log) : undefined;
   return {
     driver: PostgreSqlDriver,
     clientUrl: url,

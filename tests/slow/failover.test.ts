@@ -6,6 +6,7 @@ import { migrate } from '../../server/database/migrate.ts';
 import { query, transact } from '../../server/database/query.ts';
 import { makeReadiness } from '../../server/database/readiness.ts';
 import { readSettings } from '../../server/runtime/env.ts';
+import type { Log } from '../../server/runtime/log.ts';
 import { failOver } from '../faults/failover.ts';
 import { givenCluster, givenReplica, type PrivateServer } from '../faults/privateServer.ts';
 import { removeProcesses } from '../harness/process.ts';
@@ -26,10 +27,15 @@ const hostOf = ({ url }: { url: string }) => new URL(url).host;
 const portOf = ({ url }: { url: string }) => Number(new URL(url).port);
 const NOWHERE = { url: 'postgresql://127.0.0.1:1/postgres' };
 
-async function givenDatabaseOn(servers: { url: string }[], parameters = '', role = 'postgres'): Promise<Database> {
+async function givenDatabaseOn(
+  servers: { url: string }[],
+  parameters = '',
+  role = 'postgres',
+  log?: Log,
+): Promise<Database> {
   const DATABASE_URL = `postgresql://${role}:hunter2@${servers.map(hostOf)}/postgres${parameters}`;
   const JWT_SECRET = 'a secret for tests that nobody else uses';
-  const database = await connect(readSettings({ DATABASE_URL, JWT_SECRET, DATABASE_POOL_SIZE: '4' }));
+  const database = await connect(readSettings({ DATABASE_URL, JWT_SECRET, DATABASE_POOL_SIZE: '4' }), log);
   opened.push(database);
   return database;
 }
@@ -114,13 +120,16 @@ describe.skipIf(!primary)('several hosts', () => {
     expect(silent.opened()).toBe(1);
   });
 
-  it.each<[string, (proxy: Awaited<ReturnType<typeof givenProxyTo>>) => void]>([
-    ['refuses connections', ({ refuse }) => refuse()],
-    ['is a standby', ({ leadTo }) => leadTo(standby.url)],
-  ])('a write succeeds although the host that was used last %s now', async (_, change) => {
+  it.each<[string, (proxy: Awaited<ReturnType<typeof givenProxyTo>>) => void, RegExp]>([
+    ['refuses connections', ({ refuse }) => refuse(), /^connect ECONNREFUSED 127\.0\.0\.1:\d+$/],
+    ['is a standby', ({ leadTo }) => leadTo(standby.url), /^the database is read-only$/],
+  ])('a write succeeds although the host that was used last %s now, and the log says so', async (_, change, why) => {
     const proxy = await givenProxyTo(main.url);
     opened.push(proxy);
-    const database = await givenDatabaseOn([proxy, main]);
+    const lines: string[] = [];
+    const keep = (line: string) => lines.push(line);
+    const log = { debug: keep, info: keep, warn: keep, error: keep } as unknown as Log;
+    const database = await givenDatabaseOn([proxy, main], '', 'postgres', log);
 
     const written = await database.db.transaction().execute(async (transaction) => {
       expect(await portOfRead({ db: transaction })).toBe(portOf(main));
@@ -129,6 +138,12 @@ describe.skipIf(!primary)('several hosts', () => {
     });
 
     expect(written).toBe(portOf(main));
+    const [first, second, ...others] = lines;
+    expect(first).toBe(`Uses the database on ${hostOf(proxy)}.`);
+    const moved = `Uses the database on ${hostOf(main)}, no longer on ${hostOf(proxy)}: `;
+    expect(second?.slice(0, moved.length)).toBe(moved);
+    expect(second?.slice(moved.length, -1)).toMatch(why);
+    expect(others).toEqual([]);
   });
 });
 
