@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * Migrations wait for a lock only this long: requests that need the table queue up behind them. It is shorter than PostgreSQL's
  * `deadlock_timeout` (1 s), so in a deadlock the migration gives way and never the request.
  */
-export const SET_SHORT_LOCK_TIMEOUT = `set local lock_timeout = '200ms'`;
+export const SET_SHORT_LOCK_TIMEOUT = `set local lock_timeout = '100ms'`;
 
 const LONGEST_MILLISECONDS = 10 * 60_000;
 
@@ -16,7 +16,7 @@ export async function retryLocked<Result>(work: () => Promise<Result>): Promise<
       return await work();
     } catch (error) {
       if (!isLocked(error) || performance.now() > latest) throw error;
-      await sleep(100 + Math.random() * 400);
+      await sleep(200 + Math.random() * 500);
     }
   }
 }

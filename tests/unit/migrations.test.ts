@@ -72,7 +72,7 @@ function violations({ isTransaction, statements }: Step): string[] {
   return [
     ...(changed.length > 1 ? [`changes several tables: ${changed.join(', ')}`] : []),
     ...(changed.length === 0 && !isSorted(referred) ? [`refers to tables out of order: ${referred.join(', ')}`] : []),
-    ...found(/^\s*lock table|statement_timeout|lock_timeout = (?!'200ms')/i, 'sets locks or timeouts by itself'),
+    ...found(/^\s*lock table|statement_timeout|lock_timeout = (?!'100ms')/i, 'sets locks or timeouts by itself'),
     ...found(
       /alter column \S+ (set not null|type |set data type)|generated always as \([\s\S]*\) stored/i,
       'scans or rewrites',
