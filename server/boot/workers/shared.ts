@@ -104,7 +104,10 @@ export function shareAmong(members: ReadonlyMap<number, Member>, workers: number
       return Promise.race([answered, late, member.gone.promise]);
     });
     await Promise.all(asked);
+    const own = await metricsOf(registry);
+    // Without a pause in between: a worker that ends must not be among both.
     const living = [...members.values()].flatMap(({ metrics }) => metrics ?? []);
-    return [...living, await metricsOf(registry), ...(await ended)];
+    const kept = ended;
+    return [...living, own, ...(await kept)];
   }
 }
