@@ -80,7 +80,8 @@ describe('unread answers', () => {
       message: 'You have too many unread answers. Read them first.',
     });
     expect((await asMember.post(LIST)).status).toBe(200);
-    expect(accepted.filter(({ timeout }) => timeout === 30_000).length).toBeGreaterThanOrEqual(9);
+    const sending = () => accepted.filter(({ timeout }) => timeout === 30_000).length;
+    await expect.poll(sending, { timeout: 15_000 }).toBeGreaterThanOrEqual(9);
     for (const socket of opened) socket.destroy();
     await expect.poll(async () => (await asViewer.post(LIST)).status).toBe(200);
   });

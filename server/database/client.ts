@@ -2,6 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { type Host, HostLost, type Hosts, READ_ONLY_TRANSACTION } from './hosts.ts';
+import { type KnownColumns, NamedQuery } from './namedQuery.ts';
 import { isStalePlan, statementNames } from './preparedStatements.ts';
 import { SHORT_TIMEOUT } from './query.ts';
 import { traceStatement } from './statementSpan.ts';
@@ -10,7 +11,7 @@ import { parseTimestamp, TIMESTAMPTZ } from './timestamp.ts';
 /** Above the server's `statement_timeout`, so only a server that does not respond takes longer. */
 const LONGEST_RESPONSE_MILLISECONDS = 32_000;
 
-/** For the first statement of a request: a lookup by key, which a working server runs in milliseconds. */
+/** For the first statement of a request and for those of a lane: lookups by key, which a working server runs in milliseconds. */
 const LONGEST_SHORT_RESPONSE_MILLISECONDS = 2_000;
 
 export const NO_RESPONSE = 'the database did not answer in time';
@@ -34,17 +35,25 @@ export const READ_ONLY = 'the database is read-only';
 export class DeckhandClient extends pg.Client {
   private readonly isPreparing: boolean;
   private readonly hasTimeouts: boolean;
+  private readonly isPipelined: boolean;
   private readonly hosts: Hosts | undefined;
   private readonly readOnlyBy = new Set<string>();
   /** Can't write any more: closed as soon as its user releases it. */
   isOutdated = false;
-  private pending = 0;
+  /** Statements without a result yet. */
+  pending = 0;
+  private readonly columns: KnownColumns = new Map();
+  private isCorked = false;
   private latestResponse = Number.POSITIVE_INFINITY;
+  /** When the last but one response arrived, and the last one. */
+  previousResponse = 0;
+  private lastResponse = 0;
 
   constructor(options: ClientOptions) {
     super(options);
     this.isPreparing = options.isPreparing;
     this.hasTimeouts = options.hasTimeouts;
+    this.isPipelined = options.pipeline ?? false;
     this.hosts = options.hosts;
     this.wire.on('parameterStatus', (reported) => this.noteParameter(reported));
     this.setTypeParser(TIMESTAMPTZ, parseTimestamp);
@@ -105,10 +114,11 @@ export class DeckhandClient extends pg.Client {
   private respondInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
     this.pending++;
     this.expectResponseWithin(
-      text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_RESPONSE_MILLISECONDS : LONGEST_RESPONSE_MILLISECONDS,
+      text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_RESPONSE_MILLISECONDS : this.longestResponse,
     );
     const name = isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
-    const response = name === undefined ? super.query(text, values) : super.query({ name, text, values });
+    if (this.isPipelined) this.sendTogether();
+    const response = name === undefined ? super.query(text, values) : this.execute(name, text, values);
     return response.then(
       (result) => {
         this.noteResponse();
@@ -126,9 +136,35 @@ export class DeckhandClient extends pg.Client {
     );
   }
 
+  private execute(name: string, text: string, values: unknown[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const done = (error: Error | null, result: unknown) => (error ? reject(error) : resolve(result));
+      const findParser = (type: number) => this.getTypeParser(type, 'text');
+      super.query(new NamedQuery({ name, text, values }, this.columns, findParser, done));
+    });
+  }
+
+  /** Statements of the same turn of the event loop leave in one packet. */
+  private sendTogether(): void {
+    if (this.isCorked) return;
+    this.isCorked = true;
+    const { stream } = this.wire;
+    stream.cork();
+    setImmediate(() => {
+      this.isCorked = false;
+      stream.uncork();
+    });
+  }
+
   private noteResponse(): void {
     this.pending--;
-    this.expectResponseWithin(this.pending > 0 ? LONGEST_RESPONSE_MILLISECONDS : Number.POSITIVE_INFINITY);
+    this.previousResponse = this.lastResponse;
+    this.lastResponse = performance.now();
+    this.expectResponseWithin(this.pending > 0 ? this.longestResponse : Number.POSITIVE_INFINITY);
+  }
+
+  private get longestResponse(): number {
+    return this.isPipelined ? LONGEST_SHORT_RESPONSE_MILLISECONDS : LONGEST_RESPONSE_MILLISECONDS;
   }
 
   private expectResponseWithin(milliseconds: number): void {

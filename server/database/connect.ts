@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MikroORM } from '@mikro-orm/core';
+import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/postgresql';
+import { Kysely } from 'kysely';
 import type pg from 'pg';
 import { databaseNameOf, hostsOf } from '../runtime/databaseUrl.ts';
 import type { Settings } from '../runtime/env.ts';
@@ -12,12 +13,15 @@ import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
 import { lockDataDirectory } from './embedded/dataDirectory.ts';
 import { refuseStartOnFullDisk } from './embedded/fullDisk.ts';
+import { embeddedDirectory, isInMemory } from './embedded/location.ts';
 import { startUpkeep } from './embedded/upkeep.ts';
-import { embeddedDirectory, isInMemory, ormOptions } from './options.ts';
+import type { Lane, PoolLoad } from './lane.ts';
+import { lanes } from './prepared.ts';
 import { type Db, ping } from './query.ts';
 
 export type Database = {
-  orm: MikroORM;
+  /** For migrations and checks of the tables. The embedded database loads it when first asked: requests don't need it. */
+  orm: () => Promise<MikroORM>;
   /** Shared by all requests: it has no state between statements. */
   db: Db;
   isEmbedded: boolean;
@@ -31,7 +35,7 @@ export type Database = {
   close: () => Promise<void>;
 };
 
-export type Connections = { used: number; idle: number; pending: number; max: number };
+export type Connections = PoolLoad & { lane: PoolLoad | undefined };
 
 /** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
 export function connect(settings: Settings, log?: Log): Promise<Database> {
@@ -40,17 +44,31 @@ export function connect(settings: Settings, log?: Log): Promise<Database> {
 }
 
 async function connectToServer(settings: Settings & { DATABASE_URL: string }, log?: Log): Promise<Database> {
+  const { makeLane } = await import('./lane.ts');
+  const laneSize = laneSizeOf(settings.DATABASE_POOL_SIZE);
   let pool: pg.Pool | undefined;
-  const orm = await MikroORM.init(
-    await ormOptions(settings, {
+  let lane: Lane | undefined;
+  const { openOrm } = await import('./options.ts');
+  const orm = await openOrm(
+    { ...settings, DATABASE_POOL_SIZE: settings.DATABASE_POOL_SIZE - laneSize },
+    {
       log,
-      onPool: (created) => {
+      onPool: (created, dropIdle) => {
         pool = created;
+        if (laneSize > 0) lane = makeLane(created, laneSize, dropIdle);
       },
-    }),
+    },
   );
-  const connections = () => pool && connectionsOf(pool);
-  const database: Database = { ...databaseOf(orm, { isEmbedded: false }), connections };
+  const opened = serverDatabase(orm);
+  const database: Database = {
+    ...opened,
+    connections: () => pool && { ...connectionsOf(pool), lane: lane?.load() },
+    close: async () => {
+      await lane?.close();
+      await opened.close();
+    },
+  };
+  if (lane) lanes.set(database.db, lane);
   // A small pool is for other calls.
   if (settings.DATABASE_POOL_SIZE < SMALL_POOL) database.bulkPace = { ...SERVER_PACE, stepsAtOnce: 1 };
   database.withoutTimeouts = (work) => withSecondPool(settings, work);
@@ -66,21 +84,26 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
 
 const SMALL_POOL = 4;
 
+/** How many of the connections to a server are the lane for short reads. */
+export const laneSizeOf = (connections: number) => (connections < SMALLEST_WITH_LANE ? 0 : LANE_SIZE);
+const SMALLEST_WITH_LANE = 8;
+const LANE_SIZE = 2;
+
 /** Two connections: one holds the migration lock, the other runs what can't be in a transaction. */
 async function withSecondPool<Result>(
   settings: Settings,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  const options = await ormOptions({ ...settings, DATABASE_POOL_SIZE: 2 }, { hasTimeouts: false });
-  const orm = await MikroORM.init(options);
+  const { openOrm } = await import('./options.ts');
+  const orm = await openOrm({ ...settings, DATABASE_POOL_SIZE: 2 }, { hasTimeouts: false });
   try {
-    return await work(databaseOf(orm, { isEmbedded: false }));
+    return await work(serverDatabase(orm));
   } finally {
     await orm.close(true);
   }
 }
 
-const connectionsOf = ({ totalCount, idleCount, waitingCount, options }: pg.Pool): Connections => ({
+const connectionsOf = ({ totalCount, idleCount, waitingCount, options }: pg.Pool): PoolLoad => ({
   used: totalCount - idleCount,
   idle: idleCount,
   pending: waitingCount,
@@ -109,7 +132,7 @@ export async function closeInTime(database: Database): Promise<void> {
 
 async function openEmbedded(settings: Settings): Promise<Database> {
   if (isInMemory(settings.DATA_DIR)) {
-    return databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
+    return embeddedDatabase(settings);
   }
 
   const unlock = await lockDataDirectory(settings.DATA_DIR);
@@ -117,7 +140,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     const directory = embeddedDirectory(settings.DATA_DIR);
     await setUnfinishedAside(directory);
     refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
-    const database = databaseOf(await MikroORM.init(await ormOptions(settings)), { isEmbedded: true });
+    const database = await embeddedDatabase(settings);
     await ping(database.db);
     await writeFile(join(directory, FINISHED), '');
     const stopUpkeep = startUpkeep(database.db);
@@ -137,7 +160,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
 }
 
 /** Marks a database directory that was opened successfully. */
-const FINISHED = 'deckhand-finished';
+export const FINISHED = 'deckhand-finished';
 
 const isFinished = (directory: string) => existsSync(join(directory, FINISHED));
 
@@ -154,16 +177,36 @@ async function setUnfinishedAside(directory: string): Promise<void> {
   await rename(directory, `${directory}.unfinished`);
 }
 
-function databaseOf(orm: MikroORM, { isEmbedded }: { isEmbedded: boolean }): Database {
+function serverDatabase(orm: MikroORM): Database {
   const database: Database = {
-    orm,
+    orm: async () => orm,
     db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
-    isEmbedded,
-    bulkPace: isEmbedded ? EMBEDDED_PACE : SERVER_PACE,
-    hasSearchIndex: !isEmbedded,
+    isEmbedded: false,
+    bulkPace: SERVER_PACE,
+    hasSearchIndex: true,
     connections: () => undefined,
     withoutTimeouts: (work) => work(database),
     close: () => orm.close(true),
+  };
+  return database;
+}
+
+async function embeddedDatabase(settings: Settings): Promise<Database> {
+  const { embeddedDialect } = await import('./embedded/embeddedDialect.ts');
+  const db: Db = new Kysely({ dialect: await embeddedDialect(settings.DATA_DIR) });
+  let orm: Promise<MikroORM> | undefined;
+  const database: Database = {
+    orm: () => {
+      orm ??= import('./options.ts').then(({ openOrm }) => openOrm(settings, { db }));
+      return orm;
+    },
+    db,
+    isEmbedded: true,
+    bulkPace: EMBEDDED_PACE,
+    hasSearchIndex: false,
+    connections: () => undefined,
+    withoutTimeouts: (work) => work(database),
+    close: () => db.destroy(),
   };
   return database;
 }

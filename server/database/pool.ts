@@ -3,12 +3,15 @@ import type pg from 'pg';
 import { type DeckhandClient, NO_RESPONSE, READ_ONLY } from './client.ts';
 import { HostLost } from './hosts.ts';
 
-/** Handles lost connections, which the pool does not do by itself. */
-export function replaceLost(pool: pg.Pool): void {
-  dropIdleAfterFailure(pool);
+/** Handles lost connections, which the pool does not do by itself. Returns how to drop the idle ones. */
+export function replaceLost(pool: pg.Pool): DropIdle {
+  const dropIdle = dropIdleAfterFailure(pool);
   closeOutdated(pool);
   releaseLost(pool);
+  return dropIdle;
 }
+
+export type DropIdle = (why: string) => void;
 
 /** Connects once more, to another host, if the one that was used last is gone: the request must not fail for it. */
 export function tryOtherHosts(pool: pg.Pool): void {
@@ -22,9 +25,9 @@ export function tryOtherHosts(pool: pg.Pool): void {
 }
 
 /** After a timeout or a read-only server on one connection, drops the idle ones too: each would fail another request. */
-function dropIdleAfterFailure(pool: pg.Pool): void {
+function dropIdleAfterFailure(pool: pg.Pool): DropIdle {
   const idle = new Set<unknown>();
-  const dropIdle = (why: string) => {
+  const dropIdle: DropIdle = (why) => {
     for (const client of idle) (client as DeckhandClient).drop(why);
   };
   pool.on('release', (_error, client) => idle.add(client));
@@ -34,6 +37,7 @@ function dropIdleAfterFailure(pool: pg.Pool): void {
     (client as unknown as EventEmitter).on('silent', () => dropIdle(NO_RESPONSE));
     (client as unknown as EventEmitter).on('readOnly', () => dropIdle(READ_ONLY));
   });
+  return dropIdle;
 }
 
 /** The pool removes connections that are ending. */

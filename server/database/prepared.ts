@@ -1,5 +1,9 @@
-import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
+import { CompiledQuery, type RawBuilder, sql } from 'kysely';
+import type { Lane } from './lane.ts';
 import type { Db } from './query.ts';
+
+/** By their database. A transaction is another one, without a lane. */
+export const lanes = new WeakMap<Db, Lane>();
 
 /** The placeholder of a value in a compiled statement. */
 class Placeholder {
@@ -18,14 +22,37 @@ export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) =
  */
 export function prepared<Values extends object, Row>(
   build: (value: ValueOf<Values>) => RawBuilder<Row>,
+  /** Whether it is a read of a few rows by keys: outside of transactions it shares its connection with others (`lane.ts`). */
+  { isShort = false } = {},
 ): (db: Db, values: Values) => Promise<Row[]> {
-  let compiled: CompiledQuery<Row> | undefined;
+  let compiled: Compiled | undefined;
   return async (db, values) => {
-    compiled ??= build((name) => sql`${new Placeholder(name)}`).compile(db);
-    const parameters = compiled.parameters.map((parameter) =>
+    compiled ??= compile(db, build);
+    const { text } = compiled;
+    const bound = compiled.parameters.map((parameter) =>
       parameter instanceof Placeholder ? values[parameter.name as keyof Values] : parameter,
     );
-    const { rows } = await db.executeQuery<Row>({ ...compiled, parameters });
+    const lane = lanes.get(db);
+    if (lane) {
+      const read = isShort ? await lane.read(text, bound) : undefined;
+      return (read ?? (await lane.runOnPool(text, bound))) as Row[];
+    }
+    const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(text, bound));
     return rows;
   };
+}
+
+type Compiled = { text: string; parameters: unknown[] };
+
+/** A value that is used in several places is bound once. */
+function compile<Values>(db: Db, build: (value: ValueOf<Values>) => RawBuilder<unknown>): Compiled {
+  const { sql: text, parameters } = build((name) => sql`${new Placeholder(name)}`).compile(db);
+  const once: unknown[] = [];
+  const places = parameters.map((parameter) => {
+    const isSame = (other: unknown) =>
+      parameter instanceof Placeholder && other instanceof Placeholder && other.name === parameter.name;
+    const place = once.findIndex(isSame);
+    return place < 0 ? once.push(parameter) : place + 1;
+  });
+  return { text: text.replace(/\$(\d+)/g, (_, number) => `$${places[number - 1]}`), parameters: once };
 }

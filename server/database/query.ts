@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
-import { LIVE } from './entities/columns.ts';
+import { LIVE } from './entities/deletion.ts';
 import { isStalePlan, PLANNED_EACH_TIME } from './preparedStatements.ts';
 import type { NewRow, TableName, Tables } from './tables.ts';
 
@@ -83,6 +83,6 @@ export const anyOf = (ids: readonly number[]) => sql<number>`any(${ids}::int[])`
 /** Rows that are not deleted; the alias is the name of the table in the statement. */
 export const live = (alias?: string) => sql.raw<boolean>(alias ? `${alias}.${LIVE}` : LIVE);
 
-/** The next position after the last one, capped at the int4 maximum; ties break by id. */
-export const nextPosition = (last: RawBuilder<unknown>) =>
-  sql<number>`least(coalesce((${last}), 0), ${sql.lit(LARGEST_INTEGER - 1)}) + 1`;
+/** The next position after the last one, or a later one, capped at the int4 maximum; ties break by id. */
+export const nextPosition = (last: RawBuilder<unknown>, steps: RawBuilder<unknown> = sql`1`) =>
+  sql<number>`least(coalesce((${last}), 0), ${sql.lit(LARGEST_INTEGER)} - ${steps}) + ${steps}`;

@@ -35,8 +35,8 @@ export async function openReplicas(
 ): Promise<(Replicas & { close: () => Promise<void> }) | undefined> {
   const { DATABASE_REPLICA_URLS } = settings;
   if (DATABASE_REPLICA_URLS.length === 0) return undefined;
-  const { Replica } = await import('./replica.ts');
-  const opened = DATABASE_REPLICA_URLS.map((url) => Replica.open(url, settings, database.orm, log));
+  const [{ Replica }, orm] = await Promise.all([import('./replica.ts'), database.orm()]);
+  const opened = DATABASE_REPLICA_URLS.map((url) => Replica.open(url, settings, orm, log));
   const replicas = await Promise.all(opened);
   // A node starts after its migrations: replicas are used once they have replayed them.
   await beginEpoch(database.db);

@@ -16,6 +16,7 @@ const ROOMS = [
   ['server/domain/'],
   ['server/api/'],
   ['server/http/', 'client/'],
+  ['server/contract/'],
   ['server/web/', 'server/cli/', 'server/package/'],
   ['server/boot/'],
 ];
@@ -27,6 +28,7 @@ const PACKAGES: { name: RegExp; rooms: string[] }[] = [
     rooms: ['server/http/', 'server/web/', 'server/boot/'],
   },
   { name: /^kysely$|^@mikro-orm\//, rooms: ['server/database/', 'server/domain/'] },
+  { name: /^@modelcontextprotocol\//, rooms: ['server/http/mcpMessage.ts'] },
   { name: /^@opentelemetry\//, rooms: ['server/runtime/traceExport.ts'] },
   { name: /^vitest$|^fast-check$/, rooms: [] },
 ];
@@ -35,7 +37,7 @@ const STATIC_IMPORT = /^(?:import|export)\s+(?<type>type\s+)?(?:[^'"`;]*?\sfrom\
 const DYNAMIC_IMPORT = /\bimport\s*\(\s*['"](?<target>[^'"]+)['"]/g;
 
 /** `of` is the importing file, `target` a path in the repository, or the name of a package. */
-type Import = { of: string; target: string; isOurs: boolean; isType: boolean };
+type Import = { of: string; target: string; isOurs: boolean; isType: boolean; isDynamic: boolean };
 
 const paths = ['server', 'shared', 'client', 'tests'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
@@ -67,6 +69,20 @@ describe('imports', () => {
     );
 
     expect(refused.map(({ of, target }) => `${of} imports ${target}`)).toEqual([]);
+  });
+
+  it('of a start on the embedded database load no ORM, which only migrations need', () => {
+    const start = ['server/boot/run.ts', 'server/boot/start.ts', 'server/boot/app.ts', EMBEDDED_DIALECT];
+
+    expect(packagesAtStart(start).filter((name) => name.startsWith('@mikro-orm/'))).toEqual([]);
+    expect(packagesAtStart(['server/database/options.ts'])).toContain('@mikro-orm/core');
+  });
+
+  it('of a start load no MCP, which is loaded with the first message of an assistant', () => {
+    const isMcp = (name: string) => name.startsWith('@modelcontextprotocol/');
+
+    expect(packagesAtStart(['server/boot/start.ts', 'server/boot/app.ts']).filter(isMcp)).toEqual([]);
+    expect(packagesAtStart(['server/http/mcpMessage.ts']).filter(isMcp)).not.toEqual([]);
   });
 
   it('upward, sideways, in a circle and in every form are found', () => {
@@ -112,6 +128,18 @@ describe('files and folders', () => {
   });
 });
 
+const EMBEDDED_DIALECT = 'server/database/embedded/embeddedDialect.ts';
+
+/** The packages that these files load, by themselves and by what they import, before anything runs. */
+function packagesAtStart(files: string[]): string[] {
+  const loaded = imports.filter(({ isType, isDynamic }) => !isType && !isDynamic);
+  const found = new Set(files);
+  for (const file of found) {
+    for (const { target } of loaded.filter(({ of }) => of === file)) found.add(target);
+  }
+  return [...found].filter((target) => !sources.includes(target));
+}
+
 const roomOf = (path: string) => ROOMS.flat().find((room) => path.startsWith(room));
 
 const levelOf = (path: string) => ROOMS.findIndex((rooms) => rooms.some((room) => path.startsWith(room)));
@@ -138,9 +166,12 @@ function circlesIn(found: Import[]): string[] {
 }
 
 function importsOf(of: string, source: string): Import[] {
-  return [...source.matchAll(STATIC_IMPORT), ...source.matchAll(DYNAMIC_IMPORT)].map(({ groups }) => {
-    const { type, target = '' } = groups!;
-    const isOurs = target.startsWith('.');
-    return { of, target: isOurs ? joinPath(dirname(of), target) : target, isOurs, isType: type !== undefined };
-  });
+  const read = (form: RegExp, isDynamic: boolean) =>
+    [...source.matchAll(form)].map(({ groups }) => {
+      const { type, target = '' } = groups!;
+      const isOurs = target.startsWith('.');
+      const path = isOurs ? joinPath(dirname(of), target) : target;
+      return { of, target: path, isOurs, isType: type !== undefined, isDynamic };
+    });
+  return [...read(STATIC_IMPORT, false), ...read(DYNAMIC_IMPORT, true)];
 }

@@ -1,0 +1,172 @@
+import type { EventEmitter } from 'node:events';
+import pg from 'pg';
+import { type DeckhandClient, NO_RESPONSE, READ_ONLY } from './client.ts';
+import { replaceLost } from './pool.ts';
+
+/** Those behind a statement wait for it. If it takes longer, for example because of a lock, it is executed again on the pool. */
+const TIMEOUTS = { statement_timeout: 1_000, lock_timeout: 100 };
+/** After a timeout, the next statements would most likely have one, too. During this time, all of them use the pool. */
+const PAUSE_MILLISECONDS = 1_000;
+const RECONNECT_MILLISECONDS = 1_000;
+/** A read that took longer, for example of much data, uses the pool for some time. */
+const LONGEST_READ_MILLISECONDS = 20;
+const SLOW_FOR_MILLISECONDS = 10_000;
+const MOST_SLOW = 1000;
+
+/**
+ * Connections that single short reads share: statements are sent without waiting for the results of those before them, which
+ * saves checking out a connection and most of the system calls. Each has its own Sync, so that a failure affects no other.
+ * Writes stay on the pool: those behind a commit would wait for the disk.
+ */
+export type Lane = {
+  /** The rows of a statement. Undefined if it is up to the pool: without a connection, after its loss, or after a timeout. */
+  read: (text: string, values: unknown[]) => Promise<unknown[] | undefined>;
+  /** The rows of a statement on a connection of the pool, without the steps of Kysely around it. */
+  runOnPool: (text: string, values: unknown[]) => Promise<unknown[]>;
+  load: () => PoolLoad;
+  close: () => Promise<void>;
+};
+
+/** The connections of a pool. On a lane, pending statements wait for others on their connection. */
+export type PoolLoad = { used: number; idle: number; pending: number; max: number };
+
+/** A lane beside a pool, with its options; it connects at its first use. */
+export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) => void): Lane {
+  const own = new pg.Pool({
+    ...pool.options,
+    ...TIMEOUTS,
+    application_name: 'deckhand lane',
+    max: size,
+    pipeline: true,
+  });
+  own.on('error', () => undefined);
+  replaceLost(own);
+  const clients = new Set<DeckhandClient>();
+  let state: 'new' | 'open' | 'closed' = 'new';
+  const isClosed = () => state === 'closed';
+  let pausedUntil = 0;
+  /** Slow reads by statement and values, with the time until when they use the pool; the oldest comes first. */
+  const slow = new Map<string, number>();
+  for (const each of [pool, own]) {
+    each.on('connect', (client) => {
+      const events = client as unknown as EventEmitter;
+      events.on('silent', () => retireAll(NO_RESPONSE));
+      events.on('readOnly', () => retireAll(READ_ONLY));
+    });
+  }
+
+  return {
+    read: async (text, values) => {
+      if (state === 'new') open();
+      const begun = performance.now();
+      const client = begun < pausedUntil || isSlow(text, values) ? undefined : leastUsed();
+      if (!client) return undefined;
+      try {
+        const { rows } = await client.query(text, values);
+        const ended = performance.now();
+        // Not what it waited for those before it.
+        if (ended - Math.max(begun, client.previousResponse) > LONGEST_READ_MILLISECONDS) noteSlow(text, values, ended);
+        return rows;
+      } catch (error) {
+        const isTimeout = TIMEOUT_CODES.has((error as pg.DatabaseError).code);
+        if (isTimeout) pausedUntil = performance.now() + PAUSE_MILLISECONDS;
+        if (isTimeout || isLoss(error as pg.DatabaseError)) return undefined;
+        throw error;
+      }
+    },
+    runOnPool: async (text, values) => {
+      const client = await pool.connect();
+      try {
+        return (await client.query(text, values)).rows;
+      } finally {
+        client.release();
+      }
+    },
+    load: () => {
+      const pending = [...clients].map((client) => client.pending);
+      const used = pending.filter((count) => count > 0).length;
+      const waiting = pending.reduce((sum, count) => sum + Math.max(0, count - 1), 0);
+      return { used, idle: clients.size - used, pending: waiting, max: size };
+    },
+    close: async () => {
+      state = 'closed';
+      await Promise.all([...clients].map((client) => client.end()));
+      await own.end();
+    },
+  };
+
+  function isSlow(text: string, values: unknown[]): boolean {
+    return slow.size > 0 && (slow.get(keyOf(text, values)) ?? 0) > performance.now();
+  }
+
+  function noteSlow(text: string, values: unknown[], now: number): void {
+    for (const [key, until] of slow) {
+      if (until > now && slow.size < MOST_SLOW) break;
+      slow.delete(key);
+    }
+    slow.set(keyOf(text, values), now + SLOW_FOR_MILLISECONDS);
+  }
+
+  function leastUsed(): DeckhandClient | undefined {
+    let chosen: DeckhandClient | undefined;
+    for (const client of clients) if (!chosen || client.pending < chosen.pending) chosen = client;
+    return chosen;
+  }
+
+  function open(): void {
+    state = 'open';
+    for (let number = 0; number < size; number++) void connect();
+  }
+
+  async function connect(): Promise<void> {
+    if (isClosed()) return;
+    try {
+      const checkedOut = await own.connect();
+      const client = checkedOut as unknown as DeckhandClient;
+      client.on('error', () => undefined);
+      const isUsable = await hasTimeouts(client).catch(() => undefined);
+      if (isUsable === false) state = 'closed';
+      if (!isUsable || isClosed()) {
+        checkedOut.release(true);
+        connectLater();
+        return;
+      }
+      clients.add(client);
+      client.once('end', () => {
+        clients.delete(client);
+        connectLater();
+      });
+    } catch {
+      // The log has the failures of the pool, to the same server.
+      connectLater();
+    }
+  }
+
+  function connectLater(): void {
+    if (state === 'open') setTimeout(connect, RECONNECT_MILLISECONDS).unref();
+  }
+
+  /** After a failure of one connection, each of the others would fail another request. Those in use fail or end by themselves. */
+  function retireAll(why: string): void {
+    dropIdle(why);
+    for (const client of clients) {
+      clients.delete(client);
+      if (client.pending === 0) client.drop(why);
+      else client.end();
+    }
+  }
+}
+
+/** Some poolers drop the parameters of new connections: one statement could then block all others for long. */
+async function hasTimeouts(client: DeckhandClient): Promise<boolean> {
+  const { rows } = await client.query(`select current_setting('statement_timeout') = '1s' as has`, []);
+  return rows[0].has;
+}
+
+const keyOf = (text: string, values: unknown[]) => text + JSON.stringify(values);
+
+const TIMEOUT_CODES = new Set<string | undefined>(['57014', '55P03']);
+
+/** Not that of a silent server, which would be silent to the pool, too. */
+const isLoss = ({ severity, message }: pg.DatabaseError) =>
+  (severity === undefined || severity === 'FATAL') && message !== NO_RESPONSE;
