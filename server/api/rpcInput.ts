@@ -1,6 +1,6 @@
 import superjson from 'superjson';
 import { badRequest } from '../../shared/errors.ts';
-import { JsonText, readJsonText } from '../runtime/jsonText.ts';
+import { withValues } from '../runtime/jsonText.ts';
 
 /**
  * Parses RPC inputs and serializes results. Results are superjson, so that dates arrive as `Date`. Inputs are plain JSON with
@@ -9,19 +9,14 @@ import { JsonText, readJsonText } from '../runtime/jsonText.ts';
  */
 export const transformer = {
   input: { serialize: (input: unknown) => superjson.serialize(input), deserialize: readPlainInput },
-  output: { serialize: (line: unknown) => superjson.serialize(withValues(line)), deserialize: superjson.deserialize },
+  output: {
+    serialize: (line: unknown) => superjson.serialize(lineWithValues(line)),
+    deserialize: superjson.deserialize,
+  },
 };
 
 /** A line of a stream, which has results in arrays, with the values of JSON texts: superjson can't annotate their dates. */
-function withValues(line: unknown): unknown {
-  if (Array.isArray(line)) return line.map(withValues);
-  if (typeof line !== 'object' || line === null || !Object.values(line).some(isJsonText)) return line;
-  return Object.fromEntries(
-    Object.entries(line).map(([name, value]) => [name, isJsonText(value) ? readJsonText(value) : value]),
-  );
-}
-
-const isJsonText = (value: unknown) => value instanceof JsonText;
+const lineWithValues = (line: unknown): unknown => (Array.isArray(line) ? line.map(lineWithValues) : withValues(line));
 
 /** Throws a 400 for a call whose input could not be parsed; other calls of its batch are not affected. */
 export function mustBeReadable(input: unknown): void {
