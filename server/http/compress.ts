@@ -1,4 +1,5 @@
-import { constants, gzip } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { constants, createGzip, gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
 /** Compressing smaller responses costs more than it saves. */
@@ -20,6 +21,11 @@ export function compressLargeResponses(app: FastifyInstance): void {
       done(null, compressed);
     });
   });
+}
+
+/** Compresses a large response in the same way, one piece at a time. */
+export async function compressPieces(pieces: Iterable<Buffer>): Promise<Buffer> {
+  return Buffer.concat(await Readable.from(pieces).pipe(createGzip(OPTIONS)).toArray());
 }
 
 /** For caches: the response depends on `Accept-Encoding`, besides what it depends on already. */

@@ -17,7 +17,7 @@ function project(schema: z.ZodType): Projection | undefined {
 }
 
 const asText: Projection = (value) => {
-  if (value instanceof JsonText) return value.text;
+  if (value instanceof JsonText) return value.isLarge ? new JsonText(value.pieces, value.dates, true) : value.text;
   return typeof value === 'string' ? value : JSON.stringify(value);
 };
 

@@ -1,5 +1,5 @@
 import superjson from 'superjson';
-import { type DateFields, JsonText } from '../runtime/jsonText.ts';
+import { type DateFields, JsonText, writeFields, writeFieldsInPieces } from '../runtime/jsonText.ts';
 
 /**
  * Serializes a result for superjson. Plain JSON with dates is written here, which is much faster; anything else is left to
@@ -8,8 +8,7 @@ import { type DateFields, JsonText } from '../runtime/jsonText.ts';
 export function writeSuperjson(result: unknown): string {
   if (!isRecord(result)) return JSON.stringify(superjson.serialize(result));
   try {
-    const annotations = annotateFields(Object.entries(result));
-    const meta = annotations === '' ? '' : `,"meta":{"values":{${annotations}},"v":1}`;
+    const meta = metaOf(result);
     return `{"json":${writeFields(result)}${meta}}`;
   } catch (error) {
     if (error !== UNUSUAL) throw error;
@@ -17,15 +16,20 @@ export function writeSuperjson(result: unknown): string {
   }
 }
 
+/** The same of a result with a large field, in pieces. */
+export function* writeSuperjsonInPieces(result: object): Generator<string> {
+  yield '{"json":';
+  yield* writeFieldsInPieces(result);
+  yield `${metaOf(result)}}`;
+}
+
+function metaOf(result: object): string {
+  const annotations = annotateFields(Object.entries(result));
+  return annotations && `,"meta":{"values":{${annotations}},"v":1}`;
+}
+
 /** Thrown for values other than plain JSON and dates. */
 const UNUSUAL = Symbol('unusual');
-
-function writeFields(result: Record<string, unknown>): string {
-  const fields = Object.entries(result).map(
-    ([name, value]) => `${JSON.stringify(name)}:${value instanceof JsonText ? value.text : JSON.stringify(value)}`,
-  );
-  return `{${fields.join()}}`;
-}
 
 /** The superjson annotations of fields; empty for plain JSON. */
 function annotateFields(fields: [string | number, unknown][]): string {

@@ -7,7 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const GET = '/services/operations/v1/operations/boards/get';
 const DELETE = '/services/operations/v1/operations/cards/delete';
 const SYNC = '/services/operations/v1/admin/master-boards/sync';
-const HEADERS = { 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-Request-Id': 'a' };
+const HEADERS = {
+  ...{ 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599' },
+  ...{ 'X-Request-Id': 'a', 'X-Deckhand-Version': '1.0.0' },
+};
 const ERROR_HEADERS = { ...HEADERS, 'X-Error-Reason': 'not_found' };
 const DELETED = { error: false, message: 'Card deleted.', data: [] };
 const MISSING = { error: true, message: 'There is no such path.', data: [] };

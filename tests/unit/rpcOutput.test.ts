@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import superjson from 'superjson';
 import { describe, expect, it } from 'vitest';
-import { writeSuperjson } from '../../server/http/rpcOutput.ts';
+import { writeSuperjson, writeSuperjsonInPieces } from '../../server/http/rpcOutput.ts';
 import { asJsonText } from '../../server/runtime/jsonText.ts';
 
 const SEED = Number(process.env.FAST_CHECK_SEED);
@@ -59,5 +59,16 @@ describe('a result', () => {
     );
     expect(read(result)).toEqual({ board: { at: new Date('2026-01-31T09:30:00Z'), odd: 1.5 }, at: new Date(0) });
     expect(JSON.stringify(result.board)).toBe('{"at":"2026-01-31T09:30:00.000Z","odd":1.5}');
+  });
+
+  it('with a large text from PostgreSQL is written in pieces, with the same bytes', () => {
+    const dates = { own: ['at'], lists: { groups: [{ own: ['at'] }, { own: [] }] } };
+    const pieces = ['{"at":"2026-01-31T09:30:00.000Z","groups":[{"at":', '"2026-01-31T09:30:00.000Z"},', '{}]}'];
+    const others = { before: 1, after: ['"'], at: new Date(0) };
+
+    const written = [...writeSuperjsonInPieces({ ...others, board: asJsonText(pieces, dates) })];
+
+    expect(written.join('')).toBe(writeSuperjson({ ...others, board: asJsonText(pieces.join(''), dates) }));
+    expect(written).toEqual(expect.arrayContaining(pieces));
   });
 });

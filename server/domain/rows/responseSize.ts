@@ -19,8 +19,9 @@ type Sized = keyof typeof SIZES;
 export const bytesOf = (table: Sized, alias: string) =>
   sql.raw<number>(sizeOf(table, (text) => `octet_length(${alias}.${text})`));
 
-/** So many rows never fit into one response. */
-export const tooManyRows = (table: Sized) => Math.floor(LARGEST_RESPONSE_BYTES / SIZES[table].others) + 1;
+/** So many rows never fit into one response, or into so many bytes of it. */
+export const tooManyRows = (table: Sized, bytes = LARGEST_RESPONSE_BYTES) =>
+  Math.floor(bytes / SIZES[table].others) + 1;
 
 /** Plain text instead of nested `sql` templates, which take longer to compile. */
 function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
@@ -31,10 +32,14 @@ function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
 /** JSON escapes make a text at most six times as long. */
 const LONGEST_ESCAPE = 6;
 
+/** Rows that fit whatever they contain. */
+const SURELY_FITTING_BYTES = Math.floor(LARGEST_RESPONSE_BYTES / LONGEST_ESCAPE);
+
+const escapedSizeOf = (table: Sized) => sizeOf(table, (text) => `octet_length(to_json(${text})::text)`);
+
 /** The approximate size of a row as JSON. Escapes are counted only if `bytes_of_all` leaves too little room for them. */
 function jsonBytesOf(table: Sized): RawBuilder<number> {
-  return sql.raw(`case when bytes_of_all <= ${Math.floor(LARGEST_RESPONSE_BYTES / LONGEST_ESCAPE)} then bytes
-    else ${sizeOf(table, (text) => `octet_length(to_json(${text})::text)`)} end`);
+  return sql.raw(`case when bytes_of_all <= ${SURELY_FITTING_BYTES} then bytes else ${escapedSizeOf(table)} end`);
 }
 
 type NamesOf<Found> = readonly (keyof Found & string)[];
@@ -61,23 +66,25 @@ export function cutToResponseSize<Found>(
     where coalesce(json_before, 0) < ${sql.lit(LARGEST_RESPONSE_BYTES)} order by ${namesOf(key)}`;
 }
 
-/** All rows of a table, or only the first one if they are too large for one response: `mustFitResponse` then throws. */
+/**
+ * All rows of a table, or only the first one if they are too large for one response: `mustFitResponse` then throws. Escapes are
+ * counted only if they decide.
+ */
 export function allOrFirstRow<Found>(
   table: Sized,
   rows: RawBuilder<Found>,
   columns: NamesOf<Found>,
   key: NamesOf<Found>,
 ): RawBuilder<Found & { is_too_large: boolean }> {
-  const order = namesOf(key);
   const largest = sql.lit(LARGEST_RESPONSE_BYTES);
-  // Too large even without escapes: the texts need not be read.
-  const json = sql`case when bytes_of_all > ${largest} then bytes else ${jsonBytesOf(table)} end`;
   return sql`
-    select ${namesOf(columns)}, is_too_large from (
-      select list.*, sum(${json}) over () > ${largest} as is_too_large, row_number() over (order by ${order}) as place
-      from (select list.*, sum(bytes) over () as bytes_of_all from (${rows}) as list) as list
-    ) as list
-    where not is_too_large or place = 1 order by ${order}`;
+    with list as materialized (${rows}), size as materialized (
+      select case when bytes <= ${sql.lit(SURELY_FITTING_BYTES)} then false when bytes > ${largest} then true
+        else (select sum(${sql.raw(escapedSizeOf(table))}) > ${largest} from list) end as is_too_large
+      from (select coalesce(sum(bytes), 0) as bytes from list) as unescaped
+    )
+    select ${namesOf(columns)}, (select is_too_large from size) as is_too_large from list
+    order by ${namesOf(key)} limit case when (select is_too_large from size) then 1 end`;
 }
 
 export function mustFitResponse(first: { is_too_large: boolean } | undefined, message: string): void {
