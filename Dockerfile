@@ -6,7 +6,7 @@ RUN npm ci
 COPY server server
 COPY shared shared
 COPY client client
-RUN node server/package/pageClient.ts > server/web/pages/client.js
+RUN node server/package/pageClient.ts > server/web/pages/client.js && node server/package/migrated.ts
 
 FROM node:24-slim
 WORKDIR /app
@@ -19,10 +19,11 @@ COPY client client
 COPY docs docs
 COPY README.md ./
 COPY --from=pages /app/server/web/pages/client.js server/web/pages/client.js
+COPY --from=pages /app/server/database/embedded/migrated.tar.zst server/database/embedded/
 RUN mkdir -m 700 /data && chown node /data
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 3000}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "server/boot/main.ts"]
+CMD ["node", "server/boot/main.js"]

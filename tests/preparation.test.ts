@@ -3,10 +3,10 @@ import argon2 from 'argon2';
 import sanitize from 'sanitize-html';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
+import { inputFor, inputSchemaOf } from '../server/contract/input.ts';
 import { testCheckout } from '../server/payments/testCheckout.ts';
-import { inputSchemaOf } from './harness/arbitrary.ts';
 import { givenService, type TestService } from './harness/service.ts';
-import { allowedCaller, givenStartState, inputFor, startStates } from './harness/startStates.ts';
+import { allowedCaller, givenStartState, startStates } from './harness/startStates.ts';
 import { givenMasterBoard, givenWorld, PASSWORD, testDb } from './harness/world.ts';
 
 /** What is slow, or outside of the database: each use, with the number of transactions that are open meanwhile. */

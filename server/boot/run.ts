@@ -1,3 +1,4 @@
+import { prepareEngine } from '../database/embedded/engineCode.ts';
 import { environment, misspeltSettings, readSettings, type Settings } from '../runtime/env.ts';
 import type { Announce } from '../runtime/log.ts';
 import { isStartFailure } from '../runtime/startFailure.ts';
@@ -20,6 +21,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 try {
   const given = environment();
   const settings = readSettings(given);
+  if (!settings.DATABASE_URL) prepareEngine();
   const { default: cluster } = settings.WORKERS > 1 ? await import('node:cluster') : {};
   worker = cluster?.isWorker ? (await import('./workers/worker.ts')).joinParent(() => stop()) : undefined;
   // Loaded after the settings are checked, so that their errors show at once.
@@ -97,7 +99,8 @@ Deckhand listens on ${url}
   API page  ${url}/docs
   Guides    ${url}/docs/guides
   REST      ${url}/api
-  RPC       ${url}/trpc${workers > 1 ? `\n  Workers   ${workers}, each with ${connections} connections to PostgreSQL` : ''}`;
+  RPC       ${url}/trpc
+  MCP       ${url}/mcp${workers > 1 ? `\n  Workers   ${workers}, each with ${connections} connections to PostgreSQL` : ''}`;
   const demo = `
 Sign in to the demo data:
   curl -X POST ${url}/api/v1/authenticate -H 'Content-Type: application/json' -d '{"email": "${demoUser?.email}", "password": "${demoUser?.password}"}'

@@ -7,11 +7,14 @@ import { closeInTime, connect, type Database } from '../database/connect.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
 import { keepAddress } from '../database/embedded/dataDirectory.ts';
 import { writeAtStart } from '../database/embedded/fullDisk.ts';
+import { embeddedDirectory } from '../database/embedded/location.ts';
 import { migrate } from '../database/migrate.ts';
-import { embeddedDirectory } from '../database/options.ts';
 import { removalWork } from '../database/removal.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
-import { reencryptSecondFactors } from '../domain/account/reencrypt.ts';
+import { keyWarnings } from '../domain/account/keyWarning.ts';
+import { reencryptSecrets } from '../domain/account/reencrypt.ts';
+import { adoptEvents } from '../domain/event/feed.ts';
+import { startWebhooks } from '../domain/event/webhookWork.ts';
 import { removalsOf } from '../domain/removal/removals.ts';
 import { CLEARING } from '../domain/rows/deletion.ts';
 import { interruptAllRuns } from '../domain/template/templateRun.ts';
@@ -20,12 +23,15 @@ import type { Settings } from '../runtime/env.ts';
 import { isWildcard, ownAddress } from '../runtime/host.ts';
 import type { Announce } from '../runtime/log.ts';
 import { startFailure } from '../runtime/startFailure.ts';
+import { makeOutgoing } from '../security/outgoing.ts';
 import { readOrCreateSecret, readStoredSecret } from '../security/storedSecret.ts';
 import type { Worker } from './workers/worker.ts';
 
 const LONGEST_DRAIN_MILLISECONDS = 10_000;
 /** A hanging connection must not block the exit. */
 const LONGEST_CLOSE_MILLISECONDS = 3_000;
+/** After requests were cut off: connections mostly hang for the same reason, such as a silent database. */
+const LONGEST_CLOSE_AFTER_CUT_MILLISECONDS = 500;
 
 type BuildApp = typeof import('./app.ts').buildApp;
 
@@ -59,6 +65,7 @@ export async function start(
         onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
         onWait: (line) => logger.warn(line),
       });
+      await adoptEvents(database);
       if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
     }
     if (database.isEmbedded) {
@@ -100,8 +107,8 @@ async function serve(
   if (isFirst && !services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const { secretBox, isStopping } = services;
   const reencrypting = isFirst
-    ? reencryptSecondFactors({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
-        logger.error(error, 'Second factors were not re-encrypted: the next start retries.'),
+    ? reencryptSecrets({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
+        logger.error(error, 'Secrets were not re-encrypted: the next start retries.'),
       )
     : undefined;
   // With many users it continues while requests are served.
@@ -115,19 +122,23 @@ async function serve(
 
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
-  const stopBackground = startBackground(database, removalsOf(settings).map(removalWork), logger);
+  const works = [...removalsOf(settings).map(removalWork), keyWarnings(settings.API_KEYS_MAX_DAYS, logger)];
+  const stopBackground = startBackground(database, works, logger);
   // Soon, since lists have to skip these cards until they are marked.
   const stopClearing = startBackground(database, [CLEARING], logger, 10_000);
+  const outgoing = makeOutgoing({ allowedHosts: services.webhookAllowedHosts });
+  const webhooks = startWebhooks({ db: database.db, secretBox, log: logger, outgoing });
   return {
     url,
     stop: async (isAlone = false) => {
       services.beginToStop(isAlone);
       // The node is unready now: load balancers get time to notice before connections are closed.
       if (!isAlone) await pause(settings.STOP_PAUSE_SECONDS * 1000);
-      await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
-      const stopped = [services.close(), reencrypting, stopBackground(), stopClearing()];
+      const isComplete = await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
+      const stopped = [services.close(), reencrypting, stopBackground(), stopClearing(), webhooks.stop()];
       const closed = Promise.all(stopped).then(() => database.close());
-      await Promise.race([closed, pause(LONGEST_CLOSE_MILLISECONDS, undefined, { ref: false })]);
+      const longest = isComplete ? LONGEST_CLOSE_MILLISECONDS : LONGEST_CLOSE_AFTER_CUT_MILLISECONDS;
+      await Promise.race([closed, pause(longest, undefined, { ref: false })]);
     },
   };
 }

@@ -1,8 +1,5 @@
 #!/usr/bin/env node
 import { spawn } from 'node:child_process';
-import module from 'node:module';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The command line, in JavaScript: an older Node than the project's own can't run TypeScript, but starts one that can. */
@@ -11,11 +8,9 @@ const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major > 22 || (major === 22 && minor >= 18)) await run();
 else runWithOwnNode();
 
-/** Before any TypeScript is loaded, since that would load the compiler. Without a writable cache it is only slower. */
 async function run() {
-  const { NODE_COMPILE_CACHE, XDG_CACHE_HOME } = process.env;
-  // Not in /tmp, where another user could have put code.
-  module.enableCompileCache(NODE_COMPILE_CACHE || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'deckhand'));
+  const { useCompileCache } = await import('../runtime/compileCache.js');
+  useCompileCache();
   await import('./main.ts');
 }
 

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { readSettings } from '../runtime/env.ts';
 import { connect } from './connect.ts';
+import { IN_MEMORY } from './embedded/location.ts';
 import { migrate } from './migrate.ts';
-import { IN_MEMORY } from './options.ts';
 import { schemaDifference } from './schemaDifference.ts';
 
 /** For developers: writes the migration that updates the tables to the entities. */
@@ -14,7 +14,7 @@ if (!/^[a-z][a-z0-9_]*$/.test(name)) {
 
 const database = await connect(readSettings({ DATA_DIR: IN_MEMORY }));
 await migrate(database);
-const statements = await schemaDifference(database.orm);
+const statements = await schemaDifference(await database.orm());
 await database.close();
 if (statements.length === 0) console.log('The entities have not changed.');
 else await writeMigration(`Migration${new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14)}_${name}`);

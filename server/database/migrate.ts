@@ -27,7 +27,7 @@ export async function migrate(database: Database, { onMigration, onWait }: Liste
   const unwatch = database.isEmbedded || !onWait ? undefined : watchTransactions(database.db, onWait);
   return database
     .withoutTimeouts(async (database) => {
-      const migrator = database.orm.migrator as Migrator;
+      const migrator = (await database.orm()).migrator as Migrator;
       migrator.on('migrating', ({ name }) => onMigration?.(name));
       await underMigrationLock(database, onWait, (transaction) => prepareTable(migrator, transaction));
       const applied: string[] = [];
@@ -114,12 +114,13 @@ export async function underMigrationLock<Result>(
   onWait: ((line: string) => void) | undefined,
   work: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
+  const { em } = await orm();
   const latest = performance.now() + LONGEST_WAIT_MILLISECONDS;
   for (let attempt = 1; performance.now() < latest; attempt++) {
     await ping(db).catch((error: Error) => {
       throw startFailure(`DATABASE_URL: ${error.message}.`, error);
     });
-    const done = await orm.em.fork().transactional(async (em) => {
+    const done = await em.fork().transactional(async (em) => {
       const transaction = em.getTransactionContext<Transaction>()!;
       const lock = await query(
         transaction,

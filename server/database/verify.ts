@@ -23,7 +23,8 @@ export async function verifyDatabase(
   database: Database,
   { onProgress = () => {}, rowsPerBatch = 5000 }: { onProgress?: OnProgress; rowsPerBatch?: number } = {},
 ): Promise<Verified> {
-  const { orm, db } = database;
+  const { db } = database;
+  const orm = await database.orm();
   const pending = await pendingMigrations(db);
   const entities = [...orm.getMetadata().getAll().values()].toSorted((one, other) =>
     one.tableName < other.tableName ? -1 : 1,
@@ -162,7 +163,7 @@ async function sequenceFaults(db: Db, { name, columns }: TableText): Promise<Fau
 
 /** Tables, columns, indexes and constraints that are missing, or not validated. */
 async function schemaFaults({ orm, db }: Database): Promise<Fault[]> {
-  const difference = (await schemaDifference(orm)).filter((statement) =>
+  const difference = (await schemaDifference(await orm())).filter((statement) =>
     /^create |^alter table .* add /.test(statement),
   );
   const constraints = await query(

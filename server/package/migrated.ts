@@ -1,18 +1,10 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { connect } from '../database/connect.ts';
-import { migrate } from '../database/migrate.ts';
-import { embeddedDirectory } from '../database/options.ts';
-import { readSettings } from '../runtime/env.ts';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MIGRATED } from '../database/embedded/location.ts';
+import { makeMigrated } from '../database/snapshot.ts';
 
-/** Creates an embedded database with all tables and no rows, and a tar archive of it, which a database in memory can load. */
-export async function makeMigrated(DATA_DIR: string, archive: string): Promise<void> {
-  const database = await connect(readSettings({ DATA_DIR }));
-  await migrate(database);
-  await database.close();
-
-  // PGlite expects names that begin with a slash.
-  const names = ['--absolute-names', '--transform', 's,^\\./,/,'];
-  const options = ['--format=ustar', '--auto-compress', ...names];
-  await promisify(execFile)('tar', ['-C', embeddedDirectory(DATA_DIR), ...options, '-cf', archive, '.']);
-}
+/** For the image: a migrated database where a first start looks for it. */
+const stage = await mkdtemp(join(tmpdir(), 'deckhand-'));
+await makeMigrated(stage, MIGRATED);
+await rm(stage, { recursive: true });

@@ -1,5 +1,5 @@
 import { connect } from '../../server/database/connect.ts';
-import { IN_MEMORY } from '../../server/database/options.ts';
+import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { fillWithDemoData } from '../../server/database/seed/demo.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { migratedArchive } from './process.ts';

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
-import { makeMigrated } from '../../server/package/migrated.ts';
+import { makeMigrated } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
 
@@ -26,7 +26,7 @@ export type StartedService = {
 /** Starts the service on a free port, and waits until it prints its address. */
 export const startService = (settings: Record<string, string>, program: 'node' | 'npm' = 'node') =>
   untilListening(
-    program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/boot/main.ts'], settings),
+    program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/boot/main.js'], settings),
   );
 
 /** For `startService`: lets the service take its output for a terminal. */

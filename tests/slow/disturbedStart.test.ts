@@ -26,7 +26,7 @@ import {
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
 
 const server = await findTestServer();
-const SERVICE = 'server/boot/main.ts';
+const SERVICE = 'server/boot/main.js';
 const COMMAND_LINE = 'server/cli/deckhand.js';
 const CREATE = '/services/operations/v1/operations/cards/create';
 const JWT_SECRET = 'a secret for tests that nobody else uses';

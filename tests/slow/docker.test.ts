@@ -164,7 +164,7 @@ describe('the image', () => {
   it('serves, is healthy, has a command line, and becomes unhealthy when it stops', async () => {
     const image = await givenImage();
     const { DATABASE_URL: _, REDIS_URL: __, STOP_PAUSE_SECONDS: ___, ...settings } = interpolated(node1!.environment!);
-    const service = await startProgram([relative(ROOT, join(image, 'server/boot/main.ts'))], {
+    const service = await startProgram([relative(ROOT, join(image, 'server/boot/main.js'))], {
       ...settings,
       DATA_DIR: await givenMigratedDirectory(),
       DEMO_DATA: 'off',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { IN_MEMORY } from '../../server/database/options.ts';
+import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { query } from '../../server/database/query.ts';
 import { addFirstUsers, warnOfUsers } from '../../server/database/seed/firstUsers.ts';
 import { readSettings } from '../../server/runtime/env.ts';

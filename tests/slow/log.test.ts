@@ -62,7 +62,7 @@ afterAll(() => {
 
 async function startWith(stdout: number | 'pipe') {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/boot/main.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/boot/main.js')], {
     cwd: await givenDirectory(),
     env: { PATH: process.env.PATH, PORT: `${port}`, DATA_DIR: await givenMigratedDirectory(), DEMO_DATA: 'off' },
     stdio: ['ignore', stdout, 'inherit'],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EmbeddedClient, openEmbedded } from '../../server/database/embedded/embeddedClient.ts';
-import { embeddedDirectory } from '../../server/database/options.ts';
+import { embeddedDirectory } from '../../server/database/embedded/location.ts';
 import { givenMigratedDirectory } from '../harness/process.ts';
 
 let client: EmbeddedClient;

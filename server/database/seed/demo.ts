@@ -5,13 +5,7 @@ import type { Database } from '../connect.ts';
 import { entities } from '../entities.ts';
 import { type Db, insertRows, oneRow, query } from '../query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../tables.ts';
-
-export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
-
-const NAMES = ['Admin', 'Owner', 'Member', 'Viewer', 'Outsider', 'Otp'] as const;
-const emailOf = (name: (typeof NAMES)[number]) => `${name.toLowerCase()}@demo.test`;
-
-export const DEMO_USERS = NAMES.map(emailOf);
+import { DEMO_USER, type DemoName, emailOf } from './demoUsers.ts';
 
 /** Fills an empty database with demo data; returns false, without changes, if any table has rows. */
 export async function fillWithDemoData({ db }: Database): Promise<boolean> {
@@ -41,7 +35,7 @@ async function hasRows(db: Db): Promise<boolean> {
 
 async function addTenants(db: Db) {
   const password_hash = await hashPassword(DEMO_USER.password, 'demo data');
-  const user = (id: number, name: (typeof NAMES)[number], more: RowChanges<'users'>): NewRow<'users'> => ({
+  const user = (id: number, name: DemoName, more: RowChanges<'users'>): NewRow<'users'> => ({
     id,
     name,
     email: emailOf(name),

@@ -2,7 +2,15 @@ import { sql } from 'kysely';
 import { isPassword } from '../../security/passwords.ts';
 import type { Database } from '../connect.ts';
 import type { Db } from '../query.ts';
-import { DEMO_USER, DEMO_USERS } from './demo.ts';
+
+export const DEMO_USER = { email: 'member@demo.test', password: 'demo-password' };
+
+const NAMES = ['Admin', 'Owner', 'Member', 'Viewer', 'Outsider', 'Otp'] as const;
+export type DemoName = (typeof NAMES)[number];
+
+export const emailOf = (name: DemoName) => `${name.toLowerCase()}@demo.test`;
+
+export const DEMO_USERS = NAMES.map(emailOf);
 
 /** What a page needs to sign in a demo user. */
 export type DemoSignIn = { name: string; email: string; password: string };

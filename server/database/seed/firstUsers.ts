@@ -7,10 +7,9 @@ import { startFailure } from '../../runtime/startFailure.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import { writePrivateFile } from '../../security/privateFile.ts';
 import type { Database } from '../connect.ts';
-import { isInMemory } from '../options.ts';
+import { isInMemory } from '../embedded/location.ts';
 import type { Db } from '../query.ts';
-import { DEMO_USER, DEMO_USERS, fillWithDemoData } from './demo.ts';
-import { findDemoUsers, hasDemoPassword } from './demoUsers.ts';
+import { DEMO_USER, DEMO_USERS, findDemoUsers, hasDemoPassword } from './demoUsers.ts';
 
 const FIRST_ADMIN = 'admin@deckhand.local';
 
@@ -26,12 +25,19 @@ export async function addFirstUsers(
   { HOST, DATA_DIR, DEMO_DATA = isLoopback(HOST) }: Settings,
   announce: Announce,
 ): Promise<{ demoUser: typeof DEMO_USER | undefined; firstAdmin: FirstAdmin | undefined }> {
-  if (DEMO_DATA) await fillWithDemoData(database);
+  if (DEMO_DATA) await addDemoData(database);
   else await refuseDemoPasswords(database, HOST);
 
   const firstAdmin = await addFirstAdmin(database, (admin) => tellPassword(admin, DATA_DIR, announce));
   const [demoUser] = DEMO_DATA ? await findDemoUsers(database.db, [DEMO_USER.email]) : [];
   return { demoUser: demoUser && DEMO_USER, firstAdmin };
+}
+
+/** Most starts find users, and don't load the demo data. */
+async function addDemoData(database: Database): Promise<void> {
+  if (await hasUsers(database.db)) return;
+  const { fillWithDemoData } = await import('./demo.ts');
+  await fillWithDemoData(database);
 }
 
 /** A database that was used on loopback before may still have the demo users. */

@@ -9,7 +9,7 @@ import { isStartFailure, startFailure } from '../../runtime/startFailure.ts';
 import { STORED_SECRET } from '../../security/storedSecret.ts';
 import { connect, refuseWithoutDatabase } from '../connect.ts';
 import { lockDataDirectory, lockFileIn } from '../embedded/dataDirectory.ts';
-import { embeddedDirectory } from '../options.ts';
+import { embeddedDirectory } from '../embedded/location.ts';
 import { query } from '../query.ts';
 import { type Entry, readTar, TAR_END, tarHeader, tarPadding } from './tar.ts';
 

@@ -1,3 +1,4 @@
+import type { MikroORM } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { counted } from '../../runtime/count.ts';
 import { startFailure } from '../../runtime/startFailure.ts';
@@ -30,7 +31,7 @@ export async function copyDatabase(
   target: Database,
   onProgress: OnProgress = () => {},
 ): Promise<Copied> {
-  const tables = tablesOf(target);
+  const tables = tablesOf(await target.orm());
   await requireEmpty(target.db, tables);
   await migrate(target);
   await requireSameVersion(source.db, target.db);
@@ -51,7 +52,7 @@ export async function copyDatabase(
 }
 
 /** The tables of the entities; the migrator fills its own. */
-const tablesOf = ({ orm }: Database) =>
+const tablesOf = (orm: MikroORM) =>
   [...orm.getMetadata().getAll().values()].map(({ tableName }) => tableName).toSorted();
 
 async function copyTables(from: Db, to: Db, names: string[], onProgress: OnProgress): Promise<Copied> {

@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { zstdCompress } from 'node:zlib';
+import { readSettings } from '../runtime/env.ts';
+import { connect, FINISHED } from './connect.ts';
+import { embeddedDirectory, MIGRATED } from './embedded/location.ts';
+import { migrate } from './migrate.ts';
+
+/** Creates an embedded database with all tables and no rows, and a tar archive of it, compressed if its name ends in `.zst`. */
+export async function makeMigrated(DATA_DIR: string, archive: string): Promise<void> {
+  const database = await connect(readSettings({ DATA_DIR }));
+  await migrate(database);
+  await database.close();
+
+  const options = ['--format=ustar', `--exclude=./${FINISHED}`, '-C', embeddedDirectory(DATA_DIR)];
+  const output = { encoding: 'buffer', maxBuffer: Number.POSITIVE_INFINITY } as const;
+  const { stdout } = await promisify(execFile)('tar', [...options, '-cf', '-', '.'], output);
+  await writeFile(archive, archive.endsWith('.zst') ? await promisify(zstdCompress)(stdout) : stdout);
+  // Opening the database lets only this user read new files; others may use the archive.
+  await chmod(archive, 0o644);
+}
+
+/**
+ * The archive of a migrated database. A checkout makes it once, and again when its files changed; undefined where nothing can
+ * be written.
+ */
+export async function findMigrated(cache = CACHE, sources = import.meta.dirname): Promise<string | undefined> {
+  if (existsSync(MIGRATED)) return MIGRATED;
+  const name = `migrated-${await fingerprint(sources)}.tar.zst`;
+  const archive = join(cache, name);
+  if (existsSync(archive)) return archive;
+
+  const stage = await makeStage(cache);
+  if (stage === undefined) return undefined;
+  try {
+    await makeMigrated(join(stage, 'data'), join(stage, name));
+    // Several may make it at once: each is complete, and the last one stays.
+    await rename(join(stage, name), archive);
+  } finally {
+    await rm(stage, { recursive: true, force: true });
+  }
+  await removeOld(cache, name);
+  return archive;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const CACHE = join(ROOT, 'node_modules/.cache/deckhand');
+
+const makeStage = (cache: string) =>
+  mkdir(cache, { recursive: true }).then(
+    () => mkdtemp(join(cache, 'stage-')),
+    () => undefined,
+  );
+
+/** Of all files that the tables may depend on. */
+async function fingerprint(sources: string): Promise<string> {
+  const files = await readdir(sources, { recursive: true, withFileTypes: true });
+  const paths = files.filter((file) => file.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  const hash = createHash('sha256');
+  // The manifest has the version of the database.
+  for (const path of [join(ROOT, 'package.json'), ...paths.toSorted()]) {
+    hash.update(JSON.stringify([relative(sources, path), await readFile(path, 'utf8')]));
+  }
+  return hash.digest('hex').slice(0, 16);
+}
+
+const LONGEST_USE_MILLISECONDS = 24 * 3_600_000;
+
+/** Archives of earlier versions, and what interrupted processes left. A recent one may be in use. */
+async function removeOld(cache: string, current: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const path = join(cache, name);
+    const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {};
+    const isOld = name !== current && Date.now() - mtimeMs > LONGEST_USE_MILLISECONDS;
+    if (isOld) await rm(path, { recursive: true, force: true });
+  }
+}
