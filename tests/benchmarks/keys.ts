@@ -60,6 +60,6 @@ async function withKeysOf({ service: { url }, tenants }: Stage): Promise<Stage['
   return {
     readers: await Promise.all(tenants.readers.map(keyed)),
     writers: await Promise.all(tenants.writers.map(keyed)),
-    collector: await keyed(tenants.collector),
+    collectors: await Promise.all(tenants.collectors.map(keyed)),
   };
 }

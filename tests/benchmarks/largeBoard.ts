@@ -2,14 +2,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { StartedService } from '../harness/process.ts';
-import { bytesOf, type Connection, open, percentile } from './load.ts';
+import { bytesOf, open, percentile, sendSteadily, whileRepeating } from './load.ts';
 import { onStage, programOf, type Stage } from './stage.ts';
 import { median, precise, type Table, whole } from './table.ts';
 import type { Length } from './throughput.ts';
 import { cpuMilliseconds } from './usage.ts';
-import { getBoard, listBoards, type Surface } from './workloads.ts';
+import { getBoard, listBoards, SURFACES, type Surface } from './workloads.ts';
 
-const SURFACES: Surface[] = ['floor', 'REST', 'RPC'];
 const REQUESTS_IN_ROUND = 5;
 const LISTS_PER_SECOND = 50;
 /** How many lists can wait at once while the event loop is blocked. */
@@ -68,15 +67,7 @@ async function measureInTurns(stage: Stage, { rounds, seconds }: Length): Promis
       measured.stops.push(await longestStop(program));
 
       measured.alone.push(...(await list(seconds)));
-      let isOver = false;
-      const loading = (async () => {
-        while (!isOver) await load();
-      })();
-      const listing = list(seconds).finally(() => {
-        isOver = true;
-      });
-      const [times] = await Promise.all([listing, loading]);
-      measured.meanwhile.push(...times);
+      measured.meanwhile.push(...(await whileRepeating([load], () => list(seconds))));
     }
   }
   for (const { close } of callers) close();
@@ -85,7 +76,8 @@ async function measureInTurns(stage: Stage, { rounds, seconds }: Length): Promis
 
 async function openCallers(stage: Stage, surface: Surface) {
   const program = programOf(stage, surface);
-  const { readers, collector } = stage.tenants;
+  const { readers } = stage.tenants;
+  const collector = stage.tenants.collectors[0]!;
   const connect = (request: ReturnType<typeof getBoard>) => open(program.url, bytesOf(program.url, request), 200);
   const loader = await connect({ ...getBoard(surface, collector.board_id), token: collector.token });
   const lister = { ...listBoards(surface), token: readers[0]!.token };
@@ -103,35 +95,11 @@ async function openCallers(stage: Stage, surface: Surface) {
     program,
     measured,
     load: () => loader.send(),
-    list: (seconds: number) => listSteadily(listers, seconds),
+    list: (seconds: number) => sendSteadily(listers, LISTS_PER_SECOND, seconds),
     close: () => {
       for (const { close } of [loader, ...listers]) close();
     },
   };
-}
-
-/** Sends at a steady rate, without waiting for answers; returns how long each took since it was due. */
-async function listSteadily(idle: Connection[], seconds: number): Promise<number[]> {
-  const begun = performance.now();
-  const times: Promise<number>[] = [];
-  for (let number = 0; number < seconds * LISTS_PER_SECOND; number++) {
-    const due = begun + (number * 1000) / LISTS_PER_SECOND;
-    await pause(Math.max(0, due - performance.now()));
-    const answered = listOnce(idle, due);
-    // A failure is thrown by Promise.all below.
-    answered.catch(() => undefined);
-    times.push(answered);
-  }
-  return Promise.all(times);
-}
-
-async function listOnce(idle: Connection[], due: number): Promise<number> {
-  // The one idle for longest, since the service closes idle connections.
-  const connection = idle.shift();
-  if (!connection) throw new Error(`More than ${LISTING} lists wait.`);
-  await connection.send();
-  idle.push(connection);
-  return performance.now() - due;
 }
 
 /** The longest stop since the last call of this function. */

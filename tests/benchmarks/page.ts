@@ -31,11 +31,17 @@ const INTRODUCTION = `# Benchmark
 
 ![Calls per second and CPU time per call](benchmark.svg)
 
-The **floor** is the baseline: the same calls written by hand with \`node:http\` and \`pg\`. It has the same token check, the same
-lookup of the caller, the same prepared statements and byte-identical answers (a test compares them), but no other checks,
-limits, logs, metrics or document. Service and floor run as separate processes with 10 connections each to the same database,
-and take turns of one second. 32 users send one call after the other, each on a keep-alive connection. For \`authenticate\`
-there are 8 users, since the service checks two passwords at a time and has a short queue for them; the floor verifies
-passwords with argon2, too. \`RPC × 10\` is a batch of ten calls, counted as ten. Figures are medians of the rounds; CPU time is
-per call. The load generator runs on the same machine, so an idle machine with more cores gives higher figures.
+Two baselines give byte-identical answers to the same calls (a test compares them): the **floor**, written by hand with
+\`node:http\` and \`pg\`, and **Fastify**, a plain Fastify server with \`pg\`, its body parser, hooks and response schemas. Both
+have the same token check, the same lookup of the caller and the same prepared statements, but no other checks, limits, logs,
+metrics or document. Service and baselines run as separate processes with 10 connections each to the same database, and take
+turns of one second. The last two columns are calls per second as a share of each baseline, compared round by round.
+
+32 users send one call after the other, each on a keep-alive connection. For \`authenticate\` there are 8 users, since the
+service checks two passwords at a time and has a short queue for them; the baselines verify passwords with argon2, too.
+\`RPC × 10\` is a batch of ten calls, counted as ten. Figures are medians of the rounds; CPU time is per call. The load generator
+runs on the same machine, so an idle machine with more cores gives higher figures.
+
+Three tables show how much one user slows down others: by loading a board of 5,000 cards, by sending 200 calls at once, and,
+for the health check that decides whether the service is restarted, by loading that board in a loop.
 `;

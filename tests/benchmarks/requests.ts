@@ -2,6 +2,7 @@ import { removeProcesses } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { removeBenchDatabases } from './database.ts';
 import { measureLargeBoard } from './largeBoard.ts';
+import { measureBurst, measureHealth } from './neighbours.ts';
 import { describeRun, writePage } from './page.ts';
 import { onStage } from './stage.ts';
 import { measureStarts } from './starts.ts';
@@ -11,13 +12,15 @@ import { figuresOf, type Length, type MeasuredWorkload, measure, measureEmbedded
 import { WORKLOADS } from './workloads.ts';
 
 /**
- * What a request costs, compared with the same written by hand on `node:http` and `pg` (`floor.ts`): `npm run bench`. Both run
- * as separate processes on one new database and are measured in turns, so that other load on the machine affects both.
+ * What a request costs, compared with the same on `node:http` (`floor.ts`) and on Fastify (`plainFastify.ts`): `npm run bench`. They run
+ * as separate processes on one new database and are measured in turns, so that other load on the machine affects all.
  * Without `--only` the figures are written to docs/benchmark.md.
  */
 
 const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
   'large-board': measureLargeBoard,
+  burst: measureBurst,
+  health: measureHealth,
   embedded: measureEmbedded,
   templates: measureTemplates,
   starts: measureStarts,

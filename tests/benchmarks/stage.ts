@@ -2,17 +2,17 @@ import { runToEnd, type StartedService, startProgram, startService } from '../ha
 import { givenBenchDatabase } from './database.ts';
 import { addTenants, type Tenants } from './tenants.ts';
 import { type DatabaseUsage, watchDatabase } from './usage.ts';
-import type { Surface } from './workloads.ts';
+import type { Baseline, Surface } from './workloads.ts';
 
-/** What a benchmark runs on; with the embedded database there is no floor and no database server to watch. */
+/** What a benchmark runs on; with the embedded database there are no baselines and no database server to watch. */
 export type Stage = {
-  floor: StartedService | undefined;
+  baselines: Record<Baseline, StartedService> | undefined;
   service: StartedService;
   usage: DatabaseUsage | undefined;
   tenants: Tenants;
 };
 
-/** Starts the service and the floor as separate processes on one new database, or only the service on an embedded one. */
+/** Starts the service and the baselines as separate processes on one new database, or only the service on an embedded one. */
 export async function onStage<Result>(
   work: (stage: Stage) => Promise<Result>,
   { isEmbedded = false, more = {} as Record<string, string> } = {},
@@ -20,15 +20,20 @@ export async function onStage<Result>(
   const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded });
   try {
     const service = await startService({ ...settings, ...more });
-    const floor = isEmbedded ? undefined : await startProgram(['tests/benchmarks/floor.ts'], { ...settings, ...more });
+    const baselines = isEmbedded ? undefined : await startBaselines({ ...settings, ...more });
     const usage = isEmbedded ? undefined : await watchDatabase(settings.DATABASE_URL!);
-    const result = await work({ floor, service, usage, tenants });
-    await Promise.all([floor?.stop(), service.stop(), usage?.stop()]);
+    const result = await work({ baselines, service, usage, tenants });
+    await Promise.all([...Object.values(baselines ?? {}), service, usage].map((each) => each?.stop()));
     return result;
   } finally {
     await remove();
   }
 }
+
+const startBaselines = async (settings: Record<string, string>) => ({
+  floor: await startProgram(['tests/benchmarks/floor.ts'], settings),
+  Fastify: await startProgram(['tests/benchmarks/plainFastify.ts'], settings),
+});
 
 /** Fewer for the embedded database, which is for small teams. */
 const connectionsTo = ({ isEmbedded }: { isEmbedded: boolean }) => (isEmbedded ? 8 : 32);
@@ -48,4 +53,7 @@ export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean 
   }
 }
 
-export const programOf = ({ floor, service }: Stage, surface: Surface) => (surface === 'floor' ? floor! : service);
+export const programOf = ({ baselines, service }: Stage, surface: Surface) =>
+  isBaseline(surface) ? baselines![surface] : service;
+
+export const isBaseline = (surface: Surface): surface is Baseline => surface === 'floor' || surface === 'Fastify';

@@ -4,18 +4,19 @@ import { type Db, query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
 
-type BenchUser = { email: string; token: string };
+export type BenchUser = { email: string; token: string };
 export type Tenants = {
   /** Act in the demo project, and only read. */
   readers: BenchUser[];
   /** Act in another project, each with its own group and card to write to. */
   writers: (BenchUser & { group_id: number; card_id: number })[];
-  /** Has a board of 5,000 cards in another project. */
-  collector: BenchUser & { board_id: number };
+  /** Share a board of 5,000 cards in another project. */
+  collectors: (BenchUser & { board_id: number })[];
 };
 
 const DEMO_PROJECT = 1;
 const HOUR_SECONDS = 3600;
+const COLLECTORS = 4;
 
 /** Adds users with sessions to a database with demo data: one per connection, as in practice. */
 export async function addTenants(settings: { JWT_SECRET: string }, count: number): Promise<Tenants> {
@@ -26,9 +27,9 @@ export async function addTenants(settings: { JWT_SECRET: string }, count: number
     await addOtherProjects(db);
     const readers = await addUsers(db, tokens, DEMO_PROJECT, count);
     const writers = await addWriters(db, tokens, count);
-    const collector = await addCollector(db, tokens);
+    const collectors = await addCollectors(db, tokens);
     await query(db, sql`analyze`);
-    return { readers, writers, collector };
+    return { readers, writers, collectors };
   } finally {
     await database.close();
   }
@@ -75,9 +76,9 @@ async function addWriters(db: Db, tokens: Tokens, count: number): Promise<Tenant
 }
 
 /** Realistic texts: titles of about 40 characters, and descriptions of some hundred on most cards. */
-async function addCollector(db: Db, tokens: Tokens): Promise<Tenants['collector']> {
+async function addCollectors(db: Db, tokens: Tokens): Promise<Tenants['collectors']> {
   const project = await addProject(db);
-  const [user] = await addUsers(db, tokens, project, 1);
+  const users = await addUsers(db, tokens, project, COLLECTORS);
   const [board] = await query(
     db,
     sql<{ board_id: number }>`
@@ -97,7 +98,7 @@ async function addCollector(db: Db, tokens: Tokens): Promise<Tenants['collector'
       )
       select distinct board_id from added`,
   );
-  return { ...user!, ...board! };
+  return users.map((user) => ({ ...user, ...board! }));
 }
 
 async function addProject(db: Db): Promise<number> {
@@ -108,7 +109,7 @@ async function addProject(db: Db): Promise<number> {
   return project!.id;
 }
 
-async function addUsers(db: Db, tokens: Tokens, project: number, count: number): Promise<BenchUser[]> {
+export async function addUsers(db: Db, tokens: Tokens, project: number, count: number): Promise<BenchUser[]> {
   const rows = await query(
     db,
     sql<{ user_id: number; session_id: string; email: string }>`

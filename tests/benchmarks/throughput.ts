@@ -1,8 +1,8 @@
 import { type Load, load } from './load.ts';
-import { onStage, programOf, type Stage } from './stage.ts';
+import { isBaseline, onStage, programOf, type Stage } from './stage.ts';
 import { median, percent, precise, type Table, whole } from './table.ts';
 import { cpuMilliseconds } from './usage.ts';
-import { callsIn, type Surface, statusOf, WORKLOADS, type Workload } from './workloads.ts';
+import { type Baseline, callsIn, type Surface, statusOf, WORKLOADS, type Workload } from './workloads.ts';
 
 export type Length = { rounds: number; seconds: number };
 export type Measured = {
@@ -16,7 +16,7 @@ export type Measured = {
 /** Measures the surfaces in turns, several rounds each. */
 export async function measure(stage: Stage, workload: Workload, { rounds, seconds }: Length): Promise<Measured[]> {
   const all = workload.surfaces
-    .filter((surface) => surface !== 'floor' || stage.floor)
+    .filter((surface) => !isBaseline(surface) || stage.baselines)
     .map((surface): Measured => ({ surface, rounds: [], nodeMilliseconds: 0, databaseMilliseconds: 0 }));
   for (const { surface } of all) await send(stage, workload, surface, WARM_SECONDS);
   for (let round = 0; round < rounds; round++)
@@ -45,8 +45,8 @@ const send = (stage: Stage, workload: Workload, surface: Surface, seconds: numbe
 export type Figures = {
   surface: Surface;
   callsPerSecond: number;
-  /** Calls per second relative to the floor; undefined without a floor. */
-  share: number | undefined;
+  /** Calls per second relative to the baselines; undefined without them. */
+  shares: Record<Baseline, number> | undefined;
   p50: number;
   p99: number;
   nodeMilliseconds: number;
@@ -55,7 +55,7 @@ export type Figures = {
 
 /** The medians of the rounds, and the CPU time per call over all of them. */
 export function figuresOf(all: Measured[]): Figures[] {
-  const floor = all.find(({ surface }) => surface === 'floor');
+  const [floor, fastify] = (['floor', 'Fastify'] as const).map((name) => all.find(({ surface }) => surface === name));
   return all.map(({ surface, rounds, nodeMilliseconds, databaseMilliseconds }) => {
     const calls = callsIn(surface);
     const count = calls * rounds.reduce((sum, round) => sum + round.count, 0);
@@ -63,7 +63,7 @@ export function figuresOf(all: Measured[]): Figures[] {
     return {
       surface,
       callsPerSecond: median(perSecond),
-      share: floor && median(perSecond.map((calls, at) => calls / floor.rounds[at]!.requestsPerSecond)),
+      shares: floor && fastify && { floor: shareOf(perSecond, floor), Fastify: shareOf(perSecond, fastify) },
       p50: median(rounds.map(({ p50 }) => p50)),
       p99: median(rounds.map(({ p99 }) => p99)),
       nodeMilliseconds: nodeMilliseconds / count,
@@ -72,16 +72,20 @@ export function figuresOf(all: Measured[]): Figures[] {
   });
 }
 
+/** Round by round, since other work on the machine slows down whole rounds. */
+const shareOf = (perSecond: number[], { rounds }: Measured) =>
+  median(perSecond.map((calls, at) => calls / rounds[at]!.requestsPerSecond));
+
 export type MeasuredWorkload = { workload: Workload; figures: Figures[] };
 
-export function tableOf(title: string, measured: MeasuredWorkload[], { hasFloor = true } = {}): Table {
-  const againstFloor = (cells: string[]) => (hasFloor ? cells : []);
+export function tableOf(title: string, measured: MeasuredWorkload[], { hasBaselines = true } = {}): Table {
+  const onServer = (cells: string[]) => (hasBaselines ? cells : []);
   return {
     title,
     names: 2,
     columns: [
       ...['', 'over', 'calls/s', 'p50 ms', 'p99 ms', 'CPU ms: Node'],
-      ...againstFloor(['PostgreSQL', 'calls/s of the floor']),
+      ...onServer(['PostgreSQL', 'calls/s of the floor', 'of Fastify']),
     ],
     rows: measured.flatMap(({ workload, figures }) =>
       figures.map((each, at) => [
@@ -91,7 +95,7 @@ export function tableOf(title: string, measured: MeasuredWorkload[], { hasFloor 
         precise(each.p50, 1),
         precise(each.p99, 1),
         precise(each.nodeMilliseconds),
-        ...againstFloor([precise(each.databaseMilliseconds), percent(each.share!)]),
+        ...onServer([precise(each.databaseMilliseconds), ...Object.values(each.shares ?? {}).map(percent)]),
       ]),
     ),
   };
@@ -105,7 +109,7 @@ export async function measureEmbedded(length: Length): Promise<Table> {
       for (const workload of workloads)
         measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
       return {
-        ...tableOf('The embedded database', measured, { hasFloor: false }),
+        ...tableOf('The embedded database', measured, { hasBaselines: false }),
         note: 'With 8 users at once. The database runs inside the service, so its CPU time is included in that of Node.',
       };
     },

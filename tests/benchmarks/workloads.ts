@@ -2,7 +2,9 @@ import superjson from 'superjson';
 import type { LoadRequest } from './load.ts';
 import type { Tenants } from './tenants.ts';
 
-export type Surface = 'floor' | 'REST' | 'RPC' | 'RPC × 10';
+/** The baselines: written by hand with `node:http`, and with plain Fastify. */
+export type Baseline = 'floor' | 'Fastify';
+export type Surface = Baseline | 'REST' | 'RPC' | 'RPC × 10';
 
 /** An operation that many users call at once. */
 export type Workload = {
@@ -19,7 +21,7 @@ const DEMO_BOARD = 2;
 const BATCH = 10;
 /** With more at once the service would answer 429 to some: it checks two passwords at a time. */
 const SIGNING_IN = 8;
-const ALL: Surface[] = ['floor', 'REST', 'RPC'];
+export const SURFACES: Surface[] = ['floor', 'Fastify', 'REST', 'RPC'];
 
 /** RPC answers every success with 200. */
 export const statusOf = ({ status }: Workload, surface: Surface) => (surface.startsWith('RPC') ? 200 : status);
@@ -30,19 +32,19 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'boards/list',
     status: 200,
-    surfaces: [...ALL, 'RPC × 10'],
+    surfaces: [...SURFACES, 'RPC × 10'],
     requests: (surface, { readers }) => readers.map(({ token }) => ({ token, ...listBoards(surface) })),
   },
   {
     name: 'boards/get',
     status: 200,
-    surfaces: ALL,
+    surfaces: SURFACES,
     requests: (surface, { readers }) => readers.map(({ token }) => ({ token, ...getBoard(surface, DEMO_BOARD) })),
   },
   {
     name: 'cards/create',
     status: 201,
-    surfaces: ALL,
+    surfaces: SURFACES,
     requests: (surface, { writers }) =>
       writers.map(({ token, group_id }) => ({
         token,
@@ -57,7 +59,7 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'comments/create',
     status: 201,
-    surfaces: ALL,
+    surfaces: SURFACES,
     requests: (surface, { writers }) =>
       writers.map(({ token, card_id }) => ({
         token,
@@ -70,7 +72,7 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'authenticate',
     status: 200,
-    surfaces: ALL,
+    surfaces: SURFACES,
     requests: (surface, { readers }) =>
       readers
         .slice(0, SIGNING_IN)
@@ -85,7 +87,7 @@ export const getBoard = (surface: Surface, id: number) =>
   call(surface, `${OPERATIONS}/boards/get`, 'boards.get', { id });
 
 function call(surface: Surface, path: string, procedure: string, input: object): LoadRequest {
-  if (surface === 'floor' || surface === 'REST') return { path: `/api${path}`, body: JSON.stringify(input) };
+  if (!surface.startsWith('RPC')) return { path: `/api${path}`, body: JSON.stringify(input) };
 
   const sent = superjson.serialize(input);
   if (surface === 'RPC') return { path: `/trpc/${procedure}`, body: JSON.stringify(sent) };

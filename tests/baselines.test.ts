@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { startFloor } from './benchmarks/floor.ts';
+import { startPlainFastify } from './benchmarks/plainFastify.ts';
 import { databaseUrl, TEST_SECRET, testDatabase, testService } from './harness/service.ts';
 import {
   givenBoard,
@@ -18,17 +19,22 @@ import {
 const OPERATIONS = '/api/services/operations/v1/operations';
 const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\n\r\t\u2028 </script>';
 
-describe.skipIf(!databaseUrl)('the hand-written baseline of the benchmark', () => {
-  let floor: Awaited<ReturnType<typeof startFloor>>;
+const BASELINES = [
+  ['the floor of the benchmark', startFloor],
+  ['the plain Fastify server of the benchmark', startPlainFastify],
+] as const;
+
+describe.skipIf(!databaseUrl).each(BASELINES)('%s', (_name, start) => {
+  let baseline: Awaited<ReturnType<typeof start>>;
   let world: World;
   let rows: { board: number; group: number; card: number; tag: number };
   beforeAll(async () => {
     await testDatabase();
-    floor = await startFloor(databaseUrl!, TEST_SECRET);
+    baseline = await start(databaseUrl!, TEST_SECRET);
     world = await givenWorld();
     rows = await givenRows(world);
   });
-  afterAll(() => floor.close());
+  afterAll(() => baseline.close());
 
   it('answers boards/list exactly like the service', async () => {
     for (const input of [{}, { tool_key: 'seo' }, { tool_key: 'nobody-has-this' }]) {
@@ -92,15 +98,17 @@ describe.skipIf(!databaseUrl)('the hand-written baseline of the benchmark', () =
   it('also checks the token, the project and the role', async () => {
     const path = `${OPERATIONS}/boards/get`;
 
-    expect((await ask(floor.url, path, {}, undefined)).status).toBe(401);
-    expect((await ask(floor.url, path, { id: rows.board }, world.asOutsider.token)).status).toBe(403);
-    expect((await ask(floor.url, `${OPERATIONS}/cards/create`, { title: 'x' }, world.asViewer.token)).status).toBe(403);
+    expect((await ask(baseline.url, path, {}, undefined)).status).toBe(401);
+    expect((await ask(baseline.url, path, { id: rows.board }, world.asOutsider.token)).status).toBe(403);
+    expect((await ask(baseline.url, `${OPERATIONS}/cards/create`, { title: 'x' }, world.asViewer.token)).status).toBe(
+      403,
+    );
   });
 
   async function askBoth(path: string, input: object) {
     const { url } = await testService();
     const { token } = world.asMember;
-    return [await ask(url, path, input, token), await ask(floor.url, path, input, token)] as const;
+    return [await ask(url, path, input, token), await ask(baseline.url, path, input, token)] as const;
   }
 });
 

@@ -1,5 +1,5 @@
 /**
- * The statements of the floor: those of the service, with their columns in the order of the answer, but only for rows of the
+ * The statements of the baselines: those of the service, with their columns in the order of the answer, but only for rows of the
  * user's default project or of the selected one.
  */
 export type Statement = { name: string; text: string };

@@ -1,0 +1,189 @@
+import { createHash, createSecretKey } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import argon2 from 'argon2';
+import jwt from 'jsonwebtoken';
+import pg from 'pg';
+import {
+  CREATE_CARD,
+  CREATE_COMMENT,
+  FIND_CALLER,
+  FIND_USER,
+  GET_BOARD,
+  LIST_BOARDS,
+  OPEN_SESSION,
+  type Statement,
+} from './statements.ts';
+
+/**
+ * What both baselines do, whatever serves it: they check the token, look up the caller, check the input and run prepared
+ * statements. No limits, logs, metrics or document.
+ */
+
+/** The default DATABASE_POOL_SIZE of the service. */
+const POOL_SIZE = 10;
+const TOKEN_LIFETIME_SECONDS = 12 * 60 * 60;
+const ISSUER = 'deckhand';
+const AUDIENCE = 'deckhand-api';
+
+export type Input = Record<string, any>;
+export type Caller = { id: number; project_id: number; platform_id: number };
+type Run = (statement: Statement, values: unknown[]) => Promise<Record<string, any>[]>;
+export type Operation = {
+  status: number;
+  message: string;
+  roles: readonly string[];
+  answer: (run: Run, caller: Caller, input: Input) => Promise<object>;
+};
+
+export class Refusal extends Error {
+  statusCode: number;
+  constructor(statusCode: number, message: string) {
+    super(message);
+    this.statusCode = statusCode;
+  }
+}
+
+/** The database of a baseline, and who calls it. */
+export function openBaseline(databaseUrl: string, secret: string, name: string) {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: POOL_SIZE, application_name: name });
+  const run: Run = async ({ name, text }, values) => (await pool.query({ name, text, values })).rows;
+  const key = createSecretKey(Buffer.from(secret));
+  const keyid = createHash('sha256').update(`deckhand key id ${secret}`).digest('base64url').slice(0, 12);
+  const expected: jwt.VerifyOptions & { complete: true } = {
+    algorithms: ['HS256'],
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    complete: true,
+  };
+  return { run, findCaller, authenticate, end: () => pool.end() };
+
+  async function findCaller(headers: IncomingHttpHeaders, roles: readonly string[]): Promise<Caller> {
+    const token = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+    if (token === undefined) throw new Refusal(401, 'Sign in first.');
+    const { userId, sessionId } = claimsOf(token);
+    const chosen = headers['x-project-id'] === undefined ? null : Number(headers['x-project-id']);
+    const [found] = await run(FIND_CALLER, [chosen, sessionId, userId]);
+    if (!found) throw new Refusal(401, 'Sign in first.');
+    const role = found.superadmin ? 'owner' : found.role;
+    if (found.project_id === null || !roles.includes(role)) throw new Refusal(403, 'You may not do this.');
+    return found as Caller;
+  }
+
+  function claimsOf(token: string) {
+    try {
+      const { header, payload } = jwt.verify(token, key, expected);
+      if (header.kid === keyid && typeof payload === 'object') return { userId: payload.sub, sessionId: payload.jti };
+    } catch {}
+    throw new Refusal(401, 'Sign in first.');
+  }
+
+  async function authenticate({ email, password }: Input): Promise<object> {
+    mustBe(typeof email === 'string' && typeof password === 'string', 'email and password');
+    const [user] = await run(FIND_USER, [email]);
+    if (!user || !(await argon2.verify(user.password_hash, password))) throw new Refusal(401, 'Wrong.');
+
+    const [session] = await run(OPEN_SESSION, [user.id, user.password_hash, TOKEN_LIFETIME_SECONDS]);
+    if (!session) throw new Refusal(401, 'Wrong.');
+    const token = jwt.sign({}, key, {
+      algorithm: 'HS256',
+      keyid,
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      subject: String(user.id),
+      jwtid: session.id,
+      expiresIn: TOKEN_LIFETIME_SECONDS,
+    });
+    const { id, name, language, superadmin, superadmin_billing, enable_ai } = user;
+    const rights = { superadmin, superadmin_billing, enable_ai };
+    const data = {
+      needs_code__regeneration: false,
+      warn_message: '',
+      token,
+      language,
+      id,
+      name,
+      email: user.email,
+      ...rights,
+    };
+    return { error: false, message: 'Signed in.', data, errors: [] };
+  }
+}
+
+const READERS = ['viewer', 'member', 'owner'];
+const WRITERS = ['member', 'owner'];
+export const AUTHENTICATE = '/api/v1/authenticate';
+
+/** By path. */
+export const OPERATIONS: Record<string, Operation> = {
+  '/api/services/operations/v1/operations/boards/list': {
+    status: 200,
+    message: 'Boards of the project.',
+    roles: READERS,
+    answer: async (run, { id: user_id, project_id }, { tool_key = null }) => {
+      mustBe(tool_key === null || typeof tool_key === 'string', 'tool_key');
+      const boards = await run(LIST_BOARDS, [project_id, tool_key, user_id]);
+      if (boards[0]?.is_too_large) throw new Refusal(400, 'The boards are too large for one answer.');
+      for (const board of boards) board.is_too_large = undefined;
+      return { boards };
+    },
+  },
+  '/api/services/operations/v1/operations/boards/get': {
+    status: 200,
+    message: 'The board.',
+    roles: READERS,
+    answer: async (run, caller, { id }) => {
+      mustBe(isId(id), 'id');
+      const [found] = await run(GET_BOARD, [id, caller.project_id, caller.id]);
+      if (!found) throw new Refusal(404, 'There is no such board.');
+      if (found.project_id !== caller.project_id) throw new Refusal(403, 'This board belongs to another project.');
+      if (found.is_too_large) throw new Refusal(400, 'The board is too large for one answer.');
+      return { board: found.board };
+    },
+  },
+  '/api/services/operations/v1/operations/cards/create': {
+    status: 201,
+    message: 'Card created.',
+    roles: WRITERS,
+    answer: async (run, caller, input) => {
+      const { title, group_id, tag_id, owner_id, due_date } = input;
+      mustBe(typeof title === 'string' && title.length > 0 && title.length <= 255, 'title');
+      for (const id of [group_id, tag_id, owner_id]) mustBe(id == null || isId(id), 'ids');
+      const [created] = await run(CREATE_CARD, [
+        JSON.stringify({ ...input, is_due_at_midnight: isMidnight(due_date) }),
+        caller.project_id,
+        caller.platform_id,
+        caller.id,
+      ]);
+      if (created!.id === null) throw new Refusal(422, 'It refers to something that is not there.');
+      return { card: created! };
+    },
+  },
+  '/api/services/operations/v1/operations/comments/create': {
+    status: 201,
+    message: 'Comment created.',
+    roles: WRITERS,
+    answer: async (run, caller, { card_id, comment, parent_comment_id = null }) => {
+      mustBe(isId(card_id) && (parent_comment_id === null || isId(parent_comment_id)), 'ids');
+      mustBe(typeof comment === 'string' && comment.length > 0 && comment.length <= 65_536, 'comment');
+      const [created] = await run(CREATE_COMMENT, [card_id, parent_comment_id, caller.id, comment, caller.project_id]);
+      if (!created) throw new Refusal(404, 'There is no such card.');
+      if (created.id === null) throw new Refusal(422, 'It refers to something that is not there.');
+      return { comment: created };
+    },
+  },
+};
+
+/** A date-time, not a date. */
+const isMidnight = (due: any) => due?.length > '2026-01-31'.length && Date.parse(due) % 86_400_000 === 0;
+
+/** The body of a request as an object. */
+export function inputOf(value: unknown): Input {
+  mustBe(typeof value === 'object' && value !== null, 'the body');
+  return value as Input;
+}
+
+function mustBe(isRight: boolean, what: string): void {
+  if (!isRight) throw new Refusal(422, `Not accepted: ${what}.`);
+}
+
+const isId = (value: unknown) => Number.isInteger(value) && (value as number) > 0 && (value as number) <= 2_147_483_647;
