@@ -122,7 +122,7 @@ describe.skipIf(!databaseUrl)('migrations on a PostgreSQL server', () => {
 
     expect(await migrate(node!)).toEqual(names);
 
-    expect(await schemaDifference(node!.orm)).toEqual([]);
+    expect(await schemaDifference(await node!.orm())).toEqual([]);
     const triggers = await query(
       node!.db,
       sql`select tgname as name from pg_trigger where not tgisinternal order by tgname`,

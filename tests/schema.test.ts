@@ -177,7 +177,7 @@ describe('the tables', () => {
   it('match the entities, except for the tenant foreign keys, the triggers and the search index', async () => {
     const { orm } = await testDatabase();
 
-    expect(await schemaDifference(orm)).toEqual([]);
+    expect(await schemaDifference(await orm())).toEqual([]);
   });
 
   it('refuse a card that refers to an unknown row or to another project, and a master card in a regular group', async () => {
@@ -330,14 +330,16 @@ describe('the tables', () => {
       from pg_constraint where contype = 'f' and connamespace = current_schema()::regnamespace`,
     );
     const held = new Set(keys.flatMap(({ table, columns }) => columns.map((column) => `${table}.${column}`)));
-    const references = [...orm.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
+    const references = [...(await orm()).getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
       props
         .filter(({ kind, name }) => kind === ReferenceKind.MANY_TO_ONE || /_(id|by)$/.test(name))
         .map(({ name }) => `${tableName}.${name}`),
     );
+    // What happened stays known after its rows are removed.
+    const lasting = /^(events|audit_entries)\.|^webhook_deliveries\.event_id$/;
 
     expect(keys.filter(({ isValid }) => !isValid)).toEqual([]);
-    expect(references.filter((reference) => !held.has(reference))).toEqual([
+    expect(references.filter((reference) => !held.has(reference) && !lasting.test(reference))).toEqual([
       // Ids of the payment provider.
       'checkouts.session_id',
       'checkouts.provider_subscription_id',

@@ -18,12 +18,16 @@ export const EMBEDDED_PACE: BulkPace = { rowsPerStep: 500, stepsAtOnce: 1, pause
  */
 export function bulkTransaction<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
   return transact(db, async (db) => {
-    await query(
-      db,
-      sql`select set_config('lock_timeout', '120s', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`,
-    );
+    await query(db, sql`select set_config('lock_timeout', '120s', true), ${BY_INDEXES}`);
     return work(db);
   });
+}
+
+const BY_INDEXES = sql`set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)`;
+
+/** The same for the rest of a transaction that waits no longer than usual. */
+export async function useIndexes(db: Db): Promise<void> {
+  await query(db, sql`select ${BY_INDEXES}`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Board } from './entities/board.ts';
 import { Card, TourDismissal } from './entities/card.ts';
 import { Comment } from './entities/comment.ts';
+import { AuditEntry, Event } from './entities/event.ts';
 import { Group } from './entities/group.ts';
 import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
 import { Invitation } from './entities/invitation.ts';
@@ -11,6 +12,7 @@ import { Tag } from './entities/tag.ts';
 import { TemplateOutcome, TemplateRun } from './entities/templateRun.ts';
 import { Theme, ThemeVersion } from './entities/theme.ts';
 import { Member, RecoveryCode, Session, User } from './entities/user.ts';
+import { Webhook, WebhookDelivery } from './entities/webhook.ts';
 
 /** One for each table. */
 export const entities = [
@@ -38,4 +40,8 @@ export const entities = [
   TemplateOutcome,
   IdempotencyKey,
   IdempotencyUsage,
+  Event,
+  AuditEntry,
+  Webhook,
+  WebhookDelivery,
 ];

@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { DELETED, LIVE, position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
+import { position, refersTo, type SelfReference, softDeleted, syncedValues } from './columns.ts';
+import { DELETED, LIVE } from './deletion.ts';
 import { tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 

@@ -1,15 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { PRIORITIES } from '../../../shared/card.ts';
-import {
-  DELETED,
-  LIVE,
-  position,
-  refersTo,
-  refersWithinTenant,
-  type SelfReference,
-  softDeleted,
-  timestamp,
-} from './columns.ts';
+import { position, refersTo, refersWithinTenant, type SelfReference, softDeleted, timestamp } from './columns.ts';
+import { DELETED, LIVE } from './deletion.ts';
 import { Group } from './group.ts';
 import { Tag } from './tag.ts';
 import { templateParentCheck, tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';

@@ -10,7 +10,7 @@ export const refersTo = <Column extends string>(target: EntityName<any>, column:
   p.manyToOne(target).mapToPk().fieldName(column).updateRule('no action').deleteRule('no action').$type<number>();
 
 /**
- * A reference without a foreign key of its own, since each key slows down the many inserts of a sync. A composite one of
+ * A reference without a foreign key of its own, since each key slows down inserts. A composite one of
  * `tenantKeys.ts` covers it, together with the tenant.
  */
 export const refersWithinTenant = <Column extends string>(target: Parameters<typeof refersTo>[0], column: Column) =>
@@ -33,8 +33,3 @@ export const created = () => ({
 
 /** Requests never delete rows, only mark them. */
 export const softDeleted = () => ({ ...created(), deleted_at: timestamp().nullable() });
-
-export const LIVE = 'deleted_at is null';
-
-/** For the index that finds rows to remove, copies by their template. Writing live rows does not touch it. */
-export const DELETED = 'deleted_at is not null';

@@ -1,15 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Card } from './card.ts';
-import {
-  DELETED,
-  identity,
-  LIVE,
-  refersTo,
-  refersWithinTenant,
-  type SelfReference,
-  softDeleted,
-  timestamp,
-} from './columns.ts';
+import { identity, refersTo, refersWithinTenant, type SelfReference, softDeleted, timestamp } from './columns.ts';
+import { DELETED, LIVE } from './deletion.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 
@@ -18,10 +10,11 @@ export const Comment = defineEntity({
   tableName: 'comments',
   properties: {
     id: identity(),
-    project_id: () => refersTo(Project, 'project_id'),
-    card_id: () => refersTo(Card, 'card_id'),
+    project_id: () => refersWithinTenant(Project, 'project_id'),
+    card_id: () => refersWithinTenant(Card, 'card_id'),
     user_id: () => refersTo(User, 'user_id'),
-    parent_comment_id: (): SelfReference<'parent_comment_id'> => refersTo(Comment, 'parent_comment_id').nullable(),
+    parent_comment_id: (): SelfReference<'parent_comment_id'> =>
+      refersWithinTenant(Comment, 'parent_comment_id').nullable(),
     /** The first comment of its thread, and how many comments are above it: null and 0 for the first one itself. */
     root_comment_id: (): SelfReference<'root_comment_id'> => refersWithinTenant(Comment, 'root_comment_id').nullable(),
     depth: p.integer().default(0),

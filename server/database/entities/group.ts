@@ -1,15 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { Board } from './board.ts';
-import {
-  DELETED,
-  LIVE,
-  position,
-  refersTo,
-  refersWithinTenant,
-  type SelfReference,
-  softDeleted,
-  syncedValues,
-} from './columns.ts';
+import { position, refersTo, refersWithinTenant, type SelfReference, softDeleted, syncedValues } from './columns.ts';
+import { DELETED, LIVE } from './deletion.ts';
 import { templateParentCheck, tenantOrTemplate, tenantOrTemplateCheck } from './tenant.ts';
 import { User } from './user.ts';
 

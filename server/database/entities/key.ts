@@ -18,6 +18,10 @@ export const ApiKey = defineEntity({
     previous_hash: p.text().nullable(),
     previous_expires_at: timestamp().nullable(),
     expires_at: timestamp().nullable(),
+    /** When it got its secret, if that is not the first one: the largest age counts from then. */
+    rotated_at: timestamp().nullable(),
+    /** When the log last warned that it ends soon. */
+    warned_at: timestamp().nullable(),
     /** To the minute. */
     last_used_at: timestamp().nullable(),
     revoked_at: timestamp().nullable(),

@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { DELETED, identity, LIVE, position, refersTo, softDeleted } from './columns.ts';
+import { identity, position, refersTo, softDeleted } from './columns.ts';
+import { DELETED, LIVE } from './deletion.ts';
 import { Project } from './platform.ts';
 import { User } from './user.ts';
 

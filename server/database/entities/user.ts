@@ -20,6 +20,8 @@ export const User = defineEntity({
     enable_ai: p.boolean().default(false),
     is_active: p.boolean().default(true),
     default_project_id: () => refersTo(Project, 'default_project_id').nullable().deleteRule('set null'),
+    /** Instead of the default rate limit. */
+    rate_limit_per_minute: p.integer().nullable(),
     /** Set while the second factor is enabled; encrypted. */
     totp_secret: p.text().nullable(),
     /** Offered, but not yet confirmed with a code; encrypted. */

@@ -1,0 +1,38 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import type { AuditType } from '../../../shared/audit.ts';
+import type { EventData, EventSurface, EventType } from '../../../shared/event.ts';
+import { timestamp } from './columns.ts';
+
+/** Columns without foreign keys: what happened stays known after its rows are removed, and an event costs no lookup. */
+const happened = <Type extends AuditType>() => ({
+  id: p.bigint('string').columnType('bigint').primary().autoincrement().generated('by default as identity'),
+  created_at: timestamp().defaultRaw('now()'),
+  type: p.string().length(100).$type<Type>(),
+  platform_id: p.integer().nullable(),
+  project_id: p.integer().nullable(),
+  user_id: p.integer().nullable(),
+  key_id: p.integer().nullable(),
+  surface: p.string().length(20).$type<EventSurface>(),
+  request_id: p.string().length(200).nullable(),
+  subject_id: p.integer().nullable(),
+  data: p.json<EventData>().defaultRaw(`'{}'`),
+});
+
+/** What changed, in the transaction of the change. Its order is that of the transactions: see `domain/event/feed.ts`. */
+export const Event = defineEntity({
+  name: 'Event',
+  tableName: 'events',
+  properties: {
+    transaction_id: p.string().columnType('xid8').primary().defaultRaw('pg_current_xact_id()'),
+    ...happened<EventType>(),
+  },
+  indexes: [{ properties: ['project_id', 'transaction_id', 'id'] }, { properties: ['created_at'] }],
+});
+
+/** What owners and superadmins may have to answer for, with where it came from; kept longer than events. */
+export const AuditEntry = defineEntity({
+  name: 'AuditEntry',
+  tableName: 'audit_entries',
+  properties: { ...happened<AuditType>(), address: p.string().length(100).nullable() },
+  indexes: [{ properties: ['project_id', 'id'] }, { properties: ['user_id', 'id'] }, { properties: ['created_at'] }],
+});
