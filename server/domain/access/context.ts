@@ -1,3 +1,4 @@
+import type { EventSurface } from '../../../shared/event.ts';
 import type { Role } from '../../../shared/user.ts';
 import type { BulkPace } from '../../database/bulk.ts';
 import type { Db } from '../../database/query.ts';
@@ -10,6 +11,7 @@ import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
 import type { Tokens } from '../../security/tokens.ts';
+import type { EventHub } from '../event/following.ts';
 
 /** The context of a procedure: the database, the services, and the caller. */
 export type Context = {
@@ -30,6 +32,16 @@ export type Context = {
   publicUrl: string;
   /** The source of the call: a canonical IP address, or another text such as "command line". */
   address: string;
+  /** For how long events can be read. */
+  eventsKeptDays: number;
+  /** After how many days the secret of an API key ends, unless it is rotated; undefined for no limit. */
+  keyMaxDays: number | undefined;
+  /** Hosts that webhooks may call although they are not on the internet. */
+  webhookAllowedHosts: readonly string[];
+  /** Hands events to those who follow them. */
+  eventHub: EventHub;
+  /** How the call came, for its events. */
+  origin: Origin;
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
   /** Limits the memory of responses; undefined on the command line. */
@@ -49,7 +61,11 @@ export type Context = {
   /** How many calls of this request the rate limit still allows. */
   callsAllowed: number;
   retryAfterSeconds: number;
+  /** Counts further calls for the work, or throws the 429 before it begins. Undefined without a rate limit. */
+  countFurther?: (<Result>(calls: number, work: () => Promise<Result>) => Promise<Result>) | undefined;
 };
+
+export type Origin = { surface: EventSurface; requestId: string | null };
 
 /** The header `Idempotency-Key` of a request, and what came of it. */
 export type IdempotencyKeys = {
@@ -60,7 +76,7 @@ export type IdempotencyKeys = {
 };
 
 /** The part of the context that provisioning functions use. */
-export type ProvisioningContext = Pick<Context, 'db' | 'address' | 'prepared'>;
+export type ProvisioningContext = Pick<Context, 'db' | 'address' | 'prepared' | 'origin' | 'caller'>;
 
 /** The decision about each procedure, by name: the 401 or 403, or undefined if the caller may call it. */
 export type AccessDecisions = ReadonlyMap<string, Error | undefined>;
@@ -78,6 +94,8 @@ export type Caller = {
   isProjectChosen: boolean;
   /** The role in that project or, if it is too low for the call, the highest in any project. */
   highestRole: Role | null;
+  /** Calls a minute, instead of the default rate limit. */
+  ownRateLimit?: number | null;
   /** Set for a call with an API key instead of a token. */
   key?: CallerKey;
   /** Set with replicas: how far the caller has written. */
@@ -87,6 +105,8 @@ export type Caller = {
 /** The key of a call: it narrows the rights of its user. */
 export type CallerKey = {
   id: number;
+  /** Of the secret that was sent; after a rotation, that may be the previous one. */
+  secretHash: string;
   scopes: readonly string[];
   /** The only project that it acts in; null for all of its user. */
   projectId: number | null;
@@ -102,6 +122,9 @@ export type ActingProject = { id: number; platform_id: number; role: Role | null
 /** A caller with an account. */
 export type AccountCaller = Caller & { id: number };
 
+/** A caller with an API key. */
+export type KeyCaller = AccountCaller & { key: CallerKey };
+
 /** A caller who may act in projects where they have this role. */
 export type ProjectCaller = Caller & {
   neededRole: Role;
@@ -109,10 +132,16 @@ export type ProjectCaller = Caller & {
   actedIn?: ActedIn[] | undefined;
 };
 
-/** Where a call acted: in a project, with the text of the 403 where it is not that of the selected project; or on a platform. */
-export type ActedIn = { project_id: number; refusal?: string } | { platform_id: number };
+/**
+ * Where a call acted: in a project, with the text of the 403 where it is not that of the selected project, and with the row of a
+ * call with many; or on a platform.
+ */
+export type ActedIn =
+  | { project_id: number; refusal?: string; row?: { list: string; at: number } }
+  | { platform_id: number };
 
-/** The contexts of procedures that require a sign-in, that act on the caller's own account, and that act in a project. */
+/** The contexts of procedures that require a sign-in, that act on the caller's own account or key, and that act in a project. */
 export type SignedInContext = Context & { caller: Caller };
 export type AccountContext = Context & { caller: AccountCaller };
+export type KeyContext = Context & { caller: KeyCaller };
 export type ProjectContext = Context & { caller: ProjectCaller };

@@ -1,5 +1,6 @@
+import { TRPCError } from '@trpc/server';
 import { type RawBuilder, sql } from 'kysely';
-import { forbidden } from '../../../shared/errors.ts';
+import { forbidden, ofRows } from '../../../shared/errors.ts';
 import type { Role } from '../../../shared/user.ts';
 import type { ValueOf } from '../../database/prepared.ts';
 import { type Db, query } from '../../database/query.ts';
@@ -96,9 +97,24 @@ export async function mustStillBePermitted(db: Db, caller: ProjectCaller, actedI
       mustOwnPlatform(caller, place.platform_id, found?.isOwned ?? false);
     } else {
       const role = await roleOf(db, caller, place.project_id);
-      if (role === null && place.refusal === undefined) throw withoutProject();
-      mustBePermitted(caller, { id: place.project_id, role }, place.refusal ?? '');
+      mustStillAct(caller, place, role);
     }
+  }
+}
+
+type ActedInProject = Extract<ActedIn, { project_id: number }>;
+
+function mustStillAct(
+  caller: ProjectCaller,
+  { project_id: id, refusal, row }: ActedInProject,
+  role: Role | null,
+): void {
+  try {
+    if (role === null && refusal === undefined) throw withoutProject();
+    mustBePermitted(caller, { id, role }, refusal ?? '');
+  } catch (error) {
+    if (!row || !(error instanceof TRPCError)) throw error;
+    throw ofRows(row.list, new Map([[row.at, error]]));
   }
 }
 

@@ -3,12 +3,15 @@ import type { Settings } from '../../runtime/env.ts';
 import { KEY_REMOVALS } from '../access/idempotencyKey.ts';
 import { SESSION_REMOVALS } from '../account/signIn.ts';
 import { checkoutRemovals } from '../billing/checkoutRow.ts';
+import { auditRemoval } from '../event/audit.ts';
+import { eventRemoval } from '../event/feed.ts';
+import { deliveryRemoval } from '../event/webhook.ts';
 import { runRemoval } from '../template/templateRun.ts';
 import { deletedRowRemovals } from './deletedRows.ts';
 
 export type RemovalSettings = Pick<
   Settings,
-  'TEMPLATE_RUNS_KEPT_DAYS' | 'CHECKOUTS_KEPT_DAYS' | 'DELETED_ROWS_KEPT_DAYS'
+  'TEMPLATE_RUNS_KEPT_DAYS' | 'EVENTS_KEPT_DAYS' | 'AUDIT_KEPT_DAYS' | 'CHECKOUTS_KEPT_DAYS' | 'DELETED_ROWS_KEPT_DAYS'
 >;
 
 /** Everything that is removed for good, in this order: what refers to other rows goes before them. */
@@ -16,6 +19,9 @@ export const removalsOf = (settings: RemovalSettings): Removal[] => [
   ...SESSION_REMOVALS,
   ...KEY_REMOVALS,
   ...checkoutRemovals(settings.CHECKOUTS_KEPT_DAYS),
+  eventRemoval(settings.EVENTS_KEPT_DAYS),
+  auditRemoval(settings.AUDIT_KEPT_DAYS),
+  deliveryRemoval,
   runRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
   ...(settings.DELETED_ROWS_KEPT_DAYS === undefined ? [] : deletedRowRemovals(settings.DELETED_ROWS_KEPT_DAYS)),
 ];

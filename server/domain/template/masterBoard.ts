@@ -2,14 +2,23 @@ import { sql } from 'kysely';
 import type { BoardReorder } from '../../../shared/board.ts';
 import { badRequest } from '../../../shared/errors.ts';
 import { MOST_SIBLINGS, type Placement } from '../../../shared/fields.ts';
-import type { MasterBoardCreate, MasterBoardPush, MasterBoardSync, MasterBoardUpdate } from '../../../shared/master.ts';
+import type {
+  MasterBoardCreate,
+  MasterBoardDelete,
+  MasterBoardPush,
+  MasterBoardSync,
+  MasterBoardUpdate,
+} from '../../../shared/master.ts';
 import type { BoardPushPreview, SyncPreview } from '../../../shared/templateRun.ts';
 import { type Db, live, query, transact } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { BOARD_COLUMNS, boardChanges, insertBoard, listedBoards } from '../board/board.ts';
+import { writeEvents } from '../event/event.ts';
 import { deleteContents } from '../rows/deletion.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { mustFitResponse } from '../rows/responseSize.ts';
+import { mustHaveVersion } from '../rows/row.ts';
+import { withVersion } from '../rows/version.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 
@@ -21,40 +30,48 @@ export async function listMasterBoards({ db }: SignedInContext) {
 }
 
 /** Creates a master board, after the others unless a position was sent. */
-export async function createMasterBoard({ db, caller }: SignedInContext, input: MasterBoardCreate) {
-  const owner = { project_id: null, platform_id: null, is_master: true, created_by: caller.id };
-  const board = await insertBoard(db, owner, input, { isSibling: sql`t.is_master`, lock: lockMasterBoards });
-  if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
-
-  return { board };
+export async function createMasterBoard(context: SignedInContext, input: MasterBoardCreate) {
+  const owner = { project_id: null, platform_id: null, is_master: true, created_by: context.caller.id };
+  return transact(context.db, async (db) => {
+    const board = await insertBoard(db, owner, input, { isSibling: sql`t.is_master`, lock: lockMasterBoards });
+    if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
+    await writeEvents({ ...context, db }, [{ type: 'master_board.created', subject_id: board.id }]);
+    return withVersion('board', board);
+  });
 }
 
 /** Changes the sent fields of a master board; a sync or push brings them to the copies. */
-export async function updateMasterBoard({ db }: SignedInContext, sent: MasterBoardUpdate) {
-  const { id, position } = sent;
-  return transact(db, async (db) => {
-    if (position != null) await placeMasterBoards(db, [{ id, position }]);
-    return { board: await changeMaster(db, 'boards', id, boardChanges(sent), BOARD_COLUMNS) };
+export async function updateMasterBoard(context: SignedInContext, sent: MasterBoardUpdate) {
+  const { id, position, if_version } = sent;
+  return transact(context.db, async (db) => {
+    const within = { ...context, db };
+    const change = (if_version?: string) =>
+      changeMaster(within, 'boards', id, boardChanges(sent), BOARD_COLUMNS, if_version);
+    if (position == null) return withVersion('board', await change(if_version));
+
+    const before = await lockMasterBoards(db);
+    // Once placed, it has a new version.
+    if (before.some((board) => board.id === id)) await mustHaveVersion(db, 'boards', id, if_version);
+    await placeMasterBoards(within, [{ id, position }], before);
+    return withVersion('board', await change());
   });
 }
 
 /** Puts master boards at their positions, atomically. */
-export async function reorderMasterBoards({ db }: SignedInContext, { boards }: BoardReorder) {
-  await transact(db, (db) => placeMasterBoards(db, boards));
+export async function reorderMasterBoards(context: SignedInContext, { boards }: BoardReorder) {
+  await transact(context.db, async (db) => placeMasterBoards({ ...context, db }, boards, await lockMasterBoards(db)));
 }
 
-async function placeMasterBoards(db: Db, placements: Placement[]): Promise<void> {
-  await lockMasterBoards(db);
-  await placeMasters(db, 'boards', placements, sql`t.is_master`);
-}
+const placeMasterBoards = (context: SignedInContext, placements: Placement[], before: Placement[]) =>
+  placeMasters(context, 'boards', placements, before, sql`t.is_master`);
 
 /** As a literal: with a bound value, the partial index of master boards is not used. */
 const TRUE = sql.lit(true);
 
-/** Locks the rows of all master boards, so that their positions change one call at a time. */
-async function lockMasterBoards(db: Db): Promise<void> {
-  const masters = db.selectFrom('boards').select('id').where('is_master', '=', TRUE).where(live());
-  await masters.orderBy('id').forNoKeyUpdate().execute();
+/** Locks the rows of all master boards, so that their positions change one call at a time. Returns where they are. */
+function lockMasterBoards(db: Db): Promise<Placement[]> {
+  const masters = db.selectFrom('boards').select(['id', 'position']).where('is_master', '=', TRUE).where(live());
+  return masters.orderBy('id').forNoKeyUpdate().execute();
 }
 
 /**
@@ -83,9 +100,9 @@ export async function previewBoardPush(context: SignedInContext, { board_id, ...
 }
 
 /** Deletes a master board with its groups and cards; the copies in projects stay. */
-export async function deleteMasterBoard({ db }: SignedInContext, { id }: { id: number }) {
-  await templateTransaction(db, id, async (db) => {
-    await deleteMaster(db, 'boards', id);
+export async function deleteMasterBoard(context: SignedInContext, { id, if_version }: MasterBoardDelete) {
+  await templateTransaction(context.db, id, async (db) => {
+    await deleteMaster({ ...context, db }, 'boards', id, if_version);
     await deleteContents.boards(db, id);
   });
 }

@@ -8,17 +8,20 @@ import type {
   MasterCardUpdate,
 } from '../../../shared/master.ts';
 import type { PushPreview } from '../../../shared/templateRun.ts';
-import { anyOf, type Db, live, mapConstraintErrors, nextPosition } from '../../database/query.ts';
+import { anyOf, type Db, live, mapConstraintErrors, nextPosition, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CARD_COLUMNS } from '../board/card.ts';
 import { cleanDescription } from '../board/description.ts';
+import { writeEvents } from '../event/event.ts';
 import { clearGroups } from '../rows/deletion.ts';
 import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
-import { DELETED, lockProjects, withoutNulls } from '../rows/row.ts';
+import { DELETED, isLiveCard, lockProjects, withoutNulls } from '../rows/row.ts';
+import { VERSION, withVersion } from '../rows/version.ts';
 import { groupTemplate } from './masterGroup.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
+import { noteProjects } from './templateEvent.ts';
 import { bringIdentifier } from './templateIdentifiers.ts';
 
 /** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
@@ -45,19 +48,20 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
         position,
         sort_order: position,
       })
-      .returning(CARD_COLUMNS)
+      .returning([...CARD_COLUMNS, VERSION])
       .executeTakeFirstOrThrow();
     const card = await mapConstraintErrors(inserted, TAKEN);
+    const { group_id } = input;
+    await writeEvents({ ...context, db }, [{ type: 'master_card.created', subject_id: card.id, data: { group_id } }]);
     const applied = push_to_projects
-      ? await applyTemplateWithin(db, context, await cardTemplate(db, card.id))
+      ? await applyTemplateWithin({ ...context, db }, await cardTemplate(db, card.id))
       : { projects_changed: 0 };
-    return { card, projects_updated: applied.projects_changed };
+    return { ...withVersion('card', card), projects_updated: applied.projects_changed };
   });
 }
 
 /** Changes the sent fields of a master card; a push updates the copies, except for the identifier, which they have at once. */
-export async function updateMasterCard(context: SignedInContext, { id, ...sent }: MasterCardUpdate) {
-  const { db } = context;
+export async function updateMasterCard(context: SignedInContext, { id, if_version, ...sent }: MasterCardUpdate) {
   const { title, status, is_active, priority, unique_identifier } = sent;
   const changes: RowChanges<'cards'> = {
     description: await cleanDescription(context, sent),
@@ -66,15 +70,16 @@ export async function updateMasterCard(context: SignedInContext, { id, ...sent }
     tour_key: sent.tour_key,
     ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
   };
-  const change = (db: Db) => mapConstraintErrors(changeMaster(db, 'cards', id, changes, CARD_COLUMNS), TAKEN);
-  if (unique_identifier == null) return { card: await change(db) };
+  const change = (context: SignedInContext) =>
+    mapConstraintErrors(changeMaster(context, 'cards', id, changes, CARD_COLUMNS, if_version), TAKEN);
+  if (unique_identifier == null) return withVersion('card', await change(context));
 
-  const { board_id } = await cardTemplate(db, id);
-  return templateTransaction(db, board_id, async (db) => {
+  const { board_id } = await cardTemplate(context.db, id);
+  return templateTransaction(context.db, board_id, async (db) => {
     await clearGroups(db, sql`is_master`);
-    const card = await change(db);
-    await bringIdentifier(db, id, unique_identifier);
-    return { card };
+    const card = await change({ ...context, db });
+    await bringIdentifier({ ...context, db }, { id, board_id }, unique_identifier);
+    return withVersion('card', card);
   });
 }
 
@@ -83,16 +88,16 @@ const TAKEN = {
 };
 
 /** Moves master cards of one board to positions in a group, atomically. */
-export async function reorderMasterCards({ db }: SignedInContext, { group_id, cards }: MasterCardMove) {
-  const { board_id } = await findMaster(db, 'groups', group_id, ['board_id']);
+export async function reorderMasterCards(context: SignedInContext, { group_id, cards }: MasterCardMove) {
+  const { board_id } = await findMaster(context.db, 'groups', group_id, ['board_id']);
 
-  await templateTransaction(db, board_id, async (db) => {
+  await templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'groups', group_id, ['id']);
     const ids = cards.map(({ id }) => id);
     const found = await db
       .selectFrom('cards as c')
       .innerJoin('groups as g', 'g.id', 'c.group_id')
-      .select('g.board_id')
+      .select(['c.id', 'c.position', 'c.group_id', 'g.board_id'])
       .where('c.id', '=', anyOf(ids))
       .where('c.is_master', 'is', true)
       .where(live('c'))
@@ -107,7 +112,8 @@ export async function reorderMasterCards({ db }: SignedInContext, { group_id, ca
       .where('id', '=', anyOf(ids))
       .where('group_id', '<>', group_id)
       .execute();
-    await placeMasters(db, 'cards', cards, sql`t.group_id = ${group_id}`);
+    const before = found.filter((card) => card.group_id === group_id);
+    await placeMasters({ ...context, db }, 'cards', cards, before, sql`t.group_id = ${group_id}`);
   });
 }
 
@@ -124,17 +130,24 @@ export async function previewPush(context: SignedInContext, { card_id, ...page }
 
 /** Deletes a master card and, with `delete_from_projects`, its copies. */
 export async function deleteMasterCard(
-  { db }: SignedInContext,
-  { id, delete_from_projects = false }: MasterCardDelete,
+  context: SignedInContext,
+  { id, delete_from_projects = false, if_version }: MasterCardDelete,
 ) {
-  const { board_id } = await cardTemplate(db, id);
+  const { board_id } = await cardTemplate(context.db, id);
 
-  await templateTransaction(db, board_id, async (db) => {
-    await deleteMaster(db, 'cards', id);
+  await templateTransaction(context.db, board_id, async (db) => {
+    await deleteMaster({ ...context, db }, 'cards', id, if_version);
     if (!delete_from_projects) return;
     const copies = db.selectFrom('cards').select('project_id').where('master_card_id', '=', id);
     await lockProjects(db, sql`id in ${copies}`);
-    await db.updateTable('cards').set(DELETED).where('master_card_id', '=', id).where(live()).execute();
+    const removed = db
+      .updateTable('cards')
+      .set(DELETED)
+      .where('master_card_id', '=', id)
+      .where(isLiveCard('cards'))
+      .returning(['project_id', 'platform_id']);
+    const note = noteProjects(context, { type: 'template.removed', board_id, card_id: id }, sql`select * from removed`);
+    await query(db, sql`with removed as (${removed}), ${note} select`);
   });
 }
 

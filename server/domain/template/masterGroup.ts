@@ -5,6 +5,7 @@ import {
   MasterGroup,
   type MasterGroupConfigure,
   type MasterGroupCreate,
+  type MasterGroupDelete,
   type MasterGroupList,
   type MasterGroupPush,
   type MasterGroupReorder,
@@ -15,11 +16,13 @@ import { type Db, live, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
+import { writeEvents } from '../event/event.ts';
 import { deleteContents } from '../rows/deletion.ts';
 import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { positionAmongSiblings, siblingsIn } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
 import { selectionOf, withoutNulls } from '../rows/row.ts';
+import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 
@@ -44,45 +47,45 @@ export async function listMasterGroups({ db }: SignedInContext, { board_id }: Ma
 }
 
 /** Creates a master group, after the others of its board. */
-export async function createMasterGroup(
-  { db, caller }: SignedInContext,
-  { board_id, title, description }: MasterGroupCreate,
-) {
-  return templateTransaction(db, board_id, async (db) => {
+export async function createMasterGroup(context: SignedInContext, { board_id, title, description }: MasterGroupCreate) {
+  return templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'boards', board_id, ['id']);
 
     const [group] = await query(
       db,
-      sql<GroupRow>`
+      sql<Versioned<GroupRow>>`
         insert into groups (is_master, board_id, title, description, created_by, position)
-        select true, ${board_id}, ${title}, ${description ?? null}, ${caller.id}, ${positionAmongSiblings()}
+        select true, ${board_id}, ${title}, ${description ?? null}, ${context.caller.id}, ${positionAmongSiblings()}
         from ${siblingsIn('groups', sql`t.board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
-        returning ${selectionOf(GROUP_COLUMNS)}`,
+        returning ${selectionOf([...GROUP_COLUMNS, VERSION])}`,
     );
     if (!group) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
-
-    return { group };
+    await writeEvents({ ...context, db }, [{ type: 'master_group.created', subject_id: group.id, data: { board_id } }]);
+    return withVersion('group', group);
   });
 }
 
 /** Changes the sent fields of a master group; a sync or push brings them to the copies. */
-export async function updateMasterGroup({ db }: SignedInContext, { id, title, description }: MasterGroupUpdate) {
+export async function updateMasterGroup(
+  context: SignedInContext,
+  { id, title, description, if_version }: MasterGroupUpdate,
+) {
   const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
-  return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
+  return withVersion('group', await changeMaster(context, 'groups', id, changes, GROUP_COLUMNS, if_version));
 }
 
 /** Changes how a master group looks, and switches it on or off; a sync or push brings it to the copies. */
 export async function configureMasterGroup(
-  { db }: SignedInContext,
-  { id, type, color, icon, is_collapsed, is_active }: MasterGroupConfigure,
+  context: SignedInContext,
+  { id, type, color, icon, is_collapsed, is_active, if_version }: MasterGroupConfigure,
 ) {
   const changes: RowChanges<'groups'> = { type, color, icon, ...withoutNulls<'groups'>({ is_collapsed, is_active }) };
-  return { group: await changeMaster(db, 'groups', id, changes, GROUP_COLUMNS) };
+  return withVersion('group', await changeMaster(context, 'groups', id, changes, GROUP_COLUMNS, if_version));
 }
 
 /** Puts groups of a master board at their positions, atomically. */
-export async function reorderMasterGroups({ db }: SignedInContext, { board_id, groups }: MasterGroupReorder) {
-  await templateTransaction(db, board_id, async (db) => {
+export async function reorderMasterGroups(context: SignedInContext, { board_id, groups }: MasterGroupReorder) {
+  await templateTransaction(context.db, board_id, async (db) => {
     await db
       .selectFrom('boards')
       .select('id')
@@ -91,7 +94,12 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
       .where(live())
       .executeTakeFirstOrThrow(() => invalid({ board_id: 'is not a master board' }, 'unknown_reference'));
 
-    const found = await db.selectFrom('groups').select('id').where('board_id', '=', board_id).where(live()).execute();
+    const found = await db
+      .selectFrom('groups')
+      .select(['id', 'position'])
+      .where('board_id', '=', board_id)
+      .where(live())
+      .execute();
     const onBoard = new Set(found.map(({ id }) => id));
     const others = [...groups.entries()].filter(([, { id }]) => !onBoard.has(id));
     if (others.length > 0) {
@@ -101,7 +109,7 @@ export async function reorderMasterGroups({ db }: SignedInContext, { board_id, g
       );
     }
 
-    await placeMasters(db, 'groups', groups, sql`t.board_id = ${board_id}`);
+    await placeMasters({ ...context, db }, 'groups', groups, found, sql`t.board_id = ${board_id}`);
   });
 }
 
@@ -117,11 +125,11 @@ export async function previewGroupPush(context: SignedInContext, { group_id, ...
 }
 
 /** Deletes a master group with its cards; the copies in projects stay. */
-export async function deleteMasterGroup({ db }: SignedInContext, { id }: { id: number }) {
-  const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
+export async function deleteMasterGroup(context: SignedInContext, { id, if_version }: MasterGroupDelete) {
+  const { board_id } = await findMaster(context.db, 'groups', id, ['board_id']);
 
-  await templateTransaction(db, board_id, async (db) => {
-    await deleteMaster(db, 'groups', id);
+  await templateTransaction(context.db, board_id, async (db) => {
+    await deleteMaster({ ...context, db }, 'groups', id, if_version);
     await deleteContents.groups(db, id);
   });
 }

@@ -18,13 +18,11 @@ import { copyStatement, fillStatement, previewStatement } from './templateStatem
  * leaves no project half done, and other calls are served in between. Existing and deleted copies are not added again. Returns
  * the counts, which the history stores.
  */
-export async function applyTemplate(
-  { db, caller, bulkPace, isStopping }: SignedInContext,
-  template: Template,
-): Promise<Applied> {
+export async function applyTemplate(context: SignedInContext, template: Template): Promise<Applied> {
+  const { db, bulkPace, isStopping } = context;
   // In short transactions, so that the steps of the run find few cards to mark under the lock of their project.
   await workOff(db, CLEARING, { rows: 500, pauseMilliseconds: 0, isStopped: isStopping });
-  const run = await beginRun(db, caller.id, template);
+  const run = await beginRun(context, template);
   const left = projectsLeft(template, bulkPace.rowsPerStep);
   const applySteps = async () => {
     for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db)) {
@@ -35,7 +33,7 @@ export async function applyTemplate(
           'service_stopping',
         );
       const taken = projects;
-      await stepTransaction(db, template.board_id, (db) => applyToProjects(db, template, run, taken));
+      await stepTransaction(db, template.board_id, (db) => applyToProjects({ ...context, db }, template, run, taken));
       await bulkPace.pause();
     }
   };
@@ -62,15 +60,12 @@ export const runningTemplates = () => running;
 let running = 0;
 
 /** Like `applyTemplate`, but inside the transaction that created the template, without pauses. */
-export async function applyTemplateWithin(
-  db: Db,
-  { caller, bulkPace }: SignedInContext,
-  template: Template,
-): Promise<Applied> {
-  const run = await beginRun(db, caller.id, template);
+export async function applyTemplateWithin(context: SignedInContext, template: Template): Promise<Applied> {
+  const { db, bulkPace } = context;
+  const run = await beginRun(context, template);
   const left = projectsLeft(template, bulkPace.rowsPerStep);
   for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db))
-    await applyToProjects(db, template, run, projects);
+    await applyToProjects(context, template, run, projects);
   return finishRun(db, run);
 }
 
@@ -168,7 +163,13 @@ function projectsLeft({ rowCount }: Template, rowsPerStep: number) {
 }
 
 /** Locks the projects in the order of their ids, before their copies are read. */
-async function applyToProjects(db: Db, template: Template, run: number, ids: number[]): Promise<void> {
+async function applyToProjects(
+  context: SignedInContext,
+  template: Template,
+  run: number,
+  ids: number[],
+): Promise<void> {
+  const { db } = context;
   await allowOnlyMergeJoins(db);
   const projects = await db
     .selectFrom('projects')
@@ -181,7 +182,7 @@ async function applyToProjects(db: Db, template: Template, run: number, ids: num
   const locked = projects.map(({ id }) => id);
   if (locked.length > 0) {
     await clearGroups(db, sql`(is_master or project_id = ${anyOf(locked)})`);
-    await query(db, copyStatement(template, run, locked));
+    await query(db, copyStatement(context, template, run, locked));
   }
   // Last, since it locks the row of the run: another step waits for it.
   await recordProgress(db, run, ids.length);

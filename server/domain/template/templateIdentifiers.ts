@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
-import { anyOf, type Db, live } from '../../database/query.ts';
+import { anyOf, live, query } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
+import type { SignedInContext } from '../access/context.ts';
 import { lockProjects } from '../rows/row.ts';
+import { noteProjects } from './templateEvent.ts';
 import { AMONG_TARGETS } from './templateFields.ts';
 
 /**
@@ -28,7 +30,12 @@ export const adoptedCards = sql`
   where ${live('c')}`;
 
 /** Brings a new identifier to the live copies of a master card; copies of a deleted one that have it get another. */
-export async function bringIdentifier(db: Db, id: number, identifier: string): Promise<void> {
+export async function bringIdentifier(
+  context: SignedInContext,
+  { id, board_id }: { id: number; board_id: number },
+  identifier: string,
+): Promise<void> {
+  const { db } = context;
   const isOutdated = sql<boolean>`master_card_id = ${id} and ${live()} and unique_identifier <> ${identifier}`;
   const copies = db.selectFrom('cards').select('project_id').where(isOutdated);
   const projects = await lockProjects(db, sql`id in ${copies}`);
@@ -42,5 +49,11 @@ export async function bringIdentifier(db: Db, id: number, identifier: string): P
     .where('master_card_id', '<>', id)
     .where(live())
     .execute();
-  await db.updateTable('cards').set({ unique_identifier: identifier, updated_at: NOW }).where(isOutdated).execute();
+  const brought = db
+    .updateTable('cards')
+    .set({ unique_identifier: identifier, updated_at: NOW })
+    .where(isOutdated)
+    .returning(['project_id', 'platform_id']);
+  const note = noteProjects(context, { type: 'template.applied', board_id, card_id: id }, sql`select * from brought`);
+  await query(db, sql`with brought as (${brought}), ${note} select`);
 }

@@ -5,6 +5,8 @@ import { type Db, oneRow, query } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
+import { bound } from '../access/permission.ts';
+import { actorOf, isAudited, noteEach } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import type { Template } from './templateCopies.ts';
 
@@ -60,24 +62,29 @@ const runsWithTitles = (db: Db) =>
 
 const noSuchRun = () => notFound('There is no such run.');
 
+/** Records a new run and its event, in one statement. */
 export async function beginRun(
-  db: Db,
-  userId: number | null,
+  context: SignedInContext,
   { kind, board_id, group_id, card_id }: Template,
 ): Promise<number> {
-  const { id } = await db
+  const begun = context.db
     .insertInto('template_runs')
     .values(({ selectFrom, fn }) => ({
       kind,
       board_id,
       group_id: kind === 'push_group' ? (group_id ?? null) : null,
       card_id: card_id ?? null,
-      user_id: userId,
+      user_id: context.caller.id,
       projects_total: selectFrom('projects').select(fn.countAll<number>().as('count')).where('is_active', 'is', true),
     }))
-    .returning('id')
-    .executeTakeFirstOrThrow();
-  return id;
+    .returning(['id', 'kind', 'board_id']);
+  const started = sql`
+    select 'template.started' as type, null::int as platform_id, null::int as project_id, board_id as subject_id,
+      jsonb_build_object('run_id', id, 'kind', kind) as data, null::int as by_user_id
+    from begun`;
+  const note = noteEach(started, bound(actorOf(context)), isAudited(context.caller, 'template.started'));
+  const run = await query(context.db, sql<{ id: number }>`with begun as (${begun}), ${note} select id from begun`);
+  return oneRow(run).id;
 }
 
 /** Projects that are done count from the end of the step's transaction on. */

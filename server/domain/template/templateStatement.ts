@@ -3,7 +3,9 @@ import type { z } from 'zod';
 import { LARGEST_INTEGER } from '../../../shared/limits.ts';
 import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { live, plannedEachTime } from '../../database/query.ts';
+import type { SignedInContext } from '../access/context.ts';
 import { findCopies, type Part, type Template } from './templateCopies.ts';
+import { noteProjects } from './templateEvent.ts';
 import { updateCards, updateCopies } from './templateFields.ts';
 import { IS_ADDED } from './templateIdentifiers.ts';
 
@@ -22,12 +24,24 @@ export function previewStatement(
     join projects p on p.id = outcome.project_id order by outcome.project_id`);
 }
 
-/** Adds missing copies, updates stale ones, and records the outcome of each project in one statement. */
-export const copyStatement = (template: Template, run: number, projects: number[]): RawBuilder<unknown> =>
-  plannedEachTime(sql`
-    with ${writeCopies(template, [template.board_id], projects)}
-    insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
-    select ${run}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome`);
+/** Adds missing copies, updates stale ones, and records the outcome of each project, with its event, in one statement. */
+export function copyStatement(
+  context: SignedInContext,
+  template: Template,
+  run_id: number,
+  projects: number[],
+): RawBuilder<unknown> {
+  const { board_id } = template;
+  const changed = sql`
+    select project_id, target.platform_id from recorded join target using (project_id) where outcome in ('added', 'updated')`;
+  return plannedEachTime(sql`
+    with ${writeCopies(template, [board_id], projects)}, recorded as (
+      insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
+      select ${run_id}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome
+      returning project_id, outcome
+    ), ${noteProjects(context, { type: 'template.applied', board_id, run_id }, changed)}
+    select`);
+}
 
 /** Does in one project what syncs of these boards would do. */
 export const fillStatement = (boards: number[], project: number): RawBuilder<unknown> =>

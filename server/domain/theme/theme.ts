@@ -14,23 +14,28 @@ import type { Row, RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { mustOwnPlatform, ownsPlatform } from '../access/permission.ts';
+import { differingFields, type Happened, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 
 const THEME_COLUMNS = Theme.keyof().options;
 const VERSION_COLUMNS = ThemeVersion.keyof().options;
 type VersionRow = Pick<Row<'theme_versions'>, (typeof VERSION_COLUMNS)[number]>;
 
-export async function createTheme({ db, caller }: SignedInContext, { platform_id, name }: ThemeCreate) {
+export async function createTheme(context: SignedInContext, { platform_id, name }: ThemeCreate) {
+  const { caller } = context;
   mustOwnPlatform(caller, platform_id, !caller.isProjectChosen || caller.project?.platform_id === platform_id);
-  const inserted = db
-    .insertInto('themes')
-    .values({ platform_id, name })
-    .returning(THEME_COLUMNS)
-    .executeTakeFirstOrThrow();
-  const theme = await mapConstraintErrors(inserted, {
-    themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
+  return transact(context.db, async (db) => {
+    const inserted = db
+      .insertInto('themes')
+      .values({ platform_id, name })
+      .returning(THEME_COLUMNS)
+      .executeTakeFirstOrThrow();
+    const theme = await mapConstraintErrors(inserted, {
+      themes_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
+    });
+    await writeEvents({ ...context, db }, [{ type: 'theme.created', platform_id, subject_id: theme.id }]);
+    return { theme };
   });
-  return { theme };
 }
 
 /** The themes of the caller's platforms; of all platforms for a superadmin who selects no project. */
@@ -47,7 +52,8 @@ export async function listVersions(context: ProjectContext, { theme_id, approval
 }
 
 /** Submits a version for review; one that was rejected may be submitted again. */
-export async function submitVersion({ db, caller }: ProjectContext, { theme_id, version }: VersionSubmit) {
+export async function submitVersion(context: ProjectContext, { theme_id, version }: VersionSubmit) {
+  const { db, caller } = context;
   const isOwned = ownsPlatform('themes.platform_id', caller);
   const theme = await db
     .selectFrom('themes')
@@ -56,19 +62,28 @@ export async function submitVersion({ db, caller }: ProjectContext, { theme_id, 
     .executeTakeFirstOrThrow(() => notFound('There is no such theme.'));
   mustOwnPlatform(caller, theme.platform_id, theme.is_owned);
 
-  const submitted = await db
-    .insertInto('theme_versions')
-    .values({ theme_id, version })
-    .onConflict((known) =>
-      known
-        .columns(['theme_id', 'version'])
-        .doUpdateSet({ approval_status: 'pending', updated_at: NOW })
-        .where('theme_versions.approval_status', '=', 'rejected'),
-    )
-    .returning(VERSION_COLUMNS)
-    .executeTakeFirstOrThrow(() => invalid({ version: 'already exists' }, 'already_exists'));
-  return { version: submitted };
+  return transact(db, async (db) => {
+    const submitted = await db
+      .insertInto('theme_versions')
+      .values({ theme_id, version })
+      .onConflict((known) =>
+        known
+          .columns(['theme_id', 'version'])
+          .doUpdateSet({ approval_status: 'pending', updated_at: NOW })
+          .where('theme_versions.approval_status', '=', 'rejected'),
+      )
+      .returning(VERSION_COLUMNS)
+      .executeTakeFirstOrThrow(() => invalid({ version: 'already exists' }, 'already_exists'));
+    await writeEvents({ ...context, db }, [versionEvent('theme_version.submitted', submitted, theme)]);
+    return { version: submitted };
+  });
 }
+
+const versionEvent = (
+  type: Happened['type'],
+  { id, theme_id }: VersionRow,
+  { platform_id }: Pick<Row<'themes'>, 'platform_id'>,
+): Happened => ({ type, platform_id, subject_id: id, data: { theme_id } });
 
 export const approveVersion = (context: SignedInContext, { version_id }: VersionChoice) =>
   review(context, version_id, 'approved');
@@ -78,7 +93,7 @@ export const rejectVersion = (context: SignedInContext, { version_id }: VersionC
 
 /** Publishes an approved version. */
 export async function publishVersion(context: SignedInContext, { version_id }: VersionChoice) {
-  return changeVersion(context, version_id, (version) => {
+  return changeVersion(context, version_id, 'theme_version.published', (version) => {
     if (version.theme_status === 'published') return {};
     if (version.approval_status !== 'approved')
       throw badRequest('Only an approved version can be published.', 'version_not_approved');
@@ -90,7 +105,7 @@ export async function publishVersion(context: SignedInContext, { version_id }: V
 
 /** Deprecates an approved version; does nothing if it is already deprecated. */
 export async function deprecateVersion(context: SignedInContext, { version_id }: VersionChoice) {
-  const { version } = await changeVersion(context, version_id, (version) =>
+  const { version } = await changeVersion(context, version_id, 'theme_version.deprecated', (version) =>
     version.theme_status === 'deprecated' ? {} : deprecation(version),
   );
   return { version_id: version.id, theme_status: version.theme_status };
@@ -101,7 +116,7 @@ export async function deprecateWithNotice(
   context: SignedInContext,
   { version_id, reason, replacement_version_id }: VersionDeprecate,
 ) {
-  return changeVersion(context, version_id, async (version, db) => {
+  return changeVersion(context, version_id, 'theme_version.deprecated', async (version, db) => {
     if (replacement_version_id != null) await mustReplace(db, version, replacement_version_id);
     const notice = { deprecation_reason: reason, replacement_version_id };
     return version.theme_status === 'deprecated' ? notice : { ...deprecation(version), ...notice };
@@ -110,7 +125,7 @@ export async function deprecateWithNotice(
 
 /** Undoes a deprecation: restores the previous status. */
 export async function undoDeprecation(context: SignedInContext, { version_id }: VersionChoice) {
-  return changeVersion(context, version_id, (version) => {
+  return changeVersion(context, version_id, 'theme_version.restored', (version) => {
     if (version.theme_status !== 'deprecated') return {};
     const theme_status = version.published_at === null ? 'draft' : 'published';
     return { theme_status, deprecated_at: null, deprecation_reason: null, replacement_version_id: null };
@@ -124,7 +139,7 @@ function deprecation({ approval_status }: VersionRow): Changes {
 }
 
 async function review(context: SignedInContext, versionId: number, outcome: 'approved' | 'rejected') {
-  return changeVersion(context, versionId, ({ approval_status }) => {
+  return changeVersion(context, versionId, `theme_version.${outcome}`, ({ approval_status }) => {
     if (approval_status === outcome) return {};
     if (approval_status !== 'pending')
       throw badRequest(`Only a pending version can be ${outcome}.`, 'version_not_pending');
@@ -135,14 +150,16 @@ async function review(context: SignedInContext, versionId: number, outcome: 'app
 type Changes = RowChanges<'theme_versions'>;
 type Decide = (version: VersionRow, db: Db) => Changes | Promise<Changes>;
 
-/** Locks a version, applies the changes that the rule decides, and returns it. */
+/** Locks a version, applies the changes that the rule decides, and returns it. The event is written if these change something. */
 async function changeVersion(
-  { db, caller }: SignedInContext,
+  context: SignedInContext,
   id: number,
+  type: Happened['type'],
   decide: Decide,
 ): Promise<{ version: VersionRow }> {
+  const { caller } = context;
   const isOwned = ownsPlatform('themes.platform_id', caller);
-  return transact(db, async (db) => {
+  return transact(context.db, async (db) => {
     const found = await db
       .selectFrom('theme_versions')
       .select(VERSION_COLUMNS)
@@ -167,6 +184,8 @@ async function changeVersion(
       .where('id', '=', id)
       .returning(VERSION_COLUMNS)
       .executeTakeFirstOrThrow();
+    const isOther = differingFields(version, changed).length > 0;
+    if (isOther) await writeEvents({ ...context, db }, [versionEvent(type, changed, { platform_id })]);
     return { version: changed };
   });
 }

@@ -1,0 +1,24 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { EventData } from '../../../shared/event.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { bound } from '../access/permission.ts';
+import { actorOf, isAudited, noteEach } from '../event/event.ts';
+
+/** What happened to projects: by a run, or because of a master card. */
+type OfTemplate = Pick<EventData, 'run_id' | 'card_id'> & {
+  type: 'template.applied' | 'template.removed';
+  board_id: number;
+};
+
+/** The part of a statement that writes one event for each project in these rows, with `project_id` and `platform_id`. */
+export function noteProjects(
+  context: SignedInContext,
+  { type, board_id, ...data }: OfTemplate,
+  changed: RawBuilder<unknown>,
+): RawBuilder<unknown> {
+  const rows = sql`
+    select ${type} as type, platform_id, project_id, ${board_id}::int as subject_id,
+      ${JSON.stringify(data)}::jsonb as data, null::int as by_user_id
+    from (select distinct project_id, platform_id from (${changed}) as changed order by project_id) as projects`;
+  return noteEach(rows, bound(actorOf(context)), isAudited(context.caller, type));
+}
