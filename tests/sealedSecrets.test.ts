@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { reencryptSecondFactors, replaceEncrypted } from '../server/domain/account/reencrypt.ts';
+import { reencryptSecrets, replaceEncrypted } from '../server/domain/account/reencrypt.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep, SECRET } from './harness/codes.ts';
@@ -72,7 +72,7 @@ describe('the secret of a second factor', () => {
 describe('re-encrypting second factors', () => {
   const rotatedBox = makeSecretBox([TEST_SECRET, OLD_SECRET]);
   const reseal = async (logged: string[] = []) =>
-    reencryptSecondFactors({
+    reencryptSecrets({
       db: await testDb(),
       secretBox: rotatedBox,
       log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
@@ -129,7 +129,7 @@ describe('re-encrypting second factors', () => {
     const user = await givenProtectedUser();
     const change = { id: user.id, before: 'ANOTHERSECRETXYZ', after: secretBox.seal('ANOTHERSECRETXYZ', user.id) };
 
-    await replaceEncrypted(await testDb(), 'totp_secret', [change]);
+    await replaceEncrypted(await testDb(), { table: 'users', column: 'totp_secret' }, [change]);
 
     expect(await stored('users', user.id)).toMatchObject({ totp_secret: SECRET });
   });

@@ -19,13 +19,14 @@ import {
   stepOfCode,
 } from '../../security/secondFactor.ts';
 import type { AccountContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
-import { countValidKeys } from './key.ts';
+import { countValidKeys, revokeKeys } from './key.ts';
 import { isOwnProject, unknownProject } from './project.ts';
 import { noSecondFactor, proveIdentity, proveSecondFactor } from './proof.ts';
 import { openSession } from './signIn.ts';
-import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, USER_COLUMNS } from './user.ts';
+import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, signOutOf, USER_COLUMNS } from './user.ts';
 
 /** Returns the caller's account. */
 export async function whoAmI({ db, caller }: AccountContext) {
@@ -41,28 +42,47 @@ export async function whoAmI({ db, caller }: AccountContext) {
 const CODES_LEFT = sql<number>`(select count(*)::int from recovery_codes where user_id = users.id and used_at is null)`;
 
 /** Ends the session of the caller's token. */
-export async function signOut({ db, caller }: AccountContext): Promise<void> {
-  await db.updateTable('sessions').set({ revoked_at: NOW }).where('id', '=', caller.sessionId).execute();
+export async function signOut(context: AccountContext): Promise<void> {
+  await transact(context.db, async (db) => {
+    const ended = await db
+      .updateTable('sessions')
+      .set({ revoked_at: NOW })
+      .where('id', '=', context.caller.sessionId)
+      .where('revoked_at', 'is', null)
+      .returning('id')
+      .executeTakeFirst();
+    if (ended) await writeEvents({ ...context, db }, [{ type: 'session.ended' }]);
+  });
 }
 
 /** Ends every session of the caller, and forgets remembered devices. API keys stay valid unless they are revoked, too. */
-export async function signOutEverywhere({ db, caller }: AccountContext, { revoke_keys }: SignOutEverywhere) {
-  return transact(db, async (db) => {
-    await endSessions(db, caller.id);
-    return { keys_left: await countValidKeys(db, caller.id, { areRevoked: revoke_keys === true }) };
+export async function signOutEverywhere(context: AccountContext, { revoke_keys }: SignOutEverywhere) {
+  const { id } = context.caller;
+  return transact(context.db, async (db) => {
+    await signOutOf({ ...context, db }, id);
+    if (revoke_keys) await revokeKeys({ ...context, db }, id);
+    return { keys_left: await countValidKeys({ ...context, db }, id) };
   });
 }
 
 /** Sets the project of the caller's calls that name no project and no row. */
-export async function setDefaultProject({ db, caller }: AccountContext, { project_id }: DefaultProject): Promise<void> {
+export async function setDefaultProject(context: AccountContext, { project_id }: DefaultProject): Promise<void> {
+  const { db, caller } = context;
   const isOwn = await isOwnProject(db, caller, project_id);
   if (isOwn === undefined) throw unknownProject();
   if (!isOwn) throw forbidden('This is not an active project of yours.', 'other_project');
-  await db
-    .updateTable('users')
-    .set({ default_project_id: project_id, updated_at: NOW })
-    .where('id', '=', caller.id)
-    .execute();
+  await transact(db, async (db) => {
+    const changed = await db
+      .updateTable('users')
+      .set({ default_project_id: project_id, updated_at: NOW })
+      .where('id', '=', caller.id)
+      .where('default_project_id', 'is distinct from', project_id)
+      .returning('id')
+      .executeTakeFirst();
+    if (!changed) return;
+    const data = { fields: ['default_project_id'] };
+    await writeEvents({ ...context, db }, [{ type: 'user.updated', subject_id: caller.id, data }]);
+  });
 }
 
 /** Changes the password. Ends all sessions, since any token may be stolen, and returns a new token. */
@@ -92,8 +112,9 @@ export async function changePassword(context: AccountContext, { password, new_pa
       own?.second_factor_at ?? null,
     );
     if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'not_signed_in');
-    const keys_left = await countValidKeys(db, id, { areRevoked: revoke_keys === true });
-    return { token: session.token, keys_left };
+    await writeEvents({ ...context, db }, [{ type: 'user.password_changed', subject_id: id }]);
+    if (revoke_keys) await revokeKeys({ ...context, db }, id);
+    return { token: session.token, keys_left: await countValidKeys({ ...context, db }, id) };
   });
 }
 
@@ -103,15 +124,18 @@ export async function startSecondFactor(context: AccountContext, { password }: S
 
   const secret = await makeSecret();
   // Checked in the statement: another enrolment may have been confirmed during the password check.
-  await context.db
-    .updateTable('users')
-    .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
-    .where('id', '=', id)
-    .where('totp_secret', 'is', null)
-    .returning('id')
-    .executeTakeFirstOrThrow(() =>
-      badRequest('A second factor is already enabled: drop it first.', 'second_factor_enabled'),
-    );
+  await transact(context.db, async (db) => {
+    await db
+      .updateTable('users')
+      .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
+      .where('id', '=', id)
+      .where('totp_secret', 'is', null)
+      .returning('id')
+      .executeTakeFirstOrThrow(() =>
+        badRequest('A second factor is already enabled: drop it first.', 'second_factor_enabled'),
+      );
+    await writeEvents({ ...context, db }, [{ type: 'second_factor.started', data: { user_id: id } }]);
+  });
   return { secret, ...(await describeSecret(secret, email)) };
 }
 
@@ -131,7 +155,7 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
   await countTry(context, { id: caller.id, email });
   const step = await stepOfCode(secret, code);
   if (step === undefined) {
-    await countFailure(context, email, 'wrong code');
+    await countFailure(context, { id: caller.id, email }, 'wrong code');
     throw invalid({ code: 'is wrong: check the clock of the device' }, 'code_wrong');
   }
 
@@ -147,6 +171,7 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
     if (!enabled)
       throw badRequest('A newer second factor was offered in the meantime: start again.', 'second_factor_not_started');
     await forgetDevices(db, caller.id);
+    await writeEvents({ ...context, db }, [{ type: 'second_factor.enabled', data: { user_id: caller.id } }]);
     return replaceRecoveryCodes(db, caller.id);
   });
 }
@@ -154,22 +179,24 @@ export async function confirmSecondFactor(context: AccountContext, { code }: Sec
 /** Disables the second factor: the password alone signs in from now on. */
 export async function dropSecondFactor(context: AccountContext, proof: SecondFactorProof): Promise<void> {
   await proveSecondFactor(context, proof);
-  await removeSecondFactor(context.db, context.caller.id);
+  await removeSecondFactor(context, context.caller.id);
 }
 
 /** Creates new recovery codes, and invalidates the old ones. */
 export async function renewRecoveryCodes(context: AccountContext, proof: SecondFactorProof) {
   await proveSecondFactor(context, proof);
+  const { id } = context.caller;
   return transact(context.db, async (db) => {
     // Locks the user row: of two calls at once, only the codes of the later one are left.
     await db
       .selectFrom('users')
       .select('id')
-      .where('id', '=', context.caller.id)
+      .where('id', '=', id)
       .where('totp_secret', 'is not', null)
       .forUpdate()
       .executeTakeFirstOrThrow(noSecondFactor);
-    return replaceRecoveryCodes(db, context.caller.id);
+    await writeEvents({ ...context, db }, [{ type: 'recovery_codes.renewed', data: { user_id: id } }]);
+    return replaceRecoveryCodes(db, id);
   });
 }
 

@@ -17,7 +17,7 @@ export async function useCode(
   { code, is_recovery }: { code: string; is_recovery?: boolean | null },
 ): Promise<boolean> {
   const isRight = is_recovery ? await useRecoveryCode(context.db, user, code) : await useTotpCode(context, user, code);
-  if (!isRight) await countFailure(context, user.email, 'wrong code');
+  if (!isRight) await countFailure(context, user, 'wrong code');
   return isRight;
 }
 

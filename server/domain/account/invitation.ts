@@ -10,6 +10,7 @@ import type { Page } from '../../../shared/paging.ts';
 import { type Db, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProjectContext } from '../access/context.ts';
+import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { lockProject } from '../rows/row.ts';
 import { findMember, insertMember, namedProject } from './member.ts';
@@ -32,6 +33,12 @@ export async function inviteMember(context: ProjectContext, { email, role, ...na
     await lockProject(db, project_id);
     await mustNotBeMember(db, project_id, email);
     await mustHaveRoom(db, project_id, email);
+    const before = await db
+      .selectFrom('invitations')
+      .select(['role', 'invited_by'])
+      .where('project_id', '=', project_id)
+      .where(sql<boolean>`lower(email) = lower(${email})`)
+      .executeTakeFirst();
     const invitation = await db
       .insertInto('invitations')
       .values({ project_id, email, role, invited_by: context.caller.id })
@@ -42,6 +49,10 @@ export async function inviteMember(context: ProjectContext, { email, role, ...na
       )
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
+    if (before?.role !== role || before.invited_by !== context.caller.id) {
+      const created = { type: 'invitation.created', project_id, subject_id: invitation.id, data: { role } } as const;
+      await writeEvents({ ...context, db }, [created]);
+    }
     return { invitation };
   });
 }
@@ -62,7 +73,7 @@ export async function withdrawInvitation(context: ProjectContext, { id }: Invita
     .where('id', '=', id)
     .executeTakeFirstOrThrow(unknownInvitation);
   await namedProject(context, invitation);
-  await context.db.deleteFrom('invitations').where('id', '=', id).execute();
+  await deleteInvitation(context, id, 'invitation.withdrawn');
 }
 
 /** The invitations of the caller that they can accept. */
@@ -91,14 +102,23 @@ export async function acceptInvitation(context: AccountContext, { id }: Invitati
       .where(IS_VALID)
       .returning('i.role')
       .executeTakeFirstOrThrow(unknownInvitation);
-    await insertMember(db, { project_id, user_id: caller.id, role: accepted.role });
+    const isAdded = await insertMember({ ...context, db }, { project_id, user_id: caller.id, role: accepted.role });
+    // Somebody made them a member meanwhile: the invitation ends without effect.
+    if (!isAdded) await writeEvents({ ...context, db }, [{ type: 'invitation.withdrawn', project_id, subject_id: id }]);
     return { member: await findMember(db, project_id, caller.id) };
   });
 }
 
 export async function declineInvitation(context: AccountContext, { id }: InvitationChoice): Promise<void> {
   await findOwnInvitation(context, id);
-  await context.db.deleteFrom('invitations').where('id', '=', id).execute();
+  await deleteInvitation(context, id, 'invitation.declined');
+}
+
+async function deleteInvitation(context: WriteContext, id: number, type: Happened['type']): Promise<void> {
+  await transact(context.db, async (db) => {
+    const deleted = await db.deleteFrom('invitations').where('id', '=', id).returning('project_id').executeTakeFirst();
+    if (deleted) await writeEvents({ ...context, db }, [{ type, subject_id: id, ...deleted }]);
+  });
 }
 
 /** Whether an invitation `i` is for this user's address. */

@@ -2,11 +2,12 @@ import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import type { MemberAdd, MemberChoice, MemberLeave, MemberList, MemberSet } from '../../../shared/member.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
-import type { NewRow } from '../../database/tables.ts';
+import type { NewRow, Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, ProjectContext, SignedInContext } from '../access/context.ts';
 import { bound, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
+import { type WriteContext, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { lockProject } from '../rows/row.ts';
 import { unknownProject } from './project.ts';
@@ -26,7 +27,7 @@ export async function addMember(context: SignedInContext, { email, role, ...name
 
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
-    const isAdded = await insertMember(db, { project_id, user_id: user.id, role });
+    const isAdded = await insertMember({ ...context, db }, { project_id, user_id: user.id, role });
     if (!isAdded) throw invalid({ email: 'belongs to a member already: set their role' }, 'already_a_member');
     return { member: await findMember(db, project_id, user.id) };
   });
@@ -39,17 +40,23 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
     await lockProject(db, project_id);
     if (role !== 'owner') await mustLeaveAnOwner(db, project_id, user_id);
 
-    const changed = await db
-      .updateTable('members')
-      .set({ role })
+    const before = await db
+      .selectFrom('members')
+      .select('role')
       .where(({ and }) => and({ project_id, user_id }))
-      .returning('user_id')
       .executeTakeFirst();
-    if (!changed && !context.caller.superadmin) throw notAMember();
-    if (!changed) {
-      await mapConstraintErrors(insertMember(db, { project_id, user_id, role }), {
+    if (!before && !context.caller.superadmin) throw notAMember();
+    if (!before) {
+      await mapConstraintErrors(insertMember({ ...context, db }, { project_id, user_id, role }), {
         members_user_id_foreign: () => invalid({ user_id: 'does not exist' }, 'unknown_reference'),
       });
+    } else if (before.role !== role) {
+      await db
+        .updateTable('members')
+        .set({ role })
+        .where(({ and }) => and({ project_id, user_id }))
+        .execute();
+      await writeEvents({ ...context, db }, [{ type: 'member.updated', project_id, data: { user_id, role } }]);
     }
     return { member: await findMember(db, project_id, user_id) };
   });
@@ -63,9 +70,12 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
  *   redirects them; without one, the new project.
  * - `invitation_settled`: deletes the invitation of their address.
  */
-export async function insertMember(db: Db, { project_id, user_id, role }: NewRow<'members'>): Promise<boolean> {
+export async function insertMember(
+  context: WriteContext,
+  { project_id, user_id, role }: NewRow<'members'>,
+): Promise<boolean> {
   const [added] = await query(
-    db,
+    context.db,
     sql`
       with added as (
         insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
@@ -79,16 +89,19 @@ export async function insertMember(db: Db, { project_id, user_id, role }: NewRow
       )
       select user_id from added`,
   );
-  return added !== undefined;
+  if (!added) return false;
+  await writeEvents(context, [{ type: 'member.added', project_id, data: { user_id, role } }]);
+  return true;
 }
 
 /** Removes a user from a project, unless they are its last owner; a foreign key clears the owner of their cards. */
 export async function removeMember(context: ProjectContext, { user_id, ...named }: MemberChoice): Promise<void> {
-  await deleteMember(context.db, await namedProject(context, named), user_id);
+  await deleteMember(context, await namedProject(context, named), user_id);
 }
 
 /** Ends the caller's membership, also in an inactive project. */
-export async function leaveProject({ db, caller }: AccountContext, { project_id }: MemberLeave): Promise<void> {
+export async function leaveProject(context: AccountContext, { project_id }: MemberLeave): Promise<void> {
+  const { db, caller } = context;
   const project = await db
     .selectFrom('projects as p')
     .leftJoin('members as m', (own) => own.onRef('m.project_id', '=', 'p.id').on('m.user_id', '=', caller.id))
@@ -97,27 +110,29 @@ export async function leaveProject({ db, caller }: AccountContext, { project_id 
     .executeTakeFirstOrThrow(unknownProject);
   const isElsewhere = caller.isProjectChosen && caller.project?.id !== project_id;
   if (project.role === null || isElsewhere) throw forbidden(NOT_YOURS, 'other_project');
-  await deleteMember(db, project_id, caller.id);
+  await deleteMember(context, project_id, caller.id);
 }
 
-async function deleteMember(db: Db, project_id: number, user_id: number): Promise<void> {
-  await transact(db, async (db) => {
+async function deleteMember(context: WriteContext, project_id: number, user_id: number): Promise<void> {
+  await transact(context.db, async (db) => {
     await lockProject(db, project_id);
     await mustLeaveAnOwner(db, project_id, user_id);
 
     // `default_cleared`: calls of a former member must not go to this project; superadmins keep it without a membership.
     const [removed] = await query(
       db,
-      sql`
+      sql<Pick<Row<'members'>, 'role'>>`
         with removed as (
-          delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id
+          delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id, role
         ), default_cleared as (
           update users u set default_project_id = null from removed
           where u.id = removed.user_id and u.default_project_id = ${project_id} and not (u.superadmin or u.superadmin_billing)
         )
-        select user_id from removed`,
+        select role from removed`,
     );
     if (!removed) throw notAMember();
+    const { role } = removed;
+    await writeEvents({ ...context, db }, [{ type: 'member.removed', project_id, data: { user_id, role } }]);
   });
 }
 

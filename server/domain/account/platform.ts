@@ -1,29 +1,46 @@
 import { notFound } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import { Platform, type PlatformCreate, type PlatformUpdate } from '../../../shared/platform.ts';
+import { transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProvisioningContext } from '../access/context.ts';
+import { differingFields, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 
 const PLATFORM_COLUMNS = Platform.keyof().options;
 
-export async function createPlatform({ db }: ProvisioningContext, { name }: PlatformCreate) {
-  const platform = await db
-    .insertInto('platforms')
-    .values({ name })
-    .returning(PLATFORM_COLUMNS)
-    .executeTakeFirstOrThrow();
-  return { platform };
+export async function createPlatform(context: ProvisioningContext, { name }: PlatformCreate) {
+  return transact(context.db, async (db) => {
+    const platform = await db
+      .insertInto('platforms')
+      .values({ name })
+      .returning(PLATFORM_COLUMNS)
+      .executeTakeFirstOrThrow();
+    const { id } = platform;
+    await writeEvents({ ...context, db }, [{ type: 'platform.created', platform_id: id, subject_id: id }]);
+    return { platform };
+  });
 }
 
-export async function updatePlatform({ db }: ProvisioningContext, { id, name }: PlatformUpdate) {
-  const platform = await db
-    .updateTable('platforms')
-    .set({ name, updated_at: NOW })
-    .where('id', '=', id)
-    .returning(PLATFORM_COLUMNS)
-    .executeTakeFirstOrThrow(() => notFound('There is no such platform.'));
-  return { platform };
+export async function updatePlatform(context: ProvisioningContext, { id, name }: PlatformUpdate) {
+  return transact(context.db, async (db) => {
+    const before = await db
+      .selectFrom('platforms')
+      .select(PLATFORM_COLUMNS)
+      .where('id', '=', id)
+      .forNoKeyUpdate()
+      .executeTakeFirstOrThrow(() => notFound('There is no such platform.'));
+    const platform = await db
+      .updateTable('platforms')
+      .set({ name, updated_at: NOW })
+      .where('id', '=', id)
+      .returning(PLATFORM_COLUMNS)
+      .executeTakeFirstOrThrow();
+    const fields = differingFields(before, platform);
+    const updated = { type: 'platform.updated', platform_id: id, subject_id: id, data: { fields } } as const;
+    await writeEvents({ ...context, db }, fields.length > 0 ? [updated] : []);
+    return { platform };
+  });
 }
 
 export const listPlatforms = ({ db }: ProvisioningContext, page: Page) =>

@@ -7,6 +7,7 @@ import { type Db, mapConstraintErrors, transact } from '../../database/query.ts'
 import { NOW } from '../../database/timestamp.ts';
 import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, Caller, ProvisioningContext } from '../access/context.ts';
+import { differingFields, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { lockProject } from '../rows/row.ts';
 import { fillProject, lockMasterBoards } from '../template/template.ts';
@@ -45,8 +46,8 @@ export async function isOwnProject(
 }
 
 /** Creates a project with its tools, and copies the master boards that it has access to. */
-export async function createProject({ db }: ProvisioningContext, { platform_id, name, tools }: ProjectCreate) {
-  return bulkTransaction(db, async (db) => {
+export async function createProject(context: ProvisioningContext, { platform_id, name, tools }: ProjectCreate) {
+  return bulkTransaction(context.db, async (db) => {
     const boards = await lockMasterBoards(db);
     const inserted = db.insertInto('projects').values({ platform_id, name }).returning('id').executeTakeFirstOrThrow();
     const { id } = await mapConstraintErrors(inserted, {
@@ -56,6 +57,7 @@ export async function createProject({ db }: ProvisioningContext, { platform_id, 
     const project = await findProject(db, id);
     const accessible = boards.filter((board) => hasAccess(project, board));
     await fillProject(db, id, accessible);
+    await writeEvents({ ...context, db }, [{ type: 'project.created', project_id: id, subject_id: id }]);
     return { project };
   });
 }
@@ -64,9 +66,9 @@ export async function createProject({ db }: ProvisioningContext, { platform_id, 
  * Changes the sent fields of a project; `tools` replaces the previous ones. It gets the master boards of new tools; when it
  * becomes active again, all that it has access to, since it missed their syncs.
  */
-export async function updateProject({ db }: ProvisioningContext, { id, name, is_active, tools }: ProjectUpdate) {
+export async function updateProject(context: ProvisioningContext, { id, name, is_active, tools }: ProjectUpdate) {
   const getsBoards = tools != null || is_active === true;
-  return (getsBoards ? bulkTransaction : transact)(db, async (db) => {
+  return (getsBoards ? bulkTransaction : transact)(context.db, async (db) => {
     const boards = getsBoards ? await lockMasterBoards(db) : [];
     await lockProject(db, id);
     const before = await projectsWithTools(db).where('id', '=', id).executeTakeFirstOrThrow(unknownProject);
@@ -80,6 +82,9 @@ export async function updateProject({ db }: ProvisioningContext, { id, name, is_
     const project = await findProject(db, id);
     const gained = boards.filter((board) => hasAccess(project, board) && !hasAccess(before, board));
     await fillProject(db, id, gained);
+    const fields = differingFields(before, project);
+    const updated = { type: 'project.updated', project_id: id, subject_id: id, data: { fields } } as const;
+    await writeEvents({ ...context, db }, fields.length > 0 ? [updated] : []);
     return { project };
   });
 }

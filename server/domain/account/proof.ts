@@ -18,7 +18,7 @@ export async function proveIdentity(context: AccountContext, password: string) {
     .executeTakeFirstOrThrow();
   const { password_hash } = user;
   if (password_hash === null) throw forbidden('A service has no password and no second factor.', 'no_password');
-  if (!(await checkPassword(context, user.email, password, password_hash))) {
+  if (!(await checkPassword(context, user, password))) {
     throw invalid({ password: 'is wrong' }, 'password_wrong');
   }
   return { ...user, password_hash };

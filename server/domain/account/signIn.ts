@@ -7,6 +7,8 @@ import type { Row } from '../../database/tables.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { isPassword } from '../../security/passwords.ts';
 import type { Context } from '../access/context.ts';
+import { bound } from '../access/permission.ts';
+import { type Actor, actorOf, noteEach } from '../event/event.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { useCode } from './code.ts';
 
@@ -18,11 +20,14 @@ export async function authenticate(context: Context, sent: Authenticate): Promis
       select ${sql.join(SIGN_IN_COLUMNS.map((column) => sql.ref(column)))}
       from users where lower(email) = lower(${sent.email}) and is_active`),
   );
-  const isRight = await checkPassword(context, sent.email, sent.password, user?.password_hash ?? undefined);
+  const { id = null, password_hash: hash = null } = user ?? {};
+  const isRight = await checkPassword(context, { id, email: sent.email, password_hash: hash }, sent.password);
   if (!user || !isRight) throw wrongCredentials();
 
   const secondFactorAt = user.totp_secret === null ? null : await passSecondFactor(context, user, sent);
-  const session = await openSession(context, user, secondFactorAt);
+  // A token that is sent along says nothing about who signs in.
+  const actor = actorOf({ ...context, caller: undefined });
+  const session = await openSession(context, user, secondFactorAt, actor);
   if (!session) throw wrongCredentials();
 
   const { password_hash, totp_secret, ...profile } = user;
@@ -46,15 +51,15 @@ type SignInRow = Pick<Row<'users'>, (typeof SIGN_IN_COLUMNS)[number]>;
 /** Checks a password, and counts a wrong one. */
 export async function checkPassword(
   context: Context,
-  email: string,
+  account: { id: number | null; email: string; password_hash: string | null },
   password: string,
-  hash: string | undefined,
 ): Promise<boolean> {
+  const { email, password_hash } = account;
   const { hasFailed } = await mustBeAllowed(context, email);
-  const isRight = await isPassword(password, hash, context.address, { hasFailed });
+  const isRight = await isPassword(password, password_hash ?? undefined, context.address, { hasFailed });
   // Checked again, since others may have failed while this one was queued.
   await mustBeAllowed(context, email);
-  if (!isRight) await countFailure(context, email, hash === undefined ? 'unknown account' : 'wrong password');
+  if (!isRight) await countFailure(context, account, password_hash === null ? 'unknown account' : 'wrong password');
   return isRight;
 }
 
@@ -96,13 +101,17 @@ async function rememberedSince(
 }
 
 /**
- * Opens a session, and returns its token and the number of recovery codes left. Locks the user (`holder`), if password and second
- * factor are still those that were checked.
+ * Opens a session, and returns its token and the number of recovery codes left.
+ *
+ * - `holder`: locks the user, if password and second factor are still those that were checked.
+ * - `opened`: the session.
+ * - `noted`: the event of a sign-in, if there is an actor.
  */
 export async function openSession(
   { db, tokens }: Pick<Context, 'db' | 'tokens'>,
   { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: DatabaseTime | null,
+  actor?: Actor,
 ): Promise<{ token: string; codes_left: number } | undefined> {
   // On a remembered device, no code was given now.
   const isProven = totp_secret === null || secondFactorAt === 'now';
@@ -113,14 +122,21 @@ export async function openSession(
         select id from users
         where id = ${id} and is_active and password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
         for share
-      )
-      insert into sessions (user_id, second_factor_at, proven_at, expires_at)
-      select id, ${secondFactorAt}::timestamptz, ${isProven ? sql`now()` : null},
-        now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
-      returning id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left`,
+      ), opened as (
+        insert into sessions (user_id, second_factor_at, proven_at, expires_at)
+        select id, ${secondFactorAt}::timestamptz, ${isProven ? sql`now()` : null}::timestamptz,
+          now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
+        returning id, user_id
+      )${actor ? sql`, ${noteEach(SIGNED_IN, bound(actor), true)}` : sql``}
+      select id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left from opened`,
   );
   return session && { token: tokens.sign({ userId: id, sessionId: session.id }), codes_left: session.codes_left };
 }
+
+const SIGNED_IN = sql`
+  select 'session.started' as type, null::int as platform_id, null::int as project_id, null::int as subject_id, '{}'::jsonb as data,
+    user_id as by_user_id
+  from opened`;
 
 /** Expired sessions; those of remembered devices are needed until they are forgotten. Each kind has its own index. */
 export const SESSION_REMOVALS: Removal[] = [

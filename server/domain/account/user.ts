@@ -9,6 +9,7 @@ import { refusePassword } from '../../security/commonPasswords.ts';
 import { hashPassword } from '../../security/passwords.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
+import { differingFields, type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { RESET_FAILURES } from './code.ts';
 
@@ -34,15 +35,22 @@ export const hashSentPassword = preparation(
 );
 
 export async function createUser(context: ProvisioningContext, { password, ...fields }: UserCreate) {
-  const { name, kind, email = makeHandle(), language, default_project_id } = fields;
+  const { name, kind, email = makeHandle(), language, default_project_id, rate_limit_per_minute } = fields;
   if (password !== undefined) mustBeGoodPassword('password', password, { name, email });
   const password_hash = await hashSentPassword(context, { password });
-  const inserted = context.db
-    .insertInto('users')
-    .values({ name, kind, email, password_hash, language, default_project_id, ...rightsOf(fields) })
-    .returning(USER_COLUMNS)
-    .executeTakeFirstOrThrow();
-  return { user: await mapConstraintErrors(inserted, CONSTRAINT_ERRORS) };
+  return transact(context.db, async (db) => {
+    const inserted = db
+      .insertInto('users')
+      .values({
+        ...{ name, kind, email, password_hash, language, default_project_id, rate_limit_per_minute },
+        ...rightsOf(fields),
+      })
+      .returning(USER_COLUMNS)
+      .executeTakeFirstOrThrow();
+    const user = await mapConstraintErrors(inserted, CONSTRAINT_ERRORS);
+    await writeEvents({ ...context, db }, [{ type: 'user.created', subject_id: user.id }]);
+    return { user };
+  });
 }
 
 /** No mail can arrive there. */
@@ -53,7 +61,7 @@ const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOM
 
 /** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
 export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
-  const { name, email, is_active, language, default_project_id } = fields;
+  const { name, email, is_active, language, default_project_id, rate_limit_per_minute } = fields;
   const password_hash = await hashSentPassword(context, { password });
   const changes: RowChanges<'users'> = {
     name: name ?? undefined,
@@ -61,6 +69,7 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     is_active: is_active ?? undefined,
     language,
     default_project_id,
+    rate_limit_per_minute,
     password_hash,
     ...rightsOf(fields),
     // Only someone who knew the old password could guess codes.
@@ -68,17 +77,27 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
   };
 
   return transact(context.db, async (db) => {
+    const before = await db
+      .selectFrom('users')
+      .select(USER_COLUMNS)
+      .where('id', '=', id)
+      .forNoKeyUpdate()
+      .executeTakeFirstOrThrow(unknownUser);
     const updated = db
       .updateTable('users')
       .set({ ...changes, updated_at: NOW })
       .where('id', '=', id)
       .returning(USER_COLUMNS)
-      .executeTakeFirst();
+      .executeTakeFirstOrThrow();
     const user = await mapConstraintErrors(updated, CONSTRAINT_ERRORS);
-    if (!user) throw unknownUser();
     if (user.kind === 'service' && email != null) throw invalid({ email: ONLY_FOR_PERSONS });
     if (password != null) mustBeGoodPassword('password', password, user);
     if (password_hash !== undefined || is_active === false) await endSessions(db, id);
+    const changed = differingFields(before, user);
+    const happened: Happened[] = [];
+    if (changed.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: changed } });
+    if (password_hash !== undefined) happened.push({ type: 'user.password_changed', subject_id: id });
+    await writeEvents({ ...context, db }, happened);
     return { user };
   });
 }
@@ -108,34 +127,48 @@ export async function listUsers({ db }: ProvisioningContext, { search, ...page }
 }
 
 /** Signs a user out everywhere. */
-export async function signOutUser({ db }: ProvisioningContext, { id }: { id: number }): Promise<void> {
-  await mustExist(db, id);
-  await endSessions(db, id);
+export async function signOutUser(context: ProvisioningContext, { id }: { id: number }): Promise<void> {
+  await transact(context.db, async (db) => {
+    await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirstOrThrow(unknownUser);
+    await signOutOf({ ...context, db }, id);
+  });
+}
+
+/** Ends all sessions of a user, in a transaction. */
+export async function signOutOf(context: WriteContext, user_id: number): Promise<void> {
+  const count = await endSessions(context.db, user_id);
+  if (count > 0) await writeEvents(context, [{ type: 'sessions.ended', data: { user_id, count } }]);
 }
 
 /** For a user who has lost the second factor and the recovery codes. */
-export async function dropSecondFactorOf({ db }: ProvisioningContext, { id }: { id: number }): Promise<void> {
-  await mustExist(db, id);
-  await removeSecondFactor(db, id);
+export async function dropSecondFactorOf(context: ProvisioningContext, { id }: { id: number }): Promise<void> {
+  await removeSecondFactor(context, id);
 }
 
-/** Revokes all sessions: tokens and remembered devices are invalid from the next request on. */
-export async function endSessions(db: Db, userId: number): Promise<void> {
-  await db
+/** Revokes all sessions: tokens and remembered devices are invalid from the next request on. Returns how many there were. */
+export async function endSessions(db: Db, userId: number): Promise<number> {
+  const { numUpdatedRows } = await db
     .updateTable('sessions')
     .set({ revoked_at: NOW })
     .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)
     .where(MAY_BE_USED)
-    .execute();
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
 }
 
 /** Expired sessions without a remembered device are useless: many may wait for their removal. */
 const MAY_BE_USED = sql<boolean>`(expires_at > now() or second_factor_at is not null)`;
 
-/** Removes the second factor of an account. */
-export async function removeSecondFactor(db: Db, userId: number): Promise<void> {
-  await transact(db, async (db) => {
+/** Removes the second factor of an account, also one that was only started. */
+export async function removeSecondFactor(context: WriteContext, userId: number): Promise<void> {
+  await transact(context.db, async (db) => {
+    const { has_one } = await db
+      .selectFrom('users')
+      .select(sql<boolean>`coalesce(totp_secret, totp_pending_secret) is not null`.as('has_one'))
+      .where('id', '=', userId)
+      .forNoKeyUpdate()
+      .executeTakeFirstOrThrow(unknownUser);
     await db
       .updateTable('users')
       .set({ totp_secret: null, totp_pending_secret: null, ...RESET_FAILURES, updated_at: NOW })
@@ -143,6 +176,7 @@ export async function removeSecondFactor(db: Db, userId: number): Promise<void> 
       .execute();
     await db.deleteFrom('recovery_codes').where('user_id', '=', userId).execute();
     await forgetDevices(db, userId);
+    if (has_one) await writeEvents({ ...context, db }, [{ type: 'second_factor.dropped', data: { user_id: userId } }]);
   });
 }
 
@@ -154,8 +188,4 @@ export async function forgetDevices(db: Db, userId: number): Promise<void> {
     .where('user_id', '=', userId)
     .where(MAY_BE_USED)
     .execute();
-}
-
-async function mustExist(db: Db, id: number): Promise<void> {
-  await db.selectFrom('users').select('id').where('id', '=', id).executeTakeFirstOrThrow(unknownUser);
 }
