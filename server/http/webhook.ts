@@ -1,10 +1,10 @@
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { badRequest } from '../../shared/errors.ts';
 import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import type { Services } from '../api/services.ts';
 import { settleCheckout } from '../domain/billing/settlement.ts';
-import { applySubscriptionEvent } from '../domain/billing/subscriptionEvent.ts';
-import { limitBadRequests } from './limitRequests.ts';
+import { applySubscriptionEvent, type PaymentContext } from '../domain/billing/subscriptionEvent.ts';
+import { addressOf, limitBadRequests } from './limitRequests.ts';
 
 /** Receives the payment provider's notifications. The signature covers the raw body, so it is not parsed. */
 export async function paymentWebhook(
@@ -24,13 +24,22 @@ export async function paymentWebhook(
   const onRequest: onRequestHookHandler = ({ headers }, _reply, done) =>
     done(headers['stripe-signature'] === undefined ? unsigned() : undefined);
   scope.post(`/${name}`, { onRequest }, async (request) => {
-    const { body, headers, log } = request;
+    const { body, headers } = request;
     const signature = headers['stripe-signature'];
     if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw unsigned();
     const notice = await readNotification(body, signature);
-    const context = { db: database.db, payments, log };
+    const context = { ...paymentContext(request, database), payments };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);
     if (notice?.about === 'subscription') await applySubscriptionEvent(context, notice);
     return { received: true };
   });
 }
+
+/** The context of what a payment changes: nobody is signed in. */
+export const paymentContext = (request: FastifyRequest, { db }: Services['database']): PaymentContext => ({
+  db,
+  log: request.log,
+  address: addressOf(request),
+  origin: { surface: 'payment', requestId: request.id },
+  caller: undefined,
+});

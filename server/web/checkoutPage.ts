@@ -8,6 +8,7 @@ import { ignoreBodies } from '../http/body.ts';
 import { sendErrorHeaders } from '../http/errorHeaders.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
 import { logFailure } from '../http/logFailure.ts';
+import { paymentContext } from '../http/webhook.ts';
 import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
 
 /** The page of a checkout: it shows the order, and people return to it after paying. For the test checkout it also has the "pay" button. */
@@ -52,7 +53,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
       if (checkout?.provider === 'test' && checkout.status === 'open') {
         const { reference } = checkout;
         const settlement = { reference, outcome, at: new Date() };
-        await settleCheckout({ db: database.db, payments, log: request.log }, settlement);
+        await settleCheckout({ ...paymentContext(request, database), payments }, settlement);
       }
       const { reference } = request.params as { reference: string };
       return reply.redirect(`../${isReference(reference) ? reference : ''}`, 303);

@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
-import type { Db } from '../../database/query.ts';
+import { type Db, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { type OpenedCheckout, PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
+import { type WriteContext, writeEvents } from '../event/event.ts';
 import {
   CHECKOUT_COLUMNS,
   type CheckoutRow,
@@ -58,15 +59,15 @@ export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> 
 
 /** Activates a free plan with a paid checkout, and cancels the open checkouts. Does nothing if that plan is active already. */
 export async function payWithoutProvider(
-  db: Db,
+  context: WriteContext & Pick<Context, 'publicUrl'>,
   order: CheckoutOrder,
-  publicUrl: string,
 ): Promise<{ checkout: CheckoutRow; cancelled: CancelledCheckout[] }> {
+  const { db, publicUrl } = context;
   const cancelled = await cancelOpenCheckouts(db, order);
   const active = await findActiveFreePlan(db, order);
   const checkout = active ?? (await addCheckout(db, order));
   // It may have become a trial again since.
-  await (active ? updateSubscription(db, active) : markPaid(db, checkout));
+  await (active ? updateSubscription(context, active) : markPaid(context, checkout));
   return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, cancelled };
 }
 
@@ -92,7 +93,8 @@ export function openAtProvider(context: Context, checkout: CheckoutRow): Promise
 }
 const opening = new Map<string, Promise<OpenedCheckout>>();
 
-async function askProvider({ db, payments, publicUrl, log }: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+async function askProvider(context: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
+  const { db, payments, publicUrl, log } = context;
   const { id, reference, price_cents, currency } = checkout;
   const plan = await db
     .selectFrom('checkouts as c')
@@ -105,9 +107,7 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
     const order = { ...plan, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
     if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
     const opened = await payments.open(order);
-    const { session_id, checkout_url } = opened;
-    await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
-    const error = paymentError(await statusOf(db, checkout));
+    const error = await transact(db, (db) => storeOpened({ ...context, db }, checkout, opened));
     if (!error) return opened;
     // Another checkout was paid in the meantime, and could not close this one, which had no session id yet.
     await closeAtProvider({ payments, log }, [opened]);
@@ -125,6 +125,35 @@ async function askProvider({ db, payments, publicUrl, log }: Context, checkout: 
   }
 }
 
+/** Stores what the provider opened; returns the error if the subscription was paid meanwhile. Several nodes write one event. */
+async function storeOpened(
+  context: WriteContext,
+  { id, subscription_id }: CheckoutRow,
+  { session_id, checkout_url }: OpenedCheckout,
+): Promise<Error | undefined> {
+  const { db } = context;
+  const checkout = await db
+    .selectFrom('checkouts')
+    .select('checkout_url')
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirstOrThrow();
+  await db.updateTable('checkouts').set({ session_id, checkout_url, updated_at: NOW }).where('id', '=', id).execute();
+  const { status, platform_id, ...data } = await db
+    .selectFrom('checkouts as c')
+    .innerJoin('subscriptions as s', 's.id', 'c.subscription_id')
+    .innerJoin('plans as p', 'p.id', 'c.plan_id')
+    .select(['s.status', 's.platform_id', 's.product', 'p.plan'])
+    .where('c.id', '=', id)
+    .executeTakeFirstOrThrow();
+  const error = paymentError(status);
+  if (!error && checkout.checkout_url === null) {
+    const started = { type: 'subscription.upgrade_started', platform_id, subject_id: subscription_id, data } as const;
+    await writeEvents(context, [started]);
+  }
+  return error;
+}
+
 /** The error if a subscription can't be paid in this status. One that is free or has ended can be paid. */
 export function paymentError(status: SubscriptionStatus): Error | undefined {
   if (status === 'paid') return badRequest('This subscription is already paid.', 'trial_already_paid');
@@ -135,15 +164,6 @@ export function paymentError(status: SubscriptionStatus): Error | undefined {
     );
   }
   return undefined;
-}
-
-async function statusOf(db: Db, { subscription_id }: CheckoutRow): Promise<SubscriptionStatus> {
-  const { status } = await db
-    .selectFrom('subscriptions')
-    .select('status')
-    .where('id', '=', subscription_id)
-    .executeTakeFirstOrThrow();
-  return status;
 }
 
 const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;

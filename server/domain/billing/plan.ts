@@ -1,9 +1,11 @@
+import { sql } from 'kysely';
 import { invalid } from '../../../shared/errors.ts';
 import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../../shared/subscription.ts';
-import type { Db } from '../../database/query.ts';
+import { type Db, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, ProvisioningContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 
 const PLAN_COLUMNS = Plan.keyof().options;
@@ -11,17 +13,31 @@ export type PlanRow = Pick<Row<'plans'>, (typeof PLAN_COLUMNS)[number]>;
 
 /** Adds a plan to the catalogue, or changes it. Open checkouts keep their price. */
 export async function setPlan(
-  { db }: ProvisioningContext,
+  context: ProvisioningContext,
   { product, plan, period, price_cents, currency, is_active }: PlanSet,
 ) {
   const terms = { price_cents, currency: currency ?? undefined, is_active: is_active ?? undefined };
-  const set = await db
-    .insertInto('plans')
-    .values({ product, plan, period, ...terms })
-    .onConflict((line) => line.columns(['product', 'plan', 'period']).doUpdateSet({ ...terms, updated_at: NOW }))
-    .returning(PLAN_COLUMNS)
-    .executeTakeFirstOrThrow();
-  return { plan: set };
+  const sent = Object.entries(terms).filter(([, value]) => value !== undefined);
+  const isOther = sent.map(([term, value]) => sql<boolean>`plans.${sql.ref(term)} is distinct from ${value}`);
+  return transact(context.db, async (db) => {
+    const set = await db
+      .insertInto('plans')
+      .values({ product, plan, period, ...terms })
+      .onConflict((line) =>
+        line
+          .columns(['product', 'plan', 'period'])
+          .doUpdateSet({ ...terms, updated_at: NOW })
+          .where(({ or }) => or(isOther)),
+      )
+      .returning(PLAN_COLUMNS)
+      .executeTakeFirst();
+    if (set) {
+      await writeEvents({ ...context, db }, [{ type: 'plan.set', subject_id: set.id, data: { product, plan } }]);
+      return { plan: set };
+    }
+    const known = db.selectFrom('plans').select(PLAN_COLUMNS);
+    return { plan: await known.where(({ and }) => and({ product, plan, period })).executeTakeFirstOrThrow() };
+  });
 }
 
 /** The plans of the catalogue; for owners, those that they can select. */

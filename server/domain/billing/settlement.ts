@@ -3,18 +3,20 @@ import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { Session, Settlement } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
+import type { WriteContext } from '../event/event.ts';
 import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN } from './checkoutRow.ts';
-import { setFlag, updateSubscription } from './subscriptionEvent.ts';
+import { type PaymentContext, setFlag, updateSubscription } from './subscriptionEvent.ts';
 
 /**
  * Applies the outcome of a checkout. Repeated notifications change nothing, and neither does an expiry or cancellation of a
  * paid checkout, in any order; a payment counts even if the checkout was cancelled before.
  */
 export async function settleCheckout(
-  { db, payments, log }: Pick<Context, 'db' | 'payments' | 'log'>,
+  context: PaymentContext & Pick<Context, 'payments'>,
   { reference, session, outcome, at }: Settlement,
 ): Promise<void> {
-  const cancelled = await transact(db, async (db) => {
+  const { log } = context;
+  const cancelled = await transact(context.db, async (db) => {
     const checkout = await lockCheckout(db, hasReference(reference));
     if (!checkout) return [];
     const differences = session ? differencesOf(checkout, session) : [];
@@ -37,13 +39,13 @@ export async function settleCheckout(
     }
 
     if (session) await storeFirstPayment(db, checkout, session, at);
-    await markPaid(db, checkout);
+    await markPaid({ ...context, db }, checkout);
     if (checkout.subscription_status === 'paid' || checkout.subscription_status === 'past_due') {
       log.warn({ checkout: checkout.id }, 'A subscription was paid twice: refund one payment.');
     }
     return cancelOpenCheckouts(db, checkout);
   });
-  await closeAtProvider({ payments, log }, cancelled);
+  await closeAtProvider(context, cancelled);
 }
 
 /** Without a stored session id (the process ended before the provider responded), reference, amount and currency must match. */
@@ -110,7 +112,8 @@ export async function closeAtProvider(
 }
 
 /** A subscription has one free plan at most, which ends when another plan begins. */
-export async function markPaid(db: Db, checkout: CheckoutRow): Promise<void> {
+export async function markPaid(context: WriteContext, checkout: CheckoutRow): Promise<void> {
+  const { db } = context;
   await db
     .updateTable('checkouts')
     .set({ ended_at: NOW, updated_at: NOW })
@@ -120,5 +123,5 @@ export async function markPaid(db: Db, checkout: CheckoutRow): Promise<void> {
     .where('ended_at', 'is', null)
     .execute();
   await db.updateTable('checkouts').set({ status: 'paid', updated_at: NOW }).where('id', '=', checkout.id).execute();
-  await updateSubscription(db, checkout);
+  await updateSubscription(context, checkout);
 }

@@ -14,6 +14,7 @@ import { PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import { actingProject } from '../access/access.ts';
 import type { ActingProject, ProjectCaller, ProjectContext, ProvisioningContext } from '../access/context.ts';
 import { ownsPlatform } from '../access/permission.ts';
+import { writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { addCheckout, findOpenCheckout, openAtProvider, paymentError, payWithoutProvider } from './checkout.ts';
 import { choosePlan } from './plan.ts';
@@ -35,7 +36,7 @@ export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade
 
     const provider = payments?.name ?? 'none';
     const order = { subscription_id: subscription.id, plan, created_by: caller.id, provider } as const;
-    if (plan.price_cents === 0) return payWithoutProvider(db, order, context.publicUrl);
+    if (plan.price_cents === 0) return payWithoutProvider({ ...context, db }, order);
     if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
     return { checkout: (await findOpenCheckout(db, order)) ?? (await addCheckout(db, order)), cancelled: [] };
   });
@@ -53,27 +54,34 @@ function billedProject(caller: ProjectCaller): ActingProject {
 }
 
 /** Starts a trial, or moves its end; an ended or free subscription becomes a trial again. */
-export async function setTrial({ db }: ProvisioningContext, { platform_id, product, days }: TrialSet) {
+export async function setTrial(context: ProvisioningContext, { platform_id, product, days }: TrialSet) {
+  const { db } = context;
   const known = await db.selectFrom('plans').select('id').where('product', '=', product).limit(1).executeTakeFirst();
   if (!known) throw invalid({ product: 'does not exist: add its plans to the catalogue first' }, 'unknown_plan');
 
   const trial_ends_at = sql<Date>`now() + make_interval(days => ${days})`;
-  const set = db
-    .insertInto('subscriptions')
-    .values({ platform_id, product, status: 'trial', trial_ends_at })
-    .onConflict((one) =>
-      one
-        .columns(['platform_id', 'product'])
-        .doUpdateSet({ status: 'trial', plan_id: null, paid_at: null, trial_ends_at, updated_at: NOW })
-        .where('subscriptions.status', 'in', ['trial', 'free', 'ended']),
-    )
-    .returning('id')
-    .executeTakeFirst();
-  const trial = await mapConstraintErrors(set, {
-    subscriptions_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
+  return transact(db, async (db) => {
+    const set = db
+      .insertInto('subscriptions')
+      .values({ platform_id, product, status: 'trial', trial_ends_at })
+      .onConflict((one) =>
+        one
+          .columns(['platform_id', 'product'])
+          .doUpdateSet({ status: 'trial', plan_id: null, paid_at: null, trial_ends_at, updated_at: NOW })
+          .where('subscriptions.status', 'in', ['trial', 'free', 'ended']),
+      )
+      .returning('id')
+      .executeTakeFirst();
+    const trial = await mapConstraintErrors(set, {
+      subscriptions_platform_id_foreign: () => invalid({ platform_id: 'does not exist' }, 'unknown_reference'),
+    });
+    if (!trial)
+      throw badRequest('This subscription is already paid, or a payment for it is due.', 'trial_already_paid');
+    await writeEvents({ ...context, db }, [
+      { type: 'subscription.trial_set', platform_id, subject_id: trial.id, data: { product, status: 'trial' } },
+    ]);
+    return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
   });
-  if (!trial) throw badRequest('This subscription is already paid, or a payment for it is due.', 'trial_already_paid');
-  return { subscription: await subscriptions(db).where('s.id', '=', trial.id).executeTakeFirstOrThrow() };
 }
 
 /** The subscriptions that the caller may bill: those of their platforms, of the selected project's platform, or all. */

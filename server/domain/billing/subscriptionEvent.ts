@@ -1,19 +1,25 @@
 import { sql } from 'kysely';
 import { type Db, query, transact } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { PaymentProvider, SubscriptionEvent } from '../../payments/provider.ts';
 import type { Context } from '../access/context.ts';
-import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS } from './checkoutRow.ts';
+import { type EventContext, type WriteContext, writeEvents } from '../event/event.ts';
+import { type CheckoutRow, hasReference, lockCheckout, PAID_STATUS, type SubscriptionStatus } from './checkoutRow.ts';
+
+/** What the notifications of a payment provider need: nobody is signed in. */
+export type PaymentContext = EventContext & Pick<Context, 'db' | 'log'>;
 
 /**
  * Applies an event of a subscription after its checkout. Events may be repeated, arrive in any order, and before the payment
  * itself: the checkout stores them, and the subscription's status is derived from it.
  */
 export async function applySubscriptionEvent(
-  { db, payments, log }: Pick<Context, 'db' | 'log'> & { payments: PaymentProvider },
+  context: PaymentContext & { payments: PaymentProvider },
   { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionEvent,
 ): Promise<void> {
-  const isOurs = await transact(db, async (db) => {
+  const { payments, log } = context;
+  const isOurs = await transact(context.db, async (db) => {
     const checkout = await lockCheckout(
       db,
       sql<boolean>`provider = ${payments.name} and (provider_subscription_id = ${provider_subscription_id}
@@ -32,7 +38,7 @@ export async function applySubscriptionEvent(
       .executeTakeFirstOrThrow();
     if (checkout.status === 'paid' && paid_status !== checkout.paid_status) {
       log.info({ subscription: checkout.subscription_id, change, status: paid_status }, 'A paid subscription changed.');
-      await updateSubscription(db, checkout);
+      await updateSubscription({ ...context, db }, checkout);
     }
     return true;
   });
@@ -78,24 +84,38 @@ async function end(db: Db, { id }: Pick<CheckoutRow, 'id'>, at: Date): Promise<v
     .execute();
 }
 
-/** Sets the status of a subscription to the best of its paid checkouts; ties go to the one with the current plan. */
+/**
+ * Sets the status of a subscription, which is locked, to the best of its paid checkouts; ties go to the one with the current plan.
+ * Writes the event, if that changes something.
+ */
 export async function updateSubscription(
-  db: Db,
+  context: WriteContext,
   { subscription_id }: Pick<CheckoutRow, 'subscription_id'>,
 ): Promise<void> {
-  await query(
-    db,
-    sql`
+  const [changed] = await query(
+    context.db,
+    sql<Changed>`
       update subscriptions set status = best.paid_status, plan_id = best.plan_id, updated_at = now(),
         paid_at = case when best.paid_status = 'free' then null
           when subscriptions.status in ('paid', 'past_due') then paid_at else now() end
       from (
-        select c.plan_id, ${PAID_STATUS} as paid_status
-        from checkouts c join subscriptions s on s.id = c.subscription_id
+        select c.plan_id, p.plan, ${PAID_STATUS} as paid_status, s.status as status_before
+        from checkouts c join subscriptions s on s.id = c.subscription_id join plans p on p.id = c.plan_id
         where s.id = ${subscription_id} and c.status = 'paid'
         order by ended_at is not null, is_past_due or is_disputed, c.plan_id = s.plan_id desc nulls last, c.id limit 1
       ) as best
       where id = ${subscription_id}
-        and (subscriptions.status, subscriptions.plan_id) is distinct from (best.paid_status, best.plan_id)`,
+        and (subscriptions.status, subscriptions.plan_id) is distinct from (best.paid_status, best.plan_id)
+      returning subscriptions.platform_id, subscriptions.product, subscriptions.status, best.plan, best.status_before`,
   );
+  if (!changed) return;
+  const { platform_id, status_before, ...data } = changed;
+  const isActivated = ['paid', 'free'].includes(data.status) && ['trial', 'free', 'ended'].includes(status_before);
+  const type = isActivated ? 'subscription.paid' : 'subscription.changed';
+  await writeEvents(context, [{ type, platform_id, subject_id: subscription_id, data }]);
 }
+
+type Changed = Pick<Row<'subscriptions'>, 'platform_id' | 'product' | 'status'> & {
+  plan: string;
+  status_before: SubscriptionStatus;
+};
