@@ -1,0 +1,424 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import { makeCaller, refusalOf } from './harness/caller.ts';
+import { auditOf, eventsOf } from './harness/events.ts';
+import { countStatements, givenService, testDatabase } from './harness/service.ts';
+import {
+  boardIn,
+  copiesIn,
+  givenTemplate,
+  groupsIn,
+  hideEarlierProjects,
+  pushBoard,
+  pushCard,
+  pushGroup,
+  sync,
+  type Template,
+} from './harness/template.ts';
+import { givenProject, stored, type TestProject, testDb } from './harness/world.ts';
+
+hideEarlierProjects();
+
+/** What is the same in every event outside of projects. */
+const outside = ({ users }: Template) => ({
+  platform_id: null,
+  project_id: null,
+  user_id: users.superadmin.id,
+  key_id: null,
+  surface: 'rpc',
+  request_id: expect.any(String),
+});
+
+describe('a master board', () => {
+  it('has an event when it is created, changed, reordered and deleted', async () => {
+    const template = await givenTemplate();
+    const { masterBoards } = template.asSuperadmin.rpc;
+    let id = 0;
+
+    const created = await eventsOf(async () => {
+      ({ id } = (await masterBoards.create.mutate({ title: 'New' })).board);
+    });
+    const placed = await eventsOf(() => masterBoards.create.mutate({ title: 'First', position: 1 }));
+    const updated = await eventsOf(() => masterBoards.update.mutate({ id, title: 'Newer', description: 'd' }));
+    const moved = await eventsOf(() => masterBoards.update.mutate({ id, title: 'Newest', position: 100_000 }));
+    const reordered = await eventsOf(() => masterBoards.reorder.mutate({ boards: [{ id, position: 1 }] }));
+    const deleted = await eventsOf(() => masterBoards.delete.mutate({ id }));
+
+    expect(created).toMatchObject([{ ...outside(template), type: 'master_board.created', subject_id: id, data: {} }]);
+    expect(placed).toMatchObject([{ type: 'master_board.created' }]);
+    expect(updated).toMatchObject([
+      {
+        ...outside(template),
+        type: 'master_board.updated',
+        subject_id: id,
+        data: { fields: ['description', 'title'] },
+      },
+    ]);
+    expect(moved).toMatchObject([
+      { type: 'master_board.reordered', subject_id: null, data: { ids: [id] } },
+      { type: 'master_board.updated', subject_id: id, data: { fields: ['title'] } },
+    ]);
+    expect(reordered).toMatchObject([{ ...outside(template), type: 'master_board.reordered', data: { ids: [id] } }]);
+    expect(deleted).toMatchObject([{ ...outside(template), type: 'master_board.deleted', subject_id: id, data: {} }]);
+  });
+
+  it('has none when nothing changes, or the call is refused', async () => {
+    const { asSuperadmin, asOwner, board: id, tool } = await givenTemplate();
+    const { masterBoards } = asSuperadmin.rpc;
+    const { position } = await stored('boards', id);
+    const unknown = 2_000_000_000;
+
+    const events = await eventsOf(async () => {
+      await masterBoards.update.mutate({ id, title: 'Template', description: null, tool_key: tool, position });
+      await masterBoards.reorder.mutate({ boards: [{ id, position }] });
+      await refusalOf(masterBoards.update.mutate({ id: unknown, title: 'x' }));
+      await refusalOf(masterBoards.update.mutate({ id: unknown, title: 'x', position: 3 }));
+      await refusalOf(
+        masterBoards.reorder.mutate({
+          boards: [
+            { id, position: position + 1 },
+            { id: unknown, position: 1 },
+          ],
+        }),
+      );
+      await refusalOf(masterBoards.delete.mutate({ id: unknown }));
+      await refusalOf(asOwner.rpc.masterBoards.create.mutate({ title: 'x' }));
+    });
+
+    expect(events).toEqual([]);
+  });
+});
+
+describe('a master group', () => {
+  it('has an event when it is created, changed, configured, reordered and deleted', async () => {
+    const template = await givenTemplate();
+    const { board: board_id, groups } = template;
+    const { masterGroups } = template.asSuperadmin.rpc;
+    const [one, two] = groups;
+
+    const created = await eventsOf(() => masterGroups.create.mutate({ board_id, title: 'New' }));
+    const updated = await eventsOf(() => masterGroups.update.mutate({ id: one, title: 'Newer' }));
+    const configured = await eventsOf(() => masterGroups.configure.mutate({ id: one, color: 'red', icon: null }));
+    const reordered = await eventsOf(() =>
+      masterGroups.reorder.mutate({
+        board_id,
+        groups: [
+          { id: one, position: 5 },
+          { id: two, position: 2 },
+        ],
+      }),
+    );
+    const deleted = await eventsOf(() => masterGroups.delete.mutate({ id: two }));
+
+    expect(created).toMatchObject([
+      { ...outside(template), type: 'master_group.created', subject_id: expect.any(Number), data: { board_id } },
+    ]);
+    expect(updated).toMatchObject([
+      { ...outside(template), type: 'master_group.updated', subject_id: one, data: { fields: ['title'] } },
+    ]);
+    expect(configured).toMatchObject([
+      { ...outside(template), type: 'master_group.updated', subject_id: one, data: { fields: ['color'] } },
+    ]);
+    expect(reordered).toMatchObject([{ ...outside(template), type: 'master_group.reordered', data: { ids: [one] } }]);
+    expect(deleted).toMatchObject([{ ...outside(template), type: 'master_group.deleted', subject_id: two, data: {} }]);
+  });
+
+  it('has none when nothing changes, or the call is refused', async () => {
+    const { asSuperadmin, asOwner, board: board_id, groups } = await givenTemplate();
+    const { masterGroups } = asSuperadmin.rpc;
+    const [id] = groups;
+    const unknown = 2_000_000_000;
+
+    const events = await eventsOf(async () => {
+      await masterGroups.update.mutate({ id, title: 'First' });
+      await masterGroups.configure.mutate({ id, color: 'blue', is_active: true });
+      await masterGroups.reorder.mutate({ board_id, groups: [{ id, position: 1 }] });
+      await refusalOf(masterGroups.create.mutate({ board_id: unknown, title: 'x' }));
+      await refusalOf(masterGroups.update.mutate({ id: unknown, title: 'x' }));
+      await refusalOf(masterGroups.reorder.mutate({ board_id, groups: [{ id: unknown, position: 9 }] }));
+      await refusalOf(masterGroups.delete.mutate({ id: unknown }));
+      await refusalOf(asOwner.rpc.masterGroups.update.mutate({ id, title: 'x' }));
+    });
+
+    expect(events).toEqual([]);
+  });
+});
+
+describe('a master card', () => {
+  it('has an event when it is created, changed, reordered, moved to another group and deleted', async () => {
+    const template = await givenTemplate();
+    const { groups, cards } = template;
+    const { masterCards } = template.asSuperadmin.rpc;
+    const [one, two, three] = cards;
+
+    const created = await eventsOf(() => masterCards.create.mutate({ group_id: groups[0], title: 'New' }));
+    const updated = await eventsOf(() => masterCards.update.mutate({ id: one, title: 'Newer', priority: 'high' }));
+    const reordered = await eventsOf(() =>
+      masterCards.reorder.mutate({ group_id: groups[0], cards: [{ id: two, position: 9 }] }),
+    );
+    const moved = await eventsOf(() =>
+      masterCards.reorder.mutate({ group_id: groups[0], cards: [{ id: three, position: 1 }] }),
+    );
+    const deleted = await eventsOf(() => masterCards.delete.mutate({ id: two }));
+
+    expect(created).toMatchObject([
+      { ...outside(template), type: 'master_card.created', data: { group_id: groups[0] } },
+    ]);
+    expect(updated).toMatchObject([
+      { ...outside(template), type: 'master_card.updated', subject_id: one, data: { fields: ['title'] } },
+    ]);
+    expect(reordered).toMatchObject([{ ...outside(template), type: 'master_card.reordered', data: { ids: [two] } }]);
+    // Its position was 1 in the other group, too.
+    expect(moved).toMatchObject([{ type: 'master_card.reordered', data: { ids: [three] } }]);
+    expect(deleted).toMatchObject([{ ...outside(template), type: 'master_card.deleted', subject_id: two, data: {} }]);
+  });
+
+  it('has none when nothing changes, or the call is refused', async () => {
+    const { asSuperadmin, asOwner, groups, cards, tool } = await givenTemplate();
+    const { masterCards } = asSuperadmin.rpc;
+    const [id, other] = cards;
+    const [group_id] = groups;
+    const unknown = 2_000_000_000;
+
+    const events = await eventsOf(async () => {
+      await masterCards.update.mutate({ id, title: 'One', description: '<p>1</p>', unique_identifier: `${tool}-one` });
+      await masterCards.reorder.mutate({ group_id, cards: [{ id, position: 1 }] });
+      await refusalOf(masterCards.create.mutate({ group_id: unknown, title: 'x', push_to_projects: true }));
+      await refusalOf(masterCards.create.mutate({ group_id, title: 'x', unique_identifier: `${tool}-one` }));
+      await refusalOf(masterCards.update.mutate({ id: other, title: 'x', unique_identifier: `${tool}-one` }));
+      await refusalOf(masterCards.reorder.mutate({ group_id, cards: [{ id: unknown, position: 3 }] }));
+      await refusalOf(masterCards.delete.mutate({ id: unknown, delete_from_projects: true }));
+      await refusalOf(asOwner.rpc.masterCards.delete.mutate({ id }));
+    });
+
+    expect(events).toEqual([]);
+  });
+});
+
+/** The events that a run writes: that it began, then one for each changed project, in any order. */
+function ofRun(template: Template, kind: string, changed: TestProject[]) {
+  const { board: subject_id } = template;
+  const run_id = expect.any(Number);
+  return [
+    { ...outside(template), type: 'template.started', subject_id, data: { run_id, kind } },
+    ...changed.map(({ id: project_id, platform_id }) => ({
+      ...outside(template),
+      type: 'template.applied',
+      subject_id,
+      project_id,
+      platform_id,
+      data: { run_id },
+    })),
+  ].map((event) => expect.objectContaining(event));
+}
+
+/** The events of some work in the order of their projects; all of one run. */
+async function runEvents(work: () => Promise<unknown>) {
+  const events = await eventsOf(work);
+  expect(new Set(events.map(({ data }) => data.run_id)).size).toBeLessThanOrEqual(1);
+  return events.toSorted((one, other) => (one.project_id ?? 0) - (other.project_id ?? 0));
+}
+
+describe('a sync or push', () => {
+  it('has an event when it began, and one for each project that it changed', async () => {
+    const template = await givenTemplate();
+    const { projects, groups, cards } = template;
+
+    expect(await runEvents(() => pushCard(template, cards[0]))).toEqual(ofRun(template, 'push', projects));
+    expect(await runEvents(() => pushGroup(template, groups[1]))).toEqual(ofRun(template, 'push_group', projects));
+    expect(await runEvents(() => sync(template))).toEqual(ofRun(template, 'sync', projects));
+  });
+
+  it('names its run', async () => {
+    const template = await givenTemplate();
+
+    const [started] = await eventsOf(() => pushBoard(template));
+
+    const { runs } = await template.asSuperadmin.rpc.templateRuns.list.query({ board_id: template.board });
+    expect(started?.data).toEqual({ run_id: runs[0]!.id, kind: 'push_board' });
+  });
+
+  it('has only the one when it began if it brings nothing new', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+
+    expect(await runEvents(() => sync(template))).toEqual(ofRun(template, 'sync', []));
+    expect(await runEvents(() => pushBoard(template))).toEqual(ofRun(template, 'push_board', []));
+    expect(await runEvents(() => pushGroup(template, template.groups[0]))).toEqual(ofRun(template, 'push_group', []));
+    expect(await runEvents(() => pushCard(template, template.cards[0]))).toEqual(ofRun(template, 'push', []));
+  });
+
+  it('has none for unchanged projects: those that have it already, edited it, deleted it, or have no access', async () => {
+    const template = await givenTemplate();
+    await sync(template);
+    const later = await givenProject({ tools: [template.tool] });
+    const [first, second] = template.projects;
+    const { boards, groups } = template.asSuperadmin.rpc;
+
+    expect(await runEvents(() => sync(template))).toEqual(ofRun(template, 'sync', [later]));
+
+    await boards.update.mutate({ id: (await boardIn(first, template)).id, title: 'Mine' });
+    await groups.delete.mutate({ id: (await groupsIn(second, template))[0].id });
+    await template.asSuperadmin.rpc.masterBoards.update.mutate({ id: template.board, title: 'New' });
+    expect(await runEvents(() => pushBoard(template))).toEqual(ofRun(template, 'push_board', [second, later]));
+    await template.asSuperadmin.rpc.masterGroups.configure.mutate({ id: template.groups[0], color: 'red' });
+    expect(await runEvents(() => pushGroup(template, template.groups[0]))).toEqual(
+      ofRun(template, 'push_group', [first, later]),
+    );
+  });
+
+  it('has one for each project in every step, also if a step is retried or the run is started again', async () => {
+    const template = await givenTemplate();
+    template.projects.push(await givenProject({ tools: [template.tool] }));
+    const database = await testDatabase();
+    const bulkPace = { ...database.bulkPace, rowsPerStep: 3, stepsAtOnce: 1 };
+    const { url } = await givenService({}, { database: { ...database, bulkPace } });
+    const caller = makeCaller(url, template.asSuperadmin.token);
+    // The copy of the second project fails: once as after a deadlock, then for good, then not at all.
+    const db = await testDb();
+    const failIn = (project: TestProject, condition: string, code: string) =>
+      query(
+        db,
+        sql.raw(`create or replace function fail_copy() returns trigger language plpgsql as $$ begin
+          if new.project_id = ${project.id} and ${condition} then raise exception 'failed' using errcode = '${code}'; end if;
+          return new; end $$`),
+      );
+    await query(db, sql`create sequence attempts`);
+    await failIn(template.projects[1], `nextval('attempts') = 1`, '40P01');
+    await query(
+      db,
+      sql`create trigger fail_copy before insert on boards for each row when (new.project_id is not null) execute function fail_copy()`,
+    );
+    try {
+      const retried = await runEvents(() => caller.rpc.masterBoards.push.mutate({ board_id: template.board }));
+      const [attempts] = await query(db, sql<{ last: number }>`select last_value::int as last from attempts`);
+
+      expect(attempts!.last).toBe(2);
+      expect(retried).toEqual(ofRun(template, 'push_board', template.projects));
+
+      const interrupted = await givenTemplate();
+      await failIn(interrupted.projects[1], 'true', 'P0001');
+      const run = () => caller.rpc.masterBoards.sync.mutate({ board_id: interrupted.board });
+      const failed = await runEvents(() => run().catch(() => undefined));
+      await failIn(interrupted.projects[1], 'false', 'P0001');
+      const again = await runEvents(run);
+
+      const mine = { ...interrupted, users: template.users };
+      expect(failed).toEqual(ofRun(mine, 'sync', [interrupted.projects[0]]));
+      expect(again).toEqual(ofRun(mine, 'sync', [interrupted.projects[1]]));
+    } finally {
+      await query(db, sql`drop trigger fail_copy on boards`);
+      await query(db, sql`drop function fail_copy`);
+      await query(db, sql`drop sequence attempts`);
+    }
+  });
+
+  it('needs as many statements for many projects as for few', async () => {
+    const template = await givenTemplate();
+    const few = await countStatements(() => sync(template));
+    for (let number = 0; number < 20; number++) await givenProject({ tools: [template.tool] });
+
+    expect(await countStatements(() => sync(template))).toBe(few);
+  });
+
+  it('is once in the audit trail: who began it', async () => {
+    const template = await givenTemplate();
+    const [card] = template.cards;
+
+    const audit = await auditOf(async () => {
+      await sync(template);
+      await template.asSuperadmin.rpc.masterCards.delete.mutate({ id: card, delete_from_projects: true });
+    });
+
+    expect(audit).toMatchObject([{ ...outside(template), type: 'template.started', subject_id: template.board }]);
+  });
+
+  it('has none if the call is refused', async () => {
+    const { asSuperadmin, asOwner, board: board_id } = await givenTemplate();
+
+    const events = await eventsOf(async () => {
+      await refusalOf(asSuperadmin.rpc.masterBoards.sync.mutate({ board_id: 2_000_000_000 }));
+      await refusalOf(asSuperadmin.rpc.masterCards.push.mutate({ card_id: 2_000_000_000 }));
+      await refusalOf(asOwner.rpc.masterBoards.sync.mutate({ board_id }));
+      await asSuperadmin.rpc.masterBoards.previewSync.query({ board_id });
+    });
+
+    expect(events).toEqual([]);
+  });
+
+  it('has no further ones for a repeat with the same idempotency key', async () => {
+    const template = await givenTemplate();
+    const idempotencyKey = randomUUID();
+    const run = () =>
+      template.asSuperadmin.rpc.masterBoards.sync.mutate({ board_id: template.board }, { idempotencyKey });
+    await run();
+
+    expect(await eventsOf(run)).toEqual([]);
+  });
+});
+
+describe('a master card that is created with push_to_projects', () => {
+  it('has its own event, that of its run, and one for each changed project', async () => {
+    const template = await givenTemplate();
+    const { masterCards } = template.asSuperadmin.rpc;
+
+    const [created, ...ofPush] = await eventsOf(() =>
+      masterCards.create.mutate({ group_id: template.groups[0], title: 'New', push_to_projects: true }),
+    );
+
+    expect(created).toMatchObject({ type: 'master_card.created' });
+    expect(ofPush).toEqual(ofRun(template, 'push', template.projects));
+  });
+});
+
+describe('a master card that is deleted with delete_from_projects', () => {
+  it('has its own event, and one for each project that still had a copy', async () => {
+    const template = await givenTemplate();
+    const [card] = template.cards;
+    const [first, second] = template.projects;
+    const { cards, masterCards } = template.asSuperadmin.rpc;
+    await sync(template);
+    await cards.delete.mutate({ id: (await copiesIn(first, template))[0].id });
+
+    const events = await eventsOf(() => masterCards.delete.mutate({ id: card, delete_from_projects: true }));
+
+    expect(events).toMatchObject([
+      { type: 'master_card.deleted', subject_id: card },
+      {
+        ...outside(template),
+        type: 'template.removed',
+        subject_id: template.board,
+        project_id: second.id,
+        platform_id: second.platform_id,
+        data: { card_id: card },
+      },
+    ]);
+  });
+});
+
+describe('a new identifier of a master card', () => {
+  it('has its own event, and one for each project whose copy has it now', async () => {
+    const template = await givenTemplate();
+    const [card] = template.cards;
+    const { masterCards } = template.asSuperadmin.rpc;
+    await pushCard(template, card);
+    const unique_identifier = randomUUID();
+
+    const events = await eventsOf(() => masterCards.update.mutate({ id: card, unique_identifier }));
+
+    expect(events).toMatchObject([
+      { type: 'master_card.updated', subject_id: card, data: { fields: ['unique_identifier'] } },
+      ...template.projects.map(({ id: project_id, platform_id }) => ({
+        ...outside(template),
+        type: 'template.applied',
+        subject_id: template.board,
+        project_id,
+        platform_id,
+        data: { card_id: card },
+      })),
+    ]);
+    expect(await eventsOf(() => masterCards.update.mutate({ id: card, unique_identifier }))).toEqual([]);
+  });
+});
