@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Stops gracefully, without cutting off requests, within `limitMilliseconds`. */
-    drain: (limitMilliseconds: number, waitForSiblings?: WaitForSiblings) => Promise<void>;
+    /** Stops gracefully, within `limitMilliseconds`. Whether no request was cut off. */
+    drain: (limitMilliseconds: number, waitForSiblings?: WaitForSiblings) => Promise<boolean>;
   }
 }
 
@@ -23,7 +23,8 @@ const NONE_WAITING = { milliseconds: 100, turns: 3 };
 
 /**
  * Graceful shutdown: completes requests in flight, still serves requests on keep-alive connections, and closes each connection
- * after its next response, which has `Connection: close`. New connections are refused only once the existing ones are closed.
+ * after its next response, which has `Connection: close`. Streams of events end at once: their clients reconnect elsewhere. New
+ * connections are refused only once the existing ones are closed.
  * Workers share one listener, so they close it together: whoever got their last response from one could still reach another.
  */
 export function addDrain(app: FastifyInstance): void {
@@ -31,6 +32,7 @@ export function addDrain(app: FastifyInstance): void {
   let isDraining = false;
   let responsesHeld: Promise<void> | undefined;
   let connected = 0;
+  let isComplete = true;
 
   app.server.on('connection', (socket: Socket) => {
     connected++;
@@ -59,6 +61,7 @@ export function addDrain(app: FastifyInstance): void {
     const deadline = performance.now() + limitMilliseconds;
     const before = new Set(connections.keys());
     isDraining = true;
+    app.endStreams();
     while (before.size > 0 && performance.now() < deadline) {
       await pause(LOOK_MILLISECONDS);
       await closeQuiet();
@@ -73,11 +76,13 @@ export function addDrain(app: FastifyInstance): void {
     clearInterval(quiet);
     clearTimeout(limit);
     await app.close();
+    return isComplete;
   });
 
   function cutAll() {
     const requests = [...connections.values()].reduce((sum, { inFlight }) => sum + inFlight, 0);
-    if (requests > 0) app.log.warn({ requests }, 'Unfinished requests were cut off.');
+    isComplete = requests === 0;
+    if (!isComplete) app.log.warn({ requests }, 'Unfinished requests were cut off.');
     app.server.closeAllConnections();
   }
 

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readMessages } from '../../client/sse.ts';
 import { post } from '../faults/request.ts';
+import { makeWorld } from '../faults/world.ts';
 import {
   givenDirectory,
   removeProcesses,
@@ -17,6 +19,8 @@ const server = await findTestServer();
 const JWT_SECRET = 'a secret for tests that nobody else uses';
 const METRICS_TOKEN = 'a-token-for-prometheus';
 const LIST = '/api/services/operations/v1/operations/boards/list';
+const STREAM = '/api/services/platforms/v1/events/stream';
+const CREATE = '/api/services/operations/v1/operations/cards/create';
 const AUTHENTICATE = '/api/v1/authenticate';
 const WAIT = { timeout: 30_000 };
 
@@ -25,8 +29,17 @@ const FAULT = `process.on('SIGUSR2', () => { throw new Error('outside any reques
 
 afterAll(removeProcesses);
 
+/** The next event of a stream; messages without data only keep it open. */
+async function nextEvent(messages: ReturnType<typeof readMessages>) {
+  for (;;) {
+    const { value, done } = await messages.next();
+    if (done) throw new Error('The stream has ended.');
+    if (value.data !== '') return JSON.parse(value.data);
+  }
+}
+
 it('WORKERS=2 on the embedded database does not start, and says why', async () => {
-  const ended = await runToEnd(['server/boot/main.ts'], { WORKERS: '2', DATA_DIR: await givenDirectory() });
+  const ended = await runToEnd(['server/boot/main.js'], { WORKERS: '2', DATA_DIR: await givenDirectory() });
 
   expect(ended).toMatchObject({
     code: 1,
@@ -85,6 +98,30 @@ describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
     for (const { call } of callersFrom(4, 12)) statuses.push((await call(service.url + AUTHENTICATE, wrong)).status);
 
     expect(statuses).toEqual([...Array(10).fill(401), 429, 429]);
+  });
+
+  it('a change by one of them reaches the event streams of both', async () => {
+    const { clients } = await makeWorld(settings);
+    const { token, groups } = clients[0]!;
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', connection: 'close' };
+    const closing = new AbortController();
+    const followed = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const { body } = await fetch(`${service.url}${STREAM}`, { headers, signal: closing.signal });
+        const messages = readMessages(body!);
+        await messages.next();
+        return messages;
+      }),
+    );
+
+    const body = JSON.stringify({ title: 'A card', group_id: groups[0] });
+    const created = await fetch(`${service.url}${CREATE}`, { method: 'POST', headers, body });
+
+    expect(created.status).toBe(201);
+    const card = (await created.json()).data.card.id;
+    const first = await Promise.all(followed.map(async (messages) => (await nextEvent(messages)).subject_id));
+    expect(first).toEqual(Array(8).fill(card));
+    closing.abort();
   });
 
   it('a killed one is replaced: only its own connections break, and no count goes backwards', async () => {
@@ -160,7 +197,7 @@ describe.skipIf(!server.url)('two workers', { timeout: 120_000 }, () => {
   });
 
   it('a worker that does not start ends the service with one line', async () => {
-    const ended = await runToEnd(['server/boot/main.ts'], { ...settings, PORT: new URL(service.url).port });
+    const ended = await runToEnd(['server/boot/main.js'], { ...settings, PORT: new URL(service.url).port });
 
     expect(ended).toMatchObject({
       code: 1,

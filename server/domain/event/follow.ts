@@ -1,0 +1,76 @@
+import { type TrackedEnvelope, tracked } from '@trpc/server';
+import type { EventFollow } from '../../../shared/event.ts';
+import type { ProjectContext } from '../access/context.ts';
+import { namedProject } from '../account/member.ts';
+import { type EventRow, latestPlace, type Place, readableBy, readEvents, readPlace, toCursor } from './feed.ts';
+import { makeFollower } from './follower.ts';
+import { credentialOf, findRights } from './rights.ts';
+
+/** Events as they happen, each with the cursor behind it. */
+export type Following = AsyncIterable<TrackedEnvelope<EventRow>> & {
+  /** The cursor of now, also while nothing happens: events up to there were sent, or are not for this follower. */
+  cursor: () => string;
+};
+
+const PAGE = 500;
+
+/** Follows the events that `events.list` would return, from a cursor or from now on. */
+export async function followEvents(
+  context: ProjectContext,
+  { types, project_id, after, lastEventId }: EventFollow,
+  signal: AbortSignal | undefined,
+): Promise<Following> {
+  const { db, caller, eventHub, queue } = context;
+  const named = project_id == null ? undefined : await namedProject(context, { project_id });
+  const cursor = lastEventId ?? (after === 'latest' ? undefined : after);
+  const place =
+    cursor == null
+      ? await latestPlace(db)
+      : await readPlace(context, cursor, lastEventId == null ? 'after' : 'lastEventId');
+  const credential = credentialOf(caller);
+  const project = named ?? (caller.isProjectChosen ? caller.project?.id : undefined);
+  const follower = makeFollower({ userId: caller.id, credential, place, project, types });
+  follower.setRights((await findRights(context, [credential])).get(credential.name));
+  eventHub.add(follower);
+  if (signal?.aborted) leave();
+  signal?.addEventListener('abort', leave, { once: true });
+
+  const readPage = (from: Place) =>
+    queue.run(
+      `user:${caller.id}`,
+      async () => readEvents(db, { place: from, types, limit: PAGE }, await readableBy(context, named)),
+      { signal },
+    );
+  return {
+    cursor: () => toCursor(follower.place),
+    [Symbol.asyncIterator]: () => readOn(),
+  };
+
+  /** First pages of its own, until it is as far as the hub; then what the hub hands out. */
+  async function* readOn() {
+    let isNear = cursor == null;
+    try {
+      while (!follower.isEnded() && !(isNear && eventHub.join(follower))) {
+        const { events, places, next, hasMore } = await readPage(follower.place);
+        for (const [at, event] of events.entries()) {
+          if (follower.isEnded()) break;
+          follower.place = places[at] as Place;
+          // Its rights may be narrower by now.
+          if (follower.sees(event)) yield tracked(toCursor(follower.place), event);
+        }
+        follower.place = next;
+        isNear = !hasMore;
+      }
+      for (let each = await follower.next(); each; each = await follower.next()) {
+        yield tracked(toCursor(each.place), each.event);
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  function leave(): void {
+    follower.end();
+    eventHub.remove(follower);
+  }
+}

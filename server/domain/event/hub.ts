@@ -1,0 +1,162 @@
+import { tooManyRequests } from '../../../shared/errors.ts';
+import type { Db } from '../../database/query.ts';
+import type { ChangeSignal } from '../../limits/changeSignal.ts';
+import type { Log } from '../../runtime/log.ts';
+import { isAtLeast, readEvents } from './feed.ts';
+import type { EventHub, EventRow, Follower, Place } from './following.ts';
+import { findRights } from './rights.ts';
+
+/** How often a node looks for events and rights, if it is not told about a change. */
+const INTERVAL_MILLISECONDS = 1000;
+/** After a change it looks at once, but never more often than this. */
+const SHORTEST_PAUSE_MILLISECONDS = 50;
+/** What is handed out at once: less than may wait for a follower, so that one that reads keeps up. */
+const MOST_AT_ONCE = 500;
+const MOST_BYTES_AT_ONCE = 512 * 1024;
+
+const MOST_OF_ONE_USER = 20;
+
+/** Events that may change what a follower sees: the rights are read again before these are handed out. */
+const CHANGES_RIGHTS = /^(member\.|user\.|session\.ended|sessions\.|key\.(rotated|revoked)|project\.)/;
+
+type HubOptions = {
+  db: Db;
+  log: Log;
+  keyMaxDays: number | undefined;
+  signal: ChangeSignal;
+  mostFollowers: number;
+};
+
+export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: HubOptions): EventHub {
+  const followers = new Set<Follower>();
+  /** Up to where events were handed out; undefined while there is nobody to hand them to. */
+  let place: Place | undefined;
+  let rightsReadAt = 0;
+  let lookedAt = 0;
+  let isLooking = false;
+  let isAwaited = false;
+  let isClosed = false;
+  let hasFailed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  return {
+    add: (follower) => {
+      if (isClosed) return follower.end();
+      const own = [...followers].filter(({ userId }) => userId === follower.userId);
+      if (followers.size >= mostFollowers || own.length >= MOST_OF_ONE_USER)
+        throw tooManyRequests('There are too many event streams. Close one, or try again shortly.', 5, 'service_busy');
+      if (followers.size === 0) {
+        rightsReadAt = performance.now();
+        signal.listen(wake);
+      }
+      followers.add(follower);
+      if (!isLooking && !timer) lookIn(INTERVAL_MILLISECONDS);
+    },
+    remove,
+    join: (follower) => {
+      if (place && !isAtLeast(follower.place, place)) return false;
+      place ??= follower.place;
+      follower.isLive = true;
+      wake();
+      return true;
+    },
+    announce: () => {
+      wake();
+      signal.send();
+    },
+    countFollowers: () => followers.size,
+    close: () => {
+      isClosed = true;
+      stopLooking();
+      signal.close();
+      for (const follower of followers) follower.end();
+    },
+  };
+
+  function remove(follower: Follower): void {
+    if (!followers.delete(follower)) return;
+    // A later follower sets it anew, or the hub would read everything since then.
+    if (liveFollowers().length === 0) place = undefined;
+    if (followers.size === 0) stopLooking();
+  }
+
+  /** Looks at once, or as soon as the pause after the last look allows it. */
+  function wake(): void {
+    if (followers.size === 0 || isClosed) return;
+    if (isLooking) isAwaited = true;
+    else lookIn(Math.max(0, lookedAt + SHORTEST_PAUSE_MILLISECONDS - performance.now()));
+  }
+
+  function lookIn(milliseconds: number): void {
+    clearTimeout(timer);
+    timer = setTimeout(look, milliseconds);
+  }
+
+  function stopLooking(): void {
+    clearTimeout(timer);
+    timer = undefined;
+  }
+
+  async function look(): Promise<void> {
+    timer = undefined;
+    isLooking = true;
+    isAwaited = false;
+    lookedAt = performance.now();
+    try {
+      if (lookedAt - rightsReadAt >= INTERVAL_MILLISECONDS - SHORTEST_PAUSE_MILLISECONDS) await readRights();
+      if (place) isAwaited = (await readNew(place)) || isAwaited;
+      hasFailed = false;
+    } catch (error) {
+      if (!hasFailed) log.warn(error, 'New events could not be read: followers wait until they can.');
+      hasFailed = true;
+    }
+    isLooking = false;
+    // Those that do not read would not leave by themselves.
+    for (const follower of followers) if (follower.isEnded()) remove(follower);
+    if (followers.size > 0 && !isClosed) lookIn(isAwaited ? SHORTEST_PAUSE_MILLISECONDS : INTERVAL_MILLISECONDS);
+  }
+
+  /** Whether there is more. */
+  async function readNew(from: Place): Promise<boolean> {
+    const { events, places, next, hasMore } = await readEvents(db, { place: from, limit: MOST_AT_ONCE }, 'all');
+    if (events.some(({ type }) => CHANGES_RIGHTS.test(type))) await readRights();
+    // All followers left meanwhile, and the place is that of another one.
+    if (place !== from) return true;
+    const handedOut = handOut(events, places);
+    const isCut = handedOut < events.length;
+    place = isCut ? (places[handedOut - 1] as Place) : next;
+    for (const follower of liveFollowers()) if (isAtLeast(place, follower.place)) follower.moveTo(place);
+    return isCut || hasMore;
+  }
+
+  /** How many; the others are read again. */
+  function handOut(events: EventRow[], places: Place[]): number {
+    const live = liveFollowers();
+    let allBytes = 0;
+    for (const [at, event] of events.entries()) {
+      const place = places[at] as Place;
+      const bytes = JSON.stringify(event).length;
+      allBytes += bytes;
+      if (at > 0 && allBytes > MOST_BYTES_AT_ONCE) return at;
+      for (const follower of live) {
+        // It may have read further by itself.
+        const isNew = follower.sees(event) && !isAtLeast(follower.place, place);
+        if (isNew) follower.offer({ event, place }, bytes);
+      }
+    }
+    return events.length;
+  }
+
+  async function readRights(): Promise<void> {
+    const begun = performance.now();
+    const asked = [...followers];
+    const credentials = new Map(asked.map(({ credential }) => [credential.name, credential]));
+    const rights = await findRights({ db, keyMaxDays }, [...credentials.values()]);
+    for (const follower of asked) follower.setRights(rights.get(follower.credential.name));
+    rightsReadAt = begun;
+  }
+
+  function liveFollowers(): Follower[] {
+    return [...followers].filter(({ isLive }) => isLive);
+  }
+}

@@ -1,0 +1,488 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createTRPCClient, httpSubscriptionLink } from '@trpc/client';
+import { sql } from 'kysely';
+import superjson from 'superjson';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createClient, type DeckhandError } from '../client/client.ts';
+import type { AppRouter } from '../client/router.ts';
+import { type Message, readMessages } from '../client/sse.ts';
+import { query } from '../server/database/query.ts';
+import { makeCaller } from './harness/caller.ts';
+import { eventSourceWith } from './harness/eventSource.ts';
+import { countStatements, givenService, type TestService } from './harness/service.ts';
+import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb, type World } from './harness/world.ts';
+
+const STREAM = '/api/services/platforms/v1/events/stream';
+const LIST = '/services/platforms/v1/events/list';
+
+const opened: AbortController[] = [];
+afterEach(() => {
+  for (const stream of opened.splice(0)) stream.abort();
+});
+
+type Options = { query?: string; headers?: Record<string, string>; path?: string };
+
+/** Opens a stream, and waits until it has begun. */
+async function follow(
+  { url }: { url: string },
+  token: string | undefined,
+  { query = '', headers, path = STREAM }: Options = {},
+) {
+  const closing = new AbortController();
+  opened.push(closing);
+  const response = await fetch(`${url}${path}${query}`, {
+    headers: { accept: 'text/event-stream', ...(token && { authorization: `Bearer ${token}` }), ...headers },
+    signal: closing.signal,
+  });
+  const messages = readMessages(response.body!);
+  const begin = (await messages.next()).value as Message;
+
+  const next = async (): Promise<Message | undefined> => {
+    for (;;) {
+      const { value, done } = await messages.next();
+      if (done || (value as Message).data !== '') return value as Message | undefined;
+    }
+  };
+  const take = async (count: number) => {
+    const taken: Message[] = [];
+    while (taken.length < count) taken.push((await next())!);
+    return taken;
+  };
+  return { response, begin, next, take, close: () => closing.abort() };
+}
+
+const dataOf = (messages: (Message | undefined)[]) => messages.map((message) => JSON.parse(message!.data));
+const namesOf = (messages: Message[]) => dataOf(messages).map(({ subject_id }) => subject_id);
+
+const createTag = async (world: World, who: 'asMember' | 'asOutsider' = 'asMember') =>
+  (await world[who].rpc.tags.create.mutate({ name: 'A tag' })).tag.id;
+
+async function createTags(world: World, count: number): Promise<number[]> {
+  const ids: number[] = [];
+  while (ids.length < count) ids.push(await createTag(world));
+  return ids;
+}
+
+async function givenFollowed(): Promise<{ service: TestService; world: World }> {
+  const service = await givenService();
+  return { service, world: await givenWorld(service) };
+}
+
+const followersOf = async ({ url }: TestService) =>
+  Number(/^deckhand_followers (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]);
+
+describe('GET …/events/stream', () => {
+  it('sends the events of the projects of the caller, in order and as events/list does', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asViewer.token);
+
+    await createTag(world, 'asOutsider');
+    const ids = await createTags(world, 3);
+    const sent = await stream.take(3);
+
+    expect(stream.response.headers.get('content-type')).toBe('text/event-stream');
+    expect(namesOf(sent)).toEqual(ids);
+    expect(sent.map(({ event }) => event)).toEqual(['tag.created', 'tag.created', 'tag.created']);
+    const listed = await world.asViewer.post(LIST, { after: stream.begin.id });
+    expect(dataOf(sent)).toEqual(listed.body.data.events);
+  });
+
+  it('sends only the wanted types and project', async () => {
+    const { service, world } = await givenFollowed();
+    const { id } = world.project;
+    const stream = await follow(service, world.asSuperadmin.token, {
+      query: `?types=board.created,tag.deleted&project_id=${id}`,
+    });
+
+    await createTag(world);
+    await world.asOutsider.rpc.boards.create.mutate({ title: 'Elsewhere' });
+    const { board } = await world.asMember.rpc.boards.create.mutate({ title: 'Here' });
+
+    expect(namesOf(await stream.take(1))).toEqual([board.id]);
+  });
+
+  it.each(['Last-Event-ID', 'after'])('resumes by %s while events happen, without gap or repeat', async (by) => {
+    const { service, world } = await givenFollowed();
+    const first = await follow(service, world.asViewer.token);
+    const ids = await createTags(world, 3);
+    const [, second] = await first.take(2);
+    first.close();
+
+    const writing = createTags(world, 20);
+    const resumed = await follow(service, world.asViewer.token, {
+      ...(by === 'after' ? { query: `?after=${second!.id}` } : { headers: { [by]: second!.id! } }),
+    });
+    const sent = namesOf(await resumed.take(21));
+
+    expect(sent).toEqual([ids[2], ...(await writing)]);
+  });
+
+  it('begins with an id, so that nothing is missed before the first event', async () => {
+    const { service, world } = await givenFollowed();
+    const first = await follow(service, world.asViewer.token);
+    first.close();
+    const id = await createTag(world);
+
+    const resumed = await follow(service, world.asViewer.token, { headers: { 'Last-Event-ID': first.begin.id! } });
+
+    expect(namesOf(await resumed.take(1))).toEqual([id]);
+  });
+
+  it('catches up over several pages', async () => {
+    const { service, world } = await givenFollowed();
+    const first = await follow(service, world.asViewer.token);
+    first.close();
+    await insertEvents(world, 1200);
+
+    const resumed = await follow(service, world.asViewer.token, { query: `?after=${first.begin.id}` });
+    const sent = await resumed.take(1200);
+
+    expect(namesOf(sent)).toEqual(Array.from({ length: 1200 }, (_, at) => at + 1));
+    const live = await createTag(world);
+    expect(namesOf(await resumed.take(1))).toEqual([live]);
+  });
+
+  it('reads new events once for all followers', async () => {
+    const { service, world } = await givenFollowed();
+    const streams = await Promise.all(Array.from({ length: 15 }, () => follow(service, world.asViewer.token)));
+    const id = await createTag(world);
+    for (const stream of streams) expect(namesOf(await stream.take(1))).toEqual([id]);
+
+    const alone = await countStatements(async () => {
+      const next = await createTag(world);
+      for (const stream of streams) expect(namesOf(await stream.take(1))).toEqual([next]);
+    });
+
+    expect(alone).toBeLessThan(15);
+  });
+
+  it('gives a new member the events of the project', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asOutsider.token);
+
+    await givenMember(world.users.outsider, world.project, 'viewer');
+    const found = stream.take(1);
+    let isFound = false;
+    void found.then(() => {
+      isFound = true;
+    });
+    await expect
+      .poll(
+        async () => {
+          await createTag(world);
+          return isFound;
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(true);
+
+    expect(dataOf(await found)).toMatchObject([{ project_id: world.project.id }]);
+  });
+});
+
+/** Many events of the project at once, with large data. */
+async function insertEvents({ project }: World, count: number, ids: number[] = []): Promise<void> {
+  await query(
+    await testDb(),
+    sql`insert into events (type, project_id, surface, subject_id, data)
+      select 'card.created', ${project.id}, 'rest', n, ${JSON.stringify({ ids })}::jsonb from generate_series(1, ${count}::int) n`,
+  );
+}
+
+describe('a stream ends', () => {
+  it('after a sign-out', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asViewer.token);
+
+    await world.asViewer.rpc.account.signOut.mutate();
+
+    expect(await stream.next()).toBeUndefined();
+  });
+
+  it('when its key is revoked, or rotated without grace', async () => {
+    const { service, world } = await givenFollowed();
+    const [revoked, rotated] = [await givenKey(world.users.viewer), await givenKey(world.users.viewer)];
+    const streams = [await follow(service, revoked.secret), await follow(service, rotated.secret)];
+
+    await query(await testDb(), sql`update api_keys set revoked_at = now() where id = ${revoked.id}`);
+    await query(await testDb(), sql`update api_keys set secret_hash = 'another' where id = ${rotated.id}`);
+
+    for (const stream of streams) expect(await stream.next()).toBeUndefined();
+  });
+
+  it('when a rotation takes the scope from its key', async () => {
+    const { service, world } = await givenFollowed();
+    const { secret } = await givenKey(world.users.viewer, { scopes: ['events:read', 'cards:read'] });
+    const stream = await follow(service, secret);
+
+    await makeCaller(service.url, secret).rpc.keys.rotateSelf.mutate({ scopes: ['cards:read'] });
+
+    expect(await stream.next()).toBeUndefined();
+  });
+
+  it('when the user is deactivated', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asViewer.token);
+
+    await query(await testDb(), sql`update users set is_active = false where id = ${world.users.viewer.id}`);
+
+    expect(await stream.next()).toBeUndefined();
+  });
+
+  it('without its project, while one of all projects goes on with the others', async () => {
+    const { service, world } = await givenFollowed();
+    const other = await givenProject();
+    await givenMember(world.users.viewer, other, 'viewer');
+    const [named, all] = [
+      await follow(service, world.asViewer.token, { query: `?project_id=${world.project.id}` }),
+      await follow(service, world.asViewer.token),
+    ];
+
+    await world.asOwner.rpc.members.remove.mutate({ user_id: world.users.viewer.id, project_id: world.project.id });
+    expect(await named.next()).toBeUndefined();
+    await createTag(world);
+    const { tag } = await world.asSuperadmin.in(other.id).rpc.tags.create.mutate({ name: 'Seen' });
+
+    const seen: number[] = [];
+    while (!seen.includes(tag.id))
+      seen.push(...namesOf((await all.take(1)).filter(({ event }) => event === 'tag.created')));
+    expect(seen).toEqual([tag.id]);
+  });
+
+  it('at once when the service stops, and a new one too, so that clients go elsewhere', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asViewer.token);
+
+    const drained = service.app.drain(10_000);
+    expect(await stream.next()).toBeUndefined();
+    const again = await follow(service, world.asViewer.token);
+
+    expect(again.begin.id).toMatch(/^\S+$/);
+    expect(await again.next()).toBeUndefined();
+    expect(await drained).toBe(true);
+  });
+
+  it('for a reader that does not read, also when the service stops; it can resume', async () => {
+    const { service, world } = await givenFollowed();
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.write(`GET ${STREAM} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${world.asViewer.token}\r\n\r\n`);
+    const [head] = await once(socket, 'data');
+    socket.pause();
+    await expect.poll(() => followersOf(service)).toBe(1);
+
+    // More than the buffers of the connection hold.
+    const ids = Array.from({ length: 2000 }, (_, at) => 1_000_000 + at);
+    for (let times = 0; times < 6; times++) await insertEvents(world, 200, ids);
+
+    await expect.poll(() => followersOf(service), { timeout: 15_000 }).toBe(0);
+    expect(socket.destroyed).toBe(false);
+    const [, id] = /^id: (\S+)$/m.exec(String(head)) ?? [];
+    const resumed = await follow(service, world.asViewer.token, { headers: { 'Last-Event-ID': id! } });
+    expect(await resumed.take(1200)).toHaveLength(1200);
+    resumed.close();
+    const begun = performance.now();
+    expect(await service.app.drain(10_000)).toBe(true);
+    expect(performance.now() - begun).toBeLessThan(8000);
+    socket.destroy();
+  });
+});
+
+describe('refusals', () => {
+  const refused = async (
+    world: World,
+    service: TestService,
+    query: string,
+    token = world.asViewer.token,
+    method = 'GET',
+  ) => {
+    const response = await fetch(`${service.url}${STREAM}${query}`, {
+      method,
+      headers: { ...(token && { authorization: `Bearer ${token}` }) },
+    });
+    return {
+      status: response.status,
+      reason: response.headers.get('x-error-reason'),
+      body: (await response.json()) as object,
+    };
+  };
+
+  it('have the usual statuses and bodies, before the stream begins', async () => {
+    const { service, world } = await givenFollowed();
+    const { secret } = await givenKey(world.users.viewer, { scopes: ['tags:read'] });
+
+    expect(await refused(world, service, '', '')).toMatchObject({ status: 401, reason: 'not_signed_in' });
+    expect(await refused(world, service, '', secret)).toMatchObject({ status: 403, reason: 'scope_missing' });
+    expect(await refused(world, service, `?project_id=${world.otherProject.id}`)).toMatchObject({ status: 403 });
+    expect(await refused(world, service, '?types=nothing')).toMatchObject({
+      status: 422,
+      body: { errors: { 'types.0': [expect.any(String)] } },
+    });
+    expect(await refused(world, service, '?project_id=x')).toMatchObject({ status: 422 });
+    expect(await refused(world, service, '?after=x')).toMatchObject({
+      status: 422,
+      reason: 'cursor_invalid',
+      body: { errors: { after: [expect.any(String)] } },
+    });
+    expect(await refused(world, service, '', world.asViewer.token, 'POST')).toMatchObject({ status: 405 });
+    expect(await followersOf(service)).toBe(0);
+  });
+
+  it('429 for the 21st stream of a user, until one is closed', async () => {
+    const { service, world } = await givenFollowed();
+    const streams = await Promise.all(Array.from({ length: 20 }, () => follow(service, world.asViewer.token)));
+
+    expect(await refused(world, service, '')).toMatchObject({ status: 429, reason: 'service_busy' });
+    streams[0]!.close();
+
+    await expect.poll(() => followersOf(service)).toBe(19);
+    await follow(service, world.asViewer.token);
+    expect(await followersOf(service)).toBe(20);
+  });
+
+  it('of RPC are messages of the stream for EventSource, and JSON for others', async () => {
+    const { service, world } = await givenFollowed();
+    const path = '/trpc/events.follow';
+
+    const { response, begin } = await follow(service, undefined, { path });
+    const plain = await fetch(service.url + path);
+    const posted = await fetch(service.url + path, { method: 'POST' });
+    const batched = await fetch(`${service.url}${path}?batch=1`, {
+      headers: { authorization: `Bearer ${world.asViewer.token}` },
+    });
+
+    expect([response.status, plain.status, posted.status, batched.status]).toEqual([200, 401, 405, 400]);
+    expect(begin.event).toBe('serialized-error');
+    expect(JSON.parse(begin.data).json.data).toMatchObject({ httpStatus: 401, reason: 'not_signed_in' });
+  });
+});
+
+describe('httpSubscriptionLink', () => {
+  const subscribe = (url: string, token: string, input: object = {}) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const link = httpSubscriptionLink({
+      url: `${url}/trpc`,
+      transformer: superjson,
+      EventSource: eventSourceWith(headers) as unknown as typeof EventSource,
+    });
+    const client = createTRPCClient<AppRouter>({ links: [link] });
+    const events: { id: string; data: { subject_id: number | null; created_at: Date } }[] = [];
+    const errors: unknown[] = [];
+    const started = Promise.withResolvers<void>();
+    const subscription = client.events.follow.subscribe(input, {
+      onStarted: () => started.resolve(),
+      onData: (event) => void events.push(event),
+      onError: (error) => void errors.push(error),
+    });
+    return { events, errors, started: started.promise, subscription };
+  };
+
+  it('gets events with dates, and resumes by id', async () => {
+    const { service, world } = await givenFollowed();
+    const { events, started, subscription } = subscribe(service.url, world.asViewer.token!);
+    await started;
+    const ids = await createTags(world, 3);
+    await expect.poll(() => events.map(({ data }) => data.subject_id)).toEqual(ids);
+    subscription.unsubscribe();
+
+    const resumed = subscribe(service.url, world.asViewer.token!, { lastEventId: events[0]!.id });
+
+    await expect.poll(() => resumed.events.map(({ data }) => data.subject_id)).toEqual(ids.slice(1));
+    expect(events[0]!.data.created_at).toBeInstanceOf(Date);
+    resumed.subscription.unsubscribe();
+  });
+
+  it('is told why it may not go on', async () => {
+    const { service, world } = await givenFollowed();
+    const { errors, started } = subscribe(service.url, world.asViewer.token!);
+    await started;
+
+    await world.asViewer.rpc.account.signOut.mutate();
+
+    await expect
+      .poll(() => errors, { timeout: 10_000 })
+      .toMatchObject([{ data: { httpStatus: 401, reason: 'not_signed_in' } }]);
+  });
+});
+
+describe('client.events.follow', () => {
+  it('reads events of these types until the loop breaks', async () => {
+    const { service, world } = await givenFollowed();
+    const client = createClient({ url: service.url, token: world.asViewer.token });
+    const events = client.events.follow({ types: ['tag.created'] });
+    const first = events.next();
+    await expect.poll(() => followersOf(service)).toBe(1);
+
+    const ids = await createTags(world, 3);
+    const seen = [(await first).value!];
+    for await (const event of events) {
+      seen.push(event);
+      if (seen.length === 3) break;
+    }
+
+    expect(seen.map(({ subject_id }) => subject_id)).toEqual(ids);
+    expect(seen[0]!.created_at).toBeInstanceOf(Date);
+    await expect.poll(() => followersOf(service)).toBe(0);
+  });
+
+  it('goes on at another node behind the last event when its own stops', async () => {
+    const { service, world } = await givenFollowed();
+    const other = await givenService();
+    let url = service.url;
+    const client = createClient({
+      url: service.url,
+      token: world.asViewer.token,
+      fetch: (address, init) => fetch(String(address).replace(service.url, url), init),
+    });
+    const events = client.events.follow();
+    const first = events.next();
+    await expect.poll(() => followersOf(service)).toBe(1);
+    const before = await createTag(world);
+    expect((await first).value).toMatchObject({ subject_id: before });
+
+    url = other.url;
+    const next = events.next();
+    const drained = service.app.drain(10_000);
+    const missed = await query(
+      await testDb(),
+      sql<{ subject_id: number }>`insert into events (type, project_id, surface, subject_id)
+        values ('tag.created', ${world.project.id}, 'rest', 4711) returning subject_id`,
+    );
+
+    expect((await next).value).toMatchObject(missed[0]!);
+    await drained;
+    await events.return();
+  });
+
+  it('ends by its signal without an error, and throws a 401 and a 403', async () => {
+    const { service, world } = await givenFollowed();
+    const stop = new AbortController();
+    const reading = createClient({ url: service.url, token: world.asViewer.token })
+      .events.follow({}, { signal: stop.signal })
+      .next();
+    await expect.poll(() => followersOf(service)).toBe(1);
+    stop.abort();
+    expect(await reading).toEqual({ done: true, value: undefined });
+
+    const failure = (token: string | undefined, input = {}) =>
+      createClient({ url: service.url, token })
+        .events.follow(input)
+        .next()
+        .catch((error: DeckhandError) => error);
+    expect(await failure(undefined)).toMatchObject({ name: 'DeckhandError', status: 401, reason: 'not_signed_in' });
+    expect(await failure(world.asViewer.token, { project_id: world.otherProject.id })).toMatchObject({ status: 403 });
+  });
+
+  it('throws a 401 when its session ends', async () => {
+    const { service, world } = await givenFollowed();
+    const token = await givenToken(world.users.viewer);
+    const next = createClient({ url: service.url, token }).events.follow().next();
+    await expect.poll(() => followersOf(service)).toBe(1);
+
+    await createClient({ url: service.url, token }).account.signOut.mutate();
+
+    await expect(next).rejects.toMatchObject({ status: 401 });
+  });
+});
