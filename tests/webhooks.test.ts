@@ -1,0 +1,558 @@
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type LookupFunction } from 'node:net';
+import { sql } from 'kysely';
+import { pino } from 'pino';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { query } from '../server/database/query.ts';
+import {
+  claimWebhooks,
+  type Delivering,
+  deliver,
+  deliveryCounts,
+  retrySeconds,
+} from '../server/domain/event/webhookDelivery.ts';
+import { startWebhooks } from '../server/domain/event/webhookWork.ts';
+import { makeOutgoing, type Outgoing } from '../server/security/outgoing.ts';
+import { isPublicAddress } from '../server/security/publicAddress.ts';
+import { makeSecretBox } from '../server/security/secretBox.ts';
+import { emptyDatabase } from './harness/contents.ts';
+import { feedComplete } from './harness/events.ts';
+import { givenService, TEST_SECRET, type TestService } from './harness/service.ts';
+import { givenWebhook, givenWorld, stored, testDb, type World } from './harness/world.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+type Message = { path: string; headers: IncomingHttpHeaders; body: string };
+
+/** A receiver on this machine; it answers what its path says: `/200`, `/410`. */
+let receiver: Server;
+let host: string;
+let received: Message[] = [];
+/** Answers by path, instead of what the path says. */
+let answers: Record<string, number> = {};
+let service: TestService;
+let outgoing: Outgoing;
+
+beforeAll(async () => {
+  await emptyDatabase();
+  receiver = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const path = request.url ?? '';
+    received.push({ path, headers: request.headers, body });
+    const status = answers[path] ?? Number(path.slice(1, 4));
+    // A receiver that never answers.
+    if (status === 0) return;
+    response
+      .writeHead(status, status === 302 ? { location: '/200' } : {})
+      .end('x'.repeat(path === '/200/long' ? 100_000 : 10));
+  });
+  await new Promise<void>((done) => receiver.listen(0, '127.0.0.1', done));
+  host = `127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+  service = await givenService({ WEBHOOK_ALLOWED_HOSTS: host });
+  outgoing = makeOutgoing({ allowedHosts: [host], timeoutMilliseconds: 500 });
+});
+
+afterAll(async () => {
+  outgoing.close();
+  receiver.closeAllConnections();
+  receiver.close();
+  await service.app.close();
+});
+
+afterEach(async () => {
+  await query(await testDb(), sql`delete from webhooks`);
+});
+
+const at = (path: string) => `http://${host}${path}`;
+
+async function givenReceiver(world: World, path: string, more: { types?: 'card.created'[] } = {}) {
+  const { webhook, secret } = await world.asOwner.rpc.webhooks.create.mutate({ url: at(path), ...more });
+  received = [];
+  answers = {};
+  return { id: webhook.id, secret };
+}
+
+const world = () => givenWorld(service);
+const createCard = async ({ asMember }: World) => (await asMember.rpc.cards.create.mutate({ title: 'A card' })).card.id;
+
+const delivering = async (now = Date.now()): Promise<Delivering> => ({
+  db: await testDb(),
+  secretBox: makeSecretBox([TEST_SECRET]),
+  log: pino({ level: 'silent' }),
+  outgoing,
+  now: sql<Date>`${new Date(now)}::timestamptz`,
+  random: () => 0,
+});
+
+/** Delivers all that is due at a time, as the background work does. */
+async function deliverDue(now?: number, more: Partial<Delivering> = {}): Promise<void> {
+  await feedComplete();
+  const context = { ...(await delivering(now)), ...more };
+  const claimed = await claimWebhooks(context);
+  await Promise.all(claimed.map((webhook) => deliver(context, webhook)));
+}
+
+const typesAt = (path: string) =>
+  received.filter((message) => message.path === path).map(({ body }) => JSON.parse(body).type);
+const idsAt = (path: string) =>
+  received.filter((message) => message.path === path).map(({ headers }) => headers['webhook-id']);
+const deliveriesOf = async ({ asOwner }: World, id: number) =>
+  (await asOwner.rpc.webhooks.deliveries.query({ id })).deliveries;
+
+describe('a webhook', () => {
+  it('gets each event once, in order, signed as Standard Webhooks says, with what events.list answers', async () => {
+    const given = await world();
+    const { id, secret } = await givenReceiver(given, '/200/signed', { types: ['card.created'] });
+    const cards = [await createCard(given), await createCard(given)];
+    await given.asMember.rpc.cards.delete.mutate({ id: cards[0]! });
+
+    const countBefore = deliveryCounts.get('delivered') ?? 0;
+    await deliverDue();
+    await deliverDue();
+
+    expect(received).toHaveLength(2);
+    expect(deliveryCounts.get('delivered')).toBe(countBefore + 2);
+    const listed = await given.asOwner.post('/services/platforms/v1/events/list', {
+      types: ['card.created'],
+    });
+    for (const [index, { headers, body }] of received.entries()) {
+      const event = listed.body.data.events[index];
+      expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toEqual({
+        type: 'card.created',
+        timestamp: event.created_at,
+        data: event,
+      });
+      expect(event.subject_id).toBe(cards[index]);
+      expect(headers).toMatchObject({
+        'webhook-id': event.id,
+        'content-type': 'application/json',
+        'user-agent': 'Deckhand-Webhooks/1',
+      });
+    }
+    expect(() => new Webhook(secret).verify(`${received[0]!.body} `, received[0]!.headers as any)).toThrow();
+    const attempt = { attempt: 1, status: 'delivered', response_status: 200, error: null, type: 'card.created' };
+    expect(await deliveriesOf(given, id)).toMatchObject([
+      { number: 2, event_id: listed.body.data.events[1].id, ...attempt },
+      { number: 1, event_id: listed.body.data.events[0].id, ...attempt },
+    ]);
+  });
+
+  it('gets no events of other projects', async () => {
+    const [given, other] = [await world(), await world()];
+    await givenReceiver(given, '/200/other', { types: ['card.created'] });
+    await createCard(other);
+
+    await deliverDue();
+
+    expect(typesAt('/200/other')).toEqual([]);
+  });
+
+  it('has at most 1,000 deliveries', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/many', { types: ['card.created'] });
+    const db = await testDb();
+    await query(
+      db,
+      sql`insert into webhook_deliveries (webhook_id, number, type, attempt, status, milliseconds)
+        select ${id}, n, 'card.created', 1, 'delivered', 1 from generate_series(1, 1000) as n`,
+    );
+    await query(db, sql`update webhooks set deliveries = 1000 where id = ${id}`);
+    await createCard(given);
+
+    await deliverDue();
+
+    const found = sql<object>`select min(number) as first, max(number) as last from webhook_deliveries where webhook_id = ${id}`;
+    expect(await query(db, found)).toEqual([{ first: 2, last: 1001 }]);
+  });
+
+  it('gets an event soon, by itself, and a stopped node sends nothing more', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/soon', { types: ['card.created'] });
+    const { now, ...context } = await delivering();
+    const own = makeOutgoing({ allowedHosts: [host] });
+    const work = startWebhooks({ ...context, outgoing: own }, 20);
+    const first = createCard(given);
+
+    await expect.poll(() => typesAt('/200/soon')).toEqual(['card.created']);
+    await first;
+    await work.stop();
+    await createCard(given);
+    work.wake();
+
+    await new Promise((done) => setImmediate(done));
+    expect(typesAt('/200/soon')).toEqual(['card.created']);
+  });
+});
+
+describe('a failing receiver', () => {
+  it('gets the same event again, later and later, and the following ones in order once it works', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/500/order', { types: ['card.created'] });
+    await createCard(given);
+    await createCard(given);
+    const start = Date.now() + 1000;
+
+    await deliverDue(start);
+    await deliverDue(start + 4_999);
+    await deliverDue(start + 5_000);
+    await deliverDue(start + 5_000 + 5 * MINUTE - 1);
+    await deliverDue(start + 5_000 + 5 * MINUTE);
+
+    expect(idsAt('/500/order')).toEqual(Array(3).fill(idsAt('/500/order')[0]));
+    expect((await given.asOwner.rpc.webhooks.list.query({})).webhooks).toMatchObject([
+      { failures: 3, first_failed_at: new Date(start), next_attempt_at: new Date(start + 5_000 + 35 * MINUTE) },
+    ]);
+
+    answers = { '/500/order': 204 };
+    await deliverDue(start + 5_000 + 35 * MINUTE);
+
+    const [first, second] = idsAt('/500/order').slice(-2);
+    expect(first).toBe(idsAt('/500/order')[0]);
+    expect(Number(second)).toBeGreaterThan(Number(first));
+    expect((await deliveriesOf(given, id)).map(({ attempt, status, error }) => [attempt, status, error])).toEqual([
+      [1, 'delivered', null],
+      [4, 'delivered', null],
+      ...[3, 2, 1].map((attempt) => [attempt, 'failed', 'It answered 500.']),
+    ]);
+    expect(await stored('webhooks', id)).toMatchObject({ failures: 0, first_failed_at: null, is_active: true });
+  });
+
+  it('has the pauses of Standard Webhooks, up to a tenth longer', () => {
+    const pauses = Array.from({ length: 11 }, (_, failures) => retrySeconds(failures + 1, () => 0));
+
+    expect(pauses).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, 86_400, 86_400]);
+    expect(retrySeconds(1, () => 1)).toBeCloseTo(5.5);
+  });
+
+  it('is switched off after five days, with an event, and goes on where it stopped once it is active again', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/500/days', { types: ['card.created'] });
+    await createCard(given);
+    const start = Date.now() + 1000;
+
+    await deliverDue(start);
+    await deliverDue(start + 5 * DAY - 1);
+    expect(await stored('webhooks', id)).toMatchObject({ is_active: true, failures: 2 });
+    await deliverDue(start + 6 * DAY);
+    await deliverDue(start + 9 * DAY);
+
+    expect(await stored('webhooks', id)).toMatchObject({ is_active: false, disabled_reason: 'failing', failures: 3 });
+    await feedComplete();
+    const { events } = await given.asOwner.rpc.events.list.query({ types: ['webhook.disabled'] });
+    expect(events).toMatchObject([
+      { subject_id: id, data: { reason: 'failing' }, user_id: null, surface: 'service', project_id: given.project.id },
+    ]);
+    const audited = sql`select type from audit_entries where project_id = ${given.project.id} order by id`;
+    expect(await query(await testDb(), audited)).toEqual([{ type: 'webhook.created' }, { type: 'webhook.disabled' }]);
+
+    answers = { '/500/days': 200 };
+    await given.asOwner.rpc.webhooks.update.mutate({ id, is_active: true });
+    await deliverDue();
+
+    expect(new Set(idsAt('/500/days')).size).toBe(1);
+    expect(await stored('webhooks', id)).toMatchObject({ is_active: true, disabled_reason: null, failures: 0 });
+  });
+
+  it('is switched off at once by a 410', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/410');
+    await createCard(given);
+
+    await deliverDue();
+
+    expect(await stored('webhooks', id)).toMatchObject({ is_active: false, disabled_reason: 'gone' });
+  });
+
+  it('is not followed to where it redirects', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/302', { types: ['card.created'] });
+    await createCard(given);
+
+    await deliverDue();
+
+    expect(received.map(({ path }) => path)).toEqual(['/302']);
+    expect(await deliveriesOf(given, id)).toMatchObject([
+      { status: 'failed', response_status: 302, error: 'It answered 302: redirects are not followed.' },
+    ]);
+  });
+
+  it('that never answers does not hold up another one, and neither do many', async () => {
+    const given = await world();
+    await givenReceiver(given, '/000', { types: ['card.created'] });
+    const dead = Array.from({ length: 12 }, () => givenWebhook(given.project, { url: at('/000'), failures: 1 }));
+    await Promise.all(dead);
+    await givenReceiver(given, '/200/alive', { types: ['card.created'] });
+    await createCard(given);
+
+    const done = deliverDue();
+    await expect.poll(() => typesAt('/200/alive')).toEqual(['card.created']);
+
+    await done;
+    expect(received.filter(({ path }) => path === '/000')).toHaveLength(11);
+  });
+
+  it('with a long body is cut off, and counts by its status', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/long', { types: ['card.created'] });
+    await createCard(given);
+
+    await deliverDue();
+
+    expect(await deliveriesOf(given, id)).toMatchObject([{ status: 'delivered' }]);
+  });
+
+  it.each<[string, { url?: string; is_active?: boolean }, string[]]>([
+    ['another address', { url: '/200/new' }, ['/200/old', '/200/new', '/200/new']],
+    ['no further events', { is_active: false }, ['/200/old']],
+  ])('that is changed during a delivery ends it: %s', async (_, { url, ...changes }, expected) => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/old', { types: ['card.created'] });
+    await createCard(given);
+    await createCard(given);
+    const post: Outgoing['post'] = async (...call) => {
+      const outcome = await outgoing.post(...call);
+      if (received.length === 1)
+        await given.asOwner.rpc.webhooks.update.mutate({ id, ...changes, ...(url && { url: at(url) }) });
+      return outcome;
+    };
+
+    await deliverDue(undefined, { outgoing: { post } });
+    await deliverDue(Date.now() + 1000);
+
+    expect(received.map(({ path }) => path)).toEqual(expected);
+  });
+
+  it('of a killed node is called by another one once the lease has ended', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/killed', { types: ['card.created'] });
+    await createCard(given);
+    const start = Date.now() + 1000;
+    await feedComplete();
+    expect(await claimWebhooks(await delivering(start))).toHaveLength(1);
+
+    await deliverDue(start + MINUTE - 1);
+    expect(typesAt('/200/killed')).toEqual([]);
+    await deliverDue(start + MINUTE + 1);
+
+    expect(typesAt('/200/killed')).toEqual(['card.created']);
+  });
+});
+
+describe('webhooks.rotateSecret', () => {
+  it('signs with both secrets for a day, then with the new one', async () => {
+    const given = await world();
+    const { id, secret: old } = await givenReceiver(given, '/200/rotated', { types: ['card.created'] });
+    const { secret } = await given.asOwner.rpc.webhooks.rotateSecret.mutate({ id });
+    expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
+    expect(secret).not.toBe(old);
+
+    await createCard(given);
+    await deliverDue();
+    const { body, headers } = received[0]!;
+    for (const known of [old, secret]) new Webhook(known).verify(body, headers as Record<string, string>);
+
+    await createCard(given);
+    await deliverDue(Date.now() + DAY + MINUTE);
+    const later = received[1]!;
+    new Webhook(secret).verify(later.body, later.headers as Record<string, string>);
+    expect(() => new Webhook(old).verify(later.body, later.headers as Record<string, string>)).toThrow();
+    expect(JSON.stringify(await stored('webhooks', id))).not.toContain(secret);
+  });
+});
+
+describe('webhooks.redeliver', () => {
+  it('sends an event and all later ones again, in order and with the same ids', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/again', { types: ['card.created'] });
+    for (let card = 0; card < 3; card++) await createCard(given);
+    await deliverDue();
+    const [, second, third] = idsAt('/200/again') as string[];
+
+    await given.asOwner.rpc.webhooks.redeliver.mutate({ id, event_id: second! });
+    await deliverDue();
+
+    expect(idsAt('/200/again').slice(3)).toEqual([second, third]);
+  });
+
+  it('422 for an event of another project', async () => {
+    const [given, other] = [await world(), await world()];
+    const { id } = await givenReceiver(given, '/200/foreign');
+    await createCard(other);
+    await feedComplete();
+    const { events } = await other.asOwner.rpc.events.list.query({});
+
+    const response = await given.asOwner.post('/services/platforms/v1/webhooks/redeliver', {
+      id,
+      event_id: events[0]!.id,
+    });
+
+    expect(response.status).toBe(422);
+  });
+});
+
+describe('webhooks.sendTest', () => {
+  it('sends a test to this receiver alone, which is in no log and counts as no failure', async () => {
+    const given = await world();
+    const { id, secret } = await givenReceiver(given, '/500/test', { types: ['card.created'] });
+    await givenReceiver(given, '/200/untested', { types: ['card.created'] });
+
+    await given.asOwner.rpc.webhooks.sendTest.mutate({ id });
+    await deliverDue();
+    await deliverDue();
+
+    expect(received).toHaveLength(1);
+    const { body, headers } = received[0]!;
+    expect(new Webhook(secret).verify(body, headers as Record<string, string>)).toMatchObject({
+      type: 'webhook.test',
+      data: { webhook_id: id },
+    });
+    expect(await deliveriesOf(given, id)).toMatchObject([{ type: 'webhook.test', event_id: null, status: 'failed' }]);
+    expect(await stored('webhooks', id)).toMatchObject({ failures: 0, is_active: true });
+  });
+});
+
+describe('who may handle webhooks', () => {
+  it('403 for members and for owners of other projects', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/owned');
+    const list = (who: 'asMember' | 'asOutsider') =>
+      given[who].post('/services/platforms/v1/webhooks/deliveries', { id });
+
+    expect([(await list('asMember')).status, (await list('asOutsider')).status]).toEqual([403, 403]);
+  });
+
+  it('400 for the 21st webhook of a project', async () => {
+    const given = await world();
+    for (let count = 0; count < 20; count++) await givenWebhook(given.project, { is_active: false });
+
+    const response = await given.asOwner.post('/services/platforms/v1/webhooks/create', { url: at('/200') });
+
+    expect(response.status).toBe(400);
+  });
+
+  it('writes an event and an audit entry for each change, and none for a change of nothing', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/changes');
+    const { update, rotateSecret, delete: remove } = given.asOwner.rpc.webhooks;
+
+    await update.mutate({ id, types: ['card.moved', 'card.created'] });
+    await update.mutate({ id, types: ['card.created', 'card.moved', 'card.moved'] });
+    await rotateSecret.mutate({ id });
+    await remove.mutate({ id });
+
+    await feedComplete();
+    const { events } = await given.asOwner.rpc.events.list.query({});
+    expect(events.map(({ type, subject_id, data }) => [type, subject_id, data])).toEqual([
+      ['webhook.created', id, {}],
+      ['webhook.updated', id, { fields: ['types'] }],
+      ['webhook.rotated', id, {}],
+      ['webhook.deleted', id, {}],
+    ]);
+    const audited = sql`select count(*)::int as count from audit_entries where project_id = ${given.project.id}`;
+    expect(await query(await testDb(), audited)).toEqual([{ count: 4 }]);
+  });
+});
+
+describe('addresses', () => {
+  it.each([
+    'http://example.com/hook',
+    'ftp://example.com/hook',
+    'nonsense',
+    'https://user:password@example.com/hook',
+    'https://127.0.0.1/hook',
+    'https://2130706433/hook',
+    'https://0x7f.1/hook',
+    'https://[::1]/hook',
+    'https://[::ffff:10.0.0.1]/hook',
+    'https://169.254.169.254/latest/meta-data',
+  ])('422 for %s', async (url) => {
+    const given = await world();
+
+    const response = await given.asOwner.post('/services/platforms/v1/webhooks/create', { url });
+
+    expect(response.status).toBe(422);
+    expect(response.body.errors).toHaveProperty('url');
+  });
+
+  it.each([
+    ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.31.0.1', '192.168.0.1', '224.0.0.1'],
+    ...['255.255.255.255', '::', '::1', '::ffff:8.8.8.8', '::ffff:127.0.0.1', '::127.0.0.1', '64:ff9b::7f00:1'],
+    ...['64:ff9b:1::1', 'fd00:ec2::254', 'fc00::1', 'fe80::1', 'fe80::1%eth0', 'fec0::1', 'ff02::1', '2002:7f00:1::'],
+    ...['2001::1', '2001:db8::1', 'localhost', ''],
+  ])('%s is not on the internet', (address) => expect(isPublicAddress(address)).toBe(false));
+
+  it.each(['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111', '2a00:1450:4001::1'])(
+    '%s is on the internet',
+    (address) => expect(isPublicAddress(address)).toBe(true),
+  );
+
+  /** A name that has these addresses, and how often it was asked for. */
+  function named(...addresses: string[]) {
+    const asked: string[] = [];
+    const lookup: LookupFunction = (hostname, _, callback) => {
+      asked.push(hostname);
+      const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+      callback(null, found);
+    };
+    return { lookup, asked };
+  }
+
+  it.each([[['127.0.0.1']], [['8.8.8.8', '127.0.0.1']], [['::1']], [['64:ff9b::7f00:1']], [[]]])(
+    'of names are checked when connecting: %j',
+    async (addresses) => {
+      const { lookup, asked } = named(...addresses);
+      const strict = makeOutgoing({ allowedHosts: [], lookup });
+      const { port } = receiver.address() as AddressInfo;
+      received = [];
+
+      const outcome = await strict.post(`https://rebound.example.com:${port}/200`, {}, '{}');
+
+      expect(outcome).toMatchObject({ status: undefined, error: 'The address must be on the internet.' });
+      expect(asked).toEqual(['rebound.example.com']);
+      expect(received).toEqual([]);
+      strict.close();
+    },
+  );
+
+  it('of allowed hosts may be private, on the allowed port alone', async () => {
+    const { port } = receiver.address() as AddressInfo;
+    const { lookup } = named('127.0.0.1');
+    const allowing = makeOutgoing({ allowedHosts: [`crm.internal:${port}`], lookup });
+
+    const outcomes = [
+      await allowing.post(`http://crm.internal:${port}/200`, {}, '{}'),
+      await allowing.post(`https://crm.internal:${port + 1}/200`, {}, '{}'),
+      await allowing.post(`http://crm.internal:${port + 1}/200`, {}, '{}'),
+    ];
+
+    expect(outcomes.map(({ status, error }) => status ?? error)).toEqual([
+      200,
+      'The address must be on the internet.',
+      'The address must start with https://.',
+    ]);
+    allowing.close();
+  });
+
+  it('that answer with another protocol have failed', async () => {
+    const other = createTcpServer((socket) => {
+      socket.once('data', () => socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
+    });
+    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done));
+    const there = `127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const allowing = makeOutgoing({ allowedHosts: [there] });
+
+    expect(await allowing.post(`http://${there}/`, {}, '{}')).toMatchObject({ status: 101, error: 'It answered 101.' });
+    allowing.close();
+    other.close();
+  });
+
+  it('that do not answer end in time', async () => {
+    const outcome = await outgoing.post(at('/000'), {}, '{}');
+
+    expect(outcome).toMatchObject({ status: undefined, error: 'There was no answer in time.' });
+  });
+});
