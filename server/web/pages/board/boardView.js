@@ -96,7 +96,7 @@ function arrange(parent, children) {
 }
 
 /**
- * An element that moves loses the focus; a card that was deleted leaves it to the next one.
+ * An element that moves loses the focus; a card that was deleted leaves it to the next one. The page does not scroll to it.
  * @param {() => void} change
  */
 function keepFocus(change) {
@@ -106,7 +106,7 @@ function keepFocus(change) {
   change();
   if (document.activeElement === focused) return;
   const next = focused.isConnected ? focused : ((card && document.getElementById(card.id)) ?? near);
-  /** @type {HTMLElement | undefined} */ (next)?.focus();
+  /** @type {HTMLElement | undefined} */ (next)?.focus({ preventScroll: true });
 }
 
 /**

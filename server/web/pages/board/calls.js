@@ -8,7 +8,7 @@ import { copyButton } from '../copy.js';
 const MOST_SHOWN = 50;
 
 /**
- * Wraps a client: shows each call as code, with its outcome.
+ * Wraps a client: shows each call as code, with its outcome. A stream has none, and is left out.
  * @param {Client} client
  * @returns {Client}
  */
@@ -26,6 +26,7 @@ function at(member, path) {
       return typeof name === 'symbol' || inner === undefined ? inner : at(inner, `${path}.${name}`);
     },
     apply: (call, _, /** @type {unknown[]} */ parts) => {
+      if (path.endsWith('.follow')) return call(...parts);
       const code = `${path}(${parts.map(inline).join(', ')})`;
       return path.endsWith('.as') ? at(call(...parts), code) : shown(`await ${code};`, () => call(...parts));
     },

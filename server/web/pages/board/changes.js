@@ -27,6 +27,8 @@ export function changesOf({ load, show, showMessage, fail, signal }) {
   const waiting = [];
   /** @type {Promise<void> | undefined} */
   let running;
+  /** Somebody else changed the board since it was read last. */
+  let isOutdated = false;
 
   const draw = () => {
     if (saved && !signal.aborted) show(waiting.reduce((board, { apply }) => apply(board), saved));
@@ -44,6 +46,7 @@ export function changesOf({ load, show, showMessage, fail, signal }) {
     let failure;
     do {
       while (waiting[0] && !signal.aborted) failure = (await sendFirst(waiting[0])) ?? failure;
+      isOutdated = false;
       try {
         saved = await load();
         draw();
@@ -53,7 +56,7 @@ export function changesOf({ load, show, showMessage, fail, signal }) {
         if (!failure) fail(error, undone > 0);
         return;
       }
-    } while (waiting.length > 0 && !signal.aborted);
+    } while ((waiting.length > 0 || isOutdated) && !signal.aborted);
     const { lost } = failure ?? {};
     if (lost && hasSamePlaces(saved, lost.apply(saved))) showMessage(lost.done);
   }
@@ -97,6 +100,14 @@ export function changesOf({ load, show, showMessage, fail, signal }) {
     load: async () => {
       await run();
       return saved !== undefined;
+    },
+    /**
+     * Reads the board again, if it is shown or being read.
+     * @param {boolean} isShown
+     */
+    refresh: (isShown) => {
+      isOutdated = true;
+      if (isShown) run();
     },
     /**
      * Returns the error if the change was not saved.

@@ -6,6 +6,7 @@ import { boardView } from './boardView.js';
 import { recorded } from './calls.js';
 import { changesOf } from './changes.js';
 import { followDrags } from './drag.js';
+import { fetchNoted, followProject } from './follow.js';
 import { report, showMessage } from './message.js';
 import { countCards, withCard, withMove, withoutCard, withUngrouped } from './places.js';
 import { showTemplates } from './templates.js';
@@ -15,12 +16,13 @@ import { showTemplates } from './templates.js';
 /** A change without a response by then is undone. */
 const LONGEST_WAIT_MILLISECONDS = 15_000;
 
-/** Every call of this page is shown below the board. */
+/** Every call of this page is shown below the board, but not the stream that it follows. */
 const client = recorded(
   createClient({
     url: location.origin,
     token: () => currentSession()?.token,
     timeoutMilliseconds: LONGEST_WAIT_MILLISECONDS,
+    fetch: fetchNoted,
   }),
 );
 
@@ -28,6 +30,8 @@ const client = recorded(
 let session = new AbortController();
 /** Aborts when something else is opened: the last click wins, not the last response. */
 let opening = new AbortController();
+/** Aborts when another project is shown, or the session ends. */
+let following = new AbortController();
 /** The boards that were opened. @type {Map<number, ReturnType<typeof changesOf>>} */
 const boards = new Map();
 const shown = { projectId: 0, boardId: 0 };
@@ -63,6 +67,7 @@ followSession(byId('board'), () => {
   const isSignedIn = currentSession() !== undefined;
   session.abort();
   opening.abort();
+  following.abort();
   session = new AbortController();
   boards.clear();
   view.clear();
@@ -116,8 +121,14 @@ async function showUser(signal) {
  * @param {AbortSignal} signal
  */
 async function showProject(projectId, signal) {
-  const { boards } = await client.as({ projectId }).boards.list.query();
-  signal.throwIfAborted();
+  // Before a board is read, so that no change is missed.
+  const followed = follow(projectId);
+  const { boards } = await listBoards(projectId, signal).catch((error) => {
+    followed.abort();
+    throw error;
+  });
+  following.abort();
+  following = followed;
   Object.assign(shown, { projectId, boardId: 0 });
   const tabs = boards.map(({ id, title, cards_count }) =>
     element(
@@ -132,6 +143,28 @@ async function showProject(projectId, signal) {
   if (first) await openBoard(first.id, signal);
   else showMessage('This project has no board yet.');
 }
+
+/**
+ * @param {number} projectId
+ * @param {AbortSignal} signal
+ */
+async function listBoards(projectId, signal) {
+  const list = await client.as({ projectId }).boards.list.query();
+  signal.throwIfAborted();
+  return list;
+}
+
+/**
+ * What others change reaches the shown board, and one that is being opened.
+ * @param {number} projectId
+ */
+const follow = (projectId) =>
+  followProject(client, projectId, {
+    place: byId('board'),
+    read: () => {
+      for (const [id, changes] of boards) changes.refresh(id === shown.boardId);
+    },
+  });
 
 /**
  * @param {number} id
