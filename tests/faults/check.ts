@@ -147,6 +147,11 @@ function templateViolations(sent: Sent[], masterCards: MasterCard[], copied: Cop
   return [...pushed, ...synced, ...partial.map((copy) => `partial copy of a master board: ${JSON.stringify(copy)}`)];
 }
 
+/** Cards and comments that requests have created. */
+const CREATED = `
+  select 'card' as kind, id from cards where not is_master and master_card_id is null
+  union all select 'comment', id from comments`;
+
 const INVARIANTS = `
   select 'master card ' || master_card_id || ' has ' || count(*) || ' copies in project ' || project_id as violation
   from cards where master_card_id is not null group by master_card_id, project_id having count(*) > 1
@@ -156,4 +161,14 @@ const INVARIANTS = `
   group by s.id having count(c.id) <> (case when s.status = 'paid' then 1 else 0 end)
   union all
   select 'subscription ' || s.id || ' has the plan of another checkout' from subscriptions s
-  where s.status = 'paid' and not exists (select from checkouts c where c.subscription_id = s.id and c.status = 'paid' and c.plan_id = s.plan_id)`;
+  where s.status = 'paid' and not exists (select from checkouts c where c.subscription_id = s.id and c.status = 'paid' and c.plan_id = s.plan_id)
+  union all
+  select r.kind || ' ' || r.id || ' has ' || count(e.id) || ' events of its creation' from (${CREATED}) as r
+  left join events e on e.type = r.kind || '.created' and e.subject_id = r.id group by r.kind, r.id having count(e.id) <> 1
+  union all
+  select 'event ' || e.id || ' of a row that is not there' from events e
+  where e.type in ('card.created', 'comment.created') and not exists (select from (${CREATED}) as r where r.id = e.subject_id and e.type = r.kind || '.created')
+  union all
+  select 'card ' || c.id || ' is ' || case when c.deleted_at is null then 'not ' else '' end || 'deleted with ' || count(e.id) || ' events'
+  from cards c left join events e on e.type = 'card.deleted' and e.subject_id = c.id where not c.is_master
+  group by c.id, c.deleted_at having count(e.id) <> (case when c.deleted_at is null then 0 else 1 end)`;

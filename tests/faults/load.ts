@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import { undocumented } from '../harness/answer.ts';
+import { undocumented } from '../../server/contract/answer.ts';
 import { keepAlive, post, type Reply } from './request.ts';
 import type { World } from './world.ts';
 

@@ -40,7 +40,8 @@ export async function givenOldVersion(version: Version, { isInstalled = false } 
   await run('git', ['archive', '-o', join(directory, 'code.tar'), version.commit], { cwd: ROOT });
   await run('tar', ['-xf', 'code.tar'], { cwd: directory });
   await symlink(join(isInstalled ? installedFor(version) : ROOT, 'node_modules'), join(directory, 'node_modules'));
-  const program = ['server/boot/main.ts', 'server/main.ts'].map((path) => join(directory, path)).find(existsSync)!;
+  const programs = ['server/boot/main.js', 'server/boot/main.ts', 'server/main.ts'];
+  const program = programs.map((path) => join(directory, path)).find(existsSync)!;
   return {
     ...version,
     start:

@@ -1,6 +1,16 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -147,6 +157,33 @@ export async function givenRedis(): Promise<PrivateServer | undefined> {
   });
 }
 
+/** PgBouncer in transaction mode in front of a PostgreSQL server; undefined if none is installed. */
+export async function givenPgBouncer(serverUrl: string): Promise<PrivateServer | undefined> {
+  const program = ['/usr/sbin', '/usr/bin', '/usr/local/bin'].map((place) => join(place, 'pgbouncer')).find(existsSync);
+  if (!program) return undefined;
+  const { hostname, port: serverPort, username, pathname } = new URL(serverUrl);
+  const port = await freePort();
+  const directory = givenOwnDirectory();
+  const settings = `
+[databases]
+* = host=${hostname} port=${serverPort || 5432} user=${username}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 5
+ignore_startup_parameters = statement_timeout, lock_timeout, idle_in_transaction_session_timeout
+`;
+  const file = join(directory, 'pgbouncer.ini');
+  writeFileSync(file, settings);
+  // Whatever the umask is, since it runs as another user.
+  chmodSync(file, 0o644);
+  const url = `postgresql://${username}@127.0.0.1:${port}${pathname}`;
+  return startServer(program, [file], directory, url, () => onServer(url, 'select 1'));
+}
+
 async function startServer(
   program: string,
   options: string[],
@@ -164,17 +201,23 @@ async function startServer(
     signal('SIGKILL');
     await ended;
   };
-  const start = async () => {
-    child = spawn(program, options, { ...unprivileged(), cwd: directory, stdio: 'ignore' });
+  let errors = '';
+  const launch = () => {
+    child = spawn(program, options, { ...unprivileged(), cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] });
+    child.stderr!.on('data', (text) => (errors = `${errors}${text}`.slice(-1000)));
     ended = new Promise((resolve) => child.once('close', resolve));
+  };
+  const start = async () => {
+    launch();
     for (const limit = performance.now() + 30_000; ; await setTimeout(20)) {
       const answer = await ask().then(
         () => undefined,
         (error) => error,
       );
       if (answer === undefined) return;
-      if (performance.now() > limit || child.exitCode !== null)
-        throw new Error(`${program} does not start.`, { cause: answer });
+      if (performance.now() > limit) throw new Error(`${program} does not start. ${errors}`, { cause: answer });
+      // An outgoing connection of another process may have its port for a moment.
+      if (child.exitCode !== null) launch();
     }
   };
   const endNow = () => {

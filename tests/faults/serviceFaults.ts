@@ -1,13 +1,19 @@
 import { startService } from '../harness/process.ts';
 import { findViolations } from './check.ts';
 import { startLoad } from './load.ts';
-import { type Outcome, type Place, stopNode } from './outcome.ts';
+import { type Outcome, type Place, stopNode, withRemoval } from './outcome.ts';
+import { deliveryViolations, givenReceiver, type Receiver } from './receiver.ts';
 import { makeWorld } from './world.ts';
 
-/** `kill -9` of the service under load, followed by a restart on the same data. */
-export async function killService(place: Place, rounds: number): Promise<Outcome> {
-  const world = await makeWorld(place.settings);
-  let service = await startService(place.settings);
+/** `kill -9` of the service under load, followed by a restart on the same data. A receiver gets the events of all that. */
+export const killService = async (place: Place, rounds: number): Promise<Outcome> =>
+  withRemoval(await givenReceiver(), (receiver) => killServing(place, rounds, receiver));
+
+async function killServing(place: Place, rounds: number, receiver: Receiver): Promise<Outcome> {
+  const settings = { ...place.settings, WEBHOOK_ALLOWED_HOSTS: receiver.host };
+  const world = await makeWorld(settings);
+  let service = await startService(settings);
+  const expected = await receiver.register(service.url, world.superadmin);
   const target = { urls: [service.url] };
   const load = startLoad(world, target, { clients: 8, hasTemplates: true });
   const times: number[] = [];
@@ -17,18 +23,19 @@ export async function killService(place: Place, rounds: number): Promise<Outcome
     await service.stop('SIGKILL');
 
     const begun = performance.now();
-    service = await startService(place.settings);
+    service = await startService(settings);
     target.urls = [service.url];
     await load.acknowledged(1);
     times.push(performance.now() - begun);
   }
   const sent = await load.stop();
+  const undelivered = await deliveryViolations(service.url, world.superadmin, receiver, expected);
   const { violations } = await stopNode(service);
   return {
     fault: `kill -9 of the service, ${place.name}`,
     rounds,
     sent,
-    violations: [...violations, ...(await findViolations(place.settings, sent))],
+    violations: [...violations, ...undelivered, ...(await findViolations(settings, sent))],
     times,
   };
 }

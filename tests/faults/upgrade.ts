@@ -135,7 +135,9 @@ async function databaseViolations(
     return [
       ...changed,
       ...(await migrationViolations(place)),
-      ...(await schemaDifference(database.orm)).map((statement) => `the tables differ from the entities: ${statement}`),
+      ...(await schemaDifference(await database.orm())).map(
+        (statement) => `the tables differ from the entities: ${statement}`,
+      ),
       ...(await unfinished(database)),
       ...(isRecent ? [] : await findNotRewritten(database.db)),
     ];

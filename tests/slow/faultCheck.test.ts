@@ -5,6 +5,7 @@ import { readSettings } from '../../server/runtime/env.ts';
 import { findViolations } from '../faults/check.ts';
 import type { Sent } from '../faults/load.ts';
 import { givenDatabase, givenEmbedded, type Place } from '../faults/outcome.ts';
+import { compareDelivered } from '../faults/receiver.ts';
 import { findChanged } from '../faults/upgradeLoad.ts';
 import { makeWorld } from '../faults/world.ts';
 import { readRows, removeProcesses } from '../harness/process.ts';
@@ -51,6 +52,10 @@ it('the check of the fault suite reports lost, duplicate, changed, undeleted and
       ), copy as (
         insert into cards (id, project_id, platform_id, title, master_card_id)
         select 9009, project_id, platform_id, 'Copy', (select min(c.id) from cards c join groups g on g.id = c.group_id where g.board_id = ${masterBoards[0]}) from tenant
+      ), noted as (
+        insert into events (type, project_id, surface, subject_id)
+        select 'card.created', project_id, 'rest', stored.id from stored, tenant where stored.id <> 9002
+        union all select 'card.created', project_id, 'rest', 9900 from tenant
       ), moved as (
         update groups set position = 7 where id = ${groups[1]}
       )
@@ -89,6 +94,9 @@ it('the check of the fault suite reports lost, duplicate, changed, undeleted and
     expect.stringMatching(`partial copy of a master board: {"board_id":${masterBoards[0]},.*"cards":1}`),
     expect.stringMatching(/subscription \d+ is paid with 0 paid checkouts/),
     expect.stringMatching(/subscription \d+ has the plan of another checkout/),
+    'card 9002 has 0 events of its creation',
+    expect.stringMatching(/^event \d+ of a row that is not there$/),
+    'card 9008 is deleted with 0 events',
   ]);
 });
 
@@ -135,4 +143,12 @@ it('the check of upgrades reports lost, duplicate and changed cards, comments an
     'comments 9191 is lost',
     expect.stringContaining('templates 9106 is stored as {"id":9106'),
   ]);
+});
+
+it('the check of deliveries reports missing events and a wrong order, not repeats and events of before', () => {
+  expect(compareDelivered(['2', '3'], new Set(['1', '2', '3']))).toEqual([]);
+  expect(compareDelivered(['2', '3', '4'], new Set(['2', '4']))).toEqual([
+    '1 of 3 events were never delivered, the first is 3',
+  ]);
+  expect(compareDelivered(['2', '3'], new Set(['3', '2']))).toEqual(['event 3 was delivered before event 2']);
 });
