@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import {
   Board,
   type BoardCreate,
+  type BoardDelete,
   type BoardList,
   type BoardReorder,
   type BoardUpdate,
@@ -10,10 +11,11 @@ import {
 import { badRequest } from '../../../shared/errors.ts';
 import { MOST_SIBLINGS } from '../../../shared/fields.ts';
 import { prepared } from '../../database/prepared.ts';
-import { type Db, live, query } from '../../database/query.ts';
+import { type Db, live, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
 import { deleteWithContents } from '../rows/deletion.ts';
 import {
   changeAndPlace,
@@ -25,7 +27,8 @@ import {
 } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
 import { lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
-import { isDismissed } from './tour.ts';
+import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
+import { isDismissedBy } from './tour.ts';
 
 /** The columns of a board in responses. */
 export const BOARD_COLUMNS = Board.keyof().options;
@@ -46,42 +49,50 @@ export const listedBoards = (which: RawBuilder<unknown>, hidden: RawBuilder<unkn
           select count(*) from cards c where c.group_id = g.id and ${live('c')})), 0)::int as cards
         from groups g where g.board_id = b.id and ${live('g')}
       ) as counted left join (${hidden}) as hidden on hidden.board_id = b.id where ${which} and ${live('b')}`,
-    ListedBoard.keyof().options,
+    LISTED_COLUMNS,
     ['position', 'id'],
   );
+const LISTED_COLUMNS = ListedBoard.keyof().options;
 const NOTHING_HIDDEN = sql`select null::int as board_id, 0 as count where false`;
 type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
 /** The boards of the project in order, with their counts. */
 export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
   const { id: project_id } = actingProject(caller);
-  const found = await selectBoards(db, { project_id, user_id: caller.id, tool_key: tool_key ?? null });
-  mustFitResponse(found[0], 'The boards are too large for one answer. List those of one tool_key.');
-  return { boards: found.map(({ is_too_large, ...board }) => board) };
+  const boards = await selectBoards(db, { project_id, user_id: caller.id, tool_key: tool_key ?? null });
+  mustFitResponse(boards[0], 'The boards are too large for one answer. List those of one tool_key.');
+  return { boards };
 }
 
 const selectBoards = prepared<
   { project_id: number; user_id: number | null; tool_key: string | null },
   ListedBoardRow & { is_too_large: boolean }
->((value) =>
-  listedBoards(
-    sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')})`,
-    sql`
-      select g.board_id, count(*)::int from cards c join groups g on g.id = c.group_id and ${live('g')}
-      where c.project_id = ${value('project_id')} and c.tour_key is not null and ${live('c')} and ${isDismissed('c', value('user_id'))}
-      group by g.board_id`,
-  ),
+>(
+  (value) =>
+    listedBoards(
+      sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')}::text)`,
+      sql`
+      select g.board_id, count(*)::int from tour_dismissals d
+      join cards c on c.id = d.card_id and c.project_id = ${value('project_id')} and ${live('c')} and ${isDismissedBy('c', 'd')}
+      join groups g on g.id = c.group_id and ${live('g')}
+      where d.user_id = ${value('user_id')}::int group by g.board_id`,
+    ),
+  { isShort: true },
 );
 
 /** Creates a board in the project, after the others unless a position was sent. */
-export async function createBoard({ db, caller }: ProjectContext, input: BoardCreate) {
+export async function createBoard(context: ProjectContext, input: BoardCreate) {
+  const { caller } = context;
   const { id: project_id, platform_id } = actingProject(caller);
   const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
   const lock = (db: Db) => lockProject(db, project_id);
-  const board = await insertBoard(db, owner, input, { isSibling: sql<boolean>`t.project_id = ${project_id}`, lock });
-  if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
-
-  return { board };
+  const place = { isSibling: sql<boolean>`t.project_id = ${project_id}`, lock };
+  return transact(context.db, async (db) => {
+    const board = await insertBoard(db, owner, input, place);
+    if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
+    await writeEvents({ ...context, db }, [{ type: 'board.created', project_id, subject_id: board.id }]);
+    return withVersion('board', board);
+  });
 }
 
 type BoardOwner = Pick<Row<'boards'>, 'project_id' | 'platform_id' | 'is_master' | 'created_by'>;
@@ -92,16 +103,16 @@ export async function insertBoard(
   { project_id, platform_id, is_master, created_by }: BoardOwner,
   input: BoardCreate,
   place: Pick<Place, 'isSibling' | 'lock'>,
-): Promise<BoardRow | undefined> {
+): Promise<Versioned<BoardRow> | undefined> {
   return insertAt(db, input.position, { table: 'boards', ...place }, async (db) => {
     const [board] = await query(
       db,
-      sql<BoardRow>`
+      sql<Versioned<BoardRow>>`
       insert into boards (project_id, platform_id, is_master, title, description, tool_key, created_by, position)
       select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null},
         ${created_by}::int, ${positionAmongSiblings(input.position)}
       from ${siblingsIn('boards', place.isSibling)} where siblings.count < ${MOST_SIBLINGS}
-      returning ${selectionOf(BOARD_COLUMNS)}`,
+      returning ${selectionOf([...BOARD_COLUMNS, VERSION])}`,
     );
     return board;
   });
@@ -109,7 +120,7 @@ export async function insertBoard(
 
 /** Changes the sent fields of a board. */
 export async function updateBoard(context: ProjectContext, sent: BoardUpdate) {
-  return { board: await changeAndPlace(context, 'boards', sent, boardChanges(sent), BOARD_COLUMNS) };
+  return withVersion('board', await changeAndPlace(context, 'boards', sent, boardChanges(sent), BOARD_COLUMNS));
 }
 
 /** The columns that an update changes; title and activity can't be null. */
@@ -125,6 +136,6 @@ export async function reorderBoards(context: ProjectContext, { boards }: BoardRe
 }
 
 /** Deletes a board with its groups and their cards. */
-export async function deleteBoard(context: ProjectContext, { id }: { id: number }) {
-  await deleteWithContents(context, 'boards', id);
+export async function deleteBoard(context: ProjectContext, board: BoardDelete) {
+  await deleteWithContents(context, 'boards', board);
 }

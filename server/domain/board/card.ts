@@ -1,18 +1,31 @@
-import { sql } from 'kysely';
-import { type CARD_TYPES, Card, type CardCreate, type CardSnooze, type CardUpdate } from '../../../shared/card.ts';
+import { type RawBuilder, sql } from 'kysely';
+import type { z } from 'zod';
+import {
+  type CARD_TYPES,
+  Card,
+  type CardCreate,
+  type CardDelete,
+  type CardSnooze,
+  type CardUpdate,
+  CreatedCard,
+} from '../../../shared/card.ts';
 import type { Role } from '../../../shared/user.ts';
 import { prepared } from '../../database/prepared.ts';
 import { live, nextPosition, oneRow, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
+import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { changeRow, deleteRow, findRow, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
+import { type Actor, actorOf, noteEach } from '../event/event.ts';
+import { jsonOf } from '../rows/jsonRow.ts';
+import { changeRow, deleteRow, findRow, type Selected, withoutNulls } from '../rows/row.ts';
+import { VERSION, withVersion } from '../rows/version.ts';
 import {
   checkReferences,
   groupAndTag,
   mustReferToProject,
   ownerAsMember,
-  REFERENCED,
+  projectOf,
   type Referenced,
 } from './cardReference.ts';
 import { cleanDescription } from './description.ts';
@@ -29,16 +42,38 @@ export const CARD_COLUMNS = Card.keyof().options.map((field) =>
 export type CardRow = Selected<'cards', typeof CARD_COLUMNS>;
 
 const CARD_TYPE = sql<(typeof CARD_TYPES)[number]>`case when tour_key is null then 'regular' else 'tour' end`;
-const CREATED_CARD_COLUMNS = [...CARD_COLUMNS, CARD_TYPE.as('card_type')];
 
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
-export async function createCard({ db, caller }: ProjectContext, input: CardCreate) {
-  const sent = JSON.stringify({ ...input, ...dueColumns(input.due_date) });
-  const found = oneRow(await insertCard(db, { sent, ...permitOf(caller) }));
-  const { acting_id, acting_role, group_project_id, tag_project_id, is_owner_member, ...card } = found;
-  mustReferToProject(caller, { id: acting_id, role: acting_role }, input, found);
+export async function createCard(context: ProjectContext, input: CardCreate) {
+  const { db, caller } = context;
+  const known_platform_id = caller.project?.platform_id ?? null;
+  const sent = sentColumns(input);
+  const insert = caller.superadmin ? insertAuditedCard : insertCard;
+  const found = oneRow(await insert(db, { ...sent, ...permitOf(caller), ...actorOf(context), known_platform_id }));
+  mustReferToProject(caller, { id: found.acting_id, role: found.acting_role }, input, found);
 
-  return { card };
+  const dates = sent.due_date === null ? DATES : DATES_WITH_DUE_DATE;
+  return { card: asJsonText<z.output<typeof CreatedCard>>(found.card, dates), version: found.version };
+}
+
+/** The dates of a new card. */
+const DATES: DateFields = { own: ['created_at', 'updated_at'] };
+const DATES_WITH_DUE_DATE: DateFields = { own: ['due_date', ...DATES.own] };
+
+/** Fields that weren't sent are null. */
+export function sentColumns({ title, description, group_id, status, owner_id, tag_id, priority, ...sent }: CardCreate) {
+  const { due_date, is_due_at_midnight = false } = dueColumns(sent.due_date);
+  return {
+    title,
+    description: description ?? null,
+    group_id: group_id ?? null,
+    status: status ?? null,
+    owner_id: owner_id ?? null,
+    tag_id: tag_id ?? null,
+    priority: priority ?? null,
+    due_date: due_date?.toISOString() ?? null,
+    is_due_at_midnight,
+  };
 }
 
 /** The columns of a due date: a date is text, a time a `Date`. Undefined changes nothing. */
@@ -52,81 +87,107 @@ const DAY_MILLISECONDS = 24 * 60 * 60_000;
 /**
  * One statement that also checks role and references: it inserts nothing unless all of them are right.
  *
- * - `sent`: the input as a row.
  * - `group_found`, `tag_found`: lock group and tag against deletion, and give their projects.
- * - `acting`: the project to create the card in, with the caller's role there.
+ * - `named`: the id of the project to create the card in. Materialized, or each use of the id would look it up again.
+ * - `acting`: that project, with the caller's role there; the known one isn't read again.
  * - `owner_found`: the owner, locked, if they are an active member of that project.
- * - `created`: the card, only if the role is high enough and every reference is in that project.
+ * - `created`: the card as JSON, only if the role is high enough and every reference is in that project.
+ * - `noted`: its event.
  */
-const insertCard = prepared<
-  Permit & { sent: string },
-  Selected<'cards', typeof CREATED_CARD_COLUMNS> & Referenced & { acting_id: number | null; acting_role: Role | null }
->(
-  (value) => sql`
-    with sent as (
-      select * from jsonb_to_record(${value('sent')}::jsonb) as sent (title text, description text,
-        group_id int, status text, owner_id int, tag_id int, due_date timestamptz, is_due_at_midnight boolean, priority text)
-    ), ${groupAndTag(sql`(select group_id from sent)`, sql`(select tag_id from sent)`)},
-    acting as (
-      select p.id, p.platform_id, ${roleIn('p.id', value)} as role from projects p
-      where p.id = case when ${value('is_chosen')}::boolean then ${value('known_project_id')}::int else coalesce(
-        (select project_id from group_found), (select project_id from tag_found), ${value('known_project_id')}::int) end
-    ), ${ownerAsMember(sql`(select owner_id from sent)`, sql`(select id from acting)`)},
+const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
+  prepared<
+    Permit & Actor & ReturnType<typeof sentColumns> & { known_platform_id: number | null },
+    Referenced & { card: string; version: string; acting_id: number | null; acting_role: Role | null }
+  >(
+    (value) => sql`
+    with ${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`)},
+    named as materialized (
+      select g.project_id as group_project_id, t.project_id as tag_project_id,
+        ${projectOf(sql`g.project_id`, sql`t.project_id`, value)} as id
+      from (select) as one left join group_found g on true left join tag_found t on true
+    ), acting as (
+      select named.*, ${roleIn('named.id', value)} as role,
+        case when named.id = ${value('known_project_id')}::int then ${value('known_platform_id')}::int
+          else (select platform_id from projects where id = named.id) end as platform_id
+      from named
+    ), ${ownerAsMember(sql`${value('owner_id')}::int`, sql`(select id from acting)`)},
     created as (
       insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
         due_date, is_due_at_midnight, created_by, position, sort_order)
-      select acting.id, acting.platform_id, sent.group_id, sent.owner_id, sent.tag_id, sent.title,
-        sent.description, coalesce(sent.status, 'open'), coalesce(sent.priority, 'normal'), sent.due_date,
-        coalesce(sent.is_due_at_midnight, false), ${value('user_id')}::int,
-        ${nextPosition(sql`coalesce(
-          (select max(position) from cards where group_id = sent.group_id and ${live()}),
-          (select max(position) from cards where project_id = acting.id and group_id is null
-            and sent.group_id is null and ${live()}))`)},
-        ${nextPosition(sql`select max(sort_order) from cards where project_id = acting.id and ${live()}`)}
-      from sent cross join acting
+      select acting.id, acting.platform_id, ${value('group_id')}::int, ${value('owner_id')}::int, ${value('tag_id')}::int,
+        ${value('title')}, ${value('description')}, coalesce(${value('status')}, 'open'), coalesce(${value('priority')}, 'normal'),
+        ${value('due_date')}::timestamptz, ${value('is_due_at_midnight')}::boolean, ${value('user_id')}::int,
+        ${nextPosition(lastPosition(sql`${value('group_id')}::int`, sql`acting.id`))}, ${nextPosition(lastOrder(sql`acting.id`))}
+      from acting
       where ${isEnough(sql`acting.role`, value)}
-        and (sent.group_id is null or exists (select from group_found where project_id = acting.id))
-        and (sent.tag_id is null or exists (select from tag_found where project_id = acting.id))
-        and (sent.owner_id is null or exists (select from owner_found))
-      returning ${selectionOf(CREATED_CARD_COLUMNS)}
-    )
-    select created.*, acting.id as acting_id, acting.role as acting_role, ${REFERENCED}
-    from sent left join acting on true left join created on true`,
-);
+        and (${value('group_id')}::int is null or acting.id = group_project_id)
+        and (${value('tag_id')}::int is null or acting.id = tag_project_id)
+        and (${value('owner_id')}::int is null or exists (select from owner_found))
+      returning ${jsonOf('cards', CreatedCard, { is_overdue: IS_OVERDUE, card_type: CARD_TYPE })} as card, ${VERSION}, id, project_id, platform_id, group_id
+    ), ${noteEach(CREATED, value, hasAudit)}
+    select created.card, created.version, acting.id as acting_id, acting.role as acting_role, group_project_id, tag_project_id,
+      exists (select from owner_found) as is_owner_member
+    from acting left join created on true`,
+  );
+
+/** The last position in a group or, for null, outside groups; and the last one in the project. */
+export const lastPosition = (group: RawBuilder<unknown>, project: RawBuilder<unknown>) => sql`coalesce(
+  (select max(position) from cards where group_id = ${group} and ${live()}),
+  (select max(position) from cards where project_id = ${project} and group_id is null and ${group} is null and ${live()}))`;
+export const lastOrder = (project: RawBuilder<unknown>) =>
+  sql`select max(sort_order) from cards where project_id = ${project} and ${live()}`;
+
+/** The events of the cards in the part `created` of a statement. */
+export const CREATED = sql`
+  select 'card.created' as type, platform_id, project_id, id as subject_id, null::int as by_user_id,
+    jsonb_build_object('group_id', group_id) as data
+  from created`;
+
+const insertCard = insertion({ hasAudit: false });
+const insertAuditedCard = insertion({ hasAudit: true });
 
 /** One card, and whether the caller dismissed it. */
 export async function getCard(context: ProjectContext, { id }: { id: number }) {
   const is_dismissed = isDismissed('t', sql`${context.caller.id}`).as('is_dismissed');
-  const { row: card } = await findRow(context, 'cards', id, [...CARD_COLUMNS, is_dismissed]);
-  return { card };
+  const { row: card } = await findRow(context, 'cards', id, [...CARD_COLUMNS, is_dismissed, VERSION]);
+  return withVersion('card', card);
 }
 
 /** Changes the sent fields of a card. */
-export async function updateCard(context: ProjectContext, { id, ...sent }: CardUpdate) {
-  const { title, status, priority, is_active, sort_order, owner_id, tag_id, due_date, short_description } = sent;
+export async function updateCard(context: ProjectContext, { id, if_version, ...sent }: CardUpdate) {
+  const { owner_id, tag_id } = sent;
   const { row, project } = await findRow(context, 'cards', id, ['master_card_id']);
-  const changes: RowChanges<'cards'> = {
-    // A card is a copy from the start or never, so this can't change before the update.
-    description: row.master_card_id === null ? sent.description : await cleanDescription(context, sent),
+  // A card is a copy from the start or never, so this can't change before the update.
+  const description = row.master_card_id === null ? sent.description : await cleanDescription(context, sent);
+  const changes = changesOf({ ...sent, description });
+
+  return transact(context.db, async (db) => {
+    await checkReferences({ ...context, db }, project, { owner_id, tag_id });
+    return withVersion('card', await changeRow({ ...context, db }, 'cards', id, changes, CARD_COLUMNS, { if_version }));
+  });
+}
+
+/** The columns that an update changes; undefined ones are not changed. */
+export function changesOf(sent: Omit<CardUpdate, 'id' | 'if_version'>): RowChanges<'cards'> {
+  const { title, status, priority, is_active, sort_order, due_date } = sent;
+  const { description, short_description, owner_id, tag_id } = sent;
+  return {
+    description,
     short_description,
     owner_id,
     tag_id,
     ...dueColumns(due_date),
     ...withoutNulls<'cards'>({ title, status, priority, is_active, sort_order }),
   };
-
-  return transact(context.db, async (db) => {
-    await checkReferences({ ...context, db }, project, { owner_id, tag_id });
-    return { card: await changeRow({ ...context, db }, 'cards', id, changes, CARD_COLUMNS) };
-  });
 }
 
 /** Snoozes a card, or ends snoozing. */
-export async function snoozeCard(context: ProjectContext, { id, until }: CardSnooze) {
-  return { card: await changeRow(context, 'cards', id, { snoozed_until: until ?? null }, CARD_COLUMNS) };
+export async function snoozeCard(context: ProjectContext, { id, until, if_version }: CardSnooze) {
+  const changes = { snoozed_until: until ?? null };
+  return withVersion('card', await changeRow(context, 'cards', id, changes, CARD_COLUMNS, { if_version }));
 }
 
 /** Soft-deletes a card; its comments stay, hidden. */
-export async function deleteCard(context: ProjectContext, { id }: { id: number }) {
-  await deleteRow(context, 'cards', id);
+export async function deleteCard(context: ProjectContext, { id, if_version }: CardDelete) {
+  await deleteRow(context, 'cards', id, if_version);
 }

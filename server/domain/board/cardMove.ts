@@ -5,6 +5,7 @@ import { LARGEST_INTEGER, SMALLEST_INTEGER } from '../../../shared/limits.ts';
 import { type Db, live, query, transact } from '../../database/query.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { changeRow, findRow, lockProject } from '../rows/row.ts';
+import { withVersion } from '../rows/version.ts';
 import { CARD_COLUMNS } from './card.ts';
 import { checkReferences } from './cardReference.ts';
 import { dismissedCards } from './tour.ts';
@@ -19,7 +20,7 @@ const GAP = 1000;
  * Moves a card to a position in a group or outside any. The position counts the cards that the caller sees, without the tour
  * cards that they dismissed.
  */
-export async function moveCard(context: ProjectContext, { id, group_id, position }: CardMove) {
+export async function moveCard(context: ProjectContext, { id, group_id, position, if_version }: CardMove) {
   const { project } = await findRow(context, 'cards', id);
   const isThere =
     group_id === null ? sql`c.project_id = ${project.id} and c.group_id is null` : sql`c.group_id = ${group_id}`;
@@ -34,10 +35,12 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
     const placed = (await place()) ?? (await spread(db, others).then(place)) ?? [];
     const own = placed.find((card) => card.id === id);
 
-    const card = await changeRow({ ...context, db }, 'cards', id, { group_id, position: own?.position }, CARD_COLUMNS);
+    const changes = { group_id, position: own?.position };
+    const event = { type: 'card.moved', data: { group_id } } as const;
+    const card = await changeRow({ ...context, db }, 'cards', id, changes, CARD_COLUMNS, { event, if_version });
     const moved = placed.filter((other) => other !== own);
     if (moved.length > 0) await writePositions(db, moved);
-    return { card };
+    return withVersion('card', card);
   });
 }
 

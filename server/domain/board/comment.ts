@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import {
   Comment,
   type CommentCreate,
+  type CommentDelete,
   type CommentList,
   type CommentThread,
   DEEPEST_REPLY,
@@ -12,9 +13,12 @@ import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
 import { prepared } from '../../database/prepared.ts';
 import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
+import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { accountOf } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
+import { type Actor, actorOf, noteEach, writeEvents } from '../event/event.ts';
+import { jsonOf } from '../rows/jsonRow.ts';
 import { readCursor, toCursor, toPage } from '../rows/page.ts';
 import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
 import {
@@ -25,10 +29,12 @@ import {
   isLiveCard,
   lockProject,
   mustBeFound,
+  mustHaveVersion,
   noSuchRow,
   type Selected,
   selectionOf,
 } from '../rows/row.ts';
+import { VERSION, withVersion } from '../rows/version.ts';
 
 /** The columns of a comment in responses. */
 const COMMENT_COLUMNS = Comment.keyof().options;
@@ -36,13 +42,16 @@ type CommentRow = Selected<'comments', typeof COMMENT_COLUMNS>;
 
 /** Adds a comment to a card, or a reply to one of its comments. */
 export async function createComment(
-  { db, caller }: ProjectContext,
+  context: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
 ) {
+  const { db, caller } = context;
   accountOf(caller);
-  const [found] = await insertComment(db, { card_id, comment, parent_comment_id, ...permitOf(caller) });
-  const { depth, ...created } = mustBeFound(caller, 'cards', found);
-  if (created.id === null) {
+  const insert = caller.superadmin ? insertAuditedComment : insertComment;
+  const sent = { card_id, comment, parent_comment_id };
+  const [found] = await insert(db, { ...sent, ...permitOf(caller), ...actorOf(context) });
+  const { created, version, depth } = mustBeFound(caller, 'cards', found);
+  if (created === null || version === null) {
     if (depth === null) throw invalid({ parent_comment_id: 'is not a comment of this card' }, 'unknown_reference');
     throw badRequest(
       `Replies nest at most ${DEEPEST_REPLY} levels deep. Reply to an earlier comment of the thread.`,
@@ -50,37 +59,51 @@ export async function createComment(
     );
   }
 
-  return { comment: created };
+  return { comment: asJsonText<z.output<typeof Comment>>(created, DATES), version };
 }
+
+/** The dates of a new comment. */
+const DATES: DateFields = { own: ['created_at', 'updated_at'] };
 
 /**
  * One statement that also checks card and parent. If nothing was inserted, it returns only the project of the card, and the depth
  * that the reply would have; null without a parent.
  *
- * - `card`, `parent`: lock both against deletion; the parent must be on the same card.
- * - `created`: the comment, only if the role is high enough and the reply is not too deep.
+ * - `card`, `parent`: lock both against deletion; the parent must be on the same card. With `card_id =` the planner would read
+ *   all comments of the card.
+ * - `created`: the comment as JSON, only if the role is high enough and the reply is not too deep.
+ * - `noted`: its event.
  */
-const insertComment = prepared<
-  Permit & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
-  (CommentRow | { id: null }) & CallerRole & { depth: number | null }
->(
-  (value) => sql`
+const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
+  prepared<
+    Permit & Actor & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
+    CallerRole & { created: string | null; version: string | null; depth: number | null }
+  >(
+    (value) => sql`
     with card as (
-      select id as card_id, project_id, ${roleIn('cards.project_id', value)} as caller_role from cards
+      select id as card_id, project_id, platform_id, ${roleIn('cards.project_id', value)} as caller_role from cards
       where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} for share
     ), parent as (
       select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
-      where id = ${value('parent_comment_id')}::int and card_id = ${value('card_id')} and ${live()} for share
+      where id = ${value('parent_comment_id')}::int and card_id is not distinct from ${value('card_id')} and ${live()} for share
     ), created as (
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
       select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')}, root_comment_id, coalesce(depth, 0)
       from card left join parent on true
       where ${isEnough(sql`caller_role`, value)} and (${value('parent_comment_id')}::int is null or depth <= ${sql.lit(DEEPEST_REPLY)})
-      returning ${selectionOf(COMMENT_COLUMNS)}
-    )
-    select ${selectionOf(COMMENT_COLUMNS)}, caller_role, (select depth from parent) as depth
-    from card left join created using (card_id, project_id)`,
-);
+      returning ${jsonOf('comments', Comment)} as json, ${VERSION}, id, project_id, card_id, parent_comment_id
+    ), ${noteEach(CREATED, value, hasAudit)}
+    select card.project_id, caller_role, created.json as created, created.version, (select depth from parent) as depth
+    from card left join created on true`,
+  );
+
+const CREATED = sql`
+  select 'comment.created' as type, (select platform_id from card) as platform_id, project_id, id as subject_id,
+    null::int as by_user_id, jsonb_build_object('card_id', card_id, 'parent_comment_id', parent_comment_id) as data
+  from created`;
+
+const insertComment = insertion({ hasAudit: false });
+const insertAuditedComment = insertion({ hasAudit: true });
 
 /** How many replies a thread includes. */
 const FIRST_REPLIES = 100;
@@ -182,20 +205,26 @@ type Thread = Pick<Row<'comments'>, 'id' | 'root_comment_id'>;
 export async function markCommentRead(context: ProjectContext, { id }: { id: number }) {
   const { row } = await findRow(context, 'comments', id, ['is_read']);
   const changes: RowChanges<'comments'> = row.is_read ? {} : { is_read: true, read_at: new Date() };
-  return { comment: await changeRow(context, 'comments', id, changes, COMMENT_COLUMNS) };
+  const event = { type: 'comment.read' } as const;
+  return withVersion('comment', await changeRow(context, 'comments', id, changes, COMMENT_COLUMNS, { event }));
 }
 
 /** Deletes a comment with all its replies; only for its author or an owner of the project. */
-export async function deleteComment(context: ProjectContext, { id }: { id: number }) {
+export async function deleteComment(context: ProjectContext, { id, if_version }: CommentDelete) {
   const { caller } = context;
-  const { row, project } = await findRow(context, 'comments', id, ['id', 'root_comment_id', 'user_id']);
+  const { row, project } = await findRow(context, 'comments', id, ['id', 'card_id', 'root_comment_id', 'user_id']);
   if (row.user_id !== caller.id && project.role !== 'owner')
     throw forbidden('Only its author or an owner may delete a comment.', 'not_the_author');
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
+    await mustHaveVersion(db, 'comments', id, if_version);
     let deleted = await deleteThread(db, row);
     if (!deleted.some((comment) => comment.id === id)) throw noSuchRow('comments');
+    const { card_id } = row;
+    await writeEvents({ ...context, db }, [
+      { type: 'comment.deleted', project_id: project.id, subject_id: id, data: { card_id } },
+    ]);
     // Again, for replies that were created while it waited for their parents.
     while (deleted.length > 0) deleted = await deleteThread(db, row);
   });

@@ -3,7 +3,7 @@ import { refuseHtml, sanitizeHtml } from '../../security/html.ts';
 import { preparation } from '../access/preparation.ts';
 
 type Described = { description?: string | null | undefined };
-type Sanitised = { html?: string | null | undefined; error?: string | undefined };
+export type Sanitised = { html?: string | null | undefined; error?: string | undefined };
 
 /** Sanitises a description as HTML. Errors are only returned: whether it is HTML at all depends on the card. */
 export const sanitiseDescription = preparation(async (_: object, { description }: Described): Promise<Sanitised> => {
@@ -19,7 +19,10 @@ export async function cleanDescription(
   context: Parameters<typeof sanitiseDescription>[0],
   sent: Described,
 ): Promise<string | null | undefined> {
-  const { html, error } = await sanitiseDescription(context, sent);
+  return descriptionOf(await sanitiseDescription(context, sent));
+}
+
+export function descriptionOf({ html, error }: Sanitised): string | null | undefined {
   if (error) throw invalid({ description: error });
   return html;
 }

@@ -5,13 +5,15 @@ import {
   Group,
   type GroupConfigure,
   type GroupCreate,
+  type GroupDelete,
   type GroupReorder,
   type GroupUpdate,
 } from '../../../shared/group.ts';
-import { type Db, live, query } from '../../database/query.ts';
+import { type Db, live, query, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
+import { writeEvents } from '../event/event.ts';
 import { deleteWithContents } from '../rows/deletion.ts';
 import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from '../rows/position.ts';
 import {
@@ -24,6 +26,7 @@ import {
   selectionOf,
   withoutNulls,
 } from '../rows/row.ts';
+import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
 
 /** The columns of a group in responses. */
 export const GROUP_COLUMNS = Group.keyof().options;
@@ -37,15 +40,23 @@ export async function createGroup(context: ProjectContext, input: GroupCreate) {
     await lockProject(db, project.id);
   };
   const place = { table: 'groups', isSibling: sql<boolean>`t.board_id = ${board_id}`, lock } as const;
-  return { group: await insertAt(context.db, position, place, (db) => insertGroup({ ...context, db }, input)) };
+  return transact(context.db, async (db) => {
+    const group = await insertAt(db, position, place, (db) => insertGroup({ ...context, db }, input));
+    const { id: subject_id, project_id } = group;
+    await writeEvents({ ...context, db }, [{ type: 'group.created', project_id, subject_id, data: { board_id } }]);
+    return withVersion('group', group);
+  });
 }
 
 /** One statement: `board` locks the board against deletion, `created` checks the role and the cap of groups. */
-async function insertGroup({ db, caller }: ProjectContext, { board_id, ...input }: GroupCreate): Promise<GroupRow> {
+async function insertGroup(
+  { db, caller }: ProjectContext,
+  { board_id, ...input }: GroupCreate,
+): Promise<Versioned<GroupRow>> {
   const permit = bound(permitOf(caller));
   const [group] = await query(
     db,
-    sql<(GroupRow | { id: null }) & CallerRole>`
+    sql<(Versioned<GroupRow> | { id: null }) & CallerRole>`
       with board as (
         select id as board_id, project_id, platform_id as board_platform_id, ${roleIn('boards.project_id', permit)} as caller_role
         from boards where id = ${board_id} and project_id is not null and ${live()} for share
@@ -56,9 +67,9 @@ async function insertGroup({ db, caller }: ProjectContext, { board_id, ...input 
           ${positionAmongSiblings(input.position)}
         from board cross join lateral ${siblingsIn('groups', sql`t.board_id = board.board_id`)}
         where ${isEnough(sql`board.caller_role`, permit)} and siblings.count < ${MOST_SIBLINGS}
-        returning ${selectionOf(GROUP_COLUMNS)}
+        returning ${selectionOf([...GROUP_COLUMNS, VERSION])}
       )
-      select ${selectionOf(GROUP_COLUMNS)}, caller_role from board left join created using (board_id, project_id)`,
+      select ${selectionOf(GROUP_COLUMNS)}, version, caller_role from board left join created using (board_id, project_id)`,
   );
   const found = mustBeFound(caller, 'boards', group);
   if (found.id === null) throw badRequest(`A board has at most ${MOST_SIBLINGS} groups.`, 'place_full');
@@ -66,8 +77,8 @@ async function insertGroup({ db, caller }: ProjectContext, { board_id, ...input 
 }
 
 /** Changes the sent fields of a group. */
-export async function updateGroup(context: ProjectContext, { id, ...sent }: GroupUpdate) {
-  const { title, position, is_collapsed, description, type, color, icon } = sent;
+export async function updateGroup(context: ProjectContext, sent: GroupUpdate) {
+  const { title, is_collapsed, description, type, color, icon } = sent;
   const changes: RowChanges<'groups'> = {
     description,
     type,
@@ -75,12 +86,13 @@ export async function updateGroup(context: ProjectContext, { id, ...sent }: Grou
     icon,
     ...withoutNulls<'groups'>({ title, is_collapsed }),
   };
-  return { group: await changeAndPlace(context, 'groups', { id, position }, changes, GROUP_COLUMNS) };
+  return withVersion('group', await changeAndPlace(context, 'groups', sent, changes, GROUP_COLUMNS));
 }
 
 /** Switches a group on or off. */
-export async function configureGroup(context: ProjectContext, { id, is_active }: GroupConfigure) {
-  return { group: await changeRow(context, 'groups', id, withoutNulls<'groups'>({ is_active }), GROUP_COLUMNS) };
+export async function configureGroup(context: ProjectContext, { id, is_active, if_version }: GroupConfigure) {
+  const changes = withoutNulls<'groups'>({ is_active });
+  return withVersion('group', await changeRow(context, 'groups', id, changes, GROUP_COLUMNS, { if_version }));
 }
 
 /** Puts groups of one board at their positions, atomically. */
@@ -89,6 +101,6 @@ export async function reorderGroups(context: ProjectContext, { groups }: GroupRe
 }
 
 /** Deletes a group with its cards. */
-export async function deleteGroup(context: ProjectContext, { id }: { id: number }) {
-  await deleteWithContents(context, 'groups', id);
+export async function deleteGroup(context: ProjectContext, group: GroupDelete) {
+  await deleteWithContents(context, 'groups', group);
 }

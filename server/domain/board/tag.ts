@@ -1,32 +1,39 @@
 import { sql } from 'kysely';
 import type { Page } from '../../../shared/paging.ts';
-import { Tag, type TagCreate, type TagUpdate } from '../../../shared/tag.ts';
+import { Tag, type TagCreate, type TagDelete, type TagUpdate } from '../../../shared/tag.ts';
 import { type Db, live, nextPosition, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { changeAndPlace, insertAt } from '../rows/position.ts';
 import { deleteRow, findRow, lockProject, withoutNulls } from '../rows/row.ts';
+import { VERSION, withVersion } from '../rows/version.ts';
 
 /** The columns of a tag in responses. */
 const TAG_COLUMNS = Tag.keyof().options;
 
 /** Creates a tag in the project, after the others unless a position was sent. */
-export async function createTag(
-  { db, caller }: ProjectContext,
-  { name, color = null, icon = null, position }: TagCreate,
-) {
+export async function createTag(context: ProjectContext, { name, color = null, icon = null, position }: TagCreate) {
+  const { caller } = context;
   const { id: project_id } = actingProject(caller);
   const last = sql`select max(position) from tags where project_id = ${project_id} and ${live()}`;
   const row = { project_id, name, color, icon, created_by: caller.id, position: position ?? nextPosition(last) };
   const lock = (db: Db) => lockProject(db, project_id);
   const place = { table: 'tags', isSibling: sql<boolean>`t.project_id = ${project_id}`, lock } as const;
-  const tag = await insertAt(db, position, place, (db) =>
-    db.insertInto('tags').values(row).returning(TAG_COLUMNS).executeTakeFirstOrThrow(),
-  );
-  return { tag };
+  return transact(context.db, async (db) => {
+    const tag = await insertAt(db, position, place, (db) =>
+      db
+        .insertInto('tags')
+        .values(row)
+        .returning([...TAG_COLUMNS, VERSION])
+        .executeTakeFirstOrThrow(),
+    );
+    await writeEvents({ ...context, db }, [{ type: 'tag.created', project_id, subject_id: tag.id }]);
+    return withVersion('tag', tag);
+  });
 }
 
 /** The tags of the project in order. */
@@ -37,18 +44,19 @@ export async function listTags({ db, caller }: ProjectContext, page: Page) {
 }
 
 /** Changes the sent fields of a tag. */
-export async function updateTag(context: ProjectContext, { id, name, color, icon, position, is_active }: TagUpdate) {
+export async function updateTag(context: ProjectContext, sent: TagUpdate) {
+  const { name, color, icon, is_active } = sent;
   const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, is_active }) };
-  return { tag: await changeAndPlace(context, 'tags', { id, position }, changes, TAG_COLUMNS) };
+  return withVersion('tag', await changeAndPlace(context, 'tags', sent, changes, TAG_COLUMNS));
 }
 
 /** Deletes a tag, and removes it from its cards. */
-export async function deleteTag(context: ProjectContext, { id }: { id: number }) {
+export async function deleteTag(context: ProjectContext, { id, if_version }: TagDelete) {
   const { project } = await findRow(context, 'tags', id);
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
-    await deleteRow({ ...context, db }, 'tags', id);
+    await deleteRow({ ...context, db }, 'tags', id, if_version);
     const changes = { tag_id: null, updated_at: NOW };
     await db.updateTable('cards').set(changes).where('tag_id', '=', id).execute();
   });

@@ -8,12 +8,16 @@ import { DELETED, deleteRow, findRow, lockProject } from './row.ts';
 export const MOST_AT_ONCE = 1000;
 
 /** Deletes a board with its groups and cards, or a group with its cards. */
-export async function deleteWithContents(context: ProjectContext, table: 'boards' | 'groups', id: number) {
+export async function deleteWithContents(
+  context: ProjectContext,
+  table: 'boards' | 'groups',
+  { id, if_version }: { id: number; if_version?: string | undefined },
+) {
   const { project } = await findRow(context, table, id);
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
-    await deleteRow({ ...context, db }, table, id);
+    await deleteRow({ ...context, db }, table, id, if_version);
     await deleteContents[table](db, id);
   });
 }

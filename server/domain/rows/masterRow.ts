@@ -3,9 +3,21 @@ import { notFound } from '../../../shared/errors.ts';
 import type { Placement } from '../../../shared/fields.ts';
 import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
-import { NOW } from '../../database/timestamp.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
 import { setPositions } from './position.ts';
-import { type Column, isLiveCard, nounOf, type Selected } from './row.ts';
+import {
+  assignments,
+  type Column,
+  changedFields,
+  eventOf,
+  isLiveCard,
+  noteChange,
+  nounOf,
+  type Selected,
+  selectionOf,
+} from './row.ts';
+import { isRequired, rowChanged, VERSION, type Versioned, versionOf } from './version.ts';
 
 /** The tables with templates. */
 type MasterTable = 'boards' | 'groups' | 'cards';
@@ -24,44 +36,70 @@ export async function findMaster<Table extends MasterTable, const Columns extend
     .select(columns as readonly Column<MasterTable>[])
     .where('id', '=', id)
     .where('is_master', 'is', true)
-    .where(isLive(table))
+    .where(isLive(table, table))
     .executeTakeFirstOrThrow(() => noSuchMaster(table));
   return row as unknown as Selected<Table, Columns>;
 }
 
-/** Changes a template, and returns these columns. */
+/**
+ * Changes a template in one statement, with its event if something has changed, and returns these columns. The lock is that of an
+ * update: a stronger one would wait for the steps of a sync, whose copies refer to the row.
+ */
 export async function changeMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
-  db: Db,
+  context: SignedInContext,
   table: Table,
   id: number,
   changes: RowChanges<Table>,
   columns: Columns,
-): Promise<Selected<Table, Columns>> {
-  const update = db
-    .updateTable(table as MasterTable)
-    .set({ ...changes, updated_at: NOW })
-    .where('id', '=', id)
-    .where('is_master', 'is', true)
-    .where(isLive(table))
-    .returning(columns as readonly Column<MasterTable>[]);
-  const [row] = await query(db, plannedEachTime(sql<Selected<Table, Columns>>`${update}`));
+  if_version?: string,
+): Promise<Versioned<Selected<Table, Columns>>> {
+  const [row] = await query(
+    context.db,
+    plannedEachTime(sql<Selected<Table, Columns> & { version: string | null }>`
+      with found as (
+        select t.id, t.project_id, ${changedFields<Table>(changes)} as changed_fields, ${versionOf('t')} as found_version
+        from ${sql.table(table)} t where t.id = ${id} and t.is_master and ${isLive(table, 't')} for no key update of t
+      ), changed as (
+        update ${sql.table(table)} set ${assignments<Table>(changes)}
+        where id = (select id from found where ${isRequired(sql`found_version`, if_version)})
+        returning ${selectionOf([...columns, VERSION])}
+      ), ${noteChange(context, eventOf(`master_${nounOf(table)}`, changes))}
+      select changed.* from found left join changed on true`),
+  );
   if (!row) throw noSuchMaster(table);
-  return row;
+  if (row.version === null) throw rowChanged();
+  return row as Versioned<Selected<Table, Columns>>;
 }
 
-const isLive = (table: MasterTable) => (table === 'cards' ? isLiveCard('cards') : live());
+const isLive = (table: MasterTable, alias: string) => (table === 'cards' ? isLiveCard(alias) : live(alias));
 
-export async function deleteMaster(db: Db, table: MasterTable, id: number): Promise<void> {
-  await changeMaster(db, table, id, { deleted_at: new Date() }, ['id']);
+export async function deleteMaster(
+  context: SignedInContext,
+  table: MasterTable,
+  id: number,
+  if_version?: string,
+): Promise<void> {
+  await changeMaster(context, table, id, { deleted_at: new Date() }, ['id'], if_version);
 }
 
-/** Puts templates `t` at their positions among these siblings, atomically; `db` is in a transaction. */
+/** Puts templates `t` at their positions among these siblings, which they had `before`, atomically; `db` is in a transaction. */
 export async function placeMasters(
-  db: Db,
+  context: SignedInContext,
   table: MasterTable,
   placements: Placement[],
+  before: readonly Placement[],
   isSibling: RawBuilder<boolean>,
 ): Promise<void> {
-  const placed = await setPositions(db, table, placements, sql`t.is_master and ${isSibling}`);
+  const placed = await setPositions(context.db, table, placements, sql`t.is_master and ${isSibling}`);
   if (placed < placements.length) throw noSuchMaster(table);
+
+  const old = new Map(before.map(({ id, position }) => [id, position]));
+  const ids = placements.filter(({ id, position }) => old.get(id) !== position).map(({ id }) => id);
+  if (ids.length > 0) await writeEvents(context, [{ type: REORDERED[table], data: { ids } }]);
 }
+
+const REORDERED = {
+  boards: 'master_board.reordered',
+  groups: 'master_group.reordered',
+  cards: 'master_card.reordered',
+} as const;

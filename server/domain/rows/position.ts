@@ -6,7 +6,18 @@ import { anyOf, type Db, live, nextPosition, query, transact } from '../../datab
 import type { Row, RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { type Column, changeRow, isVisible, lockProjects, mustBeFound, noSuchRow, type Selected } from './row.ts';
+import { writeEvents } from '../event/event.ts';
+import {
+  type Column,
+  changeRow,
+  isVisible,
+  lockProjects,
+  mustBeFound,
+  mustHaveVersion,
+  noSuchRow,
+  type Selected,
+} from './row.ts';
+import type { Versioned } from './version.ts';
 
 /** Boards and tags are ordered within a project, groups within a board. */
 const ORDERED_WITHIN = {
@@ -16,24 +27,35 @@ const ORDERED_WITHIN = {
 } as const satisfies { [Table in Ordered]: { column: keyof Row<Table>; parents: string } };
 type Ordered = 'boards' | 'tags' | 'groups';
 
-/** Puts rows of one project or board at their positions, atomically; rows that are in the way move behind them. */
+/**
+ * Puts rows of one project or board at their positions, atomically; rows that are in the way move behind them. Throws a 412 unless
+ * each of them has the version, if one is given.
+ */
 export async function placeRows(
-  { db, caller }: ProjectContext,
+  context: ProjectContext,
   table: Ordered,
   placements: Placement[],
+  if_version?: string,
 ): Promise<void> {
   if (placements.length === 0) return;
 
+  const { caller } = context;
   const isPlaced = anyOf(placements.map(({ id }) => id));
   const permit = bound(permitOf(caller));
   const parent = sql.ref<number>(`t.${ORDERED_WITHIN[table].column}`);
-  await transact(db, async (db) => {
+  await transact(context.db, async (db) => {
     const named = rowsOf(db, table).where('t.id', '=', isPlaced);
     // Locked before the rows are read: their positions are then up to date.
     const isPermitted = isEnough(roleIn('projects.id', permit), permit);
     await lockProjects(db, sql`id in ${named.select('t.project_id')} and ${isPermitted}`);
     const found = await named
-      .select(['t.project_id', parent.as('parent_id'), roleIn('t.project_id', permit).as('caller_role')])
+      .select([
+        't.id',
+        't.position',
+        't.project_id',
+        parent.as('parent_id'),
+        roleIn('t.project_id', permit).as('caller_role'),
+      ])
       .where(isVisible(table))
       .execute();
     if (found.length < placements.length) throw noSuchRow(table);
@@ -42,21 +64,33 @@ export async function placeRows(
     if (others.length > 0)
       throw badRequest(`The ${table} belong to several ${ORDERED_WITHIN[table].parents}.`, 'several_parents');
 
+    for (const { id } of placements) await mustHaveVersion(db, table, id, if_version);
     await setPositions(db, table, placements, sql`${parent} = ${parentId}`);
+    const moved = placements.filter(({ id, position }) =>
+      found.some((row) => row.id === id && row.position !== position),
+    );
+    if (moved.length === 0) return;
+    const ids = moved.map(({ id }) => id);
+    await writeEvents({ ...context, db }, [
+      { type: REORDERED[table], project_id: found[0]?.project_id, data: { ids } },
+    ]);
   });
 }
+
+const REORDERED = { boards: 'board.reordered', tags: 'tag.reordered', groups: 'group.reordered' } as const;
 
 /** Changes a row and, if a position was sent, puts it there. */
 export function changeAndPlace<Table extends Ordered, const Columns extends readonly Column<Table>[]>(
   context: ProjectContext,
   table: Table,
-  { id, position }: { id: number; position?: number | null },
+  { id, position, if_version }: { id: number; position?: number | null; if_version?: string | undefined },
   changes: RowChanges<Table>,
   columns: Columns,
-): Promise<Selected<Table, Columns>> {
-  if (position == null) return changeRow(context, table, id, changes, columns);
+): Promise<Versioned<Selected<Table, Columns>>> {
+  if (position == null) return changeRow(context, table, id, changes, columns, { if_version });
   return transact(context.db, async (db) => {
-    await placeRows({ ...context, db }, table, [{ id, position }]);
+    // Checked there: once placed, the row has a new version.
+    await placeRows({ ...context, db }, table, [{ id, position }], if_version);
     return changeRow({ ...context, db }, table, id, changes, columns);
   });
 }

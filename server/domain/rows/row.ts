@@ -1,11 +1,14 @@
 import { type AliasedRawBuilder, type RawBuilder, type Selection, sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
+import type { EventData, EventType } from '../../../shared/event.ts';
 import type { Role } from '../../../shared/user.ts';
 import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import type { Row, RowChanges, TableName, Tables } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, isEnough, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
+import { actorOf, type EventContext, isAudited, noteEach, platformOf } from '../event/event.ts';
+import { isRequired, rowChanged, VERSION, type Versioned, versionOf } from './version.ts';
 
 /** The tables whose rows belong to a project and are soft-deleted. */
 export type ProjectTable = {
@@ -85,39 +88,97 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
   return { row: row as unknown as Selected<Table, Columns>, project: { id: named_project_id, role: caller_role } };
 }
 
+/** The event of a changed row: that of its table by default; null if it is written elsewhere. */
+export type RowEvent = { type?: EventType; data?: EventData } | null;
+
+type ChangeOptions = {
+  event?: RowEvent;
+  /** Throws a 412 unless the row has this version. */
+  if_version?: string | undefined;
+};
+
 /**
- * Changes a row in one statement, and returns these columns, which start with `id` and `project_id`.
+ * Changes a row in one statement, and returns these columns, which start with `id` and `project_id`, with its version.
  *
- * - `found`: locks the row, and gives the caller's role in its project, for the 403.
- * - `changed`: the update, only if that role is high enough.
+ * - `found`: locks the row, and gives the caller's role in its project, for the 403, its version, for the 412, and the
+ *   fields that get another value.
+ * - `changed`: the update, only if that role is high enough and the version the required one.
+ * - `noted`: the event, only if something has changed.
  */
 export async function changeRow<Table extends ProjectTable, const Columns extends readonly Column<Table>[]>(
-  { db, caller }: ProjectContext,
+  context: ProjectContext,
   table: Table,
   id: number,
   changes: RowChanges<Table>,
   columns: Columns,
-): Promise<Selected<Table, Columns>> {
+  { event = {}, if_version }: ChangeOptions = {},
+): Promise<Versioned<Selected<Table, Columns>>> {
+  const { db, caller } = context;
   const permit = bound(permitOf(caller));
   // Not prepared: each set of changed columns would use up a statement name.
   const [row] = await query(
     db,
-    plannedEachTime(sql<Selected<Table, Columns> & CallerRole>`
+    plannedEachTime(sql<Selected<Table, Columns> & CallerRole & ChangedRow>`
       with found as (
-        select t.id, t.project_id, ${roleIn('t.project_id', permit)} as caller_role
+        select t.id, t.project_id, ${roleIn('t.project_id', permit)} as caller_role, ${changedFields<Table>(changes)} as changed_fields,
+          ${versionOf('t')} as found_version
         from ${sql.table(table)} t where t.id = ${id} and ${isVisible(table)} for update of t
       ), changed as (
         update ${sql.table(table)} set ${assignments<Table>(changes)}
-        where id = (select id from found where ${isEnough(sql`caller_role`, permit)})
-        returning ${selectionOf(columns)}
-      )
+        where id = (select id from found where ${isEnough(sql`caller_role`, permit)} and ${isRequired(sql`found_version`, if_version)})
+        returning ${selectionOf([...columns, VERSION])}
+      )${event === null ? sql`` : sql`, ${noteChange(context, event.type ?? eventOf(nounOf(table), changes), event.data)}`}
       select * from found left join changed using (id, project_id)`),
   );
-  return mustBeFound(caller, table, row);
+  const { changed_fields, found_version, ...changed } = mustBeFound(caller, table, row);
+  if (changed.version === null) throw rowChanged();
+  return changed as unknown as Versioned<Selected<Table, Columns>>;
 }
 
-export async function deleteRow(context: ProjectContext, table: ProjectTable, id: number): Promise<void> {
-  await changeRow(context, table, id, { deleted_at: new Date() }, ['id', 'project_id']);
+/** The version is null if nothing was changed. */
+type ChangedRow = { changed_fields: string[]; found_version: string; version: string | null };
+
+/** Locks a row and checks its version, before several statements of a transaction change the row. */
+export async function mustHaveVersion(db: Db, table: ProjectTable, id: number, if_version: string | undefined) {
+  if (if_version === undefined) return;
+  const [row] = await query(
+    db,
+    sql<{ is_required: boolean }>`
+      select ${isRequired(versionOf('t'), if_version)} as is_required from ${sql.table(table)} t where t.id = ${id} for no key update`,
+  );
+  if (!row?.is_required) throw rowChanged();
+}
+
+/** The event of a row that these changes delete or change. */
+export const eventOf = (noun: string, changes: object) =>
+  `${noun}.${'deleted_at' in changes ? 'deleted' : 'updated'}` as EventType;
+
+/** The names of the fields that get another value. Both columns of a due date are one field. */
+export function changedFields<Table extends TableName>(changes: RowChanges<Table>): RawBuilder<unknown> {
+  const names = sentColumns(changes).map(([column, value]) => {
+    const field = column === 'is_due_at_midnight' ? 'due_date' : column;
+    return sql`case when t.${sql.ref(column)} is distinct from ${value} then ${sql.lit(field)} end`;
+  });
+  return names.length === 0 ? sql`array[]::text[]` : sql`array_remove(array[${sql.join(names)}]::text[], null)`;
+}
+
+/** The part of a statement that writes the event of a row, which its parts `found` and `changed` have found and changed. */
+export function noteChange(context: EventContext, type: EventType, data: EventData = {}): RawBuilder<unknown> {
+  const fields = sql`jsonb_build_object('fields', (select jsonb_agg(distinct field order by field) from unnest(changed_fields) as field))`;
+  const rows = sql`
+    select ${type} as type, ${platformOf(sql`found.project_id`)} as platform_id, found.project_id, found.id as subject_id,
+      null::int as by_user_id, ${JSON.stringify(data)}::jsonb ${type.endsWith('.updated') ? sql`|| ${fields}` : sql``} as data
+    from found join changed using (id) where cardinality(changed_fields) > 0`;
+  return noteEach(rows, bound(actorOf(context)), isAudited(context.caller, type));
+}
+
+export async function deleteRow(
+  context: ProjectContext,
+  table: ProjectTable,
+  id: number,
+  if_version?: string,
+): Promise<void> {
+  await changeRow(context, table, id, { deleted_at: new Date() }, ['id', 'project_id'], { if_version });
 }
 
 /** The changes that mark several rows as deleted. */
@@ -125,9 +186,14 @@ export const DELETED = { deleted_at: NOW, updated_at: NOW };
 
 /** The `set` of an update; undefined columns are not changed. */
 export function assignments<Table extends TableName>(changes: RowChanges<Table>): RawBuilder<unknown> {
-  const sent = Object.entries(changes).filter(([, value]) => value !== undefined);
-  return sql.join([...sent.map(([column, value]) => sql`${sql.ref(column)} = ${value}`), sql`updated_at = now()`]);
+  return sql.join([
+    ...sentColumns(changes).map(([column, value]) => sql`${sql.ref(column)} = ${value}`),
+    sql`updated_at = now()`,
+  ]);
 }
+
+const sentColumns = <Table extends TableName>(changes: RowChanges<Table>) =>
+  Object.entries(changes).filter(([, value]) => value !== undefined);
 
 /** Drops null changes, for columns that can't be null. */
 export function withoutNulls<Table extends TableName>(changes: Nullable<RowChanges<Table>>): RowChanges<Table> {
