@@ -1,13 +1,24 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { procedures } from '../server/api/procedures.ts';
 import { query } from '../server/database/query.ts';
 import { makeUnsentResponses } from '../server/limits/unsentResponses.ts';
 import type { FairQueue } from '../server/runtime/fairQueue.ts';
 import { tooManyRequests } from '../shared/errors.ts';
-import { makeCaller, refusalOf } from './harness/caller.ts';
-import { givenService } from './harness/service.ts';
-import { givenProject, givenToken, givenUser, givenWorld, testDb } from './harness/world.ts';
+import { COUNTS_AS } from '../shared/limits.ts';
+import { type Answer, makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
+import { countStatements, givenService } from './harness/service.ts';
+import {
+  givenKey,
+  givenProject,
+  givenServiceAccount,
+  givenToken,
+  givenUser,
+  givenWorld,
+  testDb,
+} from './harness/world.ts';
 
 const LIST = '/services/operations/v1/operations/boards/list';
 const AUTHENTICATE = '/v1/authenticate';
@@ -104,6 +115,69 @@ describe('the rate limit', () => {
     expect(response.status).toBe(207);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(response.headers.get('x-ratelimit-remaining')).toBe('0');
+  });
+
+  describe('for many rows', () => {
+    const MANY = '/services/operations/v1/operations/cards/create-many';
+    const titled = (count: number) => Array.from({ length: count }, () => ({ title: 'x' }));
+    const countCards = async (userId: number) =>
+      (await query(await testDb(), sql`select from cards where created_by = ${userId}`)).length;
+
+    it.each([
+      [0, 1],
+      [1, 1],
+      [20, 1],
+      [21, 2],
+      [100, 5],
+    ])('counts %i cards as calls: %i', async (count, calls) => {
+      const { caller } = await givenCaller(20);
+
+      const answer = await caller.post(MANY, { cards: titled(count) });
+
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('x-ratelimit-remaining')).toBe(String(20 - calls));
+      expect((await caller.post(LIST)).headers.get('x-ratelimit-remaining')).toBe(String(20 - calls - 1));
+    });
+
+    it('429 with Retry-After before a card is created', async () => {
+      const { caller, user } = await givenCaller(4);
+
+      const accepted = await caller.post(MANY, { cards: titled(60) });
+      const again = await caller.post(MANY, { cards: titled(21) });
+
+      expect(accepted.status).toBe(200);
+      expect(again).toMatchObject({ status: 429, body: { message: 'Too many requests. Try again later.' } });
+      expect(Number(again.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+      expect(await countCards(user.id)).toBe(60);
+    });
+
+    it('gives back what a refused call counted beyond one', async () => {
+      const { caller, user } = await givenCaller(5);
+      await caller.post(LIST);
+
+      const refused = await caller.rpc.cards.createMany.mutate({ cards: titled(100) }).catch((error) => error);
+
+      expect(refused).toMatchObject({ status: 429, reason: 'over_rate_limit' });
+      expect(await countCards(user.id)).toBe(0);
+      expect((await caller.post(MANY, { cards: titled(40) })).headers.get('x-ratelimit-remaining')).toBe('1');
+    });
+
+    it('allows a call alone in its minute, however low the limit is', async () => {
+      const { caller, user } = await givenCaller(2);
+
+      const answer = await caller.post(MANY, { cards: titled(100) });
+
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('x-ratelimit-remaining')).toBe('0');
+      expect(await countCards(user.id)).toBe(100);
+    });
+
+    it('is in the words of the document and of docs/rest.md', () => {
+      const { description } = procedures.find(({ name }) => name === 'cards.createMany')!;
+
+      expect(description).toContain(COUNTS_AS);
+      expect(readFileSync('docs/rest.md', 'utf8').replaceAll('\n', ' ')).toContain(COUNTS_AS);
+    });
   });
 
   it('counts a revoked token for the address that sent it, not for the user', async () => {
@@ -267,6 +341,99 @@ describe('a call that is refused as busy', () => {
 
     expect(remainingOf(await caller.post('/services/operations/v1/operations/boards/get', {}))).toBe('2');
     expect(remainingOf(await caller.post('/nothing'))).toBe('1');
+  });
+});
+
+describe('a rate limit of their own', () => {
+  const UPDATE = '/services/platforms/v1/users/update';
+  /** A service account with this limit, on nodes with a default of 3. */
+  const givenLimited = async (rate_limit_per_minute: number | null, more: Record<string, string> = {}) => {
+    const settings = { RATE_LIMIT_PER_MINUTE: '3', ...more };
+    const nodes = [await givenService(settings), await givenService(settings)];
+    const user = await givenServiceAccount({ project: await givenProject(), rate_limit_per_minute });
+    const { secret } = await givenKey(user, { last_used_at: new Date('2099-01-01') });
+    const [caller, elsewhere] = nodes.map(({ url }) => makeCaller(url, secret)) as [TestCaller, TestCaller];
+    return { user, secret, url: nodes[0]!.url, caller, elsewhere };
+  };
+  const limitOf = ({ status, headers }: Answer) =>
+    `${status} ${headers.get('x-ratelimit-remaining')} of ${headers.get('x-ratelimit-limit')}`;
+
+  it.each([1, 5])('of %i replaces the default, for all keys of the user, also in the headers', async (own) => {
+    const { user, url, caller } = await givenLimited(own);
+    const { secret } = await givenKey(user);
+    const callers = [caller, makeCaller(url, secret)];
+
+    for (let call = 1; call <= own; call++)
+      expect(limitOf(await callers[call % 2]!.post(LIST))).toBe(`200 ${own - call} of ${own}`);
+
+    for (const each of callers) expect(limitOf(await each.post(LIST))).toBe(`429 0 of ${own}`);
+    expect(limitOf(await makeCaller(url).post(LIST))).toBe('401 2 of 3');
+  });
+
+  it('is known without a further statement, and without any once it is used up', async () => {
+    const { caller } = await givenLimited(2);
+
+    for (const statements of [2, 2, 0, 0]) expect(await countStatements(() => caller.post(LIST))).toBe(statements);
+  });
+
+  it('is exact for calls at once and for batches', async () => {
+    const [single, batched] = [await givenLimited(7), await givenLimited(7)];
+
+    const answers = await Promise.all(Array.from({ length: 20 }, () => single.caller.post(LIST)));
+    const calls = await Promise.allSettled(Array.from({ length: 9 }, () => batched.caller.rpc.boards.list.query()));
+
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(7);
+    expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(7);
+    expect(limitOf(await batched.caller.post(LIST))).toBe('429 0 of 7');
+  });
+
+  it.skipIf(!hasRedis)('is shared by all nodes in Redis (skipped if unreachable)', async () => {
+    const { caller, elsewhere } = await givenLimited(5, { REDIS_URL: redis });
+
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, call) => (call % 2 ? caller : elsewhere).post(LIST)),
+    );
+
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    for (const each of [caller, elsewhere]) expect(limitOf(await each.post(LIST))).toBe('429 0 of 5');
+  });
+
+  it('is set and cleared by superadmins, on both surfaces, with an event', async () => {
+    const { user, caller } = await givenLimited(null);
+    const { asSuperadmin } = await givenWorld();
+    const set = async (rate_limit_per_minute: number | null) =>
+      (await asSuperadmin.rpc.users.update.mutate({ id: user.id, rate_limit_per_minute })).user;
+
+    expect(limitOf(await caller.post(LIST))).toBe('200 2 of 3');
+    const answer = await asSuperadmin.post(UPDATE, { id: user.id, rate_limit_per_minute: 100 });
+    expect(answer.body.data.user.rate_limit_per_minute).toBe(100);
+    expect(limitOf(await caller.post(LIST))).toBe('200 98 of 100');
+    await set(4);
+    expect(limitOf(await caller.post(LIST))).toBe('200 1 of 4');
+    expect((await set(null)).rate_limit_per_minute).toBeNull();
+    expect(limitOf(await caller.post(LIST))).toBe('429 0 of 3');
+    for (const table of ['events', 'audit_entries'])
+      expect(
+        await query(
+          await testDb(),
+          sql`select data from ${sql.table(table)} where type = 'user.updated' and subject_id = ${user.id}`,
+        ),
+      ).toEqual(Array(3).fill({ data: { fields: ['rate_limit_per_minute'] } }));
+  });
+
+  it('403 for owners and the user itself, 422 for zero, a fraction and too many', async () => {
+    const { asOwner, asSuperadmin, users } = await givenWorld();
+    const update = { id: users.owner.id, rate_limit_per_minute: 100_000 };
+
+    expect((await asOwner.post(UPDATE, update)).status).toBe(403);
+    for (const rate_limit_per_minute of [0, -1, 1.5, 2 ** 31])
+      expect((await asSuperadmin.post(UPDATE, { ...update, rate_limit_per_minute })).status).toBe(422);
+    const { user } = await asSuperadmin.rpc.users.create.mutate({
+      name: 'x',
+      kind: 'service',
+      rate_limit_per_minute: 7,
+    });
+    expect(user.rate_limit_per_minute).toBe(7);
   });
 });
 

@@ -13,6 +13,8 @@ export type MakeCounter = (name: string, points: number, windowSeconds: number) 
 
 export type Counters = {
   make: MakeCounter;
+  /** Sends a message to all nodes, while Redis is reachable. */
+  publish: (channel: string, message: string) => void;
   /** Whether Redis is reachable; undefined without one. */
   isShared: () => boolean | undefined;
   close: () => void;
@@ -50,6 +52,9 @@ export async function openCounters(
             () => inMemory.reward(key, calls),
           ),
       };
+    },
+    publish: (channel, message) => {
+      if (shared?.isReachable()) shared.redis.publish(channel, message).catch(() => undefined);
     },
     isShared: () => shared?.isReachable(),
     close: () => shared?.close(),

@@ -1,4 +1,4 @@
-import { tooManyRequests } from '../../shared/errors.ts';
+import { toFailure, tooManyRequests } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { networkOf } from '../runtime/address.ts';
 import type { Counters } from './counters.ts';
@@ -7,8 +7,18 @@ const WINDOW_SECONDS = 60;
 
 /** Counts calls per user, or per network while the caller is not signed in. */
 export type RateLimit = {
-  /** Counts calls for a key, and tells how many of them are within the limit. */
-  count: (key: string, calls: number) => Promise<Counted>;
+  /** Counts calls for a key, and tells how many of them are within its own limit or, without one, the default. */
+  count: (key: string, calls: number, ownLimit?: number | null) => Promise<Counted>;
+  /**
+   * Counts further calls for the work of one, or throws the 429 before it; never more than the limit, so that a call alone in its
+   * minute is never above it. `note` gets each new count. Those of refused work are taken back.
+   */
+  countFurther: <Result>(
+    counted: Counted,
+    calls: number,
+    work: () => Promise<Result>,
+    note: (counted: Counted) => void,
+  ) => Promise<Result>;
   /** Takes back the count of calls that were not begun. */
   giveBack: (counted: Counted, calls: number) => Promise<Counted>;
   /** Tells, without a round trip to Redis, that a key has used up its limit. */
@@ -41,31 +51,31 @@ export const overLimit = ({ retryAfterSeconds }: Pick<Counted, 'retryAfterSecond
   tooManyRequests(OVER_LIMIT, retryAfterSeconds, 'over_rate_limit');
 export const OVER_LIMIT = 'Too many requests. Try again later.';
 
-export function makeRateLimit(counters: Counters, limit: number): RateLimit {
-  const counter = counters.make('limit', limit, WINDOW_SECONDS);
-  /** When the window of an exhausted key ends. */
-  const exhaustedUntil = new Map<string, number>();
+export function makeRateLimit(counters: Counters, defaultLimit: number): RateLimit {
+  const counter = counters.make('limit', defaultLimit, WINDOW_SECONDS);
+  /** When the windows of exhausted keys end, and the limits that they have used up. */
+  const exhaustedKeys = new Map<string, Pick<Counted, 'until' | 'limit'>>();
 
   const exhausted = (key: string): Counted | undefined => {
-    const until = exhaustedUntil.get(key) ?? 0;
-    const milliseconds = until - Date.now();
-    if (milliseconds <= 0) return undefined;
-    const retryAfterSeconds = Math.ceil(milliseconds / 1000);
-    return { limit, remaining: 0, callsAllowed: 0, retryAfterSeconds, key, calls: 0, until };
+    const known = exhaustedKeys.get(key);
+    if (!known || known.until <= Date.now()) return undefined;
+    const retryAfterSeconds = Math.ceil((known.until - Date.now()) / 1000);
+    return { ...known, remaining: 0, callsAllowed: 0, retryAfterSeconds, key, calls: 0 };
   };
 
-  return {
+  const rateLimit: RateLimit = {
     exhausted,
-    count: async (key, calls) => {
+    count: async (key, calls, ownLimit) => {
       const known = exhausted(key);
       if (known) return known;
+      const limit = ownLimit ?? defaultLimit;
       const { consumedPoints, msBeforeNext } = await counter.penalty(key, calls);
       const until = Date.now() + msBeforeNext;
-      if (consumedPoints >= limit) remember(key, until);
+      if (consumedPoints >= limit) remember(key, { until, limit });
       const before = consumedPoints - calls;
       return {
         limit,
-        remaining: remainingOf(consumedPoints),
+        remaining: remainingOf(limit, consumedPoints),
         callsAllowed: Math.max(0, Math.min(calls, limit - before)),
         retryAfterSeconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
         key,
@@ -73,24 +83,41 @@ export function makeRateLimit(counters: Counters, limit: number): RateLimit {
         until,
       };
     },
+    countFurther: async ({ key, limit }, wanted, work, note) => {
+      const calls = Math.min(wanted, limit - 1);
+      const further = await rateLimit.count(key, calls, limit);
+      note(further);
+      const takeBack = async () => note(await rateLimit.giveBack(further, further.calls));
+      if (further.callsAllowed < calls) {
+        await takeBack();
+        throw overLimit(further);
+      }
+      try {
+        return await work();
+      } catch (error) {
+        if (BUSY.has(toFailure(error).reason)) await takeBack();
+        throw error;
+      }
+    },
     giveBack: async (counted, calls) => {
       // In a new window it would be a gift.
       if (Date.now() >= counted.until) return counted;
       const { consumedPoints } = await counter.reward(counted.key, calls);
-      if (consumedPoints < limit) exhaustedUntil.delete(counted.key);
-      return { ...counted, remaining: remainingOf(consumedPoints) };
+      if (consumedPoints < counted.limit) exhaustedKeys.delete(counted.key);
+      return { ...counted, remaining: remainingOf(counted.limit, consumedPoints) };
     },
   };
+  return rateLimit;
 
-  function remainingOf(consumedPoints: number): number {
+  function remainingOf(limit: number, consumedPoints: number): number {
     return Math.max(0, Math.min(limit, limit - consumedPoints));
   }
 
-  function remember(key: string, until: number) {
-    exhaustedUntil.set(key, until);
-    for (const [other, end] of exhaustedUntil) {
-      if (end > Date.now()) break;
-      exhaustedUntil.delete(other);
+  function remember(key: string, exhausted: Pick<Counted, 'until' | 'limit'>) {
+    exhaustedKeys.set(key, exhausted);
+    for (const [other, { until }] of exhaustedKeys) {
+      if (until > Date.now()) break;
+      exhaustedKeys.delete(other);
     }
   }
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createServer, type Server, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { makeChangeSignal } from '../../server/limits/changeSignal.ts';
 import { type Counters, openCounters } from '../../server/limits/counters.ts';
 
 const hasRedisServer = spawnSync('redis-server', ['--version']).status === 0;
@@ -124,5 +125,54 @@ describe('counters, while Redis', () => {
 
     expect(await counted).toBe(2);
     expect(node.logged()).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasRedisServer)('the signal of changes', () => {
+  async function givenSignal(url: string) {
+    const { counters } = await givenCounters(url);
+    const signal = makeChangeSignal(url, counters.publish, pino({ level: 'silent' }));
+    cleanups.push(() => signal.close());
+    let heard = 0;
+    signal.listen(() => {
+      heard++;
+    });
+    return { send: signal.send, heard: () => heard };
+  }
+
+  it('reaches the other nodes, not the own one, and also after Redis was frozen', async () => {
+    const redis = await givenRedis();
+    const [node, other] = [await givenSignal(redis.url), await givenSignal(redis.url)];
+    // Sent again and again, since it may not listen yet.
+    const reaches = (before: number) =>
+      vi.waitFor(
+        () => {
+          node.send();
+          expect(other.heard()).toBeGreaterThan(before);
+        },
+        { timeout: 30_000 },
+      );
+
+    await reaches(0);
+    redis.process.kill('SIGSTOP');
+    redis.process.kill('SIGCONT');
+    await reaches(other.heard());
+
+    expect(node.heard()).toBe(0);
+  });
+
+  it('of a burst is a message at its beginning and one at its end', async () => {
+    const published: string[] = [];
+    const signal = makeChangeSignal(
+      'redis://127.0.0.1:1',
+      (channel) => published.push(channel),
+      pino({ level: 'silent' }),
+    );
+    cleanups.push(() => signal.close());
+
+    for (let change = 0; change < 100; change++) signal.send();
+
+    expect(published).toHaveLength(1);
+    await vi.waitFor(() => expect(published).toHaveLength(2));
   });
 });
