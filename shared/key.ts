@@ -3,6 +3,7 @@ import { recentProof } from './account.ts';
 import { FUTURE_TIMESTAMP, id, optionalTimestamp, TIMESTAMP_FORMAT, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
+import { User } from './user.ts';
 
 /** Lets secret scanners recognize API keys. */
 export const KEY_PREFIX = 'dkh_';
@@ -17,13 +18,17 @@ export const ApiKey = z
     project_id: id.nullable().meta({ description: 'The only project that it acts in; null for all of the user.' }),
     name: z.string().meta({ description: 'Its name.', example: 'Nightly import' }),
     scopes: z.array(z.string()).meta({ description: SCOPES_DESCRIPTION, example: ['cards:read', 'cards:write'] }),
-    expires_at: timestamp
-      .nullable()
-      .meta({ description: 'When it expires; null for never.', example: FUTURE_TIMESTAMP }),
+    expires_at: timestamp.nullable().meta({
+      description: 'When it expires; null for never. If the service limits the age of secrets, a rotation moves it.',
+      example: FUTURE_TIMESTAMP,
+    }),
     last_used_at: timestamp.nullable().meta({ description: 'When it was last used, to the minute; null for never.' }),
     previous_expires_at: timestamp
       .nullable()
       .meta({ description: 'Until when the secret before the last rotation is valid, too.' }),
+    rotated_at: timestamp
+      .nullable()
+      .meta({ description: 'When it got its current secret; null if it was never rotated.' }),
     revoked_at: timestamp.nullable().meta({ description: 'When it was revoked; null if it was not.' }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last rotated or revoked.' }),
@@ -89,3 +94,29 @@ export const KeyRotate = KeyChoice.extend({
 });
 KeyRotate.register(requestExamples, { example: { id: 1, previous_valid_hours: 24 } });
 export type KeyRotate = z.output<typeof KeyRotate>;
+
+export const OwnKey = z.object({
+  user: User.pick({ id: true, name: true, kind: true }).meta({ description: 'The user that the key acts as.' }),
+  key: ApiKey,
+  secret_expires_at: timestamp.nullable().meta({
+    description:
+      'Until when the secret of this call is valid; null for ever. After a rotation, the previous one ends first.',
+    example: FUTURE_TIMESTAMP,
+  }),
+});
+
+/** At least an hour, so that a lost answer does not lock the program out at once. */
+const LEAST_OWN_OVERLAP_HOURS = 1;
+
+export const KeyRotateSelf = (scopes: string[]) =>
+  z.object({
+    previous_valid_hours: z.int().min(LEAST_OWN_OVERLAP_HOURS).max(LONGEST_OVERLAP_HOURS).default(24).meta({
+      description: 'How long the previous secret stays valid.',
+      example: 24,
+    }),
+    scopes: z.array(z.enum(scopes)).min(1).max(scopes.length).nullish().meta({
+      description: 'Fewer scopes than it has, for both secrets and for good; all of them if not sent.',
+      example: null,
+    }),
+  });
+export type KeyRotateSelf = z.output<ReturnType<typeof KeyRotateSelf>>;

@@ -79,7 +79,9 @@ describe('POST …/keys/create', () => {
     expect(await errorsFor([])).toEqual({ status: 422, scopes: ['scopes must have at least 1 elements.'] });
     const { status, 'scopes.1': unknown } = await errorsFor(['cards:read', 'cards:delete']);
     expect(status).toBe(422);
-    expect(unknown[0]).toMatch(/^scopes\.1 must be one of admin, boards:read, .*templates:read, templates:write, /);
+    expect(unknown[0]).toMatch(
+      /^scopes\.1 must be one of admin, audit:read, boards:read, .*templates:read, templates:write, /,
+    );
     expect(unknown[0]).not.toMatch(/account|keys:|auth/);
   });
 

@@ -46,6 +46,8 @@ describe('the scopes of procedures', () => {
     ['account.whoAmI', undefined],
     ['account.changePassword', undefined],
     ['keys.create', undefined],
+    ['keys.self', []],
+    ['keys.rotateSelf', []],
     ['auth.authenticate', []],
   ])('of %s are %j', (name, scopes) => {
     expect(scopesFor(procedures.find((procedure) => procedure.name === name)!)).toEqual(scopes);

@@ -15,6 +15,8 @@ export type Rule = {
   right?: 'superadmin' | 'superadmin_billing';
   /** Whether it acts on the caller's own account. */
   needsAccount?: boolean;
+  /** Whether it acts on the API key of the call: any key may call it, and nobody else. */
+  needsKey?: boolean;
 };
 
 /**
@@ -24,6 +26,7 @@ export type Rule = {
 export const ACCESS = {
   anyone: { callers: 'For anyone.', needsSignIn: false },
   signedIn: { callers: 'For every signed-in user.', needsSignIn: true, needsAccount: true },
+  key: { callers: 'For calls with an API key, whatever its scopes.', needsSignIn: true, needsKey: true },
   viewer: { callers: 'Requires the role viewer.', needsSignIn: true, role: 'viewer' },
   member: { callers: 'Requires the role member.', needsSignIn: true, role: 'member' },
   ownerOrSuperadmin: {
@@ -63,11 +66,13 @@ export function mustHaveAccess({ caller, access }: Pick<Context, 'caller' | 'acc
 
 /** The 401 or 403 of this caller for a procedure; undefined if they may call it. */
 export function accessError(caller: Caller | undefined, called: Called): Error | undefined {
-  const { needsSignIn, role, right, needsAccount }: Rule = ACCESS[called.access];
+  const { needsSignIn, role, right, needsAccount, needsKey }: Rule = ACCESS[called.access];
   if (!needsSignIn) return undefined;
-  if (!caller) return unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
+  if (!caller) return notSignedIn();
   const keyError = caller.key && errorForKey(caller.key, called);
   if (keyError) return keyError;
+  if (needsKey && !caller.key)
+    return forbidden('Only a key can call this: send its secret instead of a token.', 'key_required');
   if (needsAccount && caller.id === null) return withoutAccount();
   if (role && caller.isProjectChosen && !caller.project) return withoutProject();
   if (right && caller[right]) return undefined;
@@ -111,6 +116,9 @@ const errorForRole = (needed: Role, own: Role) =>
   rolesFrom(needed).includes(own)
     ? undefined
     : forbidden(`This requires the role ${needed}; yours in this project is ${own}.`, 'role_missing');
+
+export const notSignedIn = () =>
+  unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
 
 export const withoutProject = () =>
   forbidden(

@@ -7,6 +7,7 @@ import { writtenBy } from '../../database/writePosition.ts';
 import type { Claims } from '../../security/tokens.ts';
 import { rolesFrom } from './access.ts';
 import type { AccountCaller, Caller, CallerKey } from './context.ts';
+import { isValidKey } from './keyEnd.ts';
 import { isUseDue } from './keyUse.ts';
 import { ADMIN_SCOPE } from './scopes.ts';
 
@@ -25,13 +26,14 @@ export async function findCaller(
   /** The role that the called procedures need; undefined if they need none. */
   neededRole?: Role,
   /** With replicas, how far the user has written is read, too. */
-  { select, selectByKey } = WITHOUT_REPLICAS,
+  { hasReplicas = false, keyMaxDays }: { hasReplicas?: boolean; keyMaxDays?: number | undefined } = {},
 ): Promise<AccountCaller | undefined> {
+  const { select, selectByKey } = hasReplicas ? WITH_REPLICAS : WITHOUT_REPLICAS;
   const enough = rolesFrom(neededRole ?? 'viewer');
   const call = { chosenProjectId: chosenProjectId ?? null, enough };
   if ('keyHash' in credential) {
-    const [found] = await selectByKey(db, { ...credential, ...call });
-    return found && toCaller(found, NO_SESSION, chosenProjectId, toKey(found, chosenProjectId));
+    const [found] = await selectByKey(db, { ...credential, ...call, keyMaxDays: keyMaxDays ?? null });
+    return found && toCaller(found, NO_SESSION, chosenProjectId, toKey(found, credential.keyHash, chosenProjectId));
   }
   const [found] = await select(db, { ...credential, ...call });
   return found && toCaller(found, credential.sessionId, chosenProjectId);
@@ -82,14 +84,14 @@ function toCaller(
   chosenProjectId: number | undefined,
   key?: CallerKey,
 ): AccountCaller {
-  const { id, superadmin, superadmin_billing, project_id, platform_id } = found;
+  const { id, superadmin, superadmin_billing, rate_limit_per_minute: ownRateLimit, project_id, platform_id } = found;
   const role = superadmin ? 'owner' : found.role;
   const isReachable = role !== null || superadmin_billing;
   const project =
     project_id !== null && platform_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
   const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
   const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
-  const caller = { id, superadmin, superadmin_billing, sessionId, project, isProjectChosen, highestRole };
+  const caller = { id, superadmin, superadmin_billing, ownRateLimit, sessionId, project, isProjectChosen, highestRole };
   const { write_epoch: epoch, write_position: position } = found;
   const written = epoch !== undefined && position !== undefined && { written: { epoch, position } };
   return { ...caller, ...(key && { key }), ...written };
@@ -97,10 +99,11 @@ function toCaller(
 
 const toKey = (
   { key_id: id, scopes, key_project_id: projectId, is_use_due: isUseDue }: FoundKey,
+  secretHash: string,
   chosenProjectId: number | undefined,
 ): CallerKey => {
   const isElsewhere = projectId !== null && chosenProjectId !== undefined && chosenProjectId !== projectId;
-  return { id, scopes, projectId, isElsewhere, isUseDue };
+  return { id, secretHash, scopes, projectId, isElsewhere, isUseDue };
 };
 
 /**
@@ -117,7 +120,7 @@ export const defaultProjectOf = (superadmin: RawBuilder<boolean>) => sql<number 
 
 const SUPERADMIN = sql<boolean>`u.superadmin`;
 /** Of a key `k`: without the scope admin, only the memberships of its user count. */
-const SUPERADMIN_BY_KEY = sql<boolean>`(u.superadmin and k.project_id is null and ${sql.lit(ADMIN_SCOPE)} = any(k.scopes))`;
+export const SUPERADMIN_BY_KEY = sql<boolean>`(u.superadmin and k.project_id is null and ${sql.lit(ADMIN_SCOPE)} = any(k.scopes))`;
 
 const ASCENDING_ROLES = sql`array[${sql.join(ROLES.map((role) => sql.lit(role)))}]`;
 
@@ -126,7 +129,7 @@ const HIGHEST_ROLE = sql`(
   select (${ASCENDING_ROLES})[max(array_position(${ASCENDING_ROLES}, any_m.role))]
   from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active where any_m.user_id = u.id)`;
 
-type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing'> & {
+type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing' | 'rate_limit_per_minute'> & {
   project_id: Row<'projects'>['id'] | null;
   platform_id: Row<'projects'>['platform_id'] | null;
   role: Row<'members'>['role'] | null;
@@ -142,37 +145,58 @@ type FoundKey = Pick<Row<'api_keys'>, 'scopes'> & {
   is_use_due: boolean;
 };
 
-/** Selects users `u` with the selected project, or their default one. */
+/**
+ * Selects users `u` with the selected project, or their default one, and their role there as `p`.
+ *
+ * - `preset`: the selected project, or the stored default one while it can be used: the usual case, by keys.
+ * - `other`: looked up only if there is neither.
+ */
 const callerOf = (
   users: RawBuilder<unknown>,
   chosenProjectId: RawBuilder<number | null>,
   enough: RawBuilder<Role[]>,
   { superadmin = SUPERADMIN, more = sql`` } = {},
-) => sql<FoundCaller>`
-    select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, p.id as project_id, p.platform_id, m.role,
-      case when ${chosenProjectId}::int is not null or ${superadmin} or m.role = any(${enough}::text[])
-        then m.role else ${HIGHEST_ROLE} end as highest_role
+) => {
+  const projectWithRole = (condition: RawBuilder<unknown>) => sql`(
+      select own_p.id, own_p.platform_id, own_m.role from projects own_p
+      left join members own_m on own_m.project_id = own_p.id and own_m.user_id = u.id
+      where own_p.is_active and ${condition} offset 0)`;
+  return sql<FoundCaller>`
+    select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, u.rate_limit_per_minute, p.id as project_id, p.platform_id, p.role,
+      case when ${chosenProjectId}::int is not null or ${superadmin} or p.role = any(${enough}::text[])
+        then p.role else ${HIGHEST_ROLE} end as highest_role
     from ${users}
-    left join projects p on p.is_active and p.id = coalesce(${chosenProjectId}::int, ${defaultProjectOf(superadmin)})
-    left join members m on m.project_id = p.id and m.user_id = u.id`;
+    left join lateral ${projectWithRole(sql`own_p.id = coalesce(${chosenProjectId}::int, u.default_project_id)
+      and (${chosenProjectId}::int is not null or ${superadmin} or u.superadmin_billing or own_m.role is not null)`)} as preset on true
+    left join lateral ${projectWithRole(sql`preset.id is null and ${chosenProjectId}::int is null
+      and own_p.id = ${defaultProjectOf(superadmin)}`)} as other on true
+    cross join lateral (
+      select coalesce(preset.id, other.id) as id, coalesce(preset.platform_id, other.platform_id) as platform_id,
+        case when preset.id is null then other.role else preset.role end as role) as p`;
+};
 
-const selectCaller = (more?: RawBuilder<unknown>) =>
-  prepared<Claims & { chosenProjectId: number | null; enough: Role[] }, FoundCaller>((value) =>
-    withShortTimeout(sql`
+type Call = { chosenProjectId: number | null; enough: Role[] };
+
+const selectCaller = (more = sql``) =>
+  prepared<Claims & Call, FoundCaller>(
+    (value) =>
+      withShortTimeout(sql`
     ${callerOf(
       sql`sessions s join users u on u.id = s.user_id and u.is_active`,
       value('chosenProjectId'),
       value('enough'),
-      { ...(more && { more }) },
+      { more },
     )}
     where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
       and s.revoked_at is null and s.expires_at > now()`),
+    { isShort: true },
   );
 
 /** Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
 const selectCallerByKey = (more = sql``) =>
-  prepared<{ keyHash: string; chosenProjectId: number | null; enough: Role[] }, FoundCaller & FoundKey>((value) =>
-    withShortTimeout(sql`
+  prepared<{ keyHash: string; keyMaxDays: number | null } & Call, FoundCaller & FoundKey>(
+    (value) =>
+      withShortTimeout(sql`
     ${callerOf(
       sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
       sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
@@ -186,12 +210,13 @@ const selectCallerByKey = (more = sql``) =>
         (select rotated.secret_hash from api_keys rotated
           where rotated.previous_hash = ${value('keyHash')} and rotated.previous_expires_at > now()),
         ${value('keyHash')})
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())`),
+      and ${isValidKey('k', value('keyMaxDays'))}`),
+    { isShort: true },
   );
 
 const WITHOUT_REPLICAS = { select: selectCaller(), selectByKey: selectCallerByKey() };
 const WRITTEN = writtenBy(sql`u.id`);
-export const WITH_REPLICAS: typeof WITHOUT_REPLICAS = {
+const WITH_REPLICAS: typeof WITHOUT_REPLICAS = {
   select: selectCaller(WRITTEN),
   selectByKey: selectCallerByKey(WRITTEN),
 };

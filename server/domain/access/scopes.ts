@@ -11,7 +11,7 @@ const AREAS: Record<string, string> = {
   templateRuns: 'templates',
 };
 
-/** Only for people who signed in: a key can't make keys. */
+/** Only for people who signed in: a key can't make keys. What a key may do to itself has the access `key`. */
 const WITHOUT_KEYS = new Set(['account', 'keys']);
 
 /** In addition for what only superadmins may call. */
@@ -20,9 +20,10 @@ export const ADMIN_SCOPE = 'admin';
 /** The scopes that a key needs to call a procedure; undefined if no key may. */
 export function scopesFor({ name, type, access }: Scoped): string[] | undefined {
   const [noun = ''] = name.split('.');
+  if (access === 'key') return [];
   if (WITHOUT_KEYS.has(noun)) return undefined;
   if (access === 'anyone') return [];
-  const scope = `${AREAS[noun] ?? noun}:${type === 'query' ? 'read' : 'write'}`;
+  const scope = `${AREAS[noun] ?? noun}:${type === 'mutation' ? 'write' : 'read'}`;
   return access === 'superadmin' ? [scope, ADMIN_SCOPE] : [scope];
 }
 

@@ -5,13 +5,23 @@ import { type Db, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
-import type { AccountContext } from '../access/context.ts';
+import type { AccountContext, Context } from '../access/context.ts';
+import { endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
 import { ADMIN_SCOPE } from '../access/scopes.ts';
+import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { readPage } from '../rows/page.ts';
 import { isOwnProject } from './project.ts';
 import { proveRecently } from './proof.ts';
 
-const COLUMNS = ApiKey.keyof().options;
+type KeyAge = Pick<Context, 'keyMaxDays'>;
+
+/** The columns of a key; `expires_at` is when it really ends. */
+export const keyColumns = ({ keyMaxDays }: KeyAge) =>
+  ApiKey.keyof().options.map((field) =>
+    field === 'expires_at' ? endOfKey('api_keys', maxDays(keyMaxDays)).as(field) : (`api_keys.${field}` as const),
+  );
+
+export const isValid = ({ keyMaxDays }: KeyAge) => isValidKey('api_keys', maxDays(keyMaxDays));
 
 /** Creates a key of the caller or, for superadmins, of a service; returns its secret once. */
 export async function createKey(context: AccountContext, { user_id, name, project_id, ...sent }: KeyCreate) {
@@ -37,8 +47,10 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     secret_hash: hashKeySecret(secret),
   };
   return transact(context.db, async (db) => {
-    await makeRoomForKey(db, holder);
-    return { key: await db.insertInto('api_keys').values(row).returning(COLUMNS).executeTakeFirstOrThrow(), secret };
+    await makeRoomForKey({ ...context, db }, holder);
+    const key = await db.insertInto('api_keys').values(row).returning(keyColumns(context)).executeTakeFirstOrThrow();
+    await writeEvents({ ...context, db }, [keyEvent('key.created', key)]);
+    return { key, secret };
   });
 }
 
@@ -46,75 +58,111 @@ const MOST_VALID_KEYS = 100;
 const MOST_ENDED_KEYS = 100;
 
 /** Throws a 400 if the user has too many keys; removes the oldest of those that were revoked or have expired. */
-async function makeRoomForKey(db: Db, userId: number): Promise<void> {
+async function makeRoomForKey(context: KeyAge & { db: Db }, userId: number): Promise<void> {
+  const { db } = context;
   // One at a time for each user, so that the count is right.
   await db.selectFrom('users').select('id').where('id', '=', userId).forNoKeyUpdate().execute();
-  if ((await countValidKeys(db, userId)) >= MOST_VALID_KEYS)
+  if ((await countValidKeys(context, userId)) >= MOST_VALID_KEYS)
     throw badRequest(`A user has at most ${MOST_VALID_KEYS} valid keys. Revoke some of them first.`, 'place_full');
-  const ended = db.selectFrom('api_keys').select('id').where('user_id', '=', userId).where(IS_ENDED);
+  const ended = db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where(sql<boolean>`not ${isValid(context)}`);
   await db.deleteFrom('api_keys').where('id', 'in', ended.orderBy('id', 'desc').offset(MOST_ENDED_KEYS)).execute();
 }
 
-/** Counts the valid keys of a user, after revoking them all if asked to. */
-export async function countValidKeys(db: Db, userId: number, { areRevoked = false } = {}): Promise<number> {
-  if (areRevoked) {
-    await db
-      .updateTable('api_keys')
-      .set({ revoked_at: NOW, updated_at: NOW })
-      .where('user_id', '=', userId)
-      .where('revoked_at', 'is', null)
-      .execute();
-  }
-  const { keys } = await db
+/** Revokes all keys of a user, in a transaction. */
+export async function revokeKeys(context: WriteContext, userId: number): Promise<void> {
+  const revoked = await context.db
+    .updateTable('api_keys')
+    .set({ revoked_at: NOW, updated_at: NOW })
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .returning(EVENT_COLUMNS)
+    .execute();
+  await writeEvents(
+    context,
+    revoked.map((key) => keyEvent('key.revoked', key)),
+  );
+}
+
+export async function countValidKeys(context: KeyAge & { db: Db }, userId: number): Promise<number> {
+  const { keys } = await context.db
     .selectFrom('api_keys')
     .select(sql<number>`count(*)::int`.as('keys'))
     .where('user_id', '=', userId)
-    .where(IS_VALID)
+    .where(isValid(context))
     .executeTakeFirstOrThrow();
   return keys;
 }
 
-const IS_VALID = sql<boolean>`(revoked_at is null and (expires_at is null or expires_at > now()))`;
-const IS_ENDED = sql<boolean>`not ${IS_VALID}`;
-
 /** The keys of the caller or, for superadmins, of a service; revoked and expired ones, too. */
 export async function listKeys(context: AccountContext, { user_id, ...page }: KeyList) {
   const holder = await holderOf(context, user_id);
-  return readPage('keys', context.db.selectFrom('api_keys').select(COLUMNS).where('user_id', '=', holder), page);
+  const keys = context.db.selectFrom('api_keys').select(keyColumns(context)).where('user_id', '=', holder);
+  return readPage('keys', keys, page);
 }
 
 /** Gives a key a new secret; the previous one stays valid for these hours. An older one is no longer valid. */
 export async function rotateKey(context: AccountContext, { id, previous_valid_hours, ...proof }: KeyRotate) {
   await proveRecently(context, proof);
   await mustHold(context, id);
+  return transact(context.db, (db) => replaceSecret({ ...context, db }, { id, previous_valid_hours }));
+}
 
+/** Gives a valid key a new secret, in a transaction. The previous one ends no later than without the rotation. */
+export async function replaceSecret(
+  context: AccountContext,
+  { id, previous_valid_hours, scopes }: Pick<KeyRotate, 'id' | 'previous_valid_hours'> & { scopes?: string[] },
+) {
   const secret = makeKeySecret();
+  const end = endOfKey('api_keys', maxDays(context.keyMaxDays));
   const key = await context.db
     .updateTable('api_keys')
     .set({
       previous_hash: sql<string>`secret_hash`,
-      previous_expires_at: sql<Date>`now() + make_interval(hours => ${previous_valid_hours})`,
+      previous_expires_at: sql<Date>`least(now() + make_interval(hours => ${previous_valid_hours}), ${end})`,
       secret_hash: hashKeySecret(secret),
+      scopes,
+      rotated_at: NOW,
+      warned_at: null,
       updated_at: NOW,
     })
     .where('id', '=', id)
-    .where(IS_VALID)
-    .returning(COLUMNS)
-    .executeTakeFirst();
-  if (!key) throw badRequest('This key was revoked or has expired: create another one.', 'key_ended');
+    .where(isValid(context))
+    .returning(keyColumns(context))
+    .executeTakeFirstOrThrow(keyEnded);
+  const changed = scopes && { fields: ['scopes'] };
+  await writeEvents(context, [keyEvent('key.rotated', key, changed)]);
   return { key, secret };
 }
+
+export const keyEnded = () => badRequest('This key was revoked or has expired: create another one.', 'key_ended');
 
 /** Revokes a key: it is invalid from the next request on. */
 export async function revokeKey(context: AccountContext, { id }: KeyChoice): Promise<void> {
   await mustHold(context, id);
-  await context.db
-    .updateTable('api_keys')
-    .set({ revoked_at: NOW, updated_at: NOW })
-    .where('id', '=', id)
-    .where('revoked_at', 'is', null)
-    .execute();
+  await transact(context.db, async (db) => {
+    const key = await db
+      .updateTable('api_keys')
+      .set({ revoked_at: NOW, updated_at: NOW })
+      .where('id', '=', id)
+      .where('revoked_at', 'is', null)
+      .returning(EVENT_COLUMNS)
+      .executeTakeFirst();
+    if (key) await writeEvents({ ...context, db }, [keyEvent('key.revoked', key)]);
+  });
 }
+
+const EVENT_COLUMNS = ['id', 'user_id', 'project_id'] as const;
+
+/** The event of a key, in its project if it has one, and whose key it is. */
+const keyEvent = (
+  type: Happened['type'],
+  { id, user_id, project_id }: Pick<Row<'api_keys'>, (typeof EVENT_COLUMNS)[number]>,
+  more: Happened['data'] = {},
+): Happened => ({ type, project_id, subject_id: id, data: { user_id, ...more } });
 
 type Holder = Pick<Row<'users'>, 'id' | 'kind'>;
 

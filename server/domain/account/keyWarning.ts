@@ -1,0 +1,53 @@
+import { sql } from 'kysely';
+import type { BackgroundWork } from '../../database/background.ts';
+import { type Db, query } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
+import type { Log } from '../../runtime/log.ts';
+import { endOfKey, isValidKey, type MaxDays, maxDays, secretEnd, secretMadeAt } from '../access/keyEnd.ts';
+
+/** How many days before the end of a key the metrics count it; the log names it from the first ones on. */
+const WARNING_DAYS = [14, 3] as const;
+
+type EndingKey = Pick<Row<'api_keys'>, 'id' | 'name' | 'user_id' | 'last_used_at'> & { owner: string; ends_at: Date };
+
+/** Logs a line a day for each key that ends soon. Whichever node notes the warning logs it. */
+export const keyWarnings = (keyMaxDays: number | undefined, log: Log): BackgroundWork => ({
+  table: 'api_keys',
+  step: async (db, { rows }) => {
+    const days = maxDays(keyMaxDays);
+    const warned = await query(
+      db,
+      sql<EndingKey>`
+        update api_keys set warned_at = now() from users
+        where users.id = api_keys.user_id and api_keys.id in (
+          select k.id from ${KEYS_IN_USE} where ${endsSoon(WARNING_DAYS[0], days)}
+            and coalesce(k.warned_at <= now() - interval '1 day', true)
+          order by k.id limit ${sql.lit(rows)} for update of k skip locked)
+        returning api_keys.id, api_keys.name, api_keys.user_id, users.name as owner, ${endOfKey('api_keys', days)} as ends_at,
+          api_keys.last_used_at`,
+    );
+    for (const { id: key, user_id: user, ...more } of warned)
+      log.warn({ key, user, ...more }, 'An API key ends soon: rotate it, or create another one.');
+    return { count: warned.length };
+  },
+});
+
+/** How many keys end within each of the warning days. */
+export async function countEndingKeys(db: Db, keyMaxDays: number | undefined): Promise<Map<number, number>> {
+  const counts = WARNING_DAYS.map(
+    (before, at) =>
+      sql`count(*) filter (where ${endsSoon(before, maxDays(keyMaxDays))})::int as ${sql.ref(String(at))}`,
+  );
+  const [counted] = await query(db, sql<Record<string, number>>`select ${sql.join(counts)} from ${KEYS_IN_USE}`);
+  return new Map(WARNING_DAYS.map((before, at) => [before, counted?.[at] ?? 0]));
+}
+
+const KEYS_IN_USE = sql`api_keys k join users u on u.id = k.user_id and u.is_active`;
+
+/** Whether a key ends within so many days; one with a short life, in its last quarter. */
+const endsSoon = (before: number, days: MaxDays) => {
+  const isNear = (end: ReturnType<typeof secretEnd>, begin: ReturnType<typeof secretMadeAt>) =>
+    sql`coalesce(${end} - now() < least(make_interval(days => ${sql.lit(before)}), (${end} - ${begin}) / 4), false)`;
+  const hasNearEnd = sql`(${isNear(sql.ref('k.expires_at'), sql.ref('k.created_at'))} or ${isNear(secretEnd('k', days), secretMadeAt('k'))})`;
+  return sql`${isValidKey('k', days)} and ${hasNearEnd}`;
+};
