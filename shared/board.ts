@@ -7,6 +7,7 @@ import {
   flag,
   IS_ACTIVE,
   id,
+  ifVersion,
   newPosition,
   optionalText,
   PLAIN_TEXT,
@@ -51,7 +52,7 @@ export const BoardList = z.object({
 });
 export type BoardList = z.output<typeof BoardList>;
 
-const FullGroup = Group.extend({
+export const FullGroup = Group.extend({
   cards: z.array(Card).meta({ description: 'Its cards in order.' }),
 }).meta({ id: 'FullGroup', description: 'A group with its cards.' });
 
@@ -82,11 +83,16 @@ const changes = {
   ...content,
   is_active: flag.meta({ description: `${IS_ACTIVE}.` }),
 };
-export const BoardUpdate = z.object({ id, ...changesOf(changes, ['description', 'tool_key']) });
+export const BoardUpdate = z.object({
+  id,
+  ...changesOf(changes, ['description', 'tool_key']),
+  if_version: ifVersion,
+});
 BoardUpdate.register(requestExamples, { example: { id: 2, title: 'Launch plan for May', description: null } });
 export type BoardUpdate = z.output<typeof BoardUpdate>;
 
-export const BoardDelete = z.object({ id }).register(requestExamples, { example: { id: 3 } });
+export const BoardDelete = z.object({ id, if_version: ifVersion }).register(requestExamples, { example: { id: 3 } });
+export type BoardDelete = z.output<typeof BoardDelete>;
 
 export const BoardReorder = z.object({
   boards: placements.meta({ description: 'The boards and their new positions.' }),

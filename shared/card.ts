@@ -6,6 +6,7 @@ import {
   HTML,
   IS_ACTIVE,
   id,
+  ifVersion,
   optionalChoice,
   optionalDueDate,
   optionalText,
@@ -19,6 +20,7 @@ import {
 } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
+import { manyOf, resultsOf } from './rows.ts';
 
 export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 export const CARD_TYPES = ['regular', 'tour'] as const;
@@ -96,7 +98,8 @@ export const CardCreate = z.object({
 export type CardCreate = z.output<typeof CardCreate>;
 
 export const CardGet = z.object({ id }).register(requestExamples, { example: { id: 16 } });
-export const CardDelete = z.object({ id: id.meta({ description: 'The card.', example: 23 }) });
+export const CardDelete = z.object({ id: id.meta({ description: 'The card.', example: 23 }), if_version: ifVersion });
+export type CardDelete = z.output<typeof CardDelete>;
 
 const content = CardCreate.omit({ title: true, group_id: true }).shape;
 const changes = {
@@ -114,9 +117,31 @@ const changes = {
 export const CardUpdate = z.object({
   id,
   ...changesOf(changes, ['description', 'owner_id', 'tag_id', 'due_date', 'short_description']),
+  if_version: ifVersion,
 });
 CardUpdate.register(requestExamples, { example: { id: 16, status: 'closed', owner_id: 3, tag_id: 1, due_date: null } });
 export type CardUpdate = z.output<typeof CardUpdate>;
+
+export const CardCreateMany = manyOf('cards', CardCreate);
+CardCreateMany.register(requestExamples, { example: { cards: [{ title: 'Write the launch post' }] } });
+export type CardCreateMany = z.output<typeof CardCreateMany>;
+
+export const CardUpdateMany = manyOf('cards', CardUpdate);
+CardUpdateMany.register(requestExamples, { example: { cards: [{ id: 16, status: 'closed' }] } });
+export type CardUpdateMany = z.output<typeof CardUpdateMany>;
+
+export const SavedCard = Card.pick({
+  id: true,
+  project_id: true,
+  group_id: true,
+  position: true,
+  sort_order: true,
+}).meta({
+  id: 'SavedCard',
+  description: 'A card that was created or updated with others, without its texts.',
+});
+export type SavedCard = z.output<typeof SavedCard>;
+export const CardResults = resultsOf('card', SavedCard);
 
 export const CardMove = z.object({
   id,
@@ -126,6 +151,7 @@ export const CardMove = z.object({
     .min(1)
     .nullish()
     .meta({ description: 'Its position among the cards there that the caller sees, from 1; last if not sent.' }),
+  if_version: ifVersion,
 });
 CardMove.register(requestExamples, { example: { id: 16, group_id: 8, position: 1 } });
 export type CardMove = z.output<typeof CardMove>;
@@ -135,6 +161,7 @@ export const CardSnooze = z.object({
   until: optionalTimestamp.meta({
     description: `Snooze until this time: ${TIMESTAMP_FORMAT}. Ends snoozing if not sent or null.`,
   }),
+  if_version: ifVersion,
 });
 CardSnooze.register(requestExamples, { example: { id: 16, until: FUTURE_TIMESTAMP } });
 export type CardSnooze = z.output<typeof CardSnooze>;

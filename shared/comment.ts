@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, id, PLAIN_TEXT, text, timestamp } from './fields.ts';
+import { count, id, ifVersion, PLAIN_TEXT, text, timestamp } from './fields.ts';
 import { nextCursor, Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -55,4 +55,5 @@ export type ReplyList = z.output<typeof ReplyList>;
 export const ReplyPage = pageOf('replies', Comment);
 
 export const CommentMarkRead = z.object({ id });
-export const CommentDelete = z.object({ id });
+export const CommentDelete = z.object({ id, if_version: ifVersion });
+export type CommentDelete = z.output<typeof CommentDelete>;

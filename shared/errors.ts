@@ -12,6 +12,9 @@ export const wrongMethod = (message: string) =>
 export const notFound = (message: string, reason: Reason = 'not_found') =>
   callerError('NOT_FOUND', { message, reason });
 
+export const preconditionFailed = (message: string, reason: Reason) =>
+  callerError('PRECONDITION_FAILED', { message, reason });
+
 export const JSON_WANTED = 'Send a JSON object as the body, with Content-Type application/json.';
 
 export type FieldErrors = Record<string, string[]>;
@@ -25,6 +28,17 @@ export const invalid = (predicates: Record<string, string>, reason: Reason = 'in
 
 export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason) =>
   callerError('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
+
+/** The error of a whole call for those of its rows, by their places in the list: `cards.17.title`. The first one has the say. */
+export function ofRows(list: string, errors: ReadonlyMap<number, TRPCError>): TRPCError {
+  const failures = [...errors].map(([at, error]) => ({ ...toFailure(error), row: `${list}.${at}` }));
+  const [{ code, reason, message, row, errors: fields }] = failures as [(typeof failures)[number]];
+  if (!fields) return callerError(code, { message: `${row}: ${message}`, reason });
+  const ofFields = failures.flatMap(({ row, errors = {} }) =>
+    Object.entries(errors).map(([field, texts]) => [`${row}.${field}`, texts.map((text) => `${row}.${text}`)] as const),
+  );
+  return callerError(code, { reason, errors: Object.fromEntries(ofFields.slice(0, MOST_FIELDS)) });
+}
 
 export type Failure = {
   code: TRPCError['code'];

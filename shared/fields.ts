@@ -27,6 +27,16 @@ const LONGEST_TEXT = 65_536;
 /** Required text: trimmed, not empty. */
 export const text = (maxLength = LONGEST_TEXT) => limited(z.string().trim().min(1), maxLength);
 
+/** The version of the row in an answer: the header `ETag` over REST. */
+export const rowVersion = z
+  .string()
+  .meta({ description: 'The version of the row, for `if_version`: it changes with every change.', example: '812' });
+
+/** The version that a change requires of its row: the header `If-Match` over REST. */
+export const ifVersion = text()
+  .optional()
+  .meta({ description: 'Fails with `row_changed`, and changes nothing, unless the row has this `version`.' });
+
 /** Optional text; an empty one becomes null. */
 export const optionalText = (maxLength = LONGEST_TEXT) =>
   limited(z.string().trim(), maxLength).transform(emptyAsNull).nullish();
@@ -200,13 +210,12 @@ function countCodePoints(value: string) {
 
 const emptyAsNull = (value: string) => (value === '' ? null : value);
 
-const DAY = z.iso.date();
 const TIMESTAMP =
   /^(\d{4}-\d{2}-\d{2})(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i;
 const FIRST_TIMESTAMP = Date.parse('0001-01-01T00:00:00Z');
 const LAST_TIMESTAMP = Date.parse('9999-12-31T23:59:59.999Z');
 
-const isDay = (value: string) => DAY.safeParse(value).success;
+const isDay = (value: string) => z.regexes.date.test(value);
 
 function parseTimestamp(value: string): Date | undefined {
   if (value.length > LONGEST_TIMESTAMP) return undefined;

@@ -5,6 +5,7 @@ import {
   flag,
   IS_ACTIVE,
   id,
+  ifVersion,
   newPosition,
   optionalText,
   PLAIN_TEXT,
@@ -68,6 +69,7 @@ const changes = {
 export const GroupUpdate = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
   ...changesOf(changes, ['description', 'type', 'color', 'icon']),
+  if_version: ifVersion,
 });
 export type GroupUpdate = z.output<typeof GroupUpdate>;
 
@@ -75,11 +77,13 @@ export type GroupUpdate = z.output<typeof GroupUpdate>;
 export const GroupConfigure = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
   ...changesOf({ is_active: flag.meta({ description: `${IS_ACTIVE}.` }) }, []),
+  if_version: ifVersion,
 });
 GroupConfigure.register(requestExamples, { example: { id: 7, is_active: false } });
 export type GroupConfigure = z.output<typeof GroupConfigure>;
 
-export const GroupDelete = z.object({ id }).register(requestExamples, { example: { id: 8 } });
+export const GroupDelete = z.object({ id, if_version: ifVersion }).register(requestExamples, { example: { id: 8 } });
+export type GroupDelete = z.output<typeof GroupDelete>;
 
 export const GroupReorder = z.object({
   groups: placements.meta({

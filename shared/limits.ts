@@ -10,3 +10,11 @@ export const MOST_BODY_FIELDS = 30_000;
 /** The range of PostgreSQL's `integer`: ids and positions. */
 export const LARGEST_INTEGER = 2_147_483_647;
 export const SMALLEST_INTEGER = -2_147_483_648;
+
+/** The maximum number of rows in one call. */
+export const MOST_ROWS = 1000;
+
+/** What a call with many rows counts as in the rate limit, as a number and in words. */
+const ROWS_PER_CALL = 20;
+export const callsFor = (rows: number) => Math.max(1, Math.ceil(rows / ROWS_PER_CALL));
+export const COUNTS_AS = `counts as one call for every ${ROWS_PER_CALL} of them, rounded up`;

@@ -8,6 +8,7 @@ import {
   HTML,
   IS_ACTIVE,
   id,
+  ifVersion,
   optionalChoice,
   optionalText,
   PLAIN_TEXT,
@@ -43,7 +44,8 @@ export const MasterBoardReorder = BoardReorder.clone().register(requestExamples,
 });
 
 export const MasterBoardGet = z.object({ id: id.meta({ description: 'The master board.' }) });
-export const MasterBoardDelete = z.object({ id });
+export const MasterBoardDelete = z.object({ id, if_version: ifVersion });
+export type MasterBoardDelete = z.output<typeof MasterBoardDelete>;
 export const MasterBoardSync = z.object({ board_id: id.meta({ description: 'The master board.' }) });
 export type MasterBoardSync = z.output<typeof MasterBoardSync>;
 
@@ -73,7 +75,11 @@ const groupChanges = {
   title: optionalText(255).meta({ description: PLAIN_TITLE, example: 'Get started' }),
   description: optionalText().meta({ description: `Its description; ${PLAIN_TEXT}.`, example: 'The first steps.' }),
 };
-export const MasterGroupUpdate = z.object({ id, ...changesOf(groupChanges, ['description']) });
+export const MasterGroupUpdate = z.object({
+  id,
+  ...changesOf(groupChanges, ['description']),
+  if_version: ifVersion,
+});
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
 
 const groupSettings = {
@@ -87,6 +93,7 @@ const groupSettings = {
 export const MasterGroupConfigure = z.object({
   id: id.meta({ description: 'The master group.' }),
   ...changesOf(groupSettings, ['type', 'color', 'icon']),
+  if_version: ifVersion,
 });
 MasterGroupConfigure.register(requestExamples, { example: { id: 1, color: '#0b6e99', is_collapsed: true } });
 export type MasterGroupConfigure = z.output<typeof MasterGroupConfigure>;
@@ -106,7 +113,11 @@ export const MasterGroupReorder = z.object({
 });
 export type MasterGroupReorder = z.output<typeof MasterGroupReorder>;
 
-export const MasterGroupDelete = z.object({ id: id.meta({ description: 'The master group.', example: 2 }) });
+export const MasterGroupDelete = z.object({
+  id: id.meta({ description: 'The master group.', example: 2 }),
+  if_version: ifVersion,
+});
+export type MasterGroupDelete = z.output<typeof MasterGroupDelete>;
 
 const cardContent = {
   description: optionalText().meta({
@@ -152,6 +163,7 @@ const cardChanges = {
 export const MasterCardUpdate = z.object({
   id,
   ...changesOf(cardChanges, ['description', 'evaluation_check', 'tour_key', 'short_description']),
+  if_version: ifVersion,
 });
 MasterCardUpdate.register(requestExamples, { example: { id: 1, title: 'Look around you' } });
 export type MasterCardUpdate = z.output<typeof MasterCardUpdate>;
@@ -182,6 +194,7 @@ export const MasterCardDelete = z.object({
     .boolean()
     .optional()
     .meta({ description: 'Whether to delete the copies in projects, too; false if not sent.' }),
+  if_version: ifVersion,
 });
 export type MasterCardDelete = z.output<typeof MasterCardDelete>;
 

@@ -8,11 +8,12 @@ export const REASONS = {
   batch_invalid: 'The batch has too many calls, or both queries and mutations.',
   wrong_kind: 'A mutation was called as a query, or a query as a mutation.',
   idempotency_key_invalid: 'The header `Idempotency-Key` is invalid.',
+  if_match_invalid: 'The header `If-Match` is invalid.',
   idempotency_answer_not_kept: 'The first call with this key was executed; its answer is not kept.',
   malformed_request: 'The request is not valid HTTP.',
   signature_invalid: 'The signature of a payment notification is missing or invalid.',
-  answer_too_large: 'The answer would have more than 8 MiB.',
-  place_full: 'There are as many boards, groups, invitations or API keys as there may be.',
+  answer_too_large: 'The answer would have more than 8 MiB, or 1 MiB for an assistant.',
+  place_full: 'There are as many boards, groups, invitations, API keys or webhooks as there may be.',
   thread_too_deep: 'The thread of comments has as many levels of replies as it may have.',
   several_parents: 'The rows to reorder do not have the same board or project.',
   last_owner: 'A project keeps at least one owner.',
@@ -25,6 +26,7 @@ export const REASONS = {
   second_factor_missing: 'No second factor is enabled.',
   second_factor_not_started: 'No second factor was started, or another one since.',
   key_ended: 'The API key was revoked or has expired.',
+  secret_replaced: 'The secret of the API key was replaced by a rotation.',
 
   not_signed_in: 'The token or API key is missing, expired, revoked or invalid.',
   wrong_credentials: 'The e-mail address or the password is wrong.',
@@ -39,9 +41,11 @@ export const REASONS = {
   no_account: 'The operator at the command line has no account: choose one.',
   scope_missing: 'The API key lacks the scope of this call.',
   key_not_allowed: 'This can not be called with an API key.',
+  key_required: 'This can only be called with an API key.',
   other_user: 'The API keys or the invitation belong to another person.',
   no_password: 'A service has no password and no second factor.',
   not_the_author: 'Only the author or an owner may do this.',
+  origin_not_allowed: 'A page of an origin that is not in `ALLOWED_ORIGINS` called `/mcp`.',
   metrics_closed: 'The service has no `METRICS_TOKEN`.',
 
   not_found: 'The row does not exist, or was deleted.',
@@ -49,6 +53,8 @@ export const REASONS = {
   unknown_path: 'There is no such path.',
   unknown_procedure: 'There is no such RPC procedure.',
   wrong_method: 'The path exists, with another method.',
+
+  row_changed: 'The row does not have the required version any more.',
 
   invalid_input: 'Fields are invalid.',
   unknown_reference: 'A field refers to a row that does not exist, or does not fit.',
@@ -61,6 +67,7 @@ export const REASONS = {
   password_weak: 'The new password is easy to guess.',
   idempotency_key_reused: 'The key was used for another input, or in another project.',
   cursor_invalid: 'The cursor is not from a previous page of this list.',
+  cursor_too_old: 'Events behind the cursor may have been removed already.',
 
   over_rate_limit: 'The calls of this minute are used up.',
   too_many_failures: 'Too many wrong passwords or codes came from this network.',

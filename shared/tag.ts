@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { changedPosition, flag, id, newPosition, optionalText, position, text, timestamp } from './fields.ts';
+import {
+  changedPosition,
+  flag,
+  id,
+  ifVersion,
+  newPosition,
+  optionalText,
+  position,
+  text,
+  timestamp,
+} from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -38,11 +48,12 @@ const changes = {
   position: changedPosition,
   is_active: flag.meta({ description: 'Whether it is active.' }),
 };
-export const TagUpdate = z.object({ id, ...changesOf(changes, ['color', 'icon']) });
+export const TagUpdate = z.object({ id, ...changesOf(changes, ['color', 'icon']), if_version: ifVersion });
 TagUpdate.register(requestExamples, { example: { id: 1, name: 'Texts', color: '#0b6e99' } });
 export type TagUpdate = z.output<typeof TagUpdate>;
 
-export const TagDelete = z.object({ id }).register(requestExamples, { example: { id: 2 } });
+export const TagDelete = z.object({ id, if_version: ifVersion }).register(requestExamples, { example: { id: 2 } });
+export type TagDelete = z.output<typeof TagDelete>;
 
 export const TagList = Page;
 export const TagPage = pageOf('tags', Tag);

@@ -12,6 +12,7 @@ import {
   timestamp,
   untrimmed,
 } from './fields.ts';
+import { LARGEST_INTEGER } from './limits.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -66,6 +67,11 @@ export const User = z
     enable_ai: z.boolean().meta({ description: 'Whether AI features are enabled for them.' }),
     is_active: z.boolean().meta({ description: 'Whether they may sign in.' }),
     default_project_id: id.nullable().meta({ description: 'The project of calls that name no project and no row.' }),
+    rate_limit_per_minute: z
+      .int()
+      .min(1)
+      .nullable()
+      .meta({ description: 'Their own rate limit, in calls per minute; null for that of the service.', example: null }),
     has_second_factor: z.boolean().meta({ description: 'Whether signing in requires a code.' }),
     created_at: timestamp.meta({ description: 'When they were created.' }),
     updated_at: timestamp.meta({ description: 'When they were last changed.' }),
@@ -78,6 +84,10 @@ const rights = {
   enable_ai: flag.meta({ description: 'Whether AI features are enabled for them.' }),
   language: optionalText(20).meta({ description: 'Their language.', example: 'en' }),
   default_project_id: id.nullish().meta({ description: 'The project of calls that name no project and no row.' }),
+  rate_limit_per_minute: z.int().min(1).max(LARGEST_INTEGER).nullish().meta({
+    description: 'Their own rate limit, in calls per minute, instead of that of the service.',
+    example: 6000,
+  }),
 };
 
 /** Required for persons; services have none. */
@@ -119,7 +129,7 @@ const changes = {
 };
 export const UserUpdate = z.object({
   id: id.meta({ description: 'The user.' }),
-  ...changesOf(changes, ['language', 'default_project_id']),
+  ...changesOf(changes, ['language', 'default_project_id', 'rate_limit_per_minute']),
 });
 UserUpdate.register(requestExamples, { example: { id: 3, name: 'Our member', language: 'en' } });
 export type UserUpdate = z.output<typeof UserUpdate>;
