@@ -16,6 +16,7 @@ import {
   renewHold,
 } from '../domain/access/idempotencyKey.ts';
 import { mustStillBePermitted } from '../domain/access/permission.ts';
+import { withValues } from '../runtime/jsonText.ts';
 
 /**
  * How a mutation with an idempotency key is executed only once. By default its key, its work and its response are one transaction.
@@ -25,7 +26,7 @@ import { mustStillBePermitted } from '../domain/access/permission.ts';
  */
 export type Idempotency = 'inSteps' | 'secret' | 'never';
 
-/** What tRPC's `next` returns. */
+/** What a procedure returned or threw. */
 export type Result = { ok: true; data: unknown } | { ok: false; error: TRPCError };
 
 type Call = {
@@ -158,7 +159,6 @@ async function replay<Worked extends Result>(
   const hasRight = right && caller?.[right] && !caller.isProjectChosen;
   if (actedIn && !hasRight) await mustStillBePermitted(db, caller as ProjectCaller, actedIn);
   idempotency?.replayed.push(batchIndex);
-  // What `next` would return; tRPC reads only these two fields.
   return { ok: true, data: superjson.deserialize(response) } as Worked;
 }
 
@@ -172,7 +172,10 @@ function textOf(response: unknown, { caller }: Context): string | null {
   const { actedIn = [] } = caller as Partial<ProjectCaller>;
   // Each row that was found has added its project.
   const places = [...new Map(actedIn.map((place) => [JSON.stringify(place), place])).values()];
-  const stored: Stored = { ...superjson.serialize(response), ...(places.length > 0 && { actedIn: places }) };
+  const stored: Stored = {
+    ...superjson.serialize(withValues(response)),
+    ...(places.length > 0 && { actedIn: places }),
+  };
   const text = JSON.stringify(stored);
   return Buffer.byteLength(text) > MOST_BYTES ? null : text;
 }

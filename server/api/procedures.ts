@@ -1,6 +1,9 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter, TRPCProcedureType } from '@trpc/server';
-import type { z } from 'zod';
+import { z } from 'zod';
+import { ifVersion, rowVersion } from '../../shared/fields.ts';
+import { manyRows } from '../../shared/rows.ts';
 import { ACCESS, type Access } from '../domain/access/access.ts';
+import { checkDeprecation, type Deprecation } from './deprecation.ts';
 import { type RestOperation, withErrors } from './restOperation.ts';
 import { appRouter } from './routers/app.ts';
 import type { Meta } from './trpc.ts';
@@ -20,20 +23,42 @@ export type Procedure = {
   rest: RestOperation | undefined;
   /** Whether it can be sent with an idempotency key. */
   isKeyed: boolean;
+  /** Whether its answer has a secret, such as a new token or key. */
+  hasSecret: boolean;
+  /** Undefined unless it will end. */
+  deprecated: Deprecation | undefined;
+  /** Whether it is a tool of assistants. */
+  isTool: boolean;
+  /** Whether its answer has the version of its row. */
+  isVersioned: boolean;
+  /** Whether it can require a version of its row. */
+  isConditional: boolean;
 };
 
-/** The procedures of a router with their metadata. Throws for one without an access level, or without a REST path. */
+/**
+ * The procedures of a router with their metadata. Throws for one without an access level, without a REST path, or with a notice
+ * of its end that is no promise.
+ */
 export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
-  return Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>).map(([name, procedure]) => {
+  const defined = Object.entries(router._def.procedures as Record<string, AnyTRPCProcedure>);
+  const names = defined.map(([name]) => name);
+  return defined.map(([name, procedure]) => {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
     const [input] = inputs;
-    const { rest, rpcOnly, openapi, access, idempotency } = (_def.meta ?? {}) as Meta;
+    const { rest, rpcOnly, openapi, access, idempotency, deprecated, tool = false } = (_def.meta ?? {}) as Meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/api/trpc.ts.`);
     if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
+    if (deprecated) checkDeprecation(name, deprecated, names);
 
-    const needsInput = input !== undefined && !input.safeParse({}).success;
-    const facts = { needsSignIn: ACCESS[access].needsSignIn, hasInput: !!input };
+    let needsInput: boolean | undefined;
+    const isConditional = fieldOf(input, 'if_version') === ifVersion;
+    const ofRows = input && fieldOf(manyRows.get(input)?.row, 'if_version') === ifVersion;
+    const facts = {
+      needsSignIn: ACCESS[access].needsSignIn,
+      hasInput: !!input,
+      requiresVersions: isConditional || !!ofRows,
+    };
     return {
       name,
       type: _def.type,
@@ -41,16 +66,33 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       summary: openapi?.summary ?? name,
       description: openapi?.description ?? '',
       input,
-      needsInput,
+      // Not for each start: Zod compiles a schema when it parses first.
+      get needsInput() {
+        needsInput ??= input !== undefined && !input.safeParse({}).success;
+        return needsInput;
+      },
       output,
       rest: rest && withErrors(rest, facts),
       isKeyed: _def.type === 'mutation' && idempotency !== 'never',
+      hasSecret: idempotency === 'secret' || idempotency === 'never',
+      deprecated,
+      isTool: tool,
+      isVersioned: fieldOf(output, 'version') === rowVersion,
+      isConditional,
     };
   });
 }
 
-/** Every procedure of the service. */
-export const procedures = proceduresOf(appRouter);
+const fieldOf = (schema: z.ZodType | undefined, name: string): unknown =>
+  schema instanceof z.ZodObject ? schema.shape[name] : undefined;
+
+const all = proceduresOf(appRouter);
+
+/** Every query and mutation of the service. */
+export const procedures = all.filter(({ type }) => type !== 'subscription');
+
+/** Apart from the others, since they answer with a stream: they have no command and no place in a batch. */
+export const subscriptions = all.filter(({ type }) => type === 'subscription');
 
 export type RestProcedure = Procedure & { rest: RestOperation };
 
@@ -58,6 +100,6 @@ export const restProcedures = procedures.filter(
   (procedure): procedure is RestProcedure => procedure.rest !== undefined,
 );
 
-const byName = new Map(procedures.map((procedure) => [procedure.name, procedure]));
+const byName = new Map(all.map((procedure) => [procedure.name, procedure]));
 
 export const findProcedure = (name: string): Procedure | undefined => byName.get(name);

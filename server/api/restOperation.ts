@@ -20,7 +20,7 @@ export type RestOperation = {
   envelope: Readonly<Record<string, unknown>>;
 };
 
-export type ErrorStatus = 400 | 401 | 403 | 404 | 422 | 429 | 500;
+export type ErrorStatus = 400 | 401 | 403 | 404 | 412 | 422 | 429 | 500;
 
 /** `full` is error, message, data; `bare` has no data; `message` has nothing else; `fields` is a validation error. */
 export type ErrorBody = 'full' | 'bare' | 'message' | 'fields';
@@ -30,6 +30,7 @@ export const ERROR_BODIES: RestOperation['bodies'] = {
   401: 'bare',
   403: 'bare',
   404: 'full',
+  412: 'full',
   422: 'fields',
   429: 'bare',
   500: 'full',
@@ -48,7 +49,7 @@ export function errorBody(kind: ErrorBody, { message, errors }: Pick<Failure, 'm
   }
 }
 
-const ALL_ERRORS: readonly ErrorStatus[] = [400, 401, 403, 404, 422, 429, 500];
+const ALL_ERRORS: readonly ErrorStatus[] = [400, 401, 403, 404, 412, 422, 429, 500];
 
 type Options = {
   message: string;
@@ -110,7 +111,7 @@ function metaOf(
 /** The errors of an operation that is not specified: those that its access and its input can cause. */
 export function withErrors(
   { namesRow, errors, ...rest }: RestMeta['rest'],
-  { needsSignIn, hasInput }: Record<'needsSignIn' | 'hasInput', boolean>,
+  { needsSignIn, hasInput, requiresVersions }: Record<'needsSignIn' | 'hasInput' | 'requiresVersions', boolean>,
 ): RestOperation {
   const isPossible: Partial<Record<ErrorStatus, boolean>> = {
     401: needsSignIn,
@@ -119,7 +120,10 @@ export function withErrors(
     404: namesRow,
     422: hasInput,
   };
-  return { ...rest, errors: errors ?? ALL_ERRORS.filter((status) => isPossible[status] ?? true) };
+  const isListed = (status: ErrorStatus) => errors?.includes(status) ?? isPossible[status] ?? true;
+  // Only for callers who send If-Match or `if_version`, so also where the specification does not name it.
+  const has = (status: ErrorStatus) => (status === 412 ? requiresVersions : isListed(status));
+  return { ...rest, errors: ALL_ERRORS.filter(has) };
 }
 
 function areaOf(path: string): string {

@@ -1,15 +1,19 @@
 import { tooManyRequests } from '../../shared/errors.ts';
 import type { Role } from '../../shared/user.ts';
 import { failedWork } from '../database/background.ts';
-import type { Connections, Database } from '../database/connect.ts';
+import { type Connections, type Database, laneSizeOf } from '../database/connect.ts';
 import { makeReadiness, type Readiness } from '../database/readiness.ts';
 import { removedRows } from '../database/removal.ts';
 import { openReplicas, type Replicas } from '../database/replicas.ts';
-import { type Credential, findCaller, WITH_REPLICAS } from '../domain/access/caller.ts';
+import { type Credential, findCaller } from '../domain/access/caller.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
+import type { EventHub } from '../domain/event/following.ts';
+import { makeEventHub } from '../domain/event/hub.ts';
+import { deliveryCounts } from '../domain/event/webhookDelivery.ts';
 import { runningTemplates } from '../domain/template/template.ts';
 import { type AttemptLimit, makeAttemptLimit } from '../limits/attemptLimit.ts';
+import { makeChangeSignal } from '../limits/changeSignal.ts';
 import { type MakeCounter, openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
@@ -42,6 +46,13 @@ export type Services = {
   ) => Promise<AccountCaller | undefined>;
   keyHolders: KeyHolders;
   keyUse: KeyUse;
+  /** For how long events can be read. */
+  eventsKeptDays: number;
+  /** After how many days the secret of an API key ends, unless it is rotated; undefined for no limit. */
+  keyMaxDays: number | undefined;
+  /** Hosts that webhooks may call although they are not on the internet. */
+  webhookAllowedHosts: readonly string[];
+  eventHub: EventHub;
   queue: FairQueue;
   unsentResponses: UnsentResponses;
   secretBox: SecretBox;
@@ -73,12 +84,19 @@ export type Load = {
   queues: Record<'calls' | 'callers' | 'passwords', QueueLoad>;
   connections: Connections | undefined;
   templateRuns: number;
+  /** Who follow events. */
+  followers: number;
   /** By table, since the start. */
   removedRows: ReadonlyMap<string, number>;
   failedRemovals: ReadonlyMap<string, number>;
+  /** Attempts to deliver events to webhooks, by status, since the start. */
+  webhookDeliveries: ReadonlyMap<string, number>;
   /** Undefined without Redis. */
   isRedisReachable: boolean | undefined;
 };
+
+/** Of one node; its workers share them. */
+const MOST_FOLLOWERS = 1000;
 
 /** Metrics need the token; without one configured, they are open only for an embedded database on loopback. */
 export type MetricsAccess = { token: string | undefined; isOpen: boolean };
@@ -95,9 +113,17 @@ export async function openServices(
 ): Promise<Services & { beginToStop: (isAlone: boolean) => void; close: () => Promise<void> }> {
   let isStopping = false;
   let isNodeStopping = false;
+  const { API_KEYS_MAX_DAYS: keyMaxDays } = settings;
   const queue = makeQueue(settings);
   const callerQueue = fairQueueOf(settings.DATABASE_POOL_SIZE);
   const counters = await openCounters(settings.REDIS_URL, log, siblings?.makeCounter);
+  const eventHub = makeEventHub({
+    db: database.db,
+    log,
+    keyMaxDays,
+    signal: makeChangeSignal(settings.REDIS_URL, counters.publish, log),
+    mostFollowers: Math.ceil(MOST_FOLLOWERS / settings.WORKERS),
+  });
   if (siblings) sharePasswordQueue(siblings.passwords);
   const replicas = await openReplicas(settings, database, log);
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
@@ -111,9 +137,13 @@ export async function openServices(
     secretBox: makeSecretBox(storedSecret === undefined ? secrets : [...secrets, storedSecret]),
     findCaller: (credential, ...call) =>
       callerQueue.run(queueKey(credential), () =>
-        findCaller(database.db, credential, ...call, replicas && WITH_REPLICAS),
+        findCaller(database.db, credential, ...call, { hasReplicas: replicas !== undefined, keyMaxDays }),
       ),
     keyHolders: makeKeyHolders(),
+    eventsKeptDays: settings.EVENTS_KEPT_DAYS,
+    keyMaxDays,
+    webhookAllowedHosts: settings.WEBHOOK_ALLOWED_HOSTS,
+    eventHub,
     keyUse: makeKeyUse((ids) => recordUse(database.db, ids), log),
     queue,
     unsentResponses: makeUnsentResponses(undefined, siblings?.unsentElsewhere),
@@ -127,8 +157,10 @@ export async function openServices(
       queues: { calls: queue.load(), callers: callerQueue.load(), passwords: passwordLoad() },
       connections: database.connections(),
       templateRuns: runningTemplates(),
+      followers: eventHub.countFollowers(),
       removedRows,
       failedRemovals: failedWork,
+      webhookDeliveries: deliveryCounts,
       isRedisReachable: counters.isShared(),
     }),
     isStopping: () => isStopping,
@@ -139,6 +171,7 @@ export async function openServices(
       isNodeStopping = !isAlone;
     },
     close: async () => {
+      eventHub.close();
       counters.close();
       await replicas?.close();
     },
@@ -147,8 +180,9 @@ export async function openServices(
 
 const queueKey = (sent: Credential) => ('keyHash' in sent ? `key:${sent.keyHash}` : `session:${sent.sessionId}`);
 
-/** Leaves two connections for finding callers, signing in and health checks. */
-const makeQueue = ({ DATABASE_POOL_SIZE }: Settings) => fairQueueOf(Math.max(2, DATABASE_POOL_SIZE - 2));
+/** Leaves connections for finding callers, which use the lane if there is one, and for signing in and health checks. */
+const makeQueue = ({ DATABASE_POOL_SIZE: connections }: Settings) =>
+  fairQueueOf(Math.max(2, connections - Math.max(2, laneSizeOf(connections) + 1)));
 
 /** One key may use half of the slots, and keys take turns. */
 const fairQueueOf = (running: number) =>

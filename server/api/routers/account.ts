@@ -53,6 +53,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['session.ended'] })
     .output(z.void())
     .mutation(({ ctx }) => signOut(ctx)),
 
@@ -66,6 +67,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['sessions.ended', 'key.revoked'] })
     .input(SignOutEverywhere)
     .output(SignedOutEverywhere)
     .mutation(({ ctx, input }) => signOutEverywhere(ctx, input)),
@@ -78,6 +80,7 @@ export const accountRouter = router({
         description: 'Sets the project of calls that name no project and no row.',
       }),
     )
+    .meta({ events: ['user.updated'] })
     .input(DefaultProject)
     .output(z.void())
     .mutation(({ ctx, input }) => setDefaultProject(ctx, input)),
@@ -104,6 +107,7 @@ export const accountRouter = router({
         description: 'Makes the caller a member of the project. Calls that name no project go where they went before.',
       }),
     )
+    .meta({ events: ['member.added', 'invitation.withdrawn'] })
     .input(InvitationChoice)
     .output(z.object({ member: Member }))
     .mutation(({ ctx, input }) => acceptInvitation(ctx, input)),
@@ -116,6 +120,7 @@ export const accountRouter = router({
         description: 'Removes an invitation of the caller.',
       }),
     )
+    .meta({ events: ['invitation.declined'] })
     .input(InvitationChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => declineInvitation(ctx, input)),
@@ -131,6 +136,7 @@ export const accountRouter = router({
       }),
     )
     .meta({ idempotency: 'secret' })
+    .meta({ events: ['user.password_changed', 'key.revoked'] })
     .input(PasswordChange)
     .output(PasswordChanged)
     .mutation(({ ctx, input }) => changePassword(ctx, input)),
@@ -145,6 +151,7 @@ export const accountRouter = router({
       }),
     )
     .meta({ idempotency: 'secret' })
+    .meta({ events: ['second_factor.started'] })
     .input(SecondFactorStart)
     .output(SecondFactorOffer)
     .mutation(({ ctx, input }) => startSecondFactor(ctx, input)),
@@ -159,6 +166,7 @@ export const accountRouter = router({
       }),
     )
     .meta({ idempotency: 'secret' })
+    .meta({ events: ['second_factor.enabled'] })
     .input(SecondFactorConfirm)
     .output(RecoveryCodes)
     .mutation(({ ctx, input }) => confirmSecondFactor(ctx, input)),
@@ -173,6 +181,7 @@ export const accountRouter = router({
       }),
     )
     .meta({ idempotency: 'inSteps' })
+    .meta({ events: ['second_factor.dropped'] })
     .input(SecondFactorProof)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactor(ctx, input)),
@@ -187,6 +196,7 @@ export const accountRouter = router({
       }),
     )
     .meta({ idempotency: 'secret' })
+    .meta({ events: ['recovery_codes.renewed'] })
     .input(SecondFactorProof)
     .output(RecoveryCodes)
     .mutation(({ ctx, input }) => renewRecoveryCodes(ctx, input)),

@@ -1,9 +1,11 @@
 import { scopesIn } from '../../domain/access/scopes.ts';
 import { router } from '../trpc.ts';
 import { accountRouter } from './account.ts';
+import { auditRouter } from './audit.ts';
 import { boardRouter } from './board.ts';
 import { cardRouter, tourRouter } from './card.ts';
 import { commentRouter } from './comment.ts';
+import { eventRouter } from './event.ts';
 import { groupRouter } from './group.ts';
 import { keyRouterFor } from './key.ts';
 import { masterBoardRouter, templateRunRouter } from './masterBoard.ts';
@@ -16,6 +18,7 @@ import { planRouter, subscriptionRouter } from './subscription.ts';
 import { tagRouter } from './tag.ts';
 import { themeRouter } from './theme.ts';
 import { authRouter, userRouter } from './user.ts';
+import { webhookRouter } from './webhook.ts';
 
 const routers = {
   auth: authRouter,
@@ -37,9 +40,15 @@ const routers = {
   users: userRouter,
   members: memberRouter,
   plans: planRouter,
+  events: eventRouter,
+  audit: auditRouter,
+  webhooks: webhookRouter,
 };
 
+/** Every scope that a key can have. */
+export const SCOPES = scopesIn(routers);
+
 /** Every procedure of the service; the client's types, the REST paths and the OpenAPI document all come from here. */
-export const appRouter = router({ ...routers, keys: keyRouterFor(scopesIn(routers)) });
+export const appRouter = router({ ...routers, keys: keyRouterFor(SCOPES) });
 
 export type AppRouter = typeof appRouter;

@@ -10,12 +10,11 @@ import {
   FullBoard,
   ListedBoard,
 } from '../../../shared/board.ts';
-import { sentAsText } from '../../../shared/fields.ts';
+import { rowVersion, sentAsText } from '../../../shared/fields.ts';
 import { createBoard, deleteBoard, listBoards, reorderBoards, updateBoard } from '../../domain/board/board.ts';
 import { getBoard } from '../../domain/board/fullBoard.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
-import { unchecked } from '../unchecked.ts';
 
 export const boardRouter = router({
   get: viewerProcedure
@@ -27,11 +26,13 @@ export const boardRouter = router({
           'A board with its groups and their cards, in order, without the tour cards that the caller dismissed.',
       }),
     )
+    .meta({ tool: true })
     .input(BoardGet)
     .output(
-      unchecked(
-        z.object({ board: sentAsText(FullBoard, 'The JSON text of the board, with `groups`, each with its `cards`.') }),
-      ),
+      z.object({
+        board: sentAsText(FullBoard, 'The JSON text of the board, with `groups`, each with its `cards`.'),
+        version: rowVersion,
+      }),
     )
     .query(({ ctx, input }) => getBoard(ctx, input)),
 
@@ -45,8 +46,9 @@ export const boardRouter = router({
         query: ['tool_key'],
       }),
     )
+    .meta({ tool: true })
     .input(BoardList)
-    .output(unchecked(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) })))
+    .output(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) }))
     .query(({ ctx, input }) => listBoards(ctx, input)),
 
   create: memberProcedure
@@ -59,8 +61,9 @@ export const boardRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['board.created'] })
     .input(BoardCreate)
-    .output(z.object({ board: Board }))
+    .output(z.object({ board: Board, version: rowVersion }))
     .mutation(({ ctx, input }) => createBoard(ctx, input)),
 
   update: memberProcedure
@@ -71,8 +74,9 @@ export const boardRouter = router({
         description: 'Changes the sent fields.',
       }),
     )
+    .meta({ events: ['board.updated', 'board.reordered'] })
     .input(BoardUpdate)
-    .output(z.object({ board: Board }))
+    .output(z.object({ board: Board, version: rowVersion }))
     .mutation(({ ctx, input }) => updateBoard(ctx, input)),
 
   reorder: memberProcedure
@@ -84,6 +88,7 @@ export const boardRouter = router({
           'Sets the positions of boards of one project atomically; other boards whose position is taken move behind them.',
       }),
     )
+    .meta({ events: ['board.reordered'] })
     .input(BoardReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderBoards(ctx, input)),
@@ -96,6 +101,7 @@ export const boardRouter = router({
         description: 'Deletes a board with its groups and their cards.',
       }),
     )
+    .meta({ events: ['board.deleted'] })
     .input(BoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteBoard(ctx, input)),

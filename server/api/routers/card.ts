@@ -2,27 +2,36 @@ import { z } from 'zod';
 import {
   Card,
   CardCreate,
+  CardCreateMany,
   CardDelete,
   CardGet,
   CardList,
   CardMove,
   CardPage,
+  CardResults,
   CardSnooze,
   CardUpdate,
+  CardUpdateMany,
   CreatedCard,
   ListedCard,
 } from '../../../shared/card.ts';
-import { count } from '../../../shared/fields.ts';
+import { count, rowVersion } from '../../../shared/fields.ts';
+import { COUNTS_AS, callsFor } from '../../../shared/limits.ts';
 import { createCard, deleteCard, getCard, snoozeCard, updateCard } from '../../domain/board/card.ts';
+import { createCards } from '../../domain/board/cardCreateMany.ts';
 import { listCards } from '../../domain/board/cardList.ts';
 import { moveCard } from '../../domain/board/cardMove.ts';
+import { sanitiseCopies, updateCards } from '../../domain/board/cardUpdateMany.ts';
 import { sanitiseDescription } from '../../domain/board/description.ts';
 import { dismissTourCards, restartTours } from '../../domain/board/tour.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
-import { unchecked } from '../unchecked.ts';
 
-const oneCard = unchecked(z.object({ card: Card }));
+const oneCard = z.object({ card: Card, version: rowVersion });
+
+/** What a call with many cards counts as. */
+const countsAs = ({ cards }: { cards: readonly unknown[] }) => callsFor(cards.length);
+const MANY = `In the rate limit, the call ${COUNTS_AS}.`;
 
 export const cardRouter = router({
   create: memberProcedure
@@ -35,9 +44,25 @@ export const cardRouter = router({
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
+    .meta({ events: ['card.created'] })
+    .meta({ tool: true })
     .input(CardCreate)
-    .output(unchecked(z.object({ card: CreatedCard })))
+    .output(z.object({ card: CreatedCard, version: rowVersion }))
     .mutation(({ ctx, input }) => createCard(ctx, input)),
+
+  createMany: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/create-many', {
+        message: 'Cards created.',
+        summary: 'Create many cards',
+        description: `Creates up to 1,000 cards, each as \`cards.create\` does, in the order in which they are sent. ${MANY}`,
+        namesRow: false,
+      }),
+    )
+    .meta({ events: ['card.created'], countsAs })
+    .input(CardCreateMany)
+    .output(CardResults)
+    .mutation(({ ctx, input }) => createCards(ctx, input)),
 
   delete: memberProcedure
     .meta(
@@ -48,6 +73,8 @@ export const cardRouter = router({
         bodies: { 403: 'full' },
       }),
     )
+    .meta({ events: ['card.deleted'] })
+    .meta({ tool: true })
     .input(CardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteCard(ctx, input)),
@@ -60,8 +87,9 @@ export const cardRouter = router({
         description: 'One card, and whether the caller dismissed it.',
       }),
     )
+    .meta({ tool: true })
     .input(CardGet)
-    .output(unchecked(z.object({ card: ListedCard })))
+    .output(z.object({ card: ListedCard, version: rowVersion }))
     .query(({ ctx, input }) => getCard(ctx, input)),
 
   list: viewerProcedure
@@ -74,8 +102,9 @@ export const cardRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ tool: true })
     .input(CardList)
-    .output(unchecked(CardPage))
+    .output(CardPage)
     .query(({ ctx, input }) => listCards(ctx, input)),
 
   update: memberProcedure
@@ -87,9 +116,25 @@ export const cardRouter = router({
       }),
     )
     .meta({ prepare: sanitiseDescription })
+    .meta({ events: ['card.updated'] })
+    .meta({ tool: true })
     .input(CardUpdate)
     .output(oneCard)
     .mutation(({ ctx, input }) => updateCard(ctx, input)),
+
+  updateMany: memberProcedure
+    .meta(
+      rest('/services/operations/v1/operations/cards/update-many', {
+        message: 'Cards updated.',
+        summary: 'Update many cards',
+        description: `Changes the sent fields of up to 1,000 cards, each as \`cards.update\` does. ${MANY}`,
+      }),
+    )
+    .meta({ prepare: sanitiseCopies })
+    .meta({ events: ['card.updated'], countsAs })
+    .input(CardUpdateMany)
+    .output(CardResults)
+    .mutation(({ ctx, input }) => updateCards(ctx, input)),
 
   move: memberProcedure
     .meta(
@@ -100,6 +145,8 @@ export const cardRouter = router({
           'Moves a card to a position in a group of its project, or outside any. Up to 200 cards there are then numbered from 1. Among more cards, few get another `position`, which then only tells their order.',
       }),
     )
+    .meta({ events: ['card.moved'] })
+    .meta({ tool: true })
     .input(CardMove)
     .output(oneCard)
     .mutation(({ ctx, input }) => moveCard(ctx, input)),
@@ -112,6 +159,7 @@ export const cardRouter = router({
         description: 'Snoozes a card until a time; without one, it ends snoozing.',
       }),
     )
+    .meta({ events: ['card.updated'] })
     .input(CardSnooze)
     .output(oneCard)
     .mutation(({ ctx, input }) => snoozeCard(ctx, input)),
@@ -127,6 +175,7 @@ export const tourRouter = router({
         errors: [400, 401, 403, 429, 500],
       }),
     )
+    .meta({ events: ['tour.dismissed'] })
     .output(z.object({ dismissed_count: count.meta({ description: 'Number of newly dismissed cards.', example: 2 }) }))
     .mutation(({ ctx }) => dismissTourCards(ctx)),
 
@@ -140,6 +189,7 @@ export const tourRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['tour.restarted'] })
     .output(
       z.object({
         restored_count: count.meta({ description: 'Number of cards that are shown again.', example: 2 }),

@@ -9,6 +9,7 @@ import {
   ReplyList,
   ReplyPage,
 } from '../../../shared/comment.ts';
+import { rowVersion } from '../../../shared/fields.ts';
 import {
   createComment,
   deleteComment,
@@ -18,9 +19,8 @@ import {
 } from '../../domain/board/comment.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
-import { unchecked } from '../unchecked.ts';
 
-const oneComment = unchecked(z.object({ comment: Comment }));
+const oneComment = z.object({ comment: Comment, version: rowVersion });
 
 export const commentRouter = router({
   create: memberProcedure
@@ -32,6 +32,8 @@ export const commentRouter = router({
         description: 'Adds a comment to a card, or a reply to one of its comments.',
       }),
     )
+    .meta({ events: ['comment.created'] })
+    .meta({ tool: true })
     .input(CommentCreate)
     .output(oneComment)
     .mutation(({ ctx, input }) => createComment(ctx, input)),
@@ -44,6 +46,7 @@ export const commentRouter = router({
         description: 'The comment threads of a card, oldest first, each with its first replies.',
       }),
     )
+    .meta({ tool: true })
     .input(CommentList)
     .output(CommentPage)
     .query(({ ctx, input }) => listComments(ctx, input)),
@@ -68,6 +71,7 @@ export const commentRouter = router({
         description: 'Marks a comment as read; the first time stays.',
       }),
     )
+    .meta({ events: ['comment.read'] })
     .input(CommentMarkRead)
     .output(oneComment)
     .mutation(({ ctx, input }) => markCommentRead(ctx, input)),
@@ -80,6 +84,7 @@ export const commentRouter = router({
         description: 'Deletes a comment with all its replies; only for its author or an owner.',
       }),
     )
+    .meta({ events: ['comment.deleted'] })
     .input(CommentDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteComment(ctx, input)),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sentAsText } from '../../../shared/fields.ts';
+import { rowVersion, sentAsText } from '../../../shared/fields.ts';
 import { Group, GroupConfigure, GroupCreate, GroupDelete, GroupReorder, GroupUpdate } from '../../../shared/group.ts';
 import { configureGroup, createGroup, deleteGroup, reorderGroups, updateGroup } from '../../domain/board/group.ts';
 import { rest, specified } from '../restOperation.ts';
@@ -15,8 +15,10 @@ export const groupRouter = router({
         description: 'Creates a group on a board, after the others unless a position is sent.',
       }),
     )
+    .meta({ events: ['group.created'] })
+    .meta({ tool: true })
     .input(GroupCreate)
-    .output(z.object({ group: Group }))
+    .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => createGroup(ctx, input)),
 
   update: memberProcedure
@@ -28,8 +30,9 @@ export const groupRouter = router({
         bodies: { 403: 'full' },
       }),
     )
+    .meta({ events: ['group.updated', 'group.reordered'] })
     .input(GroupUpdate)
-    .output(z.object({ group: sentAsText(Group, 'The JSON text of the group.') }))
+    .output(z.object({ group: sentAsText(Group, 'The JSON text of the group.'), version: rowVersion }))
     .mutation(({ ctx, input }) => updateGroup(ctx, input)),
 
   configure: memberProcedure
@@ -40,8 +43,9 @@ export const groupRouter = router({
         description: 'Switches a group on or off; an inactive group is still listed and works as before.',
       }),
     )
+    .meta({ events: ['group.updated'] })
     .input(GroupConfigure)
-    .output(z.object({ group: Group }))
+    .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => configureGroup(ctx, input)),
 
   reorder: memberProcedure
@@ -53,6 +57,7 @@ export const groupRouter = router({
           'Sets the positions of groups of one board atomically; other groups whose position is taken move behind them.',
       }),
     )
+    .meta({ events: ['group.reordered'] })
     .input(GroupReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderGroups(ctx, input)),
@@ -65,6 +70,7 @@ export const groupRouter = router({
         description: 'Deletes a group with its cards.',
       }),
     )
+    .meta({ events: ['group.deleted'] })
     .input(GroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteGroup(ctx, input)),

@@ -1,8 +1,18 @@
 import { z } from 'zod';
-import { KeyChoice, KeyCreate, KeyList, KeyPage, KeyRotate, NewApiKey } from '../../../shared/key.ts';
+import {
+  KeyChoice,
+  KeyCreate,
+  KeyList,
+  KeyPage,
+  KeyRotate,
+  KeyRotateSelf,
+  NewApiKey,
+  OwnKey,
+} from '../../../shared/key.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from '../../domain/account/key.ts';
+import { describeOwnKey, rotateOwnKey } from '../../domain/account/ownKey.ts';
 import { rest } from '../restOperation.ts';
-import { router, signedInProcedure } from '../trpc.ts';
+import { keyProcedure, router, signedInProcedure } from '../trpc.ts';
 
 /** The scopes that keys can have come from all other routers. */
 export const keyRouterFor = (scopes: string[]) =>
@@ -18,6 +28,7 @@ export const keyRouterFor = (scopes: string[]) =>
         }),
       )
       .meta({ idempotency: 'secret' })
+      .meta({ events: ['key.created'] })
       .input(KeyCreate(scopes))
       .output(NewApiKey)
       .mutation(({ ctx, input }) => createKey(ctx, input)),
@@ -35,6 +46,36 @@ export const keyRouterFor = (scopes: string[]) =>
       .output(KeyPage)
       .query(({ ctx, input }) => listKeys(ctx, input)),
 
+    self: keyProcedure
+      .meta(
+        rest('/services/platforms/v1/keys/self', {
+          message: 'The key of this call.',
+          summary: 'Who am I, with an API key',
+          description:
+            'The key that the call was made with, without its secret, the user that it acts as, and until when the sent secret is valid. Needs no scope.',
+          namesRow: false,
+        }),
+      )
+      .meta({ onPrimary: true })
+      .output(OwnKey)
+      .query(({ ctx }) => describeOwnKey(ctx)),
+
+    rotateSelf: keyProcedure
+      .meta(
+        rest('/services/platforms/v1/keys/rotate-self', {
+          message: 'Key rotated.',
+          summary: 'Rotate the API key of the call',
+          description:
+            'Returns a new secret of the same key once. The secret of the call stays valid for the chosen time, an older one does not. The user, the project and the expiry stay the same, and the scopes can only become fewer. Needs no scope, but the current secret: the previous one gets a 400.',
+          namesRow: false,
+        }),
+      )
+      .meta({ idempotency: 'secret' })
+      .meta({ events: ['key.rotated'] })
+      .input(KeyRotateSelf(scopes))
+      .output(NewApiKey)
+      .mutation(({ ctx, input }) => rotateOwnKey(ctx, input)),
+
     rotate: signedInProcedure
       .meta(
         rest('/services/platforms/v1/keys/rotate', {
@@ -45,6 +86,7 @@ export const keyRouterFor = (scopes: string[]) =>
         }),
       )
       .meta({ idempotency: 'secret' })
+      .meta({ events: ['key.rotated'] })
       .input(KeyRotate)
       .output(NewApiKey)
       .mutation(({ ctx, input }) => rotateKey(ctx, input)),
@@ -57,6 +99,7 @@ export const keyRouterFor = (scopes: string[]) =>
           description: 'Makes a key invalid from the next request on.',
         }),
       )
+      .meta({ events: ['key.revoked'] })
       .input(KeyChoice)
       .output(z.void())
       .mutation(({ ctx, input }) => revokeKey(ctx, input)),

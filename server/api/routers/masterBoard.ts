@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Board, FullBoard } from '../../../shared/board.ts';
-import { sentAsText } from '../../../shared/fields.ts';
+import { rowVersion, sentAsText } from '../../../shared/fields.ts';
 import {
   MasterBoard,
   MasterBoardCreate,
@@ -38,9 +38,8 @@ import {
 import { getTemplateRun, listTemplateRuns, reportTemplateRun } from '../../domain/template/templateRun.ts';
 import { rest, specified } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
-import { unchecked } from '../unchecked.ts';
 
-const oneBoard = z.object({ board: Board });
+const oneBoard = z.object({ board: Board, version: rowVersion });
 
 export const masterBoardRouter = router({
   list: superadminProcedure
@@ -52,6 +51,7 @@ export const masterBoardRouter = router({
         errors: [400, 401, 403, 429, 500],
       }),
     )
+    .meta({ tool: true })
     .output(
       z.object({
         boards: z
@@ -71,6 +71,7 @@ export const masterBoardRouter = router({
       }),
     )
     .meta({ idempotency: 'inSteps' })
+    .meta({ events: ['template.started', 'template.applied'] })
     .input(MasterBoardSync)
     .output(SyncResult)
     .mutation(({ ctx, input }) => syncMasterBoard(ctx, input)),
@@ -83,6 +84,7 @@ export const masterBoardRouter = router({
         description: 'Deletes a master board with its groups and cards; the copies in projects stay.',
       }),
     )
+    .meta({ events: ['master_board.deleted'] })
     .input(MasterBoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterBoard(ctx, input)),
@@ -97,6 +99,7 @@ export const masterBoardRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['master_board.created'] })
     .input(MasterBoardCreate)
     .output(oneBoard)
     .mutation(({ ctx, input }) => createMasterBoard(ctx, input)),
@@ -109,6 +112,7 @@ export const masterBoardRouter = router({
         description: 'Changes the sent fields, but not the copies in projects: sync or push it to change these.',
       }),
     )
+    .meta({ events: ['master_board.updated', 'master_board.reordered'] })
     .input(MasterBoardUpdate)
     .output(oneBoard)
     .mutation(({ ctx, input }) => updateMasterBoard(ctx, input)),
@@ -121,6 +125,7 @@ export const masterBoardRouter = router({
         description: 'Sets the positions of master boards atomically; others whose position is taken move behind them.',
       }),
     )
+    .meta({ events: ['master_board.reordered'] })
     .input(MasterBoardReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderMasterBoards(ctx, input)),
@@ -146,7 +151,7 @@ export const masterBoardRouter = router({
       }),
     )
     .input(MasterBoardGet)
-    .output(unchecked(z.object({ board: FullBoard })))
+    .output(z.object({ board: FullBoard, version: rowVersion }))
     .query(({ ctx, input }) => getMasterBoard(ctx, input)),
 
   push: superadminProcedure
@@ -159,6 +164,7 @@ export const masterBoardRouter = router({
       }),
     )
     .meta({ idempotency: 'inSteps' })
+    .meta({ events: ['template.started', 'template.applied'] })
     .input(MasterBoardPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterBoard(ctx, input)),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Card } from '../../../shared/card.ts';
-import { sentAsText } from '../../../shared/fields.ts';
+import { rowVersion, sentAsText } from '../../../shared/fields.ts';
 import {
   MasterCardCreate,
   MasterCardDelete,
@@ -36,8 +36,9 @@ export const masterCardRouter = router({
       }),
     )
     .meta({ prepare: sanitiseDescription })
+    .meta({ events: ['master_card.created', 'template.started', 'template.applied'] })
     .input(MasterCardCreate)
-    .output(z.object({ card: Card, projects_updated }))
+    .output(z.object({ card: Card, version: rowVersion, projects_updated }))
     .mutation(({ ctx, input }) => createMasterCard(ctx, input)),
 
   push: superadminProcedure
@@ -50,6 +51,7 @@ export const masterCardRouter = router({
       }),
     )
     .meta({ idempotency: 'inSteps' })
+    .meta({ events: ['template.started', 'template.applied'] })
     .input(MasterCardPush)
     .output(z.object({ projects_updated }))
     .mutation(({ ctx, input }) => pushMasterCard(ctx, input)),
@@ -62,6 +64,7 @@ export const masterCardRouter = router({
         description: 'Deletes a master card; its copies stay, unless `delete_from_projects` is set.',
       }),
     )
+    .meta({ events: ['master_card.deleted', 'template.removed'] })
     .input(MasterCardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterCard(ctx, input)),
@@ -76,8 +79,9 @@ export const masterCardRouter = router({
       }),
     )
     .meta({ prepare: sanitiseDescription })
+    .meta({ events: ['master_card.updated', 'template.applied'] })
     .input(MasterCardUpdate)
-    .output(z.object({ card: Card }))
+    .output(z.object({ card: Card, version: rowVersion }))
     .mutation(({ ctx, input }) => updateMasterCard(ctx, input)),
 
   reorder: superadminProcedure
@@ -89,6 +93,7 @@ export const masterCardRouter = router({
           'Moves master cards of one board to positions in a group, atomically; other cards whose position is taken move behind them.',
       }),
     )
+    .meta({ events: ['master_card.reordered'] })
     .input(MasterCardMove)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderMasterCards(ctx, input)),

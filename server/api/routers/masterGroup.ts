@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sentAsText } from '../../../shared/fields.ts';
+import { rowVersion, sentAsText } from '../../../shared/fields.ts';
 import { Group } from '../../../shared/group.ts';
 import {
   MasterGroup,
@@ -36,8 +36,9 @@ export const masterGroupRouter = router({
         description: 'Creates a group on a master board, after the others.',
       }),
     )
+    .meta({ events: ['master_group.created'] })
     .input(MasterGroupCreate)
-    .output(z.object({ group: Group }))
+    .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => createMasterGroup(ctx, input)),
 
   update: superadminProcedure
@@ -49,8 +50,9 @@ export const masterGroupRouter = router({
           'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
       }),
     )
+    .meta({ events: ['master_group.updated'] })
     .input(MasterGroupUpdate)
-    .output(z.object({ group: sentAsText(Group, 'The JSON text of the master group.') }))
+    .output(z.object({ group: sentAsText(Group, 'The JSON text of the master group.'), version: rowVersion }))
     .mutation(({ ctx, input }) => updateMasterGroup(ctx, input)),
 
   reorder: superadminProcedure
@@ -63,6 +65,7 @@ export const masterGroupRouter = router({
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
+    .meta({ events: ['master_group.reordered'] })
     .input(MasterGroupReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderMasterGroups(ctx, input)),
@@ -75,6 +78,7 @@ export const masterGroupRouter = router({
         description: 'Deletes a master group with its cards; the copies in projects stay.',
       }),
     )
+    .meta({ events: ['master_group.deleted'] })
     .input(MasterGroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterGroup(ctx, input)),
@@ -100,8 +104,9 @@ export const masterGroupRouter = router({
           'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
       }),
     )
+    .meta({ events: ['master_group.updated'] })
     .input(MasterGroupConfigure)
-    .output(z.object({ group: Group }))
+    .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => configureMasterGroup(ctx, input)),
 
   push: superadminProcedure
@@ -114,6 +119,7 @@ export const masterGroupRouter = router({
       }),
     )
     .meta({ idempotency: 'inSteps' })
+    .meta({ events: ['template.started', 'template.applied'] })
     .input(MasterGroupPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterGroup(ctx, input)),

@@ -37,6 +37,7 @@ export const memberRouter = router({
           'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
       }),
     )
+    .meta({ events: ['invitation.created'] })
     .input(MemberInvite)
     .output(z.object({ invitation: Invitation }))
     .mutation(({ ctx, input }) => inviteMember(ctx, input)),
@@ -61,6 +62,7 @@ export const memberRouter = router({
         description: 'Removes an invitation: it can no longer be accepted.',
       }),
     )
+    .meta({ events: ['invitation.withdrawn'] })
     .input(InvitationChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => withdrawInvitation(ctx, input)),
@@ -75,6 +77,7 @@ export const memberRouter = router({
           'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
       }),
     )
+    .meta({ events: ['member.added'] })
     .input(MemberAdd)
     .output(z.object({ member: Member }))
     .mutation(({ ctx, input }) => addMember(ctx, input)),
@@ -87,6 +90,7 @@ export const memberRouter = router({
         description: 'Changes the role of a member; superadmins also add users. The last owner stays one.',
       }),
     )
+    .meta({ events: ['member.updated', 'member.added'] })
     .input(MemberSet)
     .output(z.object({ member: Member }))
     .mutation(({ ctx, input }) => setMember(ctx, input)),
@@ -100,6 +104,7 @@ export const memberRouter = router({
           'Removes a user from a project, unless they are its last owner; their cards there lose their owner.',
       }),
     )
+    .meta({ events: ['member.removed'] })
     .input(MemberChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => removeMember(ctx, input)),
@@ -113,6 +118,7 @@ export const memberRouter = router({
           "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner.",
       }),
     )
+    .meta({ events: ['member.removed'] })
     .input(MemberLeave)
     .output(z.void())
     .mutation(({ ctx, input }) => leaveProject(ctx, input)),
@@ -125,6 +131,7 @@ export const memberRouter = router({
         description: 'The members of a project, page by page.',
       }),
     )
+    .meta({ tool: true })
     .input(MemberList)
     .output(MemberPage)
     .query(({ ctx, input }) => listMembers(ctx, input)),

@@ -17,6 +17,7 @@ export const platformRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['platform.created'] })
     .input(PlatformCreate)
     .output(onePlatform)
     .mutation(({ ctx, input }) => createPlatform(ctx, input)),
@@ -29,6 +30,7 @@ export const platformRouter = router({
         description: 'Changes the name of a platform.',
       }),
     )
+    .meta({ events: ['platform.updated'] })
     .input(PlatformUpdate)
     .output(onePlatform)
     .mutation(({ ctx, input }) => updatePlatform(ctx, input)),

@@ -25,6 +25,7 @@ export const projectRouter = router({
       }),
     )
     .meta({ onPrimary: true })
+    .meta({ tool: true })
     .input(OwnProjectList)
     .output(OwnProjectPage)
     .query(({ ctx, input }) => listOwnProjects(ctx, input)),
@@ -40,6 +41,7 @@ export const projectRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['project.created'] })
     .input(ProjectCreate)
     .output(oneProject)
     .mutation(({ ctx, input }) => createProject(ctx, input)),
@@ -53,6 +55,7 @@ export const projectRouter = router({
           'Changes the sent fields of a project; `tools` replaces the previous ones. It gets copies of the active master boards of its new tools and, when it becomes active again, what it missed of all its master boards.',
       }),
     )
+    .meta({ events: ['project.updated'] })
     .input(ProjectUpdate)
     .output(oneProject)
     .mutation(({ ctx, input }) => updateProject(ctx, input)),

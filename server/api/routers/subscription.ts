@@ -29,6 +29,7 @@ export const subscriptionRouter = router({
       }),
     )
     .meta({ idempotency: 'inSteps' })
+    .meta({ events: ['subscription.upgrade_started', 'subscription.paid'] })
     .input(TrialUpgrade)
     .output(CheckoutResult)
     .mutation(({ ctx, input }) => upgradeTrial(ctx, input)),
@@ -42,6 +43,7 @@ export const subscriptionRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['subscription.trial_set'] })
     .input(TrialSet)
     .output(z.object({ subscription: Subscription }))
     .mutation(({ ctx, input }) => setTrial(ctx, input)),
@@ -72,6 +74,7 @@ export const planRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['plan.set'] })
     .input(PlanSet)
     .output(z.object({ plan: Plan }))
     .mutation(({ ctx, input }) => setPlan(ctx, input)),

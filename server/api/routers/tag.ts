@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { rowVersion } from '../../../shared/fields.ts';
 import { Tag, TagCreate, TagDelete, TagList, TagPage, TagUpdate } from '../../../shared/tag.ts';
 import { createTag, deleteTag, listTags, updateTag } from '../../domain/board/tag.ts';
 import { rest, specified } from '../restOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
-const oneTag = z.object({ tag: Tag });
+const oneTag = z.object({ tag: Tag, version: rowVersion });
 
 export const tagRouter = router({
   create: memberProcedure
@@ -17,6 +18,7 @@ export const tagRouter = router({
         errors: [400, 401, 403, 422, 429, 500],
       }),
     )
+    .meta({ events: ['tag.created'] })
     .input(TagCreate)
     .output(oneTag)
     .mutation(({ ctx, input }) => createTag(ctx, input)),
@@ -30,6 +32,7 @@ export const tagRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ tool: true })
     .input(TagList)
     .output(TagPage)
     .query(({ ctx, input }) => listTags(ctx, input)),
@@ -42,6 +45,7 @@ export const tagRouter = router({
         description: 'Changes the sent fields.',
       }),
     )
+    .meta({ events: ['tag.updated', 'tag.reordered'] })
     .input(TagUpdate)
     .output(oneTag)
     .mutation(({ ctx, input }) => updateTag(ctx, input)),
@@ -54,6 +58,7 @@ export const tagRouter = router({
         description: 'Deletes a tag, and removes it from its cards.',
       }),
     )
+    .meta({ events: ['tag.deleted'] })
     .input(TagDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteTag(ctx, input)),

@@ -40,6 +40,7 @@ export const themeRouter = router({
         description: 'Deprecates an approved theme version. Does nothing if it is already deprecated.',
       }),
     )
+    .meta({ events: ['theme_version.deprecated'] })
     .input(ApprovedVersionChoice)
     .output(DeprecatedVersion)
     .mutation(({ ctx, input }) => deprecateVersion(ctx, input)),
@@ -52,6 +53,7 @@ export const themeRouter = router({
         description: 'Deprecates an approved version, with a reason and a replacement.',
       }),
     )
+    .meta({ events: ['theme_version.deprecated'] })
     .input(VersionDeprecate)
     .output(oneVersion)
     .mutation(({ ctx, input }) => deprecateWithNotice(ctx, input)),
@@ -64,6 +66,7 @@ export const themeRouter = router({
         description: 'Restores the status that a version had before it was deprecated.',
       }),
     )
+    .meta({ events: ['theme_version.restored'] })
     .input(VersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => undoDeprecation(ctx, input)),
@@ -78,6 +81,7 @@ export const themeRouter = router({
         namesRow: false,
       }),
     )
+    .meta({ events: ['theme.created'] })
     .input(ThemeCreate)
     .output(z.object({ theme: Theme }))
     .mutation(({ ctx, input }) => createTheme(ctx, input)),
@@ -119,6 +123,7 @@ export const themeRouter = router({
         description: 'Submits a version of a theme for review; a rejected one may be submitted again.',
       }),
     )
+    .meta({ events: ['theme_version.submitted'] })
     .input(VersionSubmit)
     .output(oneVersion)
     .mutation(({ ctx, input }) => submitVersion(ctx, input)),
@@ -131,6 +136,7 @@ export const themeRouter = router({
         description: 'Approves a pending version.',
       }),
     )
+    .meta({ events: ['theme_version.approved'] })
     .input(PendingVersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => approveVersion(ctx, input)),
@@ -143,6 +149,7 @@ export const themeRouter = router({
         description: 'Rejects a pending version.',
       }),
     )
+    .meta({ events: ['theme_version.rejected'] })
     .input(PendingVersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => rejectVersion(ctx, input)),
@@ -155,6 +162,7 @@ export const themeRouter = router({
         description: 'Publishes an approved version.',
       }),
     )
+    .meta({ events: ['theme_version.published'] })
     .input(VersionChoice)
     .output(oneVersion)
     .mutation(({ ctx, input }) => publishVersion(ctx, input)),

@@ -38,6 +38,7 @@ export const authRouter = router({
       }),
     )
     .meta({ idempotency: 'never' })
+    .meta({ events: ['session.started'] })
     .input(Authenticate)
     .output(AuthenticatedUser)
     .mutation(({ ctx, input }) => authenticate(ctx, input)),
@@ -55,6 +56,7 @@ export const userRouter = router({
       }),
     )
     .meta({ prepare: hashSentPassword })
+    .meta({ events: ['user.created'] })
     .input(UserCreate)
     .output(oneUser)
     .mutation(({ ctx, input }) => createUser(ctx, input)),
@@ -69,6 +71,7 @@ export const userRouter = router({
       }),
     )
     .meta({ prepare: hashSentPassword })
+    .meta({ events: ['user.updated', 'user.password_changed'] })
     .input(UserUpdate)
     .output(oneUser)
     .mutation(({ ctx, input }) => updateUser(ctx, input)),
@@ -94,6 +97,7 @@ export const userRouter = router({
         description: 'Signs a user out everywhere.',
       }),
     )
+    .meta({ events: ['sessions.ended'] })
     .input(UserChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => signOutUser(ctx, input)),
@@ -106,6 +110,7 @@ export const userRouter = router({
         description: 'Removes the second factor of a user who has lost it.',
       }),
     )
+    .meta({ events: ['second_factor.dropped'] })
     .input(SecondFactorDrop)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),

@@ -1,0 +1,19 @@
+import { AuditList, AuditPage } from '../../../shared/audit.ts';
+import { listAuditEntries } from '../../domain/event/audit.ts';
+import { rest } from '../restOperation.ts';
+import { ownerOrSuperadminProcedure, router } from '../trpc.ts';
+
+export const auditRouter = router({
+  list: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/audit/list', {
+        message: 'Audit entries.',
+        summary: 'List audit entries',
+        description:
+          'Sign-ins, changes of members, roles, keys, sessions, passwords and second factors, syncs, payments, and what superadmins did in projects of others, newest first: of a project for its owners, of everything for superadmins.',
+      }),
+    )
+    .input(AuditList)
+    .output(AuditPage)
+    .query(({ ctx, input }) => listAuditEntries(ctx, input)),
+});
