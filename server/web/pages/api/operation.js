@@ -15,13 +15,13 @@ import { tryIt } from './tryIt.js';
  * @param {OpenApiDocument} document
  */
 export function operationView(operation, { components: { schemas } }) {
-  const { summary, path, description, tags, requestBody, responses } = operation;
+  const { summary, path, description, tags, requestBody, responses, deprecated } = operation;
   const body = requestBody?.content['application/json'].schema;
   const about = element(
     'div',
     {},
     element('p', { class: 'hint' }, tags.join(', ')),
-    element('h1', {}, summary),
+    element('h1', {}, summary, ...(deprecated ? [' ', element('small', { class: 'ending' }, 'deprecated')] : [])),
     element(
       'p',
       { class: 'path' },
@@ -44,7 +44,9 @@ function callersOf({ security = [], 'x-client-call': clientCall }) {
   const key = /** @type {{ ApiKey?: string[] } | undefined} */ (security.find((scheme) => 'ApiKey' in scheme));
   const scopes = key?.ApiKey?.map((scope) => `\`${scope}\``).join(' and ');
   const withKey = scopes ? `, or an API key with ${scopes}` : '';
-  const needed = security.length === 0 ? 'Needs no token.' : `Needs a token${withKey}.`;
+  const isForTokens = security.some((scheme) => 'Authorization' in scheme);
+  const token = isForTokens ? `Needs a token${withKey}.` : 'Needs an API key.';
+  const needed = security.length === 0 ? 'Needs no token.' : token;
   return `${needed} In the typed client: \`client.${clientCall}\`.`;
 }
 

@@ -49,8 +49,8 @@ export function addSidebar(document) {
  * @param {string} area
  */
 function entryOf(operation, area) {
-  const { summary, path, description, operationId } = operation;
-  const link = element('a', { href: linkTo(operation), title: path }, summary);
+  const { summary, path, description, operationId, deprecated } = operation;
+  const link = element('a', { href: linkTo(operation), title: path }, deprecated ? element('s', {}, summary) : summary);
   const text = [area, summary, path, description, operationId].join(' ').toLowerCase();
   return { item: element('li', {}, link), link, text };
 }
