@@ -18,6 +18,7 @@ describe('a page of another origin', () => {
     [LIST, 'POST'],
     ['/trpc/boards.list', 'GET, POST'],
     ['/trpc/cards.create', 'POST'],
+    ['/mcp', 'POST'],
   ])('may call %s with %s if ALLOWED_ORIGINS lists it', async (path, methods) => {
     const url = await givenOrigins();
 
@@ -30,14 +31,14 @@ describe('a page of another origin', () => {
       'access-control-allow-origin': OURS,
       'access-control-allow-methods': methods,
       'access-control-allow-headers':
-        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate, trpc-accept',
+        'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Deckhand-Client, X-Project-Id, X-Request-Id, traceparent, tracestate, trpc-accept',
       'x-ratelimit-limit': '1000000',
       vary: 'Origin',
     });
     expect(called.status).toBe(401);
     expect(called.headers.get('access-control-allow-origin')).toBe(OURS);
     expect(called.headers.get('access-control-expose-headers')).toContain(
-      'X-Error-Reason, Retry-After, Idempotent-Replayed',
+      'X-Error-Reason, Retry-After, ETag, Idempotent-Replayed',
     );
   });
 

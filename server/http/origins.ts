@@ -14,7 +14,11 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
 
 const ALLOWED = 'Access-Control-Allow-Origin';
 const READABLE =
-  'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Error-Reason, Retry-After, Idempotent-Replayed';
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Error-Reason, Retry-After, ETag, Idempotent-Replayed, X-Deckhand-Version, Deprecation, Sunset, Link, WWW-Authenticate';
+
+/** Whether a page of another origin sent it that is not allowed: it may have been led here by a changed DNS entry. */
+export const isForeign = ({ headers: { origin } }: FastifyRequest, reply: FastifyReply, own: string) =>
+  origin !== undefined && origin !== own && !reply.hasHeader(ALLOWED);
 
 /** Whether it is the preflight request of an allowed origin. */
 export function isAllowedPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): boolean {
@@ -27,7 +31,7 @@ export function sendPreflight(reply: FastifyReply, methods: string): FastifyRepl
     .headers({
       'Access-Control-Allow-Methods': methods,
       'Access-Control-Allow-Headers':
-        'Authorization, Content-Type, Idempotency-Key, X-Project-Id, X-Request-Id, traceparent, tracestate, trpc-accept',
+        'Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Deckhand-Client, X-Project-Id, X-Request-Id, traceparent, tracestate, trpc-accept',
       'Access-Control-Max-Age': 600,
     })
     .send();

@@ -1,0 +1,157 @@
+import {
+  type CallToolResult,
+  createMcpHandler,
+  isLegacyRequest,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type Tool,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
+import { callTRPCProcedure } from '@trpc/server';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+import { badRequest, notFound, toFailure } from '../../shared/errors.ts';
+import { inputParser } from '../api/parser.ts';
+import type { Procedure } from '../api/procedures.ts';
+import { appRouter } from '../api/routers/app.ts';
+import type { Services } from '../api/services.ts';
+import {
+  CALL,
+  findOperation,
+  findToolProcedure,
+  OperationCall,
+  OperationSearch,
+  SEARCH,
+  searchOperations,
+  toolsFor,
+} from '../api/tools.ts';
+import type { AccountCaller } from '../domain/access/context.ts';
+import { writeFields } from '../runtime/jsonText.ts';
+import { VERSION } from '../runtime/version.ts';
+import { sendErrorHeaders } from './errorHeaders.ts';
+import { keyOfCall, sendReplayed } from './idempotencyKey.ts';
+import { contextOf } from './identify.ts';
+import { logFailure } from './logFailure.ts';
+
+const INSTRUCTIONS = `Deckhand keeps task boards: a project has boards, a board has groups, a group has cards, a card has comments.
+Calls act in the project of the row that they name, else in the caller's default project. Operations without a tool of their own:
+find them with operations_search, call them with operations_call.`;
+
+/** Answers one message, with a server of its own, since nothing is kept between requests. */
+export async function answerMessage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  services: Services,
+): Promise<Response> {
+  const parsedBody = request.body;
+  request.operation = KNOWN_METHODS.find((method) => method === (parsedBody as { method?: unknown } | null)?.method);
+  const message = new Request('http://localhost/mcp', { method: 'POST', headers: headersOf(request) });
+  const server = serverFor(request, reply, services);
+  if (!(await isLegacyRequest(message, parsedBody))) {
+    const onerror = (error: Error) => request.log.debug(error);
+    return createMcpHandler(() => server, { legacy: 'reject', maxSubscriptions: 0, onerror }).fetch(message, {
+      parsedBody,
+    });
+  }
+  // Revisions before 2026-07-28, with `initialize`; the SDK's own fallback for them answers with streams.
+  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+  await server.connect(transport);
+  try {
+    return await transport.handleRequest(message, { parsedBody });
+  } finally {
+    await server.close();
+  }
+}
+
+/** For logs and metrics; a call of a tool counts as its procedure. */
+const KNOWN_METHODS = ['initialize', 'notifications/initialized', 'ping', 'server/discover', 'tools/list'];
+
+const HEADERS = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+
+const headersOf = ({ headers }: FastifyRequest) =>
+  HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])] as [string, string]]));
+
+function serverFor(request: FastifyRequest, reply: FastifyReply, services: Services): Server {
+  const info = { name: 'deckhand', title: 'Deckhand', version: VERSION };
+  const server = new Server(info, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
+  const caller = request.caller as AccountCaller;
+  server.setRequestHandler('tools/list', () => ({ tools: toolsFor(caller) as Tool[] }));
+  server.setRequestHandler('tools/call', async ({ params: { name, arguments: input = {}, _meta } }) => {
+    try {
+      if (name === SEARCH.name) {
+        request.operation = name;
+        return resultOf(JSON.stringify(searchOperations(caller, readSearch(input) as OperationSearch)));
+      }
+      const called = procedureOf(name, input);
+      request.operation = called.procedure.name;
+      request.called = [called.procedure];
+      return await callProcedure(request, reply, services, { ...called, key: _meta?.idempotency_key });
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      return refusalOf(request, reply, error);
+    }
+  });
+  return server;
+}
+
+const readSearch = inputParser(OperationSearch);
+const readCall = inputParser(OperationCall);
+
+function procedureOf(tool: string, given: unknown): { procedure: Procedure; input: unknown } {
+  const own = findToolProcedure(tool);
+  if (own) return { procedure: own, input: given };
+  if (tool !== CALL.name) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${tool}`);
+  const { name, input } = readCall(given) as OperationCall;
+  const procedure = findOperation(name);
+  if (!procedure) throw notFound(`No procedure found on path "${name}"`, 'unknown_procedure');
+  return { procedure, input };
+}
+
+type Call = { procedure: Procedure; input: unknown; key: unknown };
+
+async function callProcedure(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  services: Services,
+  { procedure, input, key }: Call,
+): Promise<CallToolResult> {
+  const { name, type, rest } = procedure;
+  const ctx = { ...contextOf(request, services), idempotency: keyOfCall(key) };
+  const data = await callTRPCProcedure({
+    router: appRouter,
+    path: name,
+    type,
+    ctx,
+    batchIndex: 0,
+    getRawInput: async () => input,
+    signal: request.callerSignal,
+  });
+  sendReplayed(reply, ctx, 1);
+  if (data === undefined) return { content: [{ type: 'text', text: rest?.message ?? name }], structuredContent: {} };
+  const text = writeFields(data as object);
+  if (type === 'query' && text.length > LARGEST_RESULT) throw badRequest(TOO_LARGE, 'answer_too_large');
+  return resultOf(text);
+}
+
+/** No model reads more, and writing it twice would block the event loop. */
+const LARGEST_RESULT = 1024 * 1024;
+const TOO_LARGE = 'The answer is too large for an assistant: more than 1 MiB. Read fewer rows, page by page.';
+
+/** Programs read the structure, models the text. */
+const resultOf = (text: string): CallToolResult => ({
+  content: [{ type: 'text', text }],
+  structuredContent: JSON.parse(text),
+});
+
+/** A refused call is a result, so that the model can read why. */
+function refusalOf(request: FastifyRequest, reply: FastifyReply, thrown: unknown): CallToolResult {
+  const failure = toFailure(thrown);
+  logFailure(request.log, thrown, failure);
+  sendErrorHeaders(reply, failure);
+  const { status, reason, message, errors, retryAfterSeconds: retry_after_seconds } = failure;
+  return {
+    ...resultOf(JSON.stringify({ error: { status, reason, message, errors, retry_after_seconds } })),
+    isError: true,
+  };
+}
