@@ -4,16 +4,20 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { toFailure } from '../../shared/errors.ts';
 import type { Services } from '../api/services.ts';
 import { asBadRequest } from '../http/body.ts';
+import { spreadBursts } from '../http/bursts.ts';
 import { compressLargeResponses } from '../http/compress.ts';
 import { limitConnections } from '../http/connections.ts';
 import { addDrain } from '../http/drain.ts';
 import { sendErrorHeaders } from '../http/errorHeaders.ts';
+import { addEventStreams } from '../http/eventStream.ts';
 import { health } from '../http/health.ts';
 import { logFailure } from '../http/logFailure.ts';
 import { malformedRequests } from '../http/malformed.ts';
+import { mcpSurface } from '../http/mcp.ts';
 import { metrics } from '../http/metrics.ts';
-import { operationOf } from '../http/operation.ts';
+import { clientVersionOf, operationOf } from '../http/operation.ts';
 import { allowOrigins } from '../http/origins.ts';
+import { resourceMetadata } from '../http/resourceMetadata.ts';
 import { restFacade } from '../http/rest.ts';
 import { rpcSurface } from '../http/rpc.ts';
 import { sendSecurityHeaders } from '../http/securityHeaders.ts';
@@ -21,6 +25,7 @@ import { traceRequests } from '../http/traceRequests.ts';
 import { paymentWebhook } from '../http/webhook.ts';
 import type { Settings } from '../runtime/env.ts';
 import { ownAddress } from '../runtime/host.ts';
+import { VERSION } from '../runtime/version.ts';
 import { checkoutPage } from '../web/checkoutPage.ts';
 import { pages } from '../web/pages.ts';
 
@@ -67,21 +72,25 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     return503OnClosing: false,
     // Longer than any URL within the header limit: Fastify's own error has another body and no headers.
     routerOptions: { maxParamLength: 100_000 },
+    // Zod checks inputs and writes outputs: without these, Fastify loads Ajv for each start.
+    schemaController: { compilersFactory: { buildValidator: refuseSchemas, buildSerializer: refuseSchemas } },
     rewriteUrl: ({ url = '/' }) => (isDecodable(url) ? url : url.replaceAll('%', '%25')),
   });
 
   // Ignores an unknown `Expect` header: Node would send an empty 417.
   app.server.on('checkExpectation', app.routing);
+  spreadBursts(app);
   limitConnections(app, { isBehindProxy: trustProxy !== false });
   malformed.attachTo(app);
   compressLargeResponses(app);
+  addEventStreams(app, options);
   addDrain(app);
   rememberOrigin(app);
   traceRequests(app);
   // Fastify's own parse any body, even on unknown paths.
   app.removeAllContentTypeParsers();
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('X-Request-Id', request.id);
+    reply.headers({ 'X-Request-Id': request.id, 'X-Deckhand-Version': VERSION });
     // Node ignores later requests on this connection.
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
     done();
@@ -97,6 +106,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
       milliseconds: Math.round(reply.elapsedTime),
       user: request.caller?.id,
       key: request.caller?.key?.id,
+      client: clientVersionOf(request),
     };
     request.log[config.isProbe && reply.statusCode < 400 ? 'debug' : 'info']({ ...called, ...outcome }, 'answered');
   });
@@ -115,6 +125,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(paymentWebhook, { prefix: '/webhooks', ...options });
   await app.register(restFacade, { prefix: '/api', ...options });
   await app.register(rpcSurface, { prefix: '/trpc', ...options });
+  await app.register(mcpSurface, { prefix: '/mcp', ...options });
+  await app.register(resourceMetadata, { prefix: '/.well-known', ...options });
   return app;
 }
 
@@ -130,6 +142,10 @@ function rememberOrigin(app: FastifyInstance) {
 /** Undefined if it has characters that are unsafe in logs. */
 function safeRequestId(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined;
+}
+
+function refuseSchemas(): never {
+  throw new Error('Routes have no JSON schemas.');
 }
 
 /** A path that can't be decoded is a 404, like other unknown paths. */

@@ -12,6 +12,10 @@ export function readKeys({ headers }: FastifyRequest, batchOf: number | undefine
   return { keys: batchOf === undefined ? [readKey(header)] : readList(header, batchOf), replayed: [] };
 }
 
+/** The key of a call whose protocol has another place for it; anything but a text is invalid. */
+export const keyOfCall = (key: unknown): IdempotencyKeys | undefined =>
+  key === undefined ? undefined : { keys: [readKey(typeof key === 'string' ? key : '')], replayed: [] };
+
 function readList(header: string, calls: number): IdempotencyKeys['keys'] {
   const listed = header.split(',').map((key) => key.trim());
   if (listed.length === calls) return listed.map((key) => (key === '' ? undefined : readKey(key)));

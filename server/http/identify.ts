@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/reasons.ts';
-import { findProcedure } from '../api/procedures.ts';
+import type { Role } from '../../shared/user.ts';
+import { findProcedure, type Procedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
 import { decideAccess, highestNeeded } from '../domain/access/access.ts';
 import type { Credential } from '../domain/access/caller.ts';
@@ -18,7 +19,11 @@ import { addressKey, addressOf, sendLimitHeaders } from './limitRequests.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** The known procedures that it names. */
+    called: Procedure[] | undefined;
     counted: Counted | undefined;
+    /** What is left after further calls were counted. */
+    countedLast: Counted | undefined;
     caller: AccountCaller | undefined;
     access: AccessDecisions | undefined;
     /** Set if the body was not complete when the caller was found. */
@@ -33,7 +38,7 @@ declare module 'fastify' {
 }
 
 /**
- * The first steps of every REST and RPC request: find the caller, decide their access, and count the request for them. A token
+ * The first steps of every REST, RPC and MCP request: find the caller, decide their access, and count the request for them. A token
  * with a valid signature but without a valid session counts for the address, so that a stolen token can't use up the user's
  * rate limit.
  */
@@ -42,8 +47,12 @@ export function identifyCallers(
   { findCaller, tokens, rateLimit, unsentResponses, keyHolders, keyUse }: Services,
   /** The procedures that a request calls, as named there; each counts. */
   namesOf: (request: FastifyRequest) => string[],
+  /** The highest role that a procedure may need, where the body names it: it decides its access itself. */
+  roleIfUnknown?: Role,
 ): void {
+  scope.decorateRequest('called', undefined);
   scope.decorateRequest('counted', undefined);
+  scope.decorateRequest('countedLast', undefined);
   scope.decorateRequest('caller', undefined);
   scope.decorateRequest('access', undefined);
   scope.decorateRequest('findCallerAgain', undefined);
@@ -57,6 +66,7 @@ export function identifyCallers(
     const names = namesOf(request);
     const calls = names.length;
     const called = names.flatMap((name) => findProcedure(name) ?? []);
+    request.called = called;
     const credential = readCredential(tokenOf(request), tokens);
     if (!credential) return admitCounted(await rateLimit.count(addressKey(request), calls));
 
@@ -66,7 +76,7 @@ export function identifyCallers(
     if (exhausted) return admitCounted(exhausted);
 
     try {
-      const neededRole = highestNeeded(called.map(({ access }) => access));
+      const neededRole = highestNeeded(called.map(({ access }) => access)) ?? roleIfUnknown;
       const find = () => findCaller(credential, chosenProject(request), neededRole);
       request.caller = await find();
       // The embedded database answers before Node has parsed a body that came with the headers.
@@ -81,7 +91,7 @@ export function identifyCallers(
       throw error;
     }
     if ('keyHash' in credential) keyHolders.remember(credential.keyHash, request.caller?.id);
-    admitCounted(await rateLimit.count(callerKey(request), calls));
+    admitCounted(await rateLimit.count(callerKey(request), calls, request.caller?.ownRateLimit));
 
     function admitCounted(counted: Counted) {
       request.counted = counted;
@@ -118,8 +128,9 @@ export function identifyCallers(
   });
 
   scope.addHook('onSend', (request, reply, _payload, done) => {
-    const { counted } = request;
+    const { counted, countedLast } = request;
     const unserved = unservedCalls(request, reply);
+    if (countedLast) sendLimitHeaders(reply, countedLast);
     if (!counted || unserved === 0) return done();
     rateLimit.giveBack(counted, unserved).then((left) => {
       sendLimitHeaders(reply, left);
@@ -168,6 +179,11 @@ export function contextOf(
     payments: services.payments,
     publicUrl: services.publicUrl ?? request.server.ownOrigin,
     address: addressOf(request),
+    eventsKeptDays: services.eventsKeptDays,
+    keyMaxDays: services.keyMaxDays,
+    webhookAllowedHosts: services.webhookAllowedHosts,
+    eventHub: services.eventHub,
+    origin: { surface: request.routeOptions.config.surface ?? 'rest', requestId: request.id },
     queue: services.queue,
     responseBudget: makeResponseBudget(request.unsent, batchOf ?? 1),
     idempotency: readKeys(request, batchOf),
@@ -176,8 +192,16 @@ export function contextOf(
     access: request.access,
     callsAllowed: request.counted?.callsAllowed ?? 0,
     retryAfterSeconds: request.counted?.retryAfterSeconds ?? 0,
+    countFurther: request.counted && countFurtherFor(request, request.counted, services),
   };
 }
+
+const countFurtherFor =
+  (request: FastifyRequest, counted: Counted, { rateLimit }: Services): Context['countFurther'] =>
+  (calls, work) =>
+    rateLimit.countFurther(counted, calls, work, (last) => {
+      request.countedLast = last;
+    });
 
 const tokenOf = ({ headers }: FastifyRequest) => /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? '';
 

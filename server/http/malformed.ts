@@ -5,6 +5,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { badRequest } from '../../shared/errors.ts';
 import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/rateLimit.ts';
 import { canonicalAddress } from '../runtime/address.ts';
+import { VERSION } from '../runtime/version.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
@@ -74,6 +75,7 @@ function rawResponse(isOverLimit: boolean, body: object, counted: Counted, reque
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(text)}`,
     `X-Request-Id: ${requestId}`,
+    `X-Deckhand-Version: ${VERSION}`,
     `${REASON_HEADER}: ${isOverLimit ? 'over_rate_limit' : 'malformed_request'}`,
     `X-RateLimit-Limit: ${counted.limit}`,
     `X-RateLimit-Remaining: ${counted.remaining}`,

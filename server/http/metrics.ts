@@ -1,12 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import packageJson from '../../package.json' with { type: 'json' };
 import { forbidden, unauthorized } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import type { Load, MetricsAccess, Services } from '../api/services.ts';
+import type { PoolLoad } from '../database/lane.ts';
+import type { Db } from '../database/query.ts';
 import { type Readiness, UNREADY } from '../database/readiness.ts';
+import { countEndingKeys } from '../domain/account/keyWarning.ts';
+import { eventDelaySeconds } from '../domain/event/feed.ts';
 import { addReplacements, metricsOf, sumMetrics } from '../runtime/metricSum.ts';
+import { VERSION } from '../runtime/version.ts';
+import { announceDeprecations } from './deprecation.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
 import { methodOf, operationOf } from './operation.ts';
@@ -16,22 +21,25 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Of the calls of an RPC batch; other errors have the header. */
     reasons: Reason[] | undefined;
+    /** A stream of events, which lasts as long as its client wants. */
+    isOpenEnded: boolean;
   }
 }
 
 /** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
-export async function metrics(
-  scope: FastifyInstance,
-  { metricsAccess, load, database, readiness, replicas, rateLimit, siblings }: Services,
-): Promise<void> {
+export async function metrics(scope: FastifyInstance, services: Services): Promise<void> {
+  const { metricsAccess, load, database, readiness, replicas, rateLimit, siblings, keyMaxDays } = services;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   addBuildInfo(registry, database.isEmbedded ? 'embedded' : 'postgresql');
   addLoad(registry, load);
   addReadiness(registry, readiness);
+  addEventDelay(registry, database.db);
+  addEndingKeys(registry, database.db, keyMaxDays);
   if (replicas) addReplicas(registry, replicas);
   addWorkers(registry);
   countRequests(scope, registry);
+  announceDeprecations(scope, registry, services);
   const collectAll = siblings?.collectMetrics(() => metricsOf(registry));
   const readAll = async () => (collectAll ? sumMetrics(await collectAll()) : registry.metrics());
 
@@ -53,7 +61,7 @@ export async function metrics(
 function countRequests(scope: FastifyInstance, registry: Registry): void {
   const durations = new Histogram({
     name: 'http_server_request_duration_seconds',
-    help: 'Duration of requests, without health checks and scrapes.',
+    help: 'Duration of requests, without health checks, scrapes and streams of events.',
     labelNames: ['http_request_method', 'http_route', 'http_response_status_code', 'surface', 'operation'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
@@ -66,6 +74,7 @@ function countRequests(scope: FastifyInstance, registry: Registry): void {
   });
 
   scope.decorateRequest('reasons', undefined);
+  scope.decorateRequest('isOpenEnded', false);
   scope.addHook('onResponse', (request, reply, done) => {
     done();
     const { config, url } = request.routeOptions;
@@ -78,7 +87,7 @@ function countRequests(scope: FastifyInstance, registry: Registry): void {
       surface,
       operation: operationOf(request),
     };
-    durations.observe(labels, reply.elapsedTime / 1000);
+    if (!request.isOpenEnded) durations.observe(labels, reply.elapsedTime / 1000);
     const reason = reply.getHeader(REASON_HEADER) as Reason | undefined;
     for (const each of request.reasons ?? (reason ? [reason] : [])) errors.inc({ surface, reason: each });
   });
@@ -91,7 +100,7 @@ function addBuildInfo(registry: Registry, database: string): void {
     labelNames: ['version', 'database'],
     registers: [registry],
     aggregator: 'max',
-  }).set({ version: packageJson.version, database }, 1);
+  }).set({ version: VERSION, database }, 1);
 }
 
 /** Their sum over all workers is the number of workers. The parent counts replacements. */
@@ -130,12 +139,30 @@ function addLoad(registry: Registry, load: () => Load): void {
   gauge('deckhand_template_runs', 'Syncs and pushes that this node works on.', [], (now, set) =>
     set(now.templateRuns, {}),
   );
-  countByTable(registry, 'deckhand_rows_removed_total', 'Rows that were removed for good.', () => load().removedRows);
-  countByTable(
-    registry,
+  gauge('deckhand_followers', 'Open streams of events.', [], (now, set) => set(now.followers, {}));
+  const counter = (name: string, help: string, label: string, read: (now: Load) => ReadonlyMap<string, number>) =>
+    new Counter({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const [value, count] of read(load())) this.inc({ [label]: value }, count);
+      },
+    });
+  counter('deckhand_rows_removed_total', 'Rows that were removed for good.', 'table', (now) => now.removedRows);
+  counter(
     'deckhand_removal_failures_total',
     'Failed attempts to remove rows; each is repeated after 10 minutes.',
-    () => load().failedRemovals,
+    'table',
+    (now) => now.failedRemovals,
+  );
+  counter(
+    'deckhand_webhook_deliveries_total',
+    'Attempts to deliver an event to a webhook.',
+    'status',
+    (now) => now.webhookDeliveries,
   );
   const { connections, isRedisReachable } = load();
   if (isRedisReachable !== undefined) {
@@ -149,28 +176,67 @@ function addLoad(registry: Registry, load: () => Load): void {
   }
   if (!connections) return;
 
-  const POOL = { db_client_connection_pool_name: 'deckhand' };
+  const POOL_LABEL = 'db_client_connection_pool_name';
+  const poolsOf = ({ connections }: Load): [PoolLoad | undefined, string][] => [
+    [connections, 'deckhand'],
+    [connections?.lane, 'deckhand lane'],
+  ];
+  const gaugeOfPools = (name: string, help: string, read: (pool: PoolLoad) => number) =>
+    gauge(name, help, [POOL_LABEL], (now, set) => {
+      for (const [pool, label] of poolsOf(now)) if (pool) set(read(pool), { [POOL_LABEL]: label });
+    });
   gauge(
     'db_client_connection_count',
     'Connections to the database by state.',
-    ['db_client_connection_pool_name', 'db_client_connection_state'],
+    [POOL_LABEL, 'db_client_connection_state'],
     (now, set) => {
-      set(now.connections?.used ?? 0, { ...POOL, db_client_connection_state: 'used' });
-      set(now.connections?.idle ?? 0, { ...POOL, db_client_connection_state: 'idle' });
+      for (const [pool, label] of poolsOf(now)) {
+        if (!pool) continue;
+        set(pool.used, { [POOL_LABEL]: label, db_client_connection_state: 'used' });
+        set(pool.idle, { [POOL_LABEL]: label, db_client_connection_state: 'idle' });
+      }
     },
   );
-  gauge(
+  gaugeOfPools(
     'db_client_connection_max',
-    'The most connections to the database: DATABASE_POOL_SIZE.',
-    ['db_client_connection_pool_name'],
-    (now, set) => set(now.connections?.max ?? 0, POOL),
+    'The most connections to the database, together DATABASE_POOL_SIZE.',
+    ({ max }) => max,
   );
-  gauge(
+  gaugeOfPools(
     'db_client_connection_pending_requests',
-    'Statements that wait for a connection.',
-    ['db_client_connection_pool_name'],
-    (now, set) => set(now.connections?.pending ?? 0, POOL),
+    'Statements that wait for a connection, or on a lane for others on theirs.',
+    ({ pending }) => pending,
   );
+}
+
+/** Asked at each scrape: one that can't be answered has no value. */
+function addEventDelay(registry: Registry, db: Db): void {
+  new Gauge({
+    name: 'deckhand_event_delay_seconds',
+    help: 'How long the oldest event waits for a transaction that is still running.',
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      this.reset();
+      const seconds = await eventDelaySeconds(db).catch(() => undefined);
+      if (seconds !== undefined) this.set(seconds);
+    },
+  });
+}
+
+function addEndingKeys(registry: Registry, db: Db, keyMaxDays: number | undefined): void {
+  new Gauge({
+    name: 'deckhand_ending_keys',
+    help: 'Valid API keys that end within so many days; those with a short life, in its last quarter.',
+    labelNames: ['days'],
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      this.reset();
+      const counts = await countEndingKeys(db, keyMaxDays).catch(() => new Map<number, number>());
+      for (const [days, count] of counts) this.set({ days }, count);
+    },
+  });
 }
 
 /** Checked at each scrape, as by `/health/ready`. */
@@ -184,19 +250,6 @@ function addReadiness(registry: Registry, readiness: Readiness): void {
     async collect() {
       const unready = await readiness();
       for (const reason of Object.keys(UNREADY)) this.set({ reason }, Number(reason === unready?.reason));
-    },
-  });
-}
-
-function countByTable(registry: Registry, name: string, help: string, read: () => ReadonlyMap<string, number>): void {
-  new Counter({
-    name,
-    help,
-    labelNames: ['table'] as const,
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [table, count] of read()) this.inc({ table }, count);
     },
   });
 }

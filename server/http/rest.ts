@@ -5,13 +5,17 @@ import { restProcedures } from '../api/procedures.ts';
 import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../api/restOperation.ts';
 import { appRouter } from '../api/routers/app.ts';
 import type { Services } from '../api/services.ts';
+import { hasLargeField, writeFields, writeFieldsInPieces } from '../runtime/jsonText.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
 import { sendErrorHeaders } from './errorHeaders.ts';
 import { sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
+import { sendInPieces } from './largeAnswer.ts';
 import { logFailure } from './logFailure.ts';
 import { operationOf } from './operation.ts';
 import { projectionOf } from './projection.ts';
+import { addRestStream, STREAM_PATH } from './restStream.ts';
+import { readIfMatch, sendVersion } from './rowVersion.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
 
 /** The REST facade: a route for each procedure with a path. Responses are projections of the RPC results. */
@@ -19,9 +23,9 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
   acceptJson(scope, DEEPEST_BODY, (text) => (text === '' ? undefined : parseJson(text)));
   identifyCallers(scope, services, (request) => [operationOf(request)]);
   refuseUnknownRoutes(scope, {
-    isKnown: (path) => restProcedures.some(({ rest }) => `/api${rest.path}` === path),
-    methodsOf: () => 'POST',
-    rule: 'every operation is a POST',
+    isKnown: (path) => path === STREAM || restProcedures.some(({ rest }) => `/api${rest.path}` === path),
+    methodsOf: (request) => (isStream(request) ? 'GET' : 'POST'),
+    rule: (request) => (isStream(request) ? 'the stream of events is a GET' : 'every operation is a POST'),
   });
   scope.setErrorHandler((error, request, reply) => {
     const failure = toFailure(asBadRequest(error));
@@ -29,8 +33,14 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
     return sendFailure(reply, failure, request.routeOptions.config.rest);
   });
 
-  for (const { name, type, needsInput, output, rest } of restProcedures) {
+  addRestStream(scope, services);
+  for (const procedure of restProcedures) {
+    const { name, type, output, rest, isConditional, isVersioned } = procedure;
     const toRest = projectionOf(output);
+    const more = Object.entries(rest.envelope).map(
+      ([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`,
+    );
+    const end = `${more.join('')}}`;
 
     scope.post(
       rest.path,
@@ -40,7 +50,8 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
         onRequest: (request, _reply, done) => done(request.access?.get(name)),
       },
       async (request, reply) => {
-        const input = readInput(request, rest, needsInput);
+        const input = readInput(request, rest, procedure.needsInput);
+        if (isConditional) input.if_version = readIfMatch(request);
         const ctx = contextOf(request, services);
         const result = await callTRPCProcedure({
           router: appRouter,
@@ -52,15 +63,22 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
           signal: request.callerSignal,
         });
         sendReplayed(reply, ctx, 1);
-        const data = result === undefined ? [] : toRest(result);
-        const message = rest.messageFor?.(result as never) ?? rest.message;
-        return reply.code(rest.status).send({ error: false, message, data, ...rest.envelope });
+        const message = JSON.stringify(rest.messageFor?.(result as never) ?? rest.message);
+        const begin = `{"error":false,"message":${message},"data":`;
+        reply.code(rest.status).header('content-type', 'application/json; charset=utf-8');
+        if (result === undefined) return reply.send(`${begin}[]${end}`);
+        const data = toRest(isVersioned ? sendVersion(reply, result) : result) as object;
+        if (!hasLargeField(data)) return reply.send(`${begin}${writeFields(data)}${end}`);
+        return sendInPieces(request, reply, [[begin], writeFieldsInPieces(data), [end]]);
       },
     );
   }
 }
 
-function readInput(request: FastifyRequest, rest: RestOperation, needsBody: boolean): unknown {
+const STREAM = `/api${STREAM_PATH}`;
+const isStream = ({ url }: FastifyRequest) => url.split('?', 1)[0] === STREAM;
+
+function readInput(request: FastifyRequest, rest: RestOperation, needsBody: boolean): Record<string, unknown> {
   const { body = needsBody ? undefined : {}, headers } = request;
   if (body === undefined || (needsBody && headers['content-type'] === undefined)) {
     throw badRequest(JSON_WANTED, 'body_not_json');

@@ -14,14 +14,17 @@ import { appRouter } from '../api/routers/app.ts';
 import { transformer } from '../api/rpcInput.ts';
 import type { Services } from '../api/services.ts';
 import type { Context } from '../domain/access/context.ts';
+import { hasLargeField } from '../runtime/jsonText.ts';
 import { trace } from '../runtime/tracing.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, mustBeParsable, parseJson } from './body.ts';
 import { sendRetryAfter } from './errorHeaders.ts';
 import { sendReplayed } from './idempotencyKey.ts';
 import { contextOf, identifyCallers } from './identify.ts';
+import { sendInPieces } from './largeAnswer.ts';
 import { logFailure } from './logFailure.ts';
-import { writeSuperjson } from './rpcOutput.ts';
+import { writeSuperjson, writeSuperjsonInPieces } from './rpcOutput.ts';
 import { asksForStream, streamCalls } from './rpcStream.ts';
+import { asksForEvents, isSubscription, sendErrorMessage, sendSubscription } from './rpcSubscription.ts';
 import { refuseMethod, refuseUnknownRoutes } from './unknownRoute.ts';
 
 /** The levels around an input: the batch, its index, and superjson's `json`. */
@@ -42,6 +45,8 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     logFailure(request.log, thrown, failure);
     request.reasons = [failure.reason];
     sendRetryAfter(reply, failure.retryAfterSeconds);
+    const names = namesOf(request);
+    if (asksForEvents(request, names)) return sendErrorMessage(reply, writeError(error, names[0]));
     return reply.code(failure.status).send(errorResponse(error));
   });
 
@@ -53,8 +58,11 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     const kind = kindOf(request);
     const isStreamed = isBatch(request) && asksForStream(request);
     mustBeValidBatch(names, isStreamed ? undefined : kind);
+    mustNotBatchStreams(request, names);
     if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
     const inputs = inputsOf(request);
+    if (names.some(isSubscription))
+      return sendSubscription(request, reply, services, inputs(0), (error) => writeError(error, names[0]));
     const context = contextOf(request, services, isBatch(request) ? names.length : undefined);
     if (isStreamed) return streamCalls(request, reply, { names, input: inputs, context });
 
@@ -76,18 +84,23 @@ export async function rpcSurface(scope: FastifyInstance, services: Services): Pr
     for (const { retryAfterSeconds } of responses) sendRetryAfter(reply, retryAfterSeconds);
     sendReplayed(reply, context, names.length);
     const [status = MULTI_STATUS, other] = new Set(responses.map(({ status }) => status));
-    const texts = responses.map(({ text }) => text).join();
-    const text = isBatch(request) ? `[${texts}]` : texts;
-    return reply
-      .code(other === undefined ? status : MULTI_STATUS)
-      .header('content-type', 'application/json')
-      .send(text);
+    reply.code(other === undefined ? status : MULTI_STATUS).header('content-type', 'application/json; charset=utf-8');
+    const texts = responses.map(({ text }) => text);
+    const [begin, end] = isBatch(request) ? ['[', ']'] : ['', ''];
+    if (texts.every((text) => typeof text === 'string')) return reply.send(`${begin}${texts.join()}${end}`);
+    const parts = texts.flatMap((text, at) => [[at === 0 ? begin : ','], typeof text === 'string' ? [text] : text]);
+    return sendInPieces(request, reply, [...parts, [end]]);
   }
 }
 
 const MULTI_STATUS = 207;
 
-type CallResponse = { status: number; text: string; reason?: Reason; retryAfterSeconds?: number | undefined };
+type CallResponse = {
+  status: number;
+  text: string | Iterable<string>;
+  reason?: Reason;
+  retryAfterSeconds?: number | undefined;
+};
 
 type Called = {
   path: string;
@@ -103,7 +116,8 @@ const kindOf = (request: FastifyRequest) => (request.query as { kind?: string })
 
 /** A mutation that was called as a query would have no idempotency key, and be executed again by a retry. */
 const wrongKind = ({ name, type }: Procedure) =>
-  badRequest(`${name} is a ${type}: call it with ${type === 'query' ? 'query' : 'mutate'}.`, 'wrong_kind');
+  badRequest(`${name} is a ${type}: call it with ${METHODS[type]}.`, 'wrong_kind');
+const METHODS = { query: 'query', mutation: 'mutate', subscription: 'for await' };
 
 /** A span for each call of a batch; an unknown name is up to the caller, so it is not the name of the span. */
 function traceCall(path: string, work: () => Promise<CallResponse>): Promise<CallResponse> {
@@ -126,13 +140,25 @@ async function call({ path, kind, input, ...options }: Called): Promise<CallResp
       return read;
     };
     const result = await callTRPCProcedure({ router: appRouter, path, type: procedure.type, getRawInput, ...options });
-    return { status: 200, text: `{"result":{"data":${writeSuperjson(result)}}}` };
+    return { status: 200, text: writeResult(result) };
   } catch (thrown) {
     const error = getTRPCErrorFromUnknown(thrown);
     const failure = toFailure(error);
     logFailure(options.ctx.log, error, failure);
     return { ...failure, text: JSON.stringify(errorResponse(error, path)) };
   }
+}
+
+/** Large results in pieces. */
+function writeResult(result: unknown): string | Iterable<string> {
+  const isLarge = typeof result === 'object' && result !== null && hasLargeField(result);
+  return isLarge ? writeLargeResult(result) : `{"result":{"data":${writeSuperjson(result)}}}`;
+}
+
+function* writeLargeResult(result: object): Generator<string> {
+  yield '{"result":{"data":';
+  yield* writeSuperjsonInPieces(result);
+  yield '}}';
 }
 
 /** The input of each call by its index in the batch. Parsed on first use, after the access check. */
@@ -173,6 +199,11 @@ function mustBeValidBatch(names: string[], kind: string | undefined): void {
     throw badRequest('A batch has either queries or mutations, not both.', 'batch_invalid');
 }
 
+function mustNotBatchStreams(request: FastifyRequest, names: string[]): void {
+  if (isBatch(request) && names.some(isSubscription))
+    throw badRequest("A subscription can't be called in a batch.", 'batch_invalid');
+}
+
 const isBatch = (request: FastifyRequest) => (request.query as { batch?: unknown }).batch === '1';
 
 /** The called procedures; each call of a batch counts. */
@@ -181,13 +212,24 @@ function namesOf(request: FastifyRequest): string[] {
   return isBatch(request) ? path.split(',') : [path];
 }
 
-const methodsOf = (request: FastifyRequest) =>
-  namesOf(request).some((name) => findProcedure(name)?.type === 'mutation') ? 'POST' : 'GET, POST';
+function methodsOf(request: FastifyRequest): string {
+  const types = namesOf(request).map((name) => findProcedure(name)?.type);
+  if (types.includes('mutation')) return 'POST';
+  return types.includes('subscription') ? 'GET' : 'GET, POST';
+}
 
-const SURFACE = { isKnown: () => true, methodsOf, rule: 'a query is a GET or a POST, a mutation a POST' };
+const SURFACE = {
+  isKnown: () => true,
+  methodsOf,
+  rule: (request: FastifyRequest) =>
+    namesOf(request).some(isSubscription) ? 'a subscription is a GET' : 'a query is a GET or a POST, a mutation a POST',
+};
 
-function errorResponse(error: TRPCError, path?: string): unknown {
+function errorResponse(error: TRPCError, path?: string): { error: unknown } {
   const config = appRouter._def._config;
   const shape = getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined });
-  return transformTRPCResponse(config, { error: shape });
+  return transformTRPCResponse(config, { error: shape }) as { error: unknown };
 }
+
+const writeError = (error: unknown, path: string | undefined) =>
+  JSON.stringify(errorResponse(getTRPCErrorFromUnknown(error), path).error);

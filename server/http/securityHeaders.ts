@@ -11,7 +11,8 @@ export function sendSecurityHeaders(app: FastifyInstance): void {
   });
 }
 
-function securityHeaders(): Record<string, string> {
+/** By their names in lower case. */
+export function securityHeaders(): Record<string, string> {
   const headers: Record<string, string> = {};
   const response = {
     setHeader: (name: string, value: string) => {

@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** Pages, health checks and metrics have no spans. */
-const TRACED = /^\/(api|trpc|webhooks)\//;
+const TRACED = /^\/((api|trpc|webhooks)\/|mcp($|[/?]))/;
 
 /** A span for each request, and its trace in the log; without a tracer, the caller's trace in the log. */
 export function traceRequests(app: FastifyInstance): void {

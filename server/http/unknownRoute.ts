@@ -7,7 +7,7 @@ type Surface = {
   /** The methods of a path, as in the header `Allow`. */
   methodsOf: (request: FastifyRequest) => string;
   /** Which methods there are, for people. */
-  rule: string;
+  rule: (request: FastifyRequest) => string;
 };
 
 /** An unknown path is a 404, another method on a known path of a surface a 405; both before the body is read. */
@@ -30,5 +30,5 @@ const noSuchPath = () => notFound('There is no such path.', 'unknown_path');
 /** A 405 that names the allowed methods. */
 export function refuseMethod(request: FastifyRequest, reply: FastifyReply, { methodsOf, rule }: Surface): Error {
   reply.header('Allow', methodsOf(request));
-  return wrongMethod(`${request.method} is not allowed here: ${rule}.`);
+  return wrongMethod(`${request.method} is not allowed here: ${rule(request)}.`);
 }

@@ -7,6 +7,9 @@ import { startFailure } from './startFailure.ts';
 
 export type Settings = z.output<typeof Settings>;
 
+/** The settings as texts. */
+export type Environment = z.input<typeof Settings>;
+
 /** The environment, with the file `.env` of the working directory. */
 export function environment(): NodeJS.ProcessEnv {
   try {
@@ -64,6 +67,9 @@ function isPlainAddress(value: string): boolean {
 function isOrigin(value: string): boolean {
   return /^https?:/.test(value) && URL.parse(value)?.origin === value;
 }
+
+/** A name, an IPv4 address, or an IPv6 address in brackets. */
+const HOST_AND_PORT = /^(\[[\da-f:.]+\]|[a-z\d]([a-z\d._-]*[a-z\d])?)(:\d{1,5})?$/;
 
 const wholeNumber = (least: number, most: number) =>
   z
@@ -165,6 +171,7 @@ const Fields = z.object({
     .pipe(z.array(signingSecret))
     .default([]),
   TOKEN_LIFETIME_HOURS: wholeNumber(1, 720).default(12),
+  API_KEYS_MAX_DAYS: wholeNumber(1, 36_500).optional(),
   RATE_LIMIT_PER_MINUTE: wholeNumber(1, 100_000_000).default(600),
   REDIS_URL: url(/^rediss?$/, 'redis://host:6379').optional(),
   STRIPE_SECRET_KEY: z
@@ -209,7 +216,16 @@ const Fields = z.object({
     .default(1),
   TEMPLATE_RUNS_KEPT_DAYS: wholeNumber(1, 36_500).default(90),
   CHECKOUTS_KEPT_DAYS: wholeNumber(90, 36_500).default(730),
+  EVENTS_KEPT_DAYS: wholeNumber(1, 3650).default(30),
+  AUDIT_KEPT_DAYS: wholeNumber(1, 36_500).default(365),
   DELETED_ROWS_KEPT_DAYS: wholeNumber(1, 36_500).optional(),
+  WEBHOOK_ALLOWED_HOSTS: z
+    .string()
+    .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
+    .refine((hosts) => hosts.every((host) => HOST_AND_PORT.test(host)), {
+      error: 'must be names of hosts such as crm.internal or crm.internal:8080, separated by commas',
+    })
+    .default([]),
   STOP_PAUSE_SECONDS: wholeNumber(0, 300).default(0),
   WORKERS: workers.prefault('1'),
   LOG_LEVEL: z
@@ -220,6 +236,9 @@ const Fields = z.object({
 });
 
 export const SETTINGS: readonly string[] = Object.keys(Fields.shape);
+
+/** The JSON schema of `Environment`. */
+export const environmentSchema = () => z.toJSONSchema(Fields, { io: 'input' });
 
 /** Checks rules over several settings even if other settings are invalid, so that all errors show at once. */
 const when = () => true;

@@ -1,9 +1,9 @@
 /** The most similar name, by edit distance. */
 export function nearestName(misspelt: string, names: Iterable<string>, mostMistakes: number): string | undefined {
-  const ranked = Array.from(names, (name) => ({
-    name,
-    mistakes: countMistakes(misspelt.toLowerCase(), name.toLowerCase()),
-  }))
+  const ranked = [...names]
+    // Cheap to tell: each missing or added letter is a mistake.
+    .filter((name) => Math.abs(name.length - misspelt.length) <= mostMistakes)
+    .map((name) => ({ name, mistakes: countMistakes(misspelt.toLowerCase(), name.toLowerCase()) }))
     .filter(({ mistakes }) => mistakes <= mostMistakes)
     .sort((one, other) => one.mistakes - other.mistakes);
   return ranked[0]?.name;

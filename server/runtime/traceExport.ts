@@ -11,10 +11,10 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
-import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from './env.ts';
 import type { Log } from './log.ts';
 import { type RemoteSpan, type Span, setTracer, type Tracer } from './tracing.ts';
+import { VERSION } from './version.ts';
 
 /** A hanging collector must not block the exit. */
 const LONGEST_FLUSH_MILLISECONDS = 3_000;
@@ -25,7 +25,7 @@ const LONGEST_ATTRIBUTE = 4_000;
 export function startTracing(settings: Settings, url: string, log: Log): { stop: () => Promise<void> } {
   const provider = new TracerProvider({
     resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'deckhand', 'service.version': packageJson.version }))
+      .merge(resourceFromAttributes({ 'service.name': 'deckhand', 'service.version': VERSION }))
       .merge(detectResources({ detectors: [envDetector] })),
     sampler: samplerOf(settings),
     spanLimits: { attributeValueLengthLimit: LONGEST_ATTRIBUTE },
@@ -43,7 +43,7 @@ export function startTracing(settings: Settings, url: string, log: Log): { stop:
 }
 
 function makeTracer(provider: TracerProvider): Tracer {
-  const tracer = provider.getTracer('deckhand', packageJson.version);
+  const tracer = provider.getTracer('deckhand', VERSION);
   const contexts = new WeakMap<object, typeof ROOT_CONTEXT>();
 
   return {
