@@ -1,4 +1,4 @@
-import { DEMO_USER } from '../../database/seed/demo.ts';
+import { DEMO_USER } from '../../database/seed/demoUsers.ts';
 import type { Access } from '../../domain/access/access.ts';
 import { restProcedures } from '../procedures.ts';
 import type { OpenApiDocument, Operation } from './document.ts';
@@ -23,8 +23,9 @@ export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection
     variable: [
       { key: 'baseUrl', value: 'http://127.0.0.1:3000/api' },
       { key: 'token', value: '' },
+      { key: 'key', value: '' },
     ],
-    auth: { type: 'bearer', bearer: [{ key: 'token', value: '{{token}}', type: 'string' }] },
+    auth: bearer('{{token}}'),
     item: tags.map(({ name, description }) => ({
       name,
       description,
@@ -32,6 +33,8 @@ export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection
     })),
   };
 }
+
+const bearer = (value: string) => ({ type: 'bearer', bearer: [{ key: 'token', value, type: 'string' }] });
 
 export type Collection = {
   info: object;
@@ -80,12 +83,15 @@ function signInItem(signIn: Described, email: string): Item {
 
 function toItem({ path, ...operation }: Described): Item {
   const example = operation.requestBody?.content['application/json'].example;
-  const isPublic = operation.security?.length === 0;
+  const { security = [] } = operation;
+  const isPublic = security.length === 0;
+  const isForKeys = !isPublic && !security.some((scheme) => 'Authorization' in scheme);
   return {
     name: operation.summary,
     request: {
       method: 'POST',
       ...(isPublic && { auth: { type: 'noauth' } }),
+      ...(isForKeys && { auth: bearer('{{key}}') }),
       description: operation.description,
       header: [{ key: 'Accept', value: 'application/json' }, ...unusedFields(operation, 'header')],
       url: {
@@ -104,7 +110,8 @@ function toItem({ path, ...operation }: Described): Item {
       header: [{ key: 'Content-Type', value: 'application/json' }],
       body: JSON.stringify(content!['application/json'].example, null, 2),
     })),
-    ...(isPublic && { event: [KEEP_TOKEN] }),
+    ...(isPublic && { event: [keep('token', 200, 'token')] }),
+    ...(operation.operationId === 'keysCreate' && { event: [keep('key', 201, 'secret')] }),
   };
 }
 
@@ -114,10 +121,13 @@ const unusedFields = ({ parameters = [] }: Operation, place: 'header' | 'query')
     .filter((parameter) => parameter.in === place)
     .map(({ name, description }) => ({ key: name, value: '', description, disabled: true }));
 
-const KEEP_TOKEN = {
+/** Keeps a field of the answer for later requests. */
+const keep = (variable: string, status: number, field: string) => ({
   listen: 'test',
   script: {
     type: 'text/javascript',
-    exec: ["if (pm.response.code === 200) pm.collectionVariables.set('token', pm.response.json().data.token);"],
+    exec: [
+      `if (pm.response.code === ${status}) pm.collectionVariables.set('${variable}', pm.response.json().data.${field});`,
+    ],
   },
-};
+});

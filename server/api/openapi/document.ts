@@ -1,16 +1,25 @@
 import { generateOpenApiDocument } from 'trpc-to-openapi';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { SENT_AS_TEXT } from '../../../shared/fields.ts';
 import { requestExamples } from '../../../shared/requestExample.ts';
 import { ACCESS } from '../../domain/access/access.ts';
-import { type RestProcedure, restProcedures } from '../procedures.ts';
+import { VERSION } from '../../runtime/version.ts';
+import { type Deprecation, deprecationInWords } from '../deprecation.ts';
+import { findProcedure, type RestProcedure, restProcedures } from '../procedures.ts';
 import type { ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import { errorExample } from './errorExamples.ts';
 import { EMPTY_LIST, ERROR_SCHEMAS, MEANINGS, objectOf } from './errors.ts';
 import { exampleOf, type Schema } from './example.ts';
-import { HEADERS, headerReferences, KEY_HEADER, PROJECT_HEADER } from './headers.ts';
+import {
+  DEPRECATION_HEADERS,
+  HEADERS,
+  headerReferences,
+  KEY_HEADER,
+  PROJECT_HEADER,
+  VERSION_HEADER,
+} from './headers.ts';
 import { SECURITY_SCHEMES, securityOf } from './security.ts';
+import { WEBHOOK_HEADERS, webhooksOf } from './webhooks.ts';
 
 type Content = { 'application/json': { schema: Schema; example?: unknown } };
 export type Operation = {
@@ -18,6 +27,7 @@ export type Operation = {
   summary: string;
   description: string;
   tags: string[];
+  deprecated?: true;
   security?: object[];
   parameters?: { name: string; in: string; description?: string; [key: string]: unknown }[];
   requestBody?: { required?: boolean; content: Content };
@@ -42,7 +52,7 @@ export type OpenApiDocument = {
 export function openApiDocument(publicUrl = ''): OpenApiDocument {
   const document = generateOpenApiDocument(appRouter, {
     title: 'Deckhand',
-    version: packageJson.version,
+    version: VERSION,
     description: INTRODUCTION,
     baseUrl: `${publicUrl}/api`,
     securitySchemes: SECURITY_SCHEMES,
@@ -60,8 +70,11 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     { name: 'Specified', tags: specified },
     { name: 'Beyond the specification', tags: others },
   ];
-  document.components.headers = HEADERS;
+  const isAnyDeprecated = restProcedures.some(({ deprecated }) => deprecated);
+  document.components.headers = { ...HEADERS, ...(isAnyDeprecated && DEPRECATION_HEADERS) };
   for (const procedure of restProcedures) completeOperation(document, procedure);
+  document.components.parameters = WEBHOOK_HEADERS;
+  document.webhooks = webhooksOf(document.components.schemas);
   return toStandardKeywords(document) as OpenApiDocument;
 }
 
@@ -87,7 +100,7 @@ const AREAS: Record<string, string> = {
 };
 
 function completeOperation({ paths, components: { schemas } }: OpenApiDocument, procedure: RestProcedure) {
-  const { name, type, access, rest, input, isKeyed, needsInput } = procedure;
+  const { name, type, access, rest, input, isKeyed, isVersioned, isConditional, needsInput } = procedure;
   const operation = paths[rest.path]!.post;
   const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
   const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
@@ -96,9 +109,13 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
   operation['x-client-call'] = `${name}.${type === 'query' ? 'query' : 'mutate'}`;
   operation.description += ` ${ACCESS[access].callers}`;
   if (!rest.isSpecified) operation['x-beyond-specification'] = true;
+  if (procedure.deprecated) markDeprecated(operation, procedure.deprecated);
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;
+  const answered = responses[200]!.content!['application/json'].schema;
+  if (isConditional) removeField(sent!, 'if_version');
+  if (isVersioned) removeField(answered, 'version');
   if (input && sent) {
     schemas[`${schemaName}Request`] = sent;
     requestBody.required = needsInput;
@@ -113,17 +130,38 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
     ...parameters,
     ...('role' in ACCESS[access] ? [PROJECT_HEADER] : []),
     ...(isKeyed ? [KEY_HEADER] : []),
+    ...(isConditional ? [VERSION_HEADER] : []),
   ];
 
-  schemas[`${schemaName}Response`] = envelope(responses[200]!.content!['application/json'].schema, rest);
+  schemas[`${schemaName}Response`] = envelope(answered, rest);
   operation.responses = {
     [rest.status]: {
       description: rest.message,
-      headers: headerReferences(...(isKeyed ? (['Idempotent-Replayed'] as const) : [])),
+      headers: headerReferences(
+        ...(isVersioned ? (['ETag'] as const) : []),
+        ...(isKeyed ? (['Idempotent-Replayed'] as const) : []),
+        ...endHeaders(procedure),
+      ),
       content: jsonContent(`${schemaName}Response`, schemas),
     },
     ...Object.fromEntries(rest.errors.map((status) => [status, errorResponse(status, procedure, schemas)])),
   };
+}
+
+function markDeprecated(operation: Operation, deprecated: Deprecation): void {
+  const successor = deprecated.use === undefined ? undefined : findProcedure(deprecated.use);
+  operation.deprecated = true;
+  operation.description = `Deprecated ${deprecationInWords(deprecated, successor?.rest?.path ?? successor?.name)} ${operation.description}`;
+}
+
+const endHeaders = ({ deprecated }: RestProcedure) =>
+  deprecated ? (Object.keys(DEPRECATION_HEADERS) as (keyof typeof DEPRECATION_HEADERS)[]) : [];
+
+/** For what REST has as a header. */
+function removeField({ properties, required = [] }: Schema, name: string): void {
+  delete properties![name];
+  const at = required.indexOf(name);
+  if (at >= 0) required.splice(at, 1);
 }
 
 const jsonContent = (schemaName: string, schemas: Record<string, Schema>, example?: unknown): Content => {
@@ -147,7 +185,11 @@ function errorResponse(status: ErrorStatus, procedure: RestProcedure, schemas: R
   schemas[name] = schema;
   return {
     description: MEANINGS[status],
-    headers: headerReferences('X-Error-Reason', ...(status === 429 ? (['Retry-After'] as const) : [])),
+    headers: headerReferences(
+      'X-Error-Reason',
+      ...(status === 429 ? (['Retry-After'] as const) : []),
+      ...endHeaders(procedure),
+    ),
     content: jsonContent(name, schemas, errorExample(status, procedure)),
   };
 }

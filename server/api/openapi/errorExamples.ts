@@ -3,6 +3,7 @@ import { badRequest, JSON_WANTED, notFound, toFailure } from '../../../shared/er
 import { accessError } from '../../domain/access/access.ts';
 import type { Caller } from '../../domain/access/context.ts';
 import { wrongCredentials } from '../../domain/account/signIn.ts';
+import { rowChanged } from '../../domain/rows/version.ts';
 import { overLimit } from '../../limits/rateLimit.ts';
 import type { RestProcedure } from '../procedures.ts';
 import { type ErrorStatus, errorBody } from '../restOperation.ts';
@@ -17,6 +18,7 @@ const ERRORS: Record<ErrorStatus, (procedure: RestProcedure) => unknown> = {
   401: (procedure) => accessError(undefined, procedure) ?? wrongCredentials(),
   403: (procedure) => accessError(VIEWER, procedure) ?? accessError(WITH_KEY, procedure),
   404: (procedure) => notFound(MISSING[procedure.name] ?? `There is no such ${rowOf(procedure)}.`),
+  412: rowChanged,
   422: invalidInput,
   429: () => overLimit({ retryAfterSeconds: 1 }),
   500: () => new Error(),
@@ -35,7 +37,7 @@ const VIEWER: Caller = {
 /** A 403 for operations that a viewer may call: the key has no scopes. */
 const WITH_KEY: Caller = {
   ...VIEWER,
-  key: { id: 1, scopes: [], projectId: null, isElsewhere: false, isUseDue: false },
+  key: { id: 1, secretHash: '', scopes: [], projectId: null, isElsewhere: false, isUseDue: false },
 };
 
 /** Messages that don't name the row of the id. */

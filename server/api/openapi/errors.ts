@@ -8,6 +8,7 @@ export const MEANINGS: Record<ErrorStatus, string> = {
   401: 'The token, the API key or the credentials are missing or wrong.',
   403: 'The role or the scope is not sufficient, or the row belongs to another project.',
   404: 'The row does not exist or was deleted.',
+  412: 'The row does not have the version of `If-Match` any more: read it again, then repeat the change.',
   422: 'A field is invalid.',
   429: 'Too many requests: retry after the seconds in `Retry-After`.',
   500: 'An error in the service.',

@@ -8,7 +8,8 @@ export const PROJECT_HEADER = {
   required: false,
   description:
     "The project of the call, one of the user's projects. Without it, the project of the row that the input names, else the user's default project.",
-  schema: { type: 'integer', minimum: 1 },
+  // Text, as all headers are: generated clients for `fetch` do not compile with a number here (Kubb 4).
+  schema: { type: 'string', pattern: '^[1-9][0-9]*$' },
 };
 
 export const KEY_HEADER = {
@@ -20,15 +21,31 @@ export const KEY_HEADER = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 };
 
+export const VERSION_HEADER = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The `ETag` of the row when you read it. If the row has changed since, nothing is changed, and the answer is a 412. `*`, or no header, accepts every version.',
+  schema: { type: 'string' },
+  example: '"812"',
+};
+
 export const HEADERS = {
   'X-RateLimit-Limit': { description: 'The allowed requests per minute.', schema: { type: 'integer' } },
   'X-RateLimit-Remaining': { description: 'The remaining requests in this window.', schema: { type: 'integer' } },
   'X-Request-Id': { description: 'The id of the request in the logs.', schema: { type: 'string' } },
+  'X-Deckhand-Version': { description: 'The version of the service.', schema: { type: 'string' } },
   'X-Error-Reason': {
     description: `Why it failed, for programs. New reasons may be added later. Now: ${Object.keys(REASONS).join(', ')}.`,
     schema: { type: 'string' },
   },
   'Retry-After': { description: 'The seconds until a retry.', schema: { type: 'integer' } },
+  ETag: {
+    description: 'The version of the row, for `If-Match`. Every change of the row gives it another one.',
+    schema: { type: 'string' },
+    example: '"812"',
+  },
   'Idempotent-Replayed': {
     description: '`true` for the answer of an earlier call with this `Idempotency-Key`; otherwise absent.',
     required: false,
@@ -36,7 +53,19 @@ export const HEADERS = {
   },
 };
 
-export function headerReferences(...further: ('X-Error-Reason' | 'Retry-After' | 'Idempotent-Replayed')[]) {
-  const names = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Request-Id', ...further];
+/** The headers of a deprecated operation. */
+export const DEPRECATION_HEADERS = {
+  Deprecation: { description: 'The date of the notice, in Unix seconds (RFC 9745).', schema: { type: 'string' } },
+  Sunset: { description: 'Until when it works (RFC 8594).', schema: { type: 'string' } },
+  Link: {
+    description: 'As `deprecation` the policy, as `successor-version` what to call instead.',
+    schema: { type: 'string' },
+  },
+};
+
+type Further = 'X-Error-Reason' | 'Retry-After' | 'ETag' | 'Idempotent-Replayed' | keyof typeof DEPRECATION_HEADERS;
+
+export function headerReferences(...further: Further[]) {
+  const names = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Request-Id', 'X-Deckhand-Version', ...further];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

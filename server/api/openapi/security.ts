@@ -1,5 +1,5 @@
 import { KEY_PREFIX } from '../../../shared/key.ts';
-import { ACCESS } from '../../domain/access/access.ts';
+import { ACCESS, type Rule } from '../../domain/access/access.ts';
 import { scopesFor } from '../../domain/access/scopes.ts';
 import type { Procedure } from '../procedures.ts';
 
@@ -17,9 +17,10 @@ export const SECURITY_SCHEMES = {
   },
 } as const;
 
-/** A token or, for what can be called with one, a key with these scopes. */
+/** A token, a key with these scopes, or either. */
 export function securityOf(procedure: Procedure): object[] {
-  if (!ACCESS[procedure.access].needsSignIn) return [];
+  const { needsSignIn, needsKey }: Rule = ACCESS[procedure.access];
+  if (!needsSignIn) return [];
   const scopes = scopesFor(procedure);
-  return [{ Authorization: [] }, ...(scopes ? [{ ApiKey: scopes }] : [])];
+  return [...(needsKey ? [] : [{ Authorization: [] }]), ...(scopes ? [{ ApiKey: scopes }] : [])];
 }
