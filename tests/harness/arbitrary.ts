@@ -1,15 +1,8 @@
 import fc from 'fast-check';
-import { z } from 'zod';
 import type { Schema } from '../../server/api/openapi/example.ts';
-import type { Procedure } from '../../server/api/procedures.ts';
 import { CONTROL_CHARACTER, REQUIRED_UNLESS } from '../../shared/fields.ts';
 
 /** Random values for a schema: valid and invalid ones. */
-
-/** The JSON schema of a procedure's input. */
-export function inputSchemaOf({ input }: Procedure): Schema {
-  return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : { type: 'object' };
-}
 
 /** A valid value. */
 export function validValue(schema: Schema): fc.Arbitrary<unknown> {

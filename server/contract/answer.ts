@@ -1,38 +1,59 @@
-import type { Schema } from '../../server/api/openapi/example.ts';
-import { document, violations } from './document.ts';
-import { documentedReasons } from './errorsPage.ts';
+import type { Reason } from '../../shared/reasons.ts';
+import type { Schema } from '../api/openapi/example.ts';
+import { restProcedures } from '../api/procedures.ts';
+import { documentedReasons } from './documentedReasons.ts';
+import { foreignReason } from './rpcAnswer.ts';
+import { document, documentedHeaders, violations } from './violations.ts';
 
 type SentAnswer = { method: string; path: string; response: Pick<Response, 'status' | 'headers'>; text: string };
 
-/** How a REST answer differs from the document. */
-export function undocumented({ method, path, response, text }: SentAnswer): string[] {
+/** How a REST answer differs from the document. Behind a proxy it may have other headers, too. */
+export function undocumented(
+  { method, path, response, text }: SentAnswer,
+  { allowsOtherHeaders = false } = {},
+): string[] {
   // The preflight request of a browser is not documented.
   if (method === 'OPTIONS' && response.status === 204) return [];
   const documented = responsesOf(method, path)[response.status];
   if (!documented) return ['The status is not listed.'];
-  const headers = [...headerViolations(response.headers, documented.headers), ...reasonViolations(response)];
+  const headers = [
+    ...headerViolations(response.headers, documented.headers),
+    ...(allowsOtherHeaders ? [] : unlistedHeaders(response.headers, documented.headers)),
+    ...reasonViolations(method, path, response),
+  ];
   if (method === 'HEAD') return text === '' ? headers : [...headers, 'The answer to HEAD has a body.'];
   const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
-  return [
-    ...headers,
-    ...(isJson ? violations(documented.schema, JSON.parse(text)) : ['The content type is not JSON.']),
-  ];
+  return [...headers, ...(isJson ? bodyViolations(documented.schema, text) : ['The content type is not JSON.'])];
+}
+
+function bodyViolations(schema: Schema, text: string): string[] {
+  try {
+    return violations(schema, JSON.parse(text));
+  } catch {
+    return ['The body is not JSON.'];
+  }
 }
 
 type Documented = { headers: Record<string, Schema>; schema: Schema };
 
-const documentedHeaders = document.components.headers as Record<string, { schema: Schema; required?: false }>;
-
 /** The documented responses of an operation; for other paths and methods, those that the introduction describes. */
 function responsesOf(method: string, path: string): Record<number, Documented> {
-  const operation = document.paths[path]?.post;
-  if (operation && method === 'POST') return documentedIn(path);
+  if (path === STREAM && method === 'GET') return documentedIn(LISTED);
+  const operation = document.paths[path === STREAM ? LISTED : path]?.post;
+  if (operation && path !== STREAM && method === 'POST') return documentedIn(path);
 
   const { 400: refused, 429: limited, 500: fault } = documentedIn(DEFAULT) as Record<400 | 429 | 500, Documented>;
   const others = { 429: limited, 500: fault };
   if (!operation) return { 404: refused, ...others };
-  return { 405: { ...refused, headers: { ...refused.headers, Allow: { const: 'POST' } } }, ...others };
+  return {
+    405: { ...refused, headers: { ...refused.headers, Allow: { const: path === STREAM ? 'GET' : 'POST' } } },
+    ...others,
+  };
 }
+
+/** The stream of events is described with their list, and refused in the same ways. */
+const STREAM = '/services/platforms/v1/events/stream';
+const LISTED = '/services/platforms/v1/events/list';
 
 /** An operation with the default body for each error. */
 const DEFAULT = '/services/operations/v1/operations/boards/get';
@@ -48,22 +69,28 @@ function documentedIn(path: string): Record<string, Documented> {
 }
 
 function headerViolations(headers: Headers, documented: Record<string, Schema>): string[] {
-  const wrong = Object.entries(documented).flatMap(([name, schema]) => {
+  return Object.entries(documented).flatMap(([name, schema]) => {
     const value = headers.get(name);
     if (value === null) return documentedHeaders[name]?.required === false ? [] : [`The header ${name} is missing.`];
     const read = schema.type === 'integer' ? Number(value) : value;
     return violations(schema, read).map((violation) => `${name}: ${violation}`);
   });
-  const known = new Set(Object.keys(documented).map((name) => name.toLowerCase()));
-  const others = [...headers.keys()].filter((name) => !known.has(name) && !HTTP_HEADERS.test(name));
-  return [...wrong, ...others.map((name) => `The header ${name} is not listed.`)];
 }
 
-/** The reason of an error must be listed in docs/errors.md with the status of the answer. */
-function reasonViolations({ status, headers }: Pick<Response, 'status' | 'headers'>): string[] {
+function unlistedHeaders(headers: Headers, documented: Record<string, Schema>): string[] {
+  const known = new Set(Object.keys(documented).map((name) => name.toLowerCase()));
+  const others = [...headers.keys()].filter((name) => !known.has(name) && !HTTP_HEADERS.test(name));
+  return others.map((name) => `The header ${name} is not listed.`);
+}
+
+/** The reason of an error must be listed in docs/errors.md with the status of the answer, and be one of the procedure. */
+function reasonViolations(method: string, path: string, { status, headers }: SentAnswer['response']): string[] {
   const reason = headers.get('x-error-reason');
-  if (reason === null || documentedReasons.get(reason)?.statuses.includes(status)) return [];
-  return [`The reason ${reason} is not listed for ${status}.`];
+  if (reason === null) return [];
+  if (!documentedReasons.get(reason)?.statuses.includes(status))
+    return [`The reason ${reason} is not listed for ${status}.`];
+  const procedure = method === 'POST' && restProcedures.find(({ rest }) => rest.path === path);
+  return procedure ? foreignReason(procedure, reason as Reason) : [];
 }
 
 /** Headers of HTTP itself, and for browsers. */

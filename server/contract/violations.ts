@@ -1,11 +1,13 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { openApiDocument } from '../../server/api/openapi/document.ts';
-import type { Schema } from '../../server/api/openapi/example.ts';
 import { email } from '../../shared/fields.ts';
+import { openApiDocument } from '../api/openapi/document.ts';
+import type { Schema } from '../api/openapi/example.ts';
 
 /** The document that callers get at `/openapi.json`. */
 export const document = openApiDocument();
+
+export const documentedHeaders = document.components.headers as Record<string, { schema: Schema; required?: false }>;
 
 /** How a value violates a schema of the document. Stricter than JSON Schema: see `closed`. */
 export function violations(schema: Schema, value: unknown): string[] {
