@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenApiDocument } from '../../server/api/openapi/document.ts';
-import { breakingChanges } from './breaking.ts';
+import { breakingChanges } from '../../server/contract/documentChanges.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

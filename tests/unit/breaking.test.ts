@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { OpenApiDocument, Operation } from '../../server/api/openapi/document.ts';
 import type { Schema } from '../../server/api/openapi/example.ts';
+import { breakingChanges } from '../../server/contract/documentChanges.ts';
+import { document } from '../../server/contract/violations.ts';
 import { namedIn, readBaseline, readChangelog, unnamedBreaks } from '../harness/baseline.ts';
-import { breakingChanges } from '../harness/breaking.ts';
-import { document } from '../harness/document.ts';
 
 describe('the document', () => {
   const { paths } = document;
@@ -93,6 +93,16 @@ describe('a breaking change', () => {
     ['/a parameter tool_key is required now', {}, needed],
     ['/a parameter tool_key is required now', { parameters: [parameter] }, needed],
     [
+      '/a parameter X-Id no longer takes other than pattern ^[0-9]{3}$',
+      { parameters: [{ name: 'X-Id', in: 'header', schema: { type: 'integer', minimum: 1 } }] },
+      { parameters: [{ name: 'X-Id', in: 'header', schema: { type: 'string', pattern: '^[0-9]{3}$' } }] },
+    ],
+    [
+      '/a parameter tool_key no longer takes integer',
+      { parameters: [{ ...parameter, schema: { type: 'integer', minimum: 1 } }] },
+      { parameters: [{ ...parameter, schema: { type: 'string', pattern: '^[1-9][0-9]*$' } }] },
+    ],
+    [
       '/a parameter tool_key no longer takes anything but seo',
       { parameters: [parameter] },
       { parameters: [{ ...parameter, schema: choice('seo') }] },
@@ -163,6 +173,11 @@ describe('a breaking change', () => {
   it.each<[string, Parts, Parts]>([
     ['no token', { security: [{}] }, { security: [] }],
     ['a new status', { responses: { 200: NO_BODY } }, { responses: { 200: NO_BODY, 409: NO_BODY } }],
+    [
+      'an id in a header as text of digits',
+      { parameters: [{ name: 'X-Id', in: 'header', schema: { type: 'integer', minimum: 1 } }] },
+      { parameters: [{ name: 'X-Id', in: 'header', schema: { type: 'string', pattern: '^[1-9][0-9]*$' } }] },
+    ],
     ['a new optional parameter', {}, { parameters: [parameter] }],
     ['a new optional request body', {}, { request: optional(text) }],
     ['another address', { servers: [{ url: '/api' }] }, { servers: [{ url: '/api' }, { url: '/v2' }] }],

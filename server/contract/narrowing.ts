@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Schema } from '../../server/api/openapi/example.ts';
+import type { Schema } from '../api/openapi/example.ts';
 
 export type Resolve = (schema: Schema) => Schema;
 
-/** A schema, and how its references are resolved. */
-type Located = { schema: Schema; resolve: Resolve };
+/** A schema, how its references are resolved, and those that led to it. */
+type Located = { schema: Schema; resolve: Resolve; through?: readonly string[] };
 
 /** The message for each kind of difference; undefined if it is allowed. */
 type Words = {
@@ -15,27 +15,34 @@ type Words = {
   /** A field that only the narrow schema has. */
   unknown: string | undefined;
   /** A value that only the narrow schema allows. */
-  outside: (value: string) => string;
+  outside: (value: string) => string | undefined;
 };
+
+const say = (place: string, reason: string | undefined) => (reason === undefined ? [] : [`${place} ${reason}`]);
 
 /** Why a value of the narrow schema may be invalid in the wide one: a line for each reason. */
 export function narrowings(narrow: Located, wide: Located, place: string, words: Words): string[] {
+  // A schema that refers to itself is compared once.
+  if (isWithinItself(narrow) && isWithinItself(wide)) return [];
   const allowed = alternatives(wide);
   return alternatives(narrow).flatMap((kind) => {
     const fitting = allowed.filter(({ schema }) => isOfType(kind.schema, schema));
-    if (fitting.length === 0) return [`${place} ${words.outside(`${kind.schema.type}`)}`];
+    if (fitting.length === 0) return say(place, words.outside(`${kind.schema.type}`));
     const reasons = fitting.map((candidate) => reasonsAgainst(kind, candidate, place, words));
     return reasons.toSorted((one, other) => one.length - other.length)[0]!;
   });
 }
 
+const isWithinItself = ({ schema: { $ref }, through = [] }: Located) => $ref !== undefined && through.includes($ref);
+
 /** The alternatives of a schema, each of one type. */
-function alternatives({ schema, resolve }: Located): Located[] {
+function alternatives({ schema, resolve, through = [] }: Located): Located[] {
   const resolved = resolve(schema);
+  const further = { resolve, through: schema.$ref === undefined ? through : [...through, schema.$ref] };
   const parts = resolved.anyOf ?? (resolved.oneOf as Schema[] | undefined);
-  if (parts) return parts.flatMap((part) => alternatives({ schema: part, resolve }));
-  if (!Array.isArray(resolved.type)) return [{ schema: resolved, resolve }];
-  return resolved.type.map((type) => ({ schema: { ...resolved, type }, resolve }));
+  if (parts) return parts.flatMap((part) => alternatives({ schema: part, ...further }));
+  if (!Array.isArray(resolved.type)) return [{ schema: resolved, ...further }];
+  return resolved.type.map((type) => ({ schema: { ...resolved, type }, ...further }));
 }
 
 const isOfType = (narrow: Schema, wide: Schema) =>
@@ -56,8 +63,10 @@ function valueReasons(narrow: Schema, wide: Schema, place: string, words: Words)
   const allowed = valuesOf(wide);
   if (!allowed) return [];
   const values = valuesOf(narrow);
-  if (!values) return [`${place} ${words.outside(`anything but ${allowed.join(', ')}`)}`];
-  return values.filter((value) => !allowed.includes(value)).map((value) => `${place} ${words.outside(String(value))}`);
+  if (!values) return say(place, words.outside(`anything but ${allowed.join(', ')}`));
+  return values
+    .filter((value) => !allowed.includes(value))
+    .flatMap((value) => say(place, words.outside(String(value))));
 }
 
 function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words): string[] {
@@ -72,8 +81,8 @@ function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words)
     (name) => !UNDERSTOOD.has(name) && wide[name] !== ONLY_SHOWN && !isDeepStrictEqual(narrow[name], wide[name]),
   );
   return [
-    ...[...upper, ...lower].map(([name, limit]) => `${place} ${words.outside(`beyond ${name} ${limit}`)}`),
-    ...kinds.map((name) => `${place} ${words.outside(`other than ${name} ${shown(wide[name])}`)}`),
+    ...[...upper, ...lower].flatMap(([name, limit]) => say(place, words.outside(`beyond ${name} ${limit}`))),
+    ...kinds.flatMap((name) => say(place, words.outside(`other than ${name} ${shown(wide[name])}`))),
   ];
 }
 
@@ -96,15 +105,14 @@ const LEAST: Record<string, number> = { minLength: 0, minItems: 0 };
 function fieldReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
   const { properties: fields = {}, required: certain = [] } = narrow.schema;
   const { properties: known = {}, required = [] } = wide.schema;
-  const say = (field: string, reason: string | undefined) => (reason ? [`${place}.${field} ${reason}`] : []);
   const lacking = Object.keys(known).flatMap((field) => {
     const isUncertain = required.includes(field) && !certain.includes(field);
     const absent = field in fields ? undefined : words.absent;
-    return say(field, absent ?? (isUncertain ? words.uncertain : undefined));
+    return say(`${place}.${field}`, absent ?? (isUncertain ? words.uncertain : undefined));
   });
   const present = Object.entries(fields).flatMap(([field, schema]) => {
     const counterpart = known[field];
-    if (!counterpart) return say(field, words.unknown);
+    if (!counterpart) return say(`${place}.${field}`, words.unknown);
     return narrowings({ ...narrow, schema }, { ...wide, schema: counterpart }, `${place}.${field}`, words);
   });
   return [...lacking, ...present];
@@ -115,7 +123,7 @@ function partReasons(narrow: Located, wide: Located, place: string, words: Words
   return PARTS.flatMap(([name, mark]) => {
     const [part, whole] = [narrow.schema[name], wide.schema[name]] as (Schema | false | undefined)[];
     if (whole === undefined || part === false) return [];
-    if (!part || !whole) return [`${place}${mark} ${words.outside('anything')}`];
+    if (!part || !whole) return say(`${place}${mark}`, words.outside('anything'));
     return narrowings({ ...narrow, schema: part }, { ...wide, schema: whole }, `${place}${mark}`, words);
   });
 }

@@ -1,0 +1,199 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { OpenApiDocument, Operation } from '../api/openapi/document.ts';
+import type { Schema } from '../api/openapi/example.ts';
+import { BREAKING, NEW, type Words } from './changeWords.ts';
+import type { Resolve } from './narrowing.ts';
+
+/** A line for each change: the path, the place in it, and what changed. */
+export type DocumentChanges = { breaking: string[]; additions: string[] };
+
+export function documentChanges(released: OpenApiDocument, current: OpenApiDocument): DocumentChanges {
+  const breaking = breakingChanges(released, current);
+  const isBreaking = (addition: string) => breaking.includes(addition.replace(/ is new$/, ' is required now'));
+  return { breaking, additions: additions(released, current).filter((addition) => !isBreaking(addition)) };
+}
+
+/** What in the current document can break a caller of the released one. */
+export const breakingChanges = (released: OpenApiDocument, current: OpenApiDocument) =>
+  changesBetween(locate(released), locate(current), BREAKING);
+
+/** What a caller of the released document does not know yet: all that would break a caller of the new one if it were undone. */
+const additions = (released: OpenApiDocument, current: OpenApiDocument) =>
+  changesBetween(locate(current), locate(released), NEW);
+
+/** A document, and how its references are resolved. */
+type Located = { document: OpenApiDocument; resolve: Resolve };
+
+const locate = (document: OpenApiDocument): Located => ({
+  document,
+  resolve: (part) => {
+    if (part.$ref === undefined) return part;
+    const names = part.$ref.split('/').slice(1);
+    const target = names.reduce<unknown>((node, name) => (node as Schema | undefined)?.[unescaped(name)], document);
+    if (target === undefined) throw new Error(`${part.$ref} is not in the document.`);
+    return target as Schema;
+  },
+});
+
+/** `~1` is a slash in a JSON pointer. */
+const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~');
+
+/** What of the first document is missing or narrower in the second. */
+function changesBetween(one: Located, other: Located, words: Words): string[] {
+  const known = operationsOf(other);
+  const operations = [...operationsOf(one)].flatMap(([name, before]) => {
+    const after = known.get(name);
+    return after
+      ? operationChanges(before, after, one, other, words).map((change) => `${name} ${change}`)
+      : say(name, words.gone);
+  });
+  return [
+    ...addressChanges(one, other, words),
+    ...headerChanges(one, other, words),
+    ...operations,
+    ...webhookChanges(one, other, words),
+  ];
+}
+
+const say = (place: string, word: string) => [`${place} ${word}`];
+
+const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
+
+/** By their path, with the method in front unless it is POST, as every operation of ours is. */
+function operationsOf({ document, resolve }: Located): Map<string, Operation> {
+  const entries = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.entries(resolve(item as Schema))
+      .filter(([method]) => METHODS.includes(method))
+      .map(([method, operation]): [string, Operation] => [
+        method === 'post' ? path : `${method.toUpperCase()} ${path}`,
+        operation as Operation,
+      ]),
+  );
+  return new Map(entries);
+}
+
+function addressChanges(one: Located, other: Located, words: Words): string[] {
+  const addresses = ({ document: { servers = [] } }: Located) => (servers as { url: string }[]).map(({ url }) => url);
+  const known = addresses(other);
+  return addresses(one).flatMap((url) => (known.includes(url) ? [] : say(`the address ${url}`, words.gone)));
+}
+
+/** Changes of header values; a missing header is reported with the response. */
+function headerChanges(one: Located, other: Located, words: Words): string[] {
+  const schemasOf = ({ document: { components } }: Located) =>
+    (components?.headers ?? {}) as Record<string, { schema: Schema } | undefined>;
+  return Object.entries(schemasOf(one)).flatMap(([name, before]) => {
+    const after = schemasOf(other)[name];
+    return before && after
+      ? words.answered(before.schema, after.schema, `header ${name}`, one.resolve, other.resolve)
+      : [];
+  });
+}
+
+/** What webhooks send: a receiver depends on it as a caller does on an answer. */
+function webhookChanges(one: Located, other: Located, words: Words): string[] {
+  const sentBy = ({ document: { webhooks = {} } }: Located) => webhooks as Record<string, { post?: Operation }>;
+  const schemaOf = (webhook: { post?: Operation }) => schemaIn(webhook.post?.requestBody?.content);
+  return Object.entries(sentBy(one)).flatMap(([type, before]) => {
+    const after = sentBy(other)[type];
+    const place = `webhook ${type}`;
+    if (!after) return say(place, words.gone);
+    return words.answered(schemaOf(before), schemaOf(after), place, one.resolve, other.resolve);
+  });
+}
+
+function operationChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
+  return [
+    ...nameChanges(before, after, words),
+    ...securityChanges(before, after, one, other, words),
+    ...parameterChanges(before, after, one, other, words),
+    ...requestChanges(before, after, one, other, words),
+    ...Object.keys(before.responses).flatMap((status) => responseChanges(status, before, after, one, other, words)),
+  ];
+}
+
+function nameChanges({ operationId: before }: Operation, { operationId: after }: Operation, words: Words): string[] {
+  return before === after ? [] : words.renamed(before, after);
+}
+
+type Requirement = Record<string, string[]>;
+
+/** Whether a token is needed, and which scopes. Each alternative of the first operation must still be enough. */
+function securityChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
+  const alternativesOf = ({ security }: Operation, { document }: Located) =>
+    (security ?? document.security ?? [{}]) as Requirement[];
+  const [old, now] = [alternativesOf(before, one), alternativesOf(after, other)];
+  const isOpen = (alternatives: Requirement[]) => alternatives.length === 0;
+  if (isOpen(now)) return [];
+  if (isOpen(old)) return [words.needsToken];
+  return old.flatMap((requirement) =>
+    Object.entries(requirement).flatMap(([scheme, scopes]) => {
+      const kept = now.filter((alternative) => scheme in alternative);
+      if (kept.length === 0) return say(scheme, words.schemeGone);
+      const missing = kept.map((alternative) => alternative[scheme]!.filter((scope) => !scopes.includes(scope)));
+      const [fewest = []] = missing.toSorted((some, others) => some.length - others.length);
+      return fewest.map((scope) => words.needsScope(scope));
+    }),
+  );
+}
+
+type Parameter = NonNullable<Operation['parameters']>[0];
+
+function parameterChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
+  const parametersOf = ({ parameters = [] }: Operation, { resolve }: Located) =>
+    parameters.map((parameter) => resolve(parameter as Schema) as Parameter);
+  const [old, now] = [parametersOf(before, one), parametersOf(after, other)];
+  const isSame = (parameter: Parameter) => (known: Parameter) =>
+    parameter.name === known.name && parameter.in === known.in;
+  const added = now.filter((parameter) => parameter.required && !old.some(isSame(parameter)));
+  return [
+    ...added.flatMap(({ name }) => say(`parameter ${name}`, words.required)),
+    ...old.flatMap((parameter) => {
+      const place = `parameter ${parameter.name}`;
+      const kept = now.find(isSame(parameter));
+      if (!kept) return say(place, words.gone);
+      return [
+        ...(kept.required && !parameter.required ? say(place, words.required) : []),
+        ...words.taken(asSent(parameter), asSent(kept), place, one.resolve, other.resolve),
+      ];
+    }),
+  ];
+}
+
+/** A header is text: an id as a number and as its digits are the same header. */
+function asSent({ in: place, schema }: Parameter): Schema {
+  const isId = place === 'header' && isDeepStrictEqual(schema, { type: 'integer', minimum: 1 });
+  return isId ? { type: 'string', pattern: '^[1-9][0-9]*$' } : (schema as Schema);
+}
+
+const NOTHING: Schema = { type: 'object' };
+const schemaIn = (content: NonNullable<Operation['requestBody']>['content'] | undefined) =>
+  content?.['application/json']?.schema ?? NOTHING;
+
+function requestChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
+  const { requestBody: old } = before;
+  const { requestBody: now } = after;
+  if (old && !now) return say('request', words.gone);
+  return [
+    ...(now?.required && !old?.required ? say('request', words.required) : []),
+    ...words.taken(schemaIn(old?.content), schemaIn(now?.content), 'request', one.resolve, other.resolve),
+  ];
+}
+
+function responseChanges(
+  status: string,
+  before: Operation,
+  after: Operation,
+  one: Located,
+  other: Located,
+  words: Words,
+) {
+  const old = before.responses[status]!;
+  const now = after.responses[status];
+  if (!now) return say(status, words.gone);
+  const lostHeaders = Object.keys(old.headers ?? {}).filter((name) => !(name in (now.headers ?? {})));
+  return [
+    ...lostHeaders.flatMap((name) => say(`${status} header ${name}`, words.gone)),
+    ...words.answered(schemaIn(old.content), schemaIn(now.content), status, one.resolve, other.resolve),
+  ];
+}
