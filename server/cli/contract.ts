@@ -1,0 +1,83 @@
+import { writeFile } from 'node:fs/promises';
+import { problemsOf, type Report } from '../contract/report.ts';
+import { checkContract, NotCheckable } from '../contract/run.ts';
+import { counted } from '../runtime/count.ts';
+import { startFailure } from '../runtime/startFailure.ts';
+import type { Given, Outcome } from './command.ts';
+import { junitOf } from './junit.ts';
+import { misuse } from './misuse.ts';
+import { credentialFor } from './onService.ts';
+import { chosenUrl } from './url.ts';
+
+type Options = { key?: string; write?: boolean; junit?: string };
+
+/** Checks a service. Ctrl-C ends the checks, and what they created is removed first. */
+export async function contract({ input, chosen, environment, terminal }: Given): Promise<Outcome> {
+  const { key, write = false, junit } = input as Options;
+  const url = chosenUrl({ chosen, environment });
+  if (url === undefined) throw misuse('--url is missing.');
+  const token = key ?? (await credentialFor(url, environment)).token;
+  // Otherwise the error of the request would show the key.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw misuse('The key has characters that no key has.');
+  if (junit !== undefined) await writeReport(junit, '');
+
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort();
+  for (const signal of SIGNALS) process.once(signal, interrupt);
+  try {
+    const report = await checkContract(
+      { url, token, projectId: chosen.project },
+      {
+        isWriting: write,
+        signal: interruption.signal,
+        onProgress: (line) => terminal.canSee && terminal.update(line),
+        announce: (line) => {
+          if (terminal.canSee) terminal.update('');
+          terminal.write(`${line}\n`);
+        },
+      },
+    );
+    if (junit !== undefined) await writeReport(junit, junitOf(report));
+    const problems = problemsOf(report);
+    return { result: { ...report, problems }, message: textOf(report), hasFailed: problems.length > 0 };
+  } catch (error) {
+    if (error instanceof NotCheckable) throw misuse(error.message);
+    if (interruption.signal.aborted) throw startFailure('Interrupted.');
+    throw error;
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+    if (terminal.canSee) terminal.update('');
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Before the checks, too: they take a while, and a file that can't be written should not be found at their end. */
+async function writeReport(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((error: Error) => {
+    throw misuse(`--junit ${file} can't be written: ${error.message}.`);
+  });
+}
+
+function textOf(report: Report): string {
+  const { url, version, cases, requests, operations, denied, unseen, left } = report;
+  const problems = problemsOf(report);
+  const lines = problems.map(({ problem, check, calls }) => `- ${problem}\n  ${check}: ${shortened(calls)}`);
+  const notCalled = Object.entries(denied).map(([reason, names]) => `Not allowed (${reason}): ${shortened(names)}`);
+  return [
+    `${url}${version === undefined ? '' : `, version ${version}`}: ${operations.found} of ${counted(operations.known, 'operation')}.`,
+    ...lines,
+    ...notCalled,
+    ...(unseen.length > 0
+      ? [`No success was seen of ${counted(unseen.length, 'operation')}: ${shortened(unseen)}`]
+      : []),
+    ...left.map((row) => `Not removed: ${row}`),
+    `${counted(cases.length, 'check')}, ${counted(requests, 'request')}: ${problems.length === 0 ? 'nothing differs' : counted(problems.length, 'difference')}.`,
+  ].join('\n');
+}
+
+const shortened = (names: string[]) =>
+  names.length <= MOST_NAMES
+    ? names.join(', ')
+    : `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`;
+const MOST_NAMES = 8;

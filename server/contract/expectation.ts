@@ -1,0 +1,52 @@
+import type { RestProcedure } from '../api/procedures.ts';
+import { type Both, type Call, overBoth } from './exchange.ts';
+import type { RecordCase } from './report.ts';
+import type { Send, Target } from './sender.ts';
+
+/** What the checks share. */
+export type Run = {
+  target: Target;
+  send: Send;
+  /** Not interrupted: for what creates rows, and what removes them. */
+  sendLast: Send;
+  record: RecordCase;
+  /** The operations that the service has on both surfaces. */
+  procedures: RestProcedure[];
+  /** Why the caller may not call an operation. */
+  denied: Map<string, string>;
+  /** The operations of which both surfaces showed a success. */
+  succeeded: Set<string>;
+  announce: (line: string) => void;
+};
+
+/** The reasons for which a caller has no access to an operation at all, whatever the input. */
+const NO_ACCESS = new Set([
+  'scope_missing',
+  'key_not_allowed',
+  'key_required',
+  'role_missing',
+  'not_a_superadmin',
+  'no_project_access',
+  'no_account',
+]);
+
+/** Sends a call over both surfaces that must have one of these statuses, unless the caller has no access. */
+export async function expectStatus(run: Run, call: Call, statuses: number[]): Promise<Both> {
+  const both = await overBoth(run.send, call);
+  const { rest, rpc, problems } = both;
+  const { name, rest: operation } = call.procedure;
+  const { status, reason } = rest.outcome ?? {};
+  if (status === 403 && reason && NO_ACCESS.has(reason) && !call.isAnonymous) {
+    run.denied.set(name, reason);
+    return both;
+  }
+  const isExpected = {
+    REST: rest.status === undefined || statuses.includes(rest.status),
+    RPC:
+      rpc.status === undefined ||
+      statuses.includes(rpc.status === 200 && !rpc.read?.status ? operation.status : rpc.status),
+  };
+  if (!isExpected.REST) problems.push(`REST ${rest.status}: ${statuses.join(' or ')} was expected.`);
+  if (!isExpected.RPC) problems.push(`RPC ${rpc.status}: ${statuses.join(' or ')} was expected.`);
+  return both;
+}

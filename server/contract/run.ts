@@ -1,0 +1,105 @@
+import { restProcedures } from '../api/procedures.ts';
+import { counted } from '../runtime/count.ts';
+import { restProblems, rpcProblems } from './exchange.ts';
+import type { Run } from './expectation.ts';
+import { checkLimits } from './limits.ts';
+import { checkQueries } from './queries.ts';
+import { checkRefusals } from './refusals.ts';
+import type { Case, Report } from './report.ts';
+import { type Answer, failureOf, type Send, type Sent, senderTo, type Target } from './sender.ts';
+import { checkWrites } from './writes.ts';
+
+export type Options = {
+  /** Whether rows may be created, changed and deleted. */
+  isWriting?: boolean;
+  signal?: AbortSignal;
+  onProgress?: (line: string) => void;
+  /** For lines that stay: where rows are created. */
+  announce?: (line: string) => void;
+};
+
+/** A service that can't be checked at all. */
+export class NotCheckable extends Error {}
+
+/** Checks a service against the document of this version. Without `isWriting`, it only reads, and sends calls that are refused. */
+export async function checkContract(target: Target, options: Options = {}): Promise<Report> {
+  const { isWriting = false, signal, onProgress = () => undefined, announce = () => undefined } = options;
+  const cases: Case[] = [];
+  let requests = 0;
+  let waitsUntil = 0;
+  const onLimited = (sent: Sent, answer: Answer, seconds: number) => {
+    // Several requests wait at once: one line is enough.
+    if (Date.now() >= waitsUntil) announce(`Waits ${counted(seconds, 'second')}, as the service asked (429).`);
+    waitsUntil = Math.max(waitsUntil, Date.now() + seconds * 1000);
+    const problems = limitedProblems(sent, answer);
+    cases.push({ check: 'too many calls', call: sent.path, problems: problems.map((problem) => `429: ${problem}`) });
+  };
+  const counting =
+    (send: Send): Send =>
+    (sent) => {
+      requests++;
+      return send(sent);
+    };
+  const run: Run = {
+    target,
+    send: counting(senderTo(target, { signal, onLimited })),
+    sendLast: counting(senderTo(target, { onLimited })),
+    record: async (check, call, work) => {
+      signal?.throwIfAborted();
+      onProgress(`Checked ${cases.length}: ${check} (${call})`);
+      const problems = await work().catch((error: Error) => {
+        if (error.name === 'AbortError') throw error;
+        return [`no answer (${failureOf(error)})`];
+      });
+      cases.push({ check, call, problems });
+    },
+    procedures: [],
+    denied: new Map(),
+    succeeded: new Set(),
+    announce,
+  };
+
+  const version = await mustBeCheckable(run);
+  await checkRefusals(run);
+  await checkLimits(run);
+  await checkQueries(run);
+  const left = isWriting ? await checkWrites(run) : [];
+
+  const reasons = Map.groupBy(run.denied.keys(), (name) => run.denied.get(name)!);
+  return {
+    url: target.url,
+    version,
+    cases,
+    requests,
+    operations: { known: restProcedures.length, found: run.procedures.length },
+    denied: Object.fromEntries(reasons),
+    unseen: run.procedures.map(({ name }) => name).filter((name) => !run.succeeded.has(name) && !run.denied.has(name)),
+    left,
+  };
+}
+
+function limitedProblems({ method = 'POST', path }: Sent, answer: Answer): string[] {
+  const [, surface, rest = ''] = /^\/(api|trpc)(.*)$/.exec(path) ?? [];
+  if (surface === 'api') return restProblems(method, rest, answer);
+  return surface === 'trpc' ? rpcProblems(rest.slice(1), answer) : [];
+}
+
+/** Throws if there is no service of ours, or if it does not know the key. Returns the version of the service. */
+async function mustBeCheckable({ target: { url }, send }: Run): Promise<string | undefined> {
+  const isJson = ({ headers }: Answer) => headers.get('content-type')?.startsWith('application/json') ?? false;
+  const whoever = restProcedures.find(({ name }) => name === 'projects.listOwn')!;
+  const answers = await Promise.all(
+    [`/api${whoever.rest.path}`, `/trpc/${whoever.name}`].map((path) => send({ path })),
+  ).catch((error) => {
+    if (error.name === 'AbortError') throw error;
+    throw new NotCheckable(`${url} can't be reached: ${failureOf(error)}.`);
+  });
+  if (!answers.some(isJson) || answers.every(({ status }) => status === 404))
+    throw new NotCheckable(`${url} is not the address of a Deckhand service.`);
+  if (answers.every(({ status }) => status === 401)) {
+    throw new NotCheckable(`${url} did not accept the key or login: it is mistyped, revoked or expired.`);
+  }
+  const document = await send({ method: 'GET', path: '/openapi.json', isAnonymous: true }).catch(() => undefined);
+  const [, version] = /"version":\s*"([^"]+)"/.exec(document?.text ?? '') ?? [];
+  return version;
+}
