@@ -7,6 +7,8 @@ export type Command = {
   /** Shown in its help: effects, and who may run it. */
   explains?: string;
   input: z.ZodType | undefined;
+  /** The required options whose values can be given without their names, in this order. */
+  operands?: readonly string[];
   example?: () => Example;
   /** The options that it has besides those of its input. */
   common: readonly Common[];

@@ -4,6 +4,7 @@ import { ACCESS } from '../domain/access/access.ts';
 import { callAll, withAllReplies, withCalls } from './calls.ts';
 import type { Call, Command } from './command.ts';
 import { INSTALL, SHELLS, scriptFor } from './completion.ts';
+import { CONTRACT_COMMANDS } from './contractCommands.ts';
 import { DATABASE_COMMANDS } from './databaseCommands.ts';
 import { exampleFor } from './example.ts';
 import { hasPages, kebab } from './options.ts';
@@ -84,7 +85,7 @@ const NO_COMMAND = 'auth.authenticate';
 
 /** Every procedure is a command with the same input and checks: `users.signOut` is `users sign-out`. */
 export const COMMANDS: ReadonlyMap<string, Command> = new Map([
-  ...Object.entries({ ...BUILT_IN, ...DATABASE_COMMANDS }),
+  ...Object.entries({ ...BUILT_IN, ...CONTRACT_COMMANDS, ...DATABASE_COMMANDS }),
   ...procedures
     .filter(({ name }) => name !== NO_COMMAND)
     .map((procedure): [string, Command] => [commandName(procedure.name), commandOf(procedure)]),

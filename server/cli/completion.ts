@@ -25,7 +25,7 @@ function placesIn(commands: ReadonlyMap<string, Command>): Place[] {
   const nouns = Map.groupBy(commands.keys(), (name) => name.replace(/ .*/, ''));
   const verbsOf = (names: string[]) => names.flatMap((name) => name.split(' ').slice(1));
   return [
-    { after: '', names: [...nouns.keys()], options: [{ flag: 'help' }] },
+    { after: '', names: [...nouns.keys()], options: [{ flag: 'help' }, { flag: 'version' }] },
     ...[...nouns]
       .filter(([noun]) => !commands.has(noun))
       .map(([after, names]) => ({ after, names: verbsOf(names), options: [{ flag: 'help' }] })),

@@ -3,7 +3,7 @@ import { connect, type Database, refuseWithoutDatabase } from '../database/conne
 import { stopFirst } from '../database/embedded/dataDirectory.ts';
 import { findDemoPasswords } from '../database/seed/firstUsers.ts';
 import { copyDatabase } from '../database/transfer/copy.ts';
-import { secondFactorKeyIds } from '../domain/account/reencrypt.ts';
+import { sealingKeyIds } from '../domain/account/reencrypt.ts';
 import { counted } from '../runtime/count.ts';
 import type { Settings } from '../runtime/env.ts';
 import { startFailure } from '../runtime/startFailure.ts';
@@ -72,9 +72,9 @@ async function secretSteps({ db }: Pick<Database, 'db'>, settings: Settings, sec
     steps.push(`Set ${setting} to the content of ${path}: sessions and second factors need it.`);
   }
   const readable = new Set([...given, stored ?? ''].map(keyId));
-  if ((await secondFactorKeyIds(db)).some((id) => !readable.has(id))) {
+  if ((await sealingKeyIds(db)).some((id) => !readable.has(id))) {
     steps.push(
-      'Some second factors are encrypted with a secret that is not known here: add the JWT_SECRET that encrypted them to JWT_PREVIOUS_SECRETS, otherwise their codes are invalid.',
+      'Some second factors or webhooks are encrypted with a secret that is not known here: add the JWT_SECRET that encrypted them to JWT_PREVIOUS_SECRETS, otherwise their codes are invalid.',
     );
   }
   return steps;

@@ -26,7 +26,7 @@ ${wrapped(EXAMPLES, width)}
 
 ${wrapped(PLACES, width)}
 
-Exit codes: 0 success, 1 error, 2 wrong usage.`;
+npx deckhand --version prints the version. Exit codes: 0 success, 1 error, 2 wrong usage.`;
 }
 
 export function nounHelp(commands: Commands, width: number): string {
@@ -48,9 +48,11 @@ const PLACES = `Commands act on the database of the settings (DATABASE_URL, or t
 key in DECKHAND_KEY.`;
 
 export function commandHelp(name: string, command: Command, width: number): string {
-  const { does, explains, input, common } = command;
+  const { does, explains, input, common, operands = [] } = command;
   const options = optionsOf(input);
-  const needed = options.filter(({ isRequired, kind }) => isRequired && kind !== 'secret').map(asWords);
+  const needed = options
+    .filter(({ isRequired, kind }) => isRequired && kind !== 'secret')
+    .map((option) => (operands.includes(option.flag) ? option.flag.toUpperCase() : asWords(option)));
   const lines = options.map((option): [string, string] => [asWords(option), explain(option)]);
   const others = [...common, 'json' as const].map((name): [string, string] => [
     COMMON[name].words,
@@ -65,10 +67,11 @@ ${inColumns([...lines, ...others], width)}${exampleLine(name, command)}`;
 function asWords({ flag, kind, choices }: Option): string {
   if (kind === 'secret') return `--${flag}`;
   if (kind === 'yes-no') return `--[no-]${flag}`;
-  return `--${flag} ${choices?.join('|') ?? { number: 'N', list: 'A,B', positions: 'ID:POSITION,…', text: 'TEXT' }[kind]}`;
+  return `--${flag} ${choices?.join('|') ?? { number: 'N', list: 'A,B', positions: 'ID:POSITION,…', rows: 'FILE', text: 'TEXT' }[kind]}`;
 }
 
 function explain({ description, kind, isRequired, exceptWith }: Option): string {
+  if (kind === 'rows') return `${inWordsOfOptions(description)} A JSON list; - reads it from standard input.`;
   if (kind !== 'secret') return inWordsOfOptions(description);
   const [[flag, value] = []] = Object.entries(exceptWith ?? {});
   const always = flag ? `Prompted for, except with --${flag} ${value}` : 'Always prompted for';

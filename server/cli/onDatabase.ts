@@ -63,6 +63,7 @@ export function callOnDatabase<Result>(
       ...database,
       caller: await callerOf(database, chosen),
       access: undefined,
+      origin: { surface: 'command_line', requestId: null },
     };
     return calls(async (path, input) => {
       const { type } = findProcedure(path)!;

@@ -27,7 +27,10 @@ export async function callsOnService(url: string, { chosen, environment }: Where
 }
 
 /** `email` is undefined for an API key. */
-async function credentialFor(url: string, environment: ReadEnvironment): Promise<{ token: string; email?: string }> {
+export async function credentialFor(
+  url: string,
+  environment: ReadEnvironment,
+): Promise<{ token: string; email?: string }> {
   const { DECKHAND_KEY, DECKHAND_URL } = environment();
   // A key is for one service: another one could use it there.
   const isKeyForIt = !DECKHAND_URL || plainUrl(DECKHAND_URL) === url;

@@ -6,7 +6,7 @@ import type { Schema } from '../api/openapi/example.ts';
 export type Option = {
   field: string;
   flag: string;
-  kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'secret';
+  kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'rows' | 'secret';
   isRequired: boolean;
   /** The other option with which it is not required. */
   exceptWith?: Record<string, unknown> | undefined;
@@ -49,13 +49,16 @@ export function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
+/** Fields with the name of a common option: `--url` is the service. */
+const RENAMED: Record<string, string> = { url: 'receiver-url' };
+
 export function optionsOf(input: z.ZodType | undefined): Option[] {
   const { properties, required = [] } = schemaOf(input);
   return Object.entries(properties ?? {}).map(([field, property]) => {
     const schema = withoutNull(property);
     return {
       field,
-      flag: kebab(field).replaceAll('_', '-'),
+      flag: RENAMED[field] ?? kebab(field).replaceAll('_', '-'),
       kind: kindOf(schema),
       isRequired: required.includes(field) || REQUIRED_UNLESS in property,
       exceptWith: property[REQUIRED_UNLESS] as Option['exceptWith'],
@@ -75,7 +78,8 @@ export function schemaOf(input: z.ZodType | undefined): Schema {
 
 function kindOf({ type, format, items }: Schema): Option['kind'] {
   if (format === 'password') return 'secret';
-  if ((items as Schema | undefined)?.properties) return 'positions';
+  const { properties } = (items ?? {}) as Schema;
+  if (properties) return 'position' in properties ? 'positions' : 'rows';
   return KINDS[[type].flat().find((name) => name !== 'null') ?? ''] ?? 'text';
 }
 

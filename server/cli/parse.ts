@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { z } from 'zod';
 import { invalid } from '../../shared/errors.ts';
@@ -5,12 +6,12 @@ import { misuse, suggestion } from './misuse.ts';
 import { type Chosen, COMMON, type Common, type Option, optionsOf } from './options.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 
-type Words = { input: z.ZodType | undefined; common: readonly Common[] };
+type Words = { input: z.ZodType | undefined; common: readonly Common[]; operands?: readonly string[] };
 
 /** Parses words into an input and the common options; asks for secrets. */
-export async function parseOptions({ input, common }: Words, words: string[], terminal: Terminal) {
+export async function parseOptions({ input, common, operands = [] }: Words, words: string[], terminal: Terminal) {
   const options = optionsOf(input);
-  const given = parse(options, common, words);
+  const given = parse(options, common, operands, words);
   const chosen = chosenOf(given);
 
   const fields: Record<string, unknown> = {};
@@ -30,14 +31,28 @@ export async function parseOptions({ input, common }: Words, words: string[], te
 
 type Value = string | boolean | (string | boolean)[];
 
-function parse(options: Option[], common: readonly Common[], words: string[]): Record<string, Value | undefined> {
+function parse(
+  options: Option[],
+  common: readonly Common[],
+  operands: readonly string[],
+  words: string[],
+): Record<string, Value | undefined> {
   const type = (kind: Option['kind']) => (kind === 'yes-no' || kind === 'secret' ? 'boolean' : 'string');
   const known = [
     ...common.map((name) => [name, { type: COMMON[name].type }] as const),
     ...options.map(({ flag, kind }) => [flag, { type: type(kind) }] as const),
   ];
   try {
-    return parseArgs({ args: words, allowNegative: true, options: Object.fromEntries(known) }).values;
+    const { values, positionals } = parseArgs({
+      args: words,
+      allowNegative: true,
+      allowPositionals: operands.length > 0,
+      options: Object.fromEntries(known),
+    });
+    const free = operands.filter((flag) => !(flag in values));
+    const [surplus] = positionals.slice(free.length);
+    if (surplus !== undefined) throw misuse(`Unexpected argument '${surplus}'.`);
+    return { ...values, ...Object.fromEntries(positionals.map((value, at) => [free[at], value])) };
   } catch (error) {
     throw misuse(
       explained(
@@ -93,8 +108,19 @@ function typedValue(kind: Option['kind'], flag: string, value: Value): unknown {
   if (kind === 'number') return text === '' ? null : numberOr(text);
   if (kind === 'list') return text === '' ? [] : text.split(',');
   if (kind === 'positions') return text === '' ? [] : text.split(',').map((pair) => placement(flag, pair));
+  if (kind === 'rows') return rowsIn(flag, text);
   return value;
 }
+
+/** A list as JSON, or the file that it is in; `-` is standard input. */
+function rowsIn(flag: string, text: string): unknown[] {
+  try {
+    const rows = JSON.parse(text.startsWith('[') ? text : readFileSync(text === '-' ? STANDARD_INPUT : text, 'utf8'));
+    if (Array.isArray(rows)) return rows;
+  } catch {}
+  throw invalid({ [`--${flag}`]: 'must be a file with a JSON list, - for standard input, or the list itself' });
+}
+const STANDARD_INPUT = 0;
 
 const numberOr = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : text);
 

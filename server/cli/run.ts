@@ -4,6 +4,7 @@ import { toFailure } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
 import { isStartFailure } from '../runtime/startFailure.ts';
+import { VERSION } from '../runtime/version.ts';
 import type { ReadEnvironment } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, nounHelp, overallHelp, WIDEST_LINE } from './help.ts';
@@ -24,6 +25,7 @@ export async function runCommandLine(
   const [first = 'help', second] = words;
   const width = Math.min(WIDEST_LINE, terminal.width ?? WIDEST_LINE);
   if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS, width));
+  if (first === '--version') return done(VERSION);
   const ofNoun = new Map([...COMMANDS].filter(([name]) => name.startsWith(`${first} `)));
   if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(nounHelp(ofNoun, width));
 

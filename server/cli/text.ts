@@ -8,13 +8,27 @@ export type View = { width?: number | undefined; columns?: string[] | undefined 
 /** Formats a result for people: a list as a table, a row as its fields, rows with rows in them as a tree. */
 export function asText(result: unknown, view: View = {}): string {
   if (result === undefined || result === null) return 'Done.';
-  const { next_cursor, ...named } = result as Fields;
+  const { next_cursor, ...named } = withFlatResults(result as Fields);
   if (view.columns) mustExist(view.columns, fieldsIn(Object.values(named)));
   const parts = Object.entries(named).flatMap(([name, value]) => partOf(name, value, view));
   const facts = Object.fromEntries(Object.entries(named).filter(([name, value]) => isFact(name, value)));
   if (Object.keys(facts).length > 0) parts.push(fieldsAsList(facts, { width: view.width }));
   if (next_cursor) parts.push(`More: --cursor ${next_cursor}, or --all`);
   return parts.join('\n');
+}
+
+/** The results of many rows as a table: each saved row, or the message of its error, by its place from 0. */
+function withFlatResults({ results, ...others }: Fields): Fields {
+  if (!Array.isArray(results)) return results === undefined ? others : { results, ...others };
+  const rows = results.map(({ error, ...saved }: Fields, row) => {
+    const [fields] = Object.values(saved);
+    return {
+      row,
+      ...(fields as Fields | undefined),
+      error: (error as { message: string } | undefined)?.message ?? null,
+    };
+  });
+  return { ...others, results: rows };
 }
 
 function partOf(name: string, value: unknown, view: View): string[] {
@@ -39,8 +53,9 @@ function mustExist(columns: string[], known: Set<string>): void {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
 
+/** The version of a row is for programs. */
 const isFact = (name: string, value: unknown) =>
-  value !== null && !IN_NO_TEXT.has(name) && !isFields(value) && !Array.isArray(value);
+  value !== null && name !== 'version' && !IN_NO_TEXT.has(name) && !isFields(value) && !Array.isArray(value);
 
 function rowsAsText(rows: unknown[], view: View): string {
   if (rows.length === 0) return 'None.';
@@ -86,7 +101,9 @@ const briefColumns = (...rows: Fields[]) =>
   );
 
 function shownColumns(rows: Fields[]): string[] {
-  const shown = Object.keys(rows[0] ?? {}).filter((column) => isShown(rows, column) && !IN_NO_TABLE.has(column));
+  const shown = [...new Set(rows.flatMap(Object.keys))].filter(
+    (column) => isShown(rows, column) && !IN_NO_TABLE.has(column),
+  );
   // Rows of a project don't show its platform; projects and subscriptions do.
   const isOfProject = shown.includes('project_id') && !shown.includes('product');
   const others = shown.filter((column) => column !== 'platform_id' || !isOfProject);

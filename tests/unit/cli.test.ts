@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { procedures } from '../../server/api/procedures.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
@@ -5,6 +8,7 @@ import { exampleWords } from '../../server/cli/example.ts';
 import { COMMON, kebab, optionsOf } from '../../server/cli/options.ts';
 import { parseOptions } from '../../server/cli/parse.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
+import { toFailure } from '../../shared/errors.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
@@ -95,6 +99,32 @@ describe('npx deckhand', () => {
 
     expect(exitCode).toBe(1);
     expect(JSON.parse(complaint!)).toEqual({ error: { message: expect.stringMatching(/^LOG_LEVEL: /) } });
+  });
+
+  describe('an option for many rows', () => {
+    const rowsOf = async (value: string) => {
+      const { input } = await parseOptions(COMMANDS.get('cards create-many')!, ['--cards', value], givenTerminal([]));
+      return input?.cards;
+    };
+    const file = join(mkdtempSync(join(tmpdir(), 'deckhand-')), 'cards.json');
+
+    it('takes a JSON list, or the name of a file with one', async () => {
+      writeFileSync(file, '[{"title": "From a file"}]');
+
+      expect(await rowsOf('[{"title": "Here"}]')).toEqual([{ title: 'Here' }]);
+      expect(await rowsOf(file)).toEqual([{ title: 'From a file' }]);
+    });
+
+    it.each(['[{', `${file}.missing`, '{}'])('422 for %s', async (value) => {
+      writeFileSync(file, '{}');
+
+      const refused = await rowsOf(value === '{}' ? file : value).catch(toFailure);
+
+      expect(refused).toMatchObject({
+        status: 422,
+        message: '--cards must be a file with a JSON list, - for standard input, or the list itself.',
+      });
+    });
   });
 
   it.each([...COMMANDS].filter(([, { example }]) => example))(

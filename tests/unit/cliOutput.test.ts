@@ -26,6 +26,15 @@ describe('the output', () => {
   8  Done`);
   });
 
+  it('shows the results of many rows as a table, with the message of each error', () => {
+    const error = { status: 422, reason: 'invalid_input', message: 'title is required.' };
+    const card = { id: 24, project_id: 1, group_id: 7, position: 1 };
+
+    expect(asText({ results: [{ error }, { card }] })).toBe(`id  row  error               project_id  group_id  position
+    0    title is required.
+24  1                        1           7         1`);
+  });
+
   it('shows comments as threads', () => {
     const created_at = new Date('2026-01-31T09:30:00Z');
     const reply = { id: 5, user_id: 2, comment: 'Soon.', is_read: false, created_at };
