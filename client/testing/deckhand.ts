@@ -1,5 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type Clock, makeClock } from './clock.ts';
+import type { SharedDeckhand } from './join.ts';
+import type { TestSettings } from './settings.ts';
 import { makeStates, type States } from './states.ts';
 import { startThread } from './thread.ts';
 
@@ -7,13 +9,15 @@ export type StartOptions = {
   /** Prints the log of the service from this level on; nothing by default. */
   logLevel?: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | undefined;
   /** Settings of the service, as in its README: `{ TOKEN_LIFETIME_HOURS: '1' }`. Address and database are fixed. */
-  settings?: Record<string, string> | undefined;
+  settings?: TestSettings | undefined;
 };
 
 /** A running Deckhand: the whole service, with a database in memory. */
 export type Deckhand = States & {
   /** Where it listens, as in `http://127.0.0.1:41234`. */
   url: string;
+  /** For `joinDeckhand` in other processes, such as the workers of a test runner. */
+  shared: SharedDeckhand;
   clock: Clock;
   /** Removes everything, for the next test; the clock shows the real time again. */
   empty: () => Promise<void>;
@@ -33,6 +37,7 @@ export async function startDeckhand({ logLevel, settings = {} }: StartOptions = 
 
   return {
     url,
+    shared: { url, admin },
     clock,
     ...makeStates(url, admin),
     empty: async () => {

@@ -1,16 +1,22 @@
 import type { Client } from '../client.ts';
 import type { Procedures } from '../procedures.ts';
 import { withDefaults } from '../proxy.ts';
-import type { PartsOf } from './types.ts';
+import type { PartsOf, StreamPartsOf } from './types.ts';
 
-/** Results by procedure: `{ boards: { list: async () => ({ boards: [] }) } }`. */
+/** Results by procedure: `{ boards: { list: async () => ({ boards: [] }) } }`; of a stream, its events: `{ events: { follow: () => [] } }`. */
 export type FakeResults = ResultsOf<Procedures>;
 
 type ResultsOf<Members> = {
-  [Name in keyof Members]?: [PartsOf<Members[Name]>] extends [never]
-    ? ResultsOf<Members[Name]>
-    : FakeResult<PartsOf<Members[Name]>>;
+  [Name in keyof Members]?: [StreamPartsOf<Members[Name]>] extends [never]
+    ? [PartsOf<Members[Name]>] extends [never]
+      ? ResultsOf<Members[Name]>
+      : FakeResult<PartsOf<Members[Name]>>
+    : FakeEvents<StreamPartsOf<Members[Name]>>;
 };
+
+type FakeEvents<Parts extends { input: unknown; event: unknown }> = (
+  input: Exclude<Parts['input'], undefined>,
+) => Iterable<Parts['event']> | AsyncIterable<Parts['event']>;
 
 /** An input that was left out is an empty one here, as for the service. */
 type FakeResult<Parts extends { input: unknown; output: unknown }> = (
@@ -28,18 +34,33 @@ export type FakeClient = Client & {
 /** A client without a service: its calls return these results. A call of any other procedure throws an error that names it. */
 export function fakeClient(results: FakeResults = {}): FakeClient {
   const calls: FakeCall[] = [];
-  const client = withDefaults({}, async ({ path, input, options: { signal, projectId } }) => {
-    signal?.throwIfAborted();
+  const answer = (path: string, input: unknown, projectId: number | undefined) => {
     calls.push({ procedure: path, input, ...(projectId !== undefined && { projectId }) });
     const result = resultAt(results, path);
     if (!result) throw new Error(`fakeClient has no result for ${path}: give it one, as in ${exampleFor(path)}.`);
     return result(input ?? {});
-  });
+  };
+  const client = withDefaults(
+    {},
+    async ({ path, input, options: { signal, projectId } }) => {
+      signal?.throwIfAborted();
+      return { data: await answer(path, input, projectId), meta: META };
+    },
+    async function* ({ path, input, options: { signal, projectId } }) {
+      for await (const event of answer(path, input, projectId) as AsyncIterable<unknown>) {
+        if (signal?.aborted) return;
+        yield event;
+      }
+    },
+  );
 
   return new Proxy(client, {
     get: (target, name) => (name === 'calls' ? calls : Reflect.get(target, name)),
   }) as FakeClient;
 }
+
+/** Of `withMeta`: there is no response. */
+const META = { requestId: 'fake', replayed: false, attempts: 1, quota: undefined };
 
 type AnyResult = (input: unknown) => unknown;
 

@@ -2,6 +2,10 @@ import type { ClockMemory } from './clock.ts';
 
 /** What the thread of a Deckhand and the thread that started it send each other. */
 
+/** The address and the database of a test. */
+export const FIXED_SETTINGS = ['HOST', 'PORT', 'DATABASE_URL', 'DATA_DIR', 'DEMO_DATA'] as const;
+export type FixedSetting = (typeof FIXED_SETTINGS)[number];
+
 /** Given to the thread. */
 export type Start = { clock: ClockMemory; settings: Record<string, string> };
 

@@ -23,10 +23,13 @@ export type States = {
   givenPlan: (state?: Partial<InputOf<Procedures['plans']['set']>>) => Promise<Plan>;
   /** A trial of the project's platform; of `websites` and for 14 days by default. */
   givenTrial: (project: Pick<Project, 'platform_id'>, state?: { product?: string; days?: number }) => Promise<Trial>;
+  /** What happened so far, in order: in the project, or everywhere. */
+  events: (project?: ProjectChoice) => Promise<Event[]>;
 };
 
 export type Project = OutputOf<Procedures['projects']['create']>['project'];
 export type FullBoard = OutputOf<Procedures['boards']['get']>['board'];
+export type Event = OutputOf<Procedures['events']['list']>['events'][number];
 export type Plan = OutputOf<Procedures['plans']['set']>['plan'];
 export type Trial = OutputOf<Procedures['subscriptions']['setTrial']>['subscription'];
 
@@ -45,9 +48,10 @@ export type ServiceState = Omit<InputOf<Procedures['keys']['create']>, 'name' | 
 };
 type Role = InputOf<Procedures['members']['set']>['role'];
 
-export function makeStates(url: string, signIn: { email: string; password: string }): States {
+/** `label` makes names unique among several that make start states in one Deckhand. */
+export function makeStates(url: string, signIn: { email: string; password: string }, label?: string): States {
   let made = 0;
-  const nameOf = (kind: string) => `${kind} ${++made}`;
+  const nameOf = (kind: string) => [kind, label, ++made].filter(Boolean).join(' ');
   const admin = createClient({ url, signIn });
   const inTurn = makeTurns();
 
@@ -59,7 +63,7 @@ export function makeStates(url: string, signIn: { email: string; password: strin
 
   async function givenPerson(kind: string, state: PersonState, project?: ProjectChoice): Promise<Person> {
     const name = nameOf(kind);
-    const email = `${name.replace(' ', '-').toLowerCase()}@example.test`;
+    const email = `${name.replaceAll(' ', '-').toLowerCase()}@example.test`;
     const given = { name, email, password: PASSWORD, ...state };
     // One at a time: the service limits how many passwords it hashes at once.
     const { user } = await inTurn(() => admin.users.create.mutate(given));
@@ -102,11 +106,22 @@ export function makeStates(url: string, signIn: { email: string; password: strin
     givenBoard: (project, state = {}) =>
       fillBoard(admin.as({ projectId: project.id }), { title: nameOf('Board'), ...state }),
     givenTemplate: (state = {}) =>
-      fillTemplate(admin, { title: nameOf('Template'), tool_key: nameOf('tool').replace(' ', '-'), ...state }),
+      fillTemplate(admin, { title: nameOf('Template'), tool_key: nameOf('tool').replaceAll(' ', '-'), ...state }),
     givenPlan: async (state = {}) => (await admin.plans.set.mutate({ ...PLAN, ...state })).plan,
     givenTrial: async ({ platform_id }, state = {}) =>
       (await admin.subscriptions.setTrial.mutate({ platform_id, product: PLAN.product, ...state })).subscription,
+    events: (project) => allEvents(admin, project),
   };
+}
+
+async function allEvents(admin: Client, project: ProjectChoice | undefined): Promise<Event[]> {
+  const events: Event[] = [];
+  let page: Awaited<ReturnType<typeof admin.events.list.query>> | undefined;
+  do {
+    page = await admin.events.list.query({ project_id: project?.id, after: page?.cursor, limit: 500 });
+    events.push(...page.events);
+  } while (page.has_more);
+  return events;
 }
 
 /** Runs one piece of work after another. */

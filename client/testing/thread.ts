@@ -13,8 +13,8 @@ export type Thread = {
 
 export async function startThread(start: Start): Promise<Thread> {
   mustBeRecentNode();
-  // Without the environment and the options of this process, such as loaders.
-  const worker = new Worker(findService(), { workerData: start, env: {}, execArgv: [] });
+  // Without the options of this process, such as loaders, and without its environment.
+  const worker = new Worker(findService(), { workerData: start, env: cacheSettings(), execArgv: [] });
   let isRunning = true;
   worker.once('exit', () => {
     isRunning = false;
@@ -33,6 +33,12 @@ export async function startThread(start: Start): Promise<Thread> {
       await worker.terminate();
     },
   };
+}
+
+/** Where Node keeps compiled code. */
+function cacheSettings(): Record<string, string> {
+  const names = ['NODE_COMPILE_CACHE', 'XDG_CACHE_HOME'];
+  return Object.fromEntries(names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
 const STOPPED = 'This Deckhand was stopped.';

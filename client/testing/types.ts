@@ -8,3 +8,10 @@ export type PartsOf<Procedure> = Procedure extends { query: infer Call } | { mut
     ? { input: Parts[0 & keyof Parts]; output: Output }
     : never
   : never;
+
+/** The input and the events of a stream. */
+export type StreamPartsOf<Procedure> = Procedure extends (
+  ...parts: infer Parts
+) => AsyncGenerator<infer Event, void, undefined>
+  ? { input: Parts[0 & keyof Parts]; event: Event }
+  : never;

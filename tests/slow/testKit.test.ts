@@ -50,6 +50,15 @@ describe('start states', () => {
     expect(await errorOf(client.as({ projectId: elsewhere.id }).cards.list.query({}))).toMatchObject({ status: 403 });
   });
 
+  it('write events, which tests can read', async () => {
+    const { client, id } = await deckhand.givenMember(project);
+    const { card } = await client.cards.create.mutate({ title: 'A card' });
+
+    const created = (await deckhand.events(project)).filter(({ type }) => type === 'card.created');
+
+    expect(created.at(-1)).toMatchObject({ project_id: project.id, user_id: id, subject_id: card.id, surface: 'rpc' });
+  });
+
   it('make boards with groups and cards in the given order', async () => {
     const board = {
       title: 'Launch',
@@ -216,6 +225,6 @@ describe('a Deckhand', () => {
     [{ PORT: '4000' }, "PORT can't be set: the address and the database of a test are fixed."],
     [{ RATE_LIMIT_PER_MINUTE: 5 as never }, 'RATE_LIMIT_PER_MINUTE must be text, as in the environment.'],
   ])('does not start with the settings %j', async (settings, message) => {
-    await expect(startDeckhand({ settings })).rejects.toThrow(message);
+    await expect(startDeckhand({ settings: settings as object })).rejects.toThrow(message);
   });
 });

@@ -2,9 +2,18 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compile, givenTarball, strictly } from '../harness/packedClient.ts';
-import { givenDirectory, removeProcesses, runToEnd, startProgram, statusOf } from '../harness/process.ts';
+import {
+  givenDirectory,
+  readRows,
+  removeProcesses,
+  runToEnd,
+  signIn,
+  startProgram,
+  statusOf,
+} from '../harness/process.ts';
 
 /** Another project, with the packed client and the packed service, and no file of this repository. */
 
@@ -23,16 +32,59 @@ afterAll(removeProcesses);
 
 describe('the packed test kit', () => {
   it('has examples that compile in strict mode, declarations too, without the types of Node', async () => {
-    const [example, clock] = examples;
+    const [example, clock, setup, sharing, builders] = examples;
     await writeFile(join(project, 'reminders.test.ts'), example!);
     await writeFile(join(project, 'clock.ts'), clock!);
+    await writeFile(join(project, 'deckhand.setup.ts'), setup!);
+    await writeFile(join(project, 'sharing.ts'), sharing!);
+    await writeFile(join(project, 'builders.ts'), builders!);
     const { compilerOptions } = strictly('nodenext');
 
-    expect(await compile(project, { compilerOptions }, 'clock.ts')).toEqual([]);
+    expect(await compile(project, { compilerOptions }, 'clock.ts', 'builders.ts')).toEqual([]);
     // The declarations of Vitest need those of Vite, which is not installed here.
     const skipping = { compilerOptions: { ...compilerOptions, skipLibCheck: true } };
-    expect(await compile(project, skipping, 'reminders.test.ts')).toEqual([]);
+    expect(await compile(project, skipping, 'reminders.test.ts', 'deckhand.setup.ts', 'sharing.ts')).toEqual([]);
   });
+
+  it('refuses settings and fields that are misspelt, when it compiles', async () => {
+    await writeFile(
+      join(project, 'misspelt.ts'),
+      `import { aCard, startDeckhand } from 'deckhand-client/testing';
+await startDeckhand({ settings: { RATE_LIMT_PER_MINUTE: '5' } });
+await startDeckhand({ settings: { TEST_CHECKOUT: 'yes' } });
+await startDeckhand({ settings: { PORT: '4000' } });
+aCard({ titel: 'x' });
+aCard({ priority: 'huge' });
+`,
+    );
+
+    const errors = await compile(project, strictly('nodenext'), 'misspelt.ts');
+
+    expect(errors.map((line) => line.split(',', 1)[0])).toEqual([2, 3, 4, 5, 6].map((line) => `misspelt.ts(${line}`));
+  });
+
+  it('serves all workers of a run from one Deckhand, which ends with the run, also if a test fails', async () => {
+    const [, , setup, sharing] = examples;
+    const place = await givenProject('client', 'server');
+    await writeFile(join(place, 'deckhand.setup.ts'), setup!);
+    for (const name of ['one', 'two']) await writeFile(join(place, `${name}.test.ts`), sharing! + RECORD_WORKER);
+    await writeFile(join(place, 'failing.test.ts'), sharing!.replace("toEqual(['Launch'])", "toEqual(['Other'])"));
+    const options = { globalSetup: ['./deckhand.setup.ts'], maxWorkers: 2, testTimeout: 60_000, hookTimeout: 60_000 };
+    await writeFile(join(place, 'vitest.config.mjs'), `export default ${JSON.stringify({ test: options })};`);
+
+    const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--reporter=json', '--outputFile=report.json'];
+    const { code, stderr } = await runProgramIn(place, ...vitest);
+
+    const report = JSON.parse(await readFile(join(place, 'report.json'), 'utf8'));
+    const recorded = (await readFile(join(place, 'record'), 'utf8')).trim().split('\n');
+    const [workers, [url, ...otherUrls]] = [0, 1].map((at) => [
+      ...new Set(recorded.map((line) => line.split(' ')[at])),
+    ]) as [string[], string[]];
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(report).toMatchObject({ numTotalTests: 3, numFailedTests: 1 });
+    expect({ workers: workers.length, otherUrls }).toEqual({ workers: 2, otherUrls: [] });
+    await expect(fetch(url!)).rejects.toThrow('fetch failed');
+  }, 180_000);
 
   it('has an example that passes, and that fails when Deckhand answers something else', async () => {
     const [example] = examples;
@@ -96,11 +148,15 @@ describe('the packed service', () => {
     expect(files.filter((name) => /package\/|createMigration/.test(name))).toEqual([]);
   });
 
-  it('starts with its pages and demo data, and has its command line', async () => {
+  it('starts with its pages and demo data on prepared tables, and has its command line', async () => {
     const service = join(project, 'node_modules/deckhand');
     const { bin } = JSON.parse(await readFile(join(service, 'package.json'), 'utf8'));
     const DATA_DIR = await givenDirectory();
-    const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/boot/main.js'))], { DATA_DIR });
+    const startedAt = new Date();
+    const { url, stop } = await startProgram([relative(ROOT, join(service, 'server/boot/main.js'))], {
+      DATA_DIR,
+      RATE_LIMIT_PER_MINUTE: '10000',
+    });
 
     const paths = [
       '/',
@@ -113,15 +169,28 @@ describe('the packed service', () => {
     ];
     const statuses = await Promise.all(paths.map((path) => statusOf(url, path)));
     const index = await (await fetch(`${url}/docs/guides`)).text();
+    const { token } = await signIn(url, 'admin@demo.test');
+    const program = relative(ROOT, join(service, bin.deckhand));
+    const checked = await runToEnd([program, 'contract', '--write'], { DECKHAND_URL: url, DECKHAND_KEY: token! });
+    const compared = await runToEnd([program, 'diff', join(service, 'docs/openapi.json'), `${url}/openapi.json`]);
     const { code } = await stop();
-    const { stdout } = await runToEnd([relative(ROOT, join(service, bin.deckhand)), 'migrate'], { DATA_DIR });
+    const { stdout } = await runToEnd([program, 'migrate'], { DATA_DIR });
+    const migratedBefore = sql<{ is: boolean }>`select max(executed_at) < ${startedAt} as is from mikro_orm_migrations`;
 
+    expect(checked.stdout).toMatch(/ requests: nothing differs\.\n$/);
+    expect({ code: checked.code, compared: compared.code }, compared.stdout).toEqual({ code: 0, compared: 0 });
     expect(statuses).toEqual(paths.map(() => 200));
     expect(index).toContain('<h1 id="deckhand">');
     expect(code).toBe(0);
     expect(stdout).toContain('The tables are up to date.');
+    expect(await readRows({ DATA_DIR }, migratedBefore)).toEqual([{ is: true }]);
   });
 });
+
+const RECORD_WORKER = `
+import { appendFileSync } from 'node:fs';
+appendFileSync('record', process.pid + ' ' + deckhand.url + '\\n');
+`;
 
 const LEFT_RUNNING = `import { startDeckhand } from 'deckhand-client/testing';
 process.chdir(process.argv[2]);
@@ -153,8 +222,10 @@ async function givenProject(...kinds: ('client' | 'server')[]): Promise<string> 
   return directory;
 }
 
-const runProgram = (...words: string[]) =>
-  run(process.execPath, words, { cwd: project }).then(
+const runProgram = (...words: string[]) => runProgramIn(project, ...words);
+
+const runProgramIn = (cwd: string, ...words: string[]) =>
+  run(process.execPath, words, { cwd }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
   );

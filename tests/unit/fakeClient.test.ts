@@ -1,6 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { DeckhandError, isRefusal } from '../../client/client.ts';
-import { type FakeResults, fakeClient, refusalOf } from '../../client/testing/testing.ts';
+import {
+  aBoard,
+  aCard,
+  aComment,
+  aGroup,
+  anEvent,
+  aProject,
+  aTag,
+  type FakeResults,
+  fakeClient,
+  refusalOf,
+} from '../../client/testing/testing.ts';
+import { Board, FullBoard, FullGroup, ListedBoard } from '../../shared/board.ts';
+import { CreatedCard, ListedCard } from '../../shared/card.ts';
+import { CommentThread } from '../../shared/comment.ts';
+import { Event } from '../../shared/event.ts';
+import { Project } from '../../shared/project.ts';
+import { Tag } from '../../shared/tag.ts';
 
 describe('a fake client', () => {
   it('answers queries and mutations, and records the calls', async () => {
@@ -26,6 +43,15 @@ describe('a fake client', () => {
     for await (const user of fake.users.list.each()) throw new Error(`There is no ${user.name}.`);
 
     expect(fake.calls.map(({ input }) => input)).toEqual([{}, { cursor: 'second' }]);
+  });
+
+  it('has no response for withMeta to describe', async () => {
+    const fake = fakeClient({ boards: { list: async () => ({ boards: [] }) } });
+
+    expect(await fake.boards.list.query.withMeta()).toEqual({
+      data: { boards: [] },
+      meta: { requestId: 'fake', replayed: false, attempts: 1, quota: undefined },
+    });
   });
 
   it.each(['boards.list', 'boards.constructor', 'constructor.name'])(
@@ -87,5 +113,63 @@ describe('refusalOf', () => {
     expect(refusalOf({ status: 429, reason: 'service_busy', retryAfterSeconds: 2 })).toMatchObject({
       ...{ message: 'Refused: service_busy.', retryAfterSeconds: 2, fields: {} },
     });
+  });
+});
+
+describe('builders of rows', () => {
+  it.each([
+    ['aProject', aProject, [Project]],
+    ['aBoard', aBoard, [Board, ListedBoard, FullBoard]],
+    ['aGroup', aGroup, [FullGroup]],
+    ['aCard', aCard, [CreatedCard, ListedCard]],
+    ['aComment', aComment, [CommentThread]],
+    ['aTag', aTag, [Tag]],
+    ['anEvent', anEvent, [Event]],
+  ])('%s makes rows of its models with all fields and no others, and a new id each time', (_, build, models) => {
+    const [row, other] = [build(), build()];
+
+    for (const model of models) {
+      expect(model.parse(row)).toEqual(
+        Object.fromEntries(Object.keys(model.shape).map((name) => [name, row[name as 'id']])),
+      );
+    }
+    expect(Object.keys(row).toSorted()).toEqual(
+      [...new Set(models.flatMap(({ shape }) => Object.keys(shape)))].toSorted(),
+    );
+    expect(row.id).not.toBe(other.id);
+    expect(row.created_at).not.toBe(other.created_at);
+  });
+
+  it('take what is given, and derive counts from it', () => {
+    const cards = [aCard({ title: 'First' }), aCard({ tour_key: 'welcome' })];
+    const board = aBoard({ title: 'Launch', groups: [aGroup({ cards }), aGroup()] });
+
+    expect(cards).toMatchObject([{ title: 'First', card_type: 'regular', project_id: 1 }, { card_type: 'tour' }]);
+    expect(cards[0]!.unique_identifier).not.toBe(cards[1]!.unique_identifier);
+    expect(board).toMatchObject({
+      title: 'Launch',
+      groups_count: 2,
+      cards_count: 2,
+      groups: [{ cards }, { cards: [] }],
+    });
+    expect(aComment({ replies: [aComment()] })).toMatchObject({ replies_count: 1 });
+    expect(aBoard({ groups_count: 9 }).groups_count).toBe(9);
+    // @ts-expect-error: a misspelt field
+    expect(aTag({ titel: 'x' })).toHaveProperty('titel');
+  });
+
+  it('fit the results of a fake', async () => {
+    const fake = fakeClient({
+      boards: {
+        get: () => ({ board: aBoard(), version: '1' }),
+        list: () => ({ boards: [aBoard({ title: 'Launch' })] }),
+      },
+      cards: { create: ({ title }) => ({ card: aCard({ title }), version: '1' }) },
+      comments: { list: () => ({ threads: [aComment()], next_cursor: null }) },
+      events: { follow: () => [anEvent({ type: 'card.created' })] },
+    });
+
+    expect((await fake.boards.list.query()).boards[0]?.title).toBe('Launch');
+    expect((await fake.cards.create.mutate({ title: 'New' })).card.title).toBe('New');
   });
 });

@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { flushCompileCache } from 'node:module';
 import type { MessagePort } from 'node:worker_threads';
-import type { Reply, Request, Started } from '../../../client/testing/messages.ts';
+import type { FixedSetting, Reply, Request, Started } from '../../../client/testing/messages.ts';
+import { IN_MEMORY } from '../../database/embedded/location.ts';
 import { emptyTables } from '../../database/emptyTables.ts';
-import { IN_MEMORY, optimizeLater } from '../../database/options.ts';
+import { findMigrated } from '../../database/snapshot.ts';
 import { misspeltSettings, readSettings, SETTINGS } from '../../runtime/env.ts';
 import { makeLogger } from '../../security/logger.ts';
 import { start } from '../start.ts';
 
 /** Starts the service, posts its address and first superadmin, and empties the tables on request. */
 export async function serveTests(port: MessagePort, given: Record<string, string>): Promise<void> {
-  optimizeLater();
   checkSettings(given);
-  const settings = readSettings({ ...DEFAULTS, JWT_SECRET: randomBytes(48).toString('base64url'), ...given, ...FIXED });
+  const secret = { JWT_SECRET: randomBytes(48).toString('base64url') };
+  const settings = readSettings({
+    ...{ ...DEFAULTS, ...secret, ...given, ...FIXED },
+    DATA_DIR: IN_MEMORY + ((await findMigrated()) ?? ''),
+  });
   const { url, database, firstAdmin } = await start(
     settings,
     await makeLogger(settings, writeToStarter),
@@ -26,6 +29,8 @@ export async function serveTests(port: MessagePort, given: Record<string, string
     reply.postMessage({ failure: failure ?? undefined } satisfies Reply);
   });
   port.postMessage({ url, admin: firstAdmin } satisfies Started);
+  // Tests end a thread without a chance to do it later.
+  flushCompileCache();
 }
 
 /** Unlike the environment, which has many other variables, these must all be settings. */
@@ -40,17 +45,14 @@ function checkSettings(given: Record<string, unknown>): void {
 
 const DEFAULTS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'silent', TEST_CHECKOUT: 'on' };
 
-/** A migrated database, which only the package has, makes the start faster. */
-const MIGRATED = join(import.meta.dirname, 'migrated.tar.gz');
-
 /** Blank settings are not set. */
 const FIXED = {
   HOST: '127.0.0.1',
   PORT: '0',
   DATABASE_URL: '',
-  DATA_DIR: IN_MEMORY + (existsSync(MIGRATED) ? MIGRATED : ''),
+  DATA_DIR: '',
   DEMO_DATA: 'off',
-};
+} satisfies Record<FixedSetting, string>;
 
 /** A worker thread's stream forwards to the standard output of the process. */
 function writeToStarter(text: Buffer): number {

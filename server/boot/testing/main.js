@@ -1,0 +1,6 @@
+import { useCompileCache } from '../../runtime/compileCache.js';
+
+/** A whole Deckhand in a worker thread, for the tests of other projects. `deckhand-client/testing` starts it. */
+
+useCompileCache();
+await import('./thread.ts');
