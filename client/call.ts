@@ -1,4 +1,6 @@
+import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../shared/limits.ts';
 import type { FailedCall } from './errors.ts';
+import type { Hooks } from './hooks.ts';
 import type { WrittenInput } from './input.ts';
 
 /** A call that is queued or sent. */
@@ -7,9 +9,14 @@ export type Call = FailedCall & {
   kind: Kind;
   input: WrittenInput;
   projectId: number | undefined;
+  /** Further headers of this call. */
+  headers: Record<string, string>;
   /** Trace headers; a batch sends those of its first call. */
   trace: Record<string, string>;
   signal: AbortSignal;
+  /** How often it was sent. */
+  attempt: number;
+  hooks: Hooks;
   stopwatch: Stopwatch;
 };
 
@@ -25,3 +32,20 @@ export type Stopwatch = {
 export type Kind = 'query' | 'mutation';
 
 export const isSignIn = ({ path }: Pick<Call, 'path'>) => path === 'auth.authenticate';
+
+/** Takes the first calls that fit into one request. A call above the limit is sent alone: the service reports the error. */
+export function takeBatch<Waiting extends { call: Call }>(lane: Waiting[], most: number): Waiting[] {
+  let [taken, bytes, fields] = [0, 2, 0];
+  for (const { call } of lane) {
+    bytes += call.input.bytes + ENVELOPE_BYTES;
+    fields += call.input.fields + ENVELOPE_FIELDS;
+    const isTooLarge = bytes > LARGEST_BODY_BYTES || fields > MOST_BODY_FIELDS;
+    if (taken === most || (taken > 0 && isTooLarge)) break;
+    taken++;
+  }
+  return lane.splice(0, taken);
+}
+
+/** `"49":` before an input, and a comma after it. */
+const ENVELOPE_BYTES = 6;
+const ENVELOPE_FIELDS = 1;

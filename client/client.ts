@@ -1,18 +1,24 @@
 import { LARGEST_BATCH } from '../shared/limits.ts';
 import { type Call, isSignIn } from './call.ts';
 import { toDeckhandError, withCallerStack } from './errors.ts';
+import { makeFollow } from './follow.ts';
+import { readHeaders, validHeaders } from './headers.ts';
 import { keyHeader, newId, validKey } from './idempotencyKey.ts';
 import { writeInput } from './input.ts';
 import { makeLine } from './line.ts';
 import { type ClientOptions, checkOptions } from './options.ts';
 import { type Client, type Send, withDefaults } from './proxy.ts';
 import { sendRequest } from './request.ts';
+import { withVersions } from './serviceVersion.ts';
 import { openSession, withSignIn } from './session.ts';
 import { withTimeOut } from './timeOut.ts';
 import { traceHeaders } from './trace.ts';
 
 export type * from './calls.ts';
-export { DeckhandError, isRefusal, type Refusal, type RefusalData } from './errors.ts';
+export { type ErrorOf, isDeckhandError, isRefusal, type ReasonOf, type Refusal } from './errorChecks.ts';
+export { DeckhandError, type RefusalData } from './errors.ts';
+export type { FurtherHeaders, HeadersOption } from './headers.ts';
+export type { Hooks, RequestEvent, ResponseEvent, RetryEvent } from './hooks.ts';
 export type { ClientOptions } from './options.ts';
 export type * from './procedures.ts';
 export type { Client } from './proxy.ts';
@@ -20,10 +26,12 @@ export type { Reason } from './reasons.ts';
 export type { SessionOptions, SignedIn, SignIn } from './session.ts';
 
 /** A typed client of every procedure: `client.cards.create.mutate({ title: 'First card' })`. Calls made at once are batched. */
-export function createClient(options: ClientOptions): Client {
-  checkOptions(options);
+export function createClient(given: ClientOptions): Client {
+  checkOptions(given);
+  const options = withVersions(given);
   const { url, fetch, retries = 3, maxInFlight = 100, traceparent } = options;
-  const session = openSession(options, (input) => client.auth.authenticate.mutate(input));
+  const { onRequest, onResponse, onRetry } = options;
+  const session = openSession(options, (...parts) => client.auth.authenticate.mutate(...parts));
 
   const lineOf = (largestBatch: number, tokenOf: () => Promise<string | undefined>) =>
     makeLine({
@@ -33,8 +41,10 @@ export function createClient(options: ClientOptions): Client {
       send: (calls, signal) => {
         const [first] = calls;
         const headers = async () => {
-          const token = await tokenOf();
+          const [token, further] = [await tokenOf(), await readHeaders(options.headers)];
           return {
+            ...further,
+            ...first?.headers,
             ...first?.trace,
             ...(token && { authorization: `Bearer ${token}` }),
             ...projectHeader(first),
@@ -50,23 +60,28 @@ export function createClient(options: ClientOptions): Client {
   const signInLine = lineOf(1, async () => undefined);
 
   const send: Send = async ({ path, kind, input: given, options, caller }) => {
-    const { signal, projectId, idempotencyKey } = options;
+    const { signal, projectId, idempotencyKey, headers } = options;
     try {
       const input = writeInput(given);
       const isKeyed = kind === 'mutation' && !isSignIn({ path });
       const key = isKeyed ? validKey(idempotencyKey ?? newId()) : undefined;
       signal?.throwIfAborted();
-      const trace = traceHeaders(traceparent);
-      return await withTimeOut(options, { path, kind, input, projectId, idempotencyKey: key, trace }, (call) =>
+      const begun = {
+        ...{ path, kind, input, projectId, idempotencyKey: key, attempt: 0 },
+        hooks: { onRequest, onResponse, onRetry },
+        headers: validHeaders(headers),
+        trace: traceHeaders(traceparent),
+      };
+      return await withTimeOut(options, begun, (call) =>
         withSignIn(session, call, () => (isSignIn(call) ? signInLine : line)(call)),
       );
     } catch (error) {
       signal?.throwIfAborted();
-      throw withCallerStack(toDeckhandError(error), caller);
+      throw withCallerStack(toDeckhandError(error), caller, path);
     }
   };
 
-  const client = withDefaults(options, send);
+  const client = withDefaults(options, send, makeFollow(options, session));
   return client;
 }
 

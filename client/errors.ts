@@ -1,9 +1,14 @@
 import type { Reason } from './reasons.ts';
 
+/** The same symbol in every copy of the package. */
+export const BRAND = Symbol.for('deckhand-client.error');
+
 /** The error of a failed call, unless its signal aborted it. The message tells people what to do. */
 export class DeckhandError extends Error {
   /** Always `DeckhandError`. */
   override readonly name = 'DeckhandError';
+  /** The procedure that failed, such as `cards.create`; that of the sign-in if the client could not sign in. */
+  readonly procedure: string | undefined;
   /** The HTTP status; undefined without a response. */
   readonly status: number | undefined;
   /** A stable error code for programs; undefined without a response from the service. */
@@ -19,8 +24,14 @@ export class DeckhandError extends Error {
   /** The error data of the service; undefined without a response from the service. */
   readonly data: RefusalData | undefined;
 
+  // On the prototype: errors are printed without it.
+  static {
+    Object.defineProperty(DeckhandError.prototype, BRAND, { value: true });
+  }
+
   constructor(message: string, { response, data, call, cause }: ErrorDetails = {}) {
     super(message, cause === undefined ? {} : { cause });
+    this.procedure = data?.path ?? call?.path;
     this.status = data?.httpStatus ?? response?.status;
     this.reason = data?.reason;
     this.fields = data?.errors ?? {};
@@ -47,19 +58,9 @@ export type RefusalData = {
   retryAfterSeconds?: number | undefined;
 };
 
-/** An error that the service responded with. */
-export type Refusal = DeckhandError & {
-  /** The HTTP status. */
-  status: number;
-};
-
-/** Whether the service responded with an error: see `error.status`, `error.reason` and, for a 422, `error.fields`. */
-export function isRefusal(error: unknown): error is Refusal {
-  return error instanceof DeckhandError && error.status !== undefined;
-}
-
 /** The parts of a call that its error shows. */
 export type FailedCall = {
+  path?: string;
   idempotencyKey?: string | undefined;
   requestId?: string | undefined;
   /** Whether an attempt may have reached the service. */
@@ -101,10 +102,13 @@ export function callbackError(name: string, thrown: unknown): DeckhandError {
 }
 
 /** A copy with the stack of the line that made the call: several calls of a batch can fail with one error. */
-export function withCallerStack(error: DeckhandError, { stack = '' }: Error): DeckhandError {
+export function withCallerStack(error: DeckhandError, { stack = '' }: Error, procedure?: string): DeckhandError {
   const copy = Object.assign(new DeckhandError(error.message, { cause: error.cause }), error);
   const lines = stack.split('\n').filter((line) => /^\s*at |@/.test(line));
-  return Object.assign(copy, { stack: [`${error.name}: ${error.message}`, ...lines].join('\n') });
+  return Object.assign(copy, {
+    procedure: error.procedure ?? procedure,
+    stack: [`${error.name}: ${error.message}`, ...lines].join('\n'),
+  });
 }
 
 /** Throws unless the response is JSON: a proxy whose service is down sends an error page. */

@@ -1,13 +1,14 @@
-import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../shared/limits.ts';
-import type { Call } from './call.ts';
+import { type Call, takeBatch } from './call.ts';
+import type { Quota, WithMeta } from './calls.ts';
 import type { DeckhandError } from './errors.ts';
-import { makePace, type Quota } from './pace.ts';
+import { tellOfRetry } from './hooks.ts';
+import { makePace } from './pace.ts';
 import { isOverLimit, isSafeToRepeat, millisecondsBefore } from './retry.ts';
 import { pause, untilAborted } from './timeOut.ts';
 
 /** The outcome of each call of a batch, and the rate limit headers. */
 export type BatchResult = { outcomes: Outcome[]; quota?: Quota | undefined };
-export type Outcome = { result: unknown } | { error: DeckhandError };
+export type Outcome = { result: WithMeta<unknown> } | { error: DeckhandError };
 
 type LineOptions = {
   largestBatch: number;
@@ -17,11 +18,12 @@ type LineOptions = {
   send: (calls: Call[], signal: AbortSignal) => Promise<BatchResult>;
 };
 
-type Waiting = { call: Call; resolve: (result: unknown) => void; reject: (error: unknown) => void };
+type Waiting = { call: Call; resolve: (result: WithMeta<unknown>) => void; reject: (error: unknown) => void };
 type Failed = { waiting: Waiting; error: DeckhandError };
 
 /** Queues calls, sends them in batches, and retries what failed and is safe to repeat. */
-export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptions): (call: Call) => Promise<unknown> {
+export function makeLine(options: LineOptions): (call: Call) => Promise<WithMeta<unknown>> {
+  const { largestBatch, maxInFlight, retries, send } = options;
   const lanes = new Map<string, Waiting[]>();
   const pace = makePace(sendSoon);
   let inFlight = 0;
@@ -129,6 +131,7 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
     if (!first) return;
     const waiting = failed.map((each) => each.waiting);
     waiting.forEach(enter);
+    for (const { waiting, error } of failed) tellOfRetry(waiting.call, error, (error.retryAfterSeconds ?? 0) * 1000);
     const key = laneOf(first.waiting.call);
     lanes.set(key, [...waiting, ...(lanes.get(key) ?? [])]);
     const errors = failed.map(({ error }) => error).filter(isOverLimit);
@@ -142,24 +145,7 @@ export function makeLine({ largestBatch, maxInFlight, retries, send }: LineOptio
 }
 
 /** Calls of one lane can share a batch, which has one project and either queries or mutations. */
-const laneOf = ({ kind, projectId }: Call) => `${kind} ${projectId}`;
-
-/** Takes the first calls that fit into one request. A call above the limit is sent alone: the service reports the error. */
-function takeBatch(lane: Waiting[], most: number): Waiting[] {
-  let [taken, bytes, fields] = [0, 2, 0];
-  for (const { call } of lane) {
-    bytes += call.input.bytes + ENVELOPE_BYTES;
-    fields += call.input.fields + ENVELOPE_FIELDS;
-    const isTooLarge = bytes > LARGEST_BODY_BYTES || fields > MOST_BODY_FIELDS;
-    if (taken === most || (taken > 0 && isTooLarge)) break;
-    taken++;
-  }
-  return lane.splice(0, taken);
-}
-
-/** `"49":` before an input, and a comma after it. */
-const ENVELOPE_BYTES = 6;
-const ENVELOPE_FIELDS = 1;
+const laneOf = ({ kind, projectId, headers }: Call) => `${kind} ${projectId} ${JSON.stringify(headers)}`;
 
 const isWanted = ({ call }: Waiting) => !call.signal.aborted;
 
@@ -173,9 +159,13 @@ const mustRequeue = ({ waiting, error }: Failed, calls: number) =>
 async function pauseBefore(retry: number, failed: Failed[]): Promise<void> {
   const waiting = failed.map((each) => each.waiting);
   const errors = failed.map(({ error }) => error);
-  for (const { call } of waiting) call.stopwatch.wait();
+  const milliseconds = millisecondsBefore(retry, errors);
+  for (const { waiting, error } of failed) {
+    waiting.call.stopwatch.wait();
+    tellOfRetry(waiting.call, error, milliseconds);
+  }
   // Rejects only if every call was aborted.
-  await whileWanted(waiting, (signal) => pause(millisecondsBefore(retry, errors), signal)).catch(() => undefined);
+  await whileWanted(waiting, (signal) => pause(milliseconds, signal)).catch(() => undefined);
   for (const { call } of waiting) call.stopwatch.run();
 }
 

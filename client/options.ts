@@ -1,11 +1,14 @@
 import type { CallDefaults } from './calls.ts';
 import { DeckhandError } from './errors.ts';
+import { type HeadersOption, validHeaders } from './headers.ts';
+import type { Hooks } from './hooks.ts';
 import type { SessionOptions } from './session.ts';
 import { isTimeOut, TIME_OUTS } from './timeOut.ts';
 
 /** Client options. */
 export type ClientOptions = SessionOptions &
-  CallDefaults & {
+  CallDefaults &
+  Hooks & {
     /** The address of the service, such as `http://127.0.0.1:3000`. */
     url: string;
     /** The maximum number of retries of a failed call that is safe to repeat; default: 3. With 0, a 429 is thrown, too. */
@@ -17,6 +20,15 @@ export type ClientOptions = SessionOptions &
      * is loaded. `() => undefined` sends none.
      */
     traceparent?: (() => string | undefined) | undefined;
+    /**
+     * Further headers of every request, for a gateway in between. A function is called before each request, and awaited. The
+     * client throws for headers that it sets itself, such as `authorization`.
+     */
+    headers?: HeadersOption | undefined;
+    /**
+     * Called once if the service is older than this client needs. Default: `console.warn`. `false` turns it off.
+     */
+    warn?: ((message: string) => void) | false | undefined;
     /** Replaces the global `fetch`. */
     fetch?: typeof fetch | undefined;
   };
@@ -28,6 +40,7 @@ export function checkOptions(options: ClientOptions): void {
     const isAbsent = given[name] === undefined && name !== 'url';
     if (!isAbsent && !isValid(given[name])) throw new DeckhandError(`${name} must be ${rule}.`);
   }
+  if (typeof options.headers === 'object') validHeaders(options.headers);
 }
 
 type Rule = [isValid: (value: unknown) => boolean, rule: string];
@@ -57,5 +70,10 @@ const RULES: Record<keyof ClientOptions, Rule> = {
   retries: wholeNumberFrom(0),
   maxInFlight: wholeNumberFrom(1),
   traceparent: [isFunction, 'a function'],
+  headers: [(value) => isFunction(value) || Object(value) === value, 'an object or a function'],
+  warn: [(value) => value === false || isFunction(value), 'a function or false'],
   fetch: [isFunction, 'a function'],
+  onRequest: [isFunction, 'a function'],
+  onResponse: [isFunction, 'a function'],
+  onRetry: [isFunction, 'a function'],
 };

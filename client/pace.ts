@@ -1,3 +1,4 @@
+import type { Quota } from './calls.ts';
 import type { DeckhandError } from './errors.ts';
 import { millisecondsBefore } from './retry.ts';
 
@@ -12,9 +13,6 @@ export type Pace = {
   rest: (errors: DeckhandError[]) => void;
   wake: () => void;
 };
-
-/** `X-RateLimit-Limit` and `X-RateLimit-Remaining`. */
-export type Quota = { limit: number; remaining: number };
 
 const WINDOW_MILLISECONDS = 60_000;
 

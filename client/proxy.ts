@@ -1,6 +1,7 @@
 import type { Kind } from './call.ts';
-import type { CallDefaults, MutationOptions } from './calls.ts';
+import type { CallDefaults, MutationOptions, WithMeta } from './calls.ts';
 import { DeckhandError, withCallerStack } from './errors.ts';
+import type { FollowStream } from './follow.ts';
 import type { Procedures } from './procedures.ts';
 
 /** Every procedure, as `client.cards.create.mutate(…)`. */
@@ -16,14 +17,22 @@ export type Send = (call: {
   input: unknown;
   options: MutationOptions;
   caller: Error;
-}) => Promise<unknown>;
+}) => Promise<WithMeta<unknown>>;
 
-export function withDefaults(defaults: CallDefaults, send: Send): Client {
-  const as = (changed: CallDefaults) => withDefaults(mergeDefaults(defaults, changed), send);
-  const sendMerged: Send = (call) =>
-    send({ ...call, options: { ...call.options, ...mergeDefaults(defaults, call.options) } });
-  return procedureAt([], sendMerged, { as }) as Client;
+export function withDefaults(defaults: CallDefaults, send: Send, follow: FollowStream): Client {
+  const as = (changed: CallDefaults) => withDefaults(mergeDefaults(defaults, changed), send, follow);
+  const merged = <Call extends { options: CallDefaults }>(call: Call): Call => ({
+    ...call,
+    options: { ...call.options, ...mergeDefaults(defaults, call.options) },
+  });
+  const calls = {
+    send: (call: Parameters<Send>[0]) => send(merged(call)),
+    follow: (call: Parameters<FollowStream>[0]) => follow(merged(call)),
+  };
+  return procedureAt([], calls, { as }) as Client;
 }
+
+type Calls = { send: Send; follow: FollowStream };
 
 /** A field that is undefined does not replace a default. */
 function mergeDefaults(defaults: CallDefaults, changed: CallDefaults): CallDefaults {
@@ -34,21 +43,30 @@ function mergeDefaults(defaults: CallDefaults, changed: CallDefaults): CallDefau
 }
 
 /** `client.cards.create.mutate(input)` sends `cards.create`: each property access adds a part to the path. */
-function procedureAt(path: string[], send: Send, members: Record<string, unknown> = {}): unknown {
+function procedureAt(path: string[], calls: Calls, members: Record<string, unknown> = {}): unknown {
   const call = (input: unknown, options: MutationOptions = {}): unknown => {
-    const [procedure, method] = [path.slice(0, -1).join('.'), path.at(-1)];
+    const hasMeta = path.at(-1) === 'withMeta';
+    const called = hasMeta ? path.slice(0, -1) : path;
+    const [procedure, method] = [called.slice(0, -1).join('.'), called.at(-1)];
     const caller = new Error('The line that made the call.');
     (Error as V8Error).captureStackTrace?.(caller, call);
+    const { send, follow } = calls;
     const parts = { path: procedure, options, caller };
-    if (!METHODS.has(method)) throw withCallerStack(new DeckhandError(wrongMethod(path)), caller);
-    if (method === 'each') return eachRow((page) => send({ ...parts, kind: 'query', input: page }), input as object);
-    return send({ ...parts, kind: method === 'query' ? 'query' : 'mutation', input });
+    if (method === 'follow' && !hasMeta) return follow({ ...parts, path: path.join('.'), input });
+    if (!METHODS.has(method) || (hasMeta && method === 'each'))
+      throw withCallerStack(new DeckhandError(wrongMethod(path)), caller);
+    if (method === 'each') {
+      const list = async (page: object) => (await send({ ...parts, kind: 'query', input: page })).data as Page;
+      return Object.assign(eachRow(list, input as object), { pages: () => eachPage(list, input as object) });
+    }
+    const sent = send({ ...parts, kind: method === 'query' ? 'query' : 'mutation', input });
+    return hasMeta ? sent : sent.then(({ data }) => data);
   };
   return new Proxy(call, {
     get: (_, name) => {
       if (name === Symbol.toPrimitive) return () => ['client', ...path].join('.');
       if (typeof name === 'symbol' || NOT_PROCEDURES.has(name)) return undefined;
-      return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], send);
+      return Object.hasOwn(members, name) ? members[name] : procedureAt([...path, name], calls);
     },
   });
 }
@@ -67,10 +85,16 @@ const NOT_PROCEDURES = new Set(['then', 'toJSON', 'toString', 'valueOf']);
 
 type Page = { next_cursor?: string | null };
 
-async function* eachRow(list: (input: object) => Promise<unknown>, input: object = {}) {
+type List = (input: object) => Promise<Page>;
+
+async function* eachPage(list: List, input: object = {}) {
   let page: Page = {};
   do {
-    page = (await list(page.next_cursor ? { ...input, cursor: page.next_cursor } : input)) as Page;
-    yield* Object.values<unknown>(page).find(Array.isArray) ?? [];
+    page = await list(page.next_cursor ? { ...input, cursor: page.next_cursor } : input);
+    yield page;
   } while (page.next_cursor);
+}
+
+async function* eachRow(list: List, input: object | undefined) {
+  for await (const page of eachPage(list, input)) yield* Object.values<unknown>(page).find(Array.isArray) ?? [];
 }

@@ -13,6 +13,13 @@ export function isSafeToRepeat({ kind, idempotencyKey }: Call, error: DeckhandEr
   return isUnknown && (kind === 'query' || idempotencyKey !== undefined);
 }
 
+/** Whether a stream may be opened again after this error. */
+export const isPassing = (error: DeckhandError): boolean => {
+  const { status, requestId } = error;
+  if (isTooLong(error)) return false;
+  return status === undefined ? requestId !== undefined : status === 429 || status >= 500;
+};
+
 export const isOverLimit = (error: DeckhandError) => error.reason === 'over_rate_limit' && !isTooLong(error);
 
 /** What proxies send while the service is down. */
@@ -27,6 +34,6 @@ const isTooLong = ({ retryAfterSeconds = 0 }: DeckhandError) => retryAfterSecond
 /** Exponential backoff with jitter, never before Retry-After. */
 export function millisecondsBefore(retry: number, errors: DeckhandError[]): number {
   const backOffSeconds = Math.min(FIRST_WAIT_SECONDS * 2 ** retry, LONGEST_WAIT_SECONDS) * (1 - Math.random() / 2);
-  const retryAfterSeconds = Math.max(...errors.map((error) => error.retryAfterSeconds ?? 0));
+  const retryAfterSeconds = Math.max(0, ...errors.map((error) => error.retryAfterSeconds ?? 0));
   return (retryAfterSeconds + backOffSeconds) * 1000;
 }

@@ -4,6 +4,7 @@ import type {
   TRPCBuiltRouter,
   TRPCMutationProcedure,
   TRPCQueryProcedure,
+  TRPCSubscriptionProcedure,
 } from '@trpc/server';
 import type { RefusalData } from './errors.ts';
 import type { Procedures } from './procedures.ts';
@@ -27,7 +28,9 @@ type RoutersOf<Members> = {
     ? TRPCQueryProcedure<Definition<Sent, Output>>
     : Members[Name] extends { mutate: (...sent: infer Sent) => Promise<infer Output> }
       ? TRPCMutationProcedure<Definition<Sent, Output>>
-      : RoutersOf<Members[Name]>;
+      : Members[Name] extends (...sent: infer Sent) => AsyncGenerator<infer Event>
+        ? TRPCSubscriptionProcedure<Definition<Sent, AsyncIterable<{ id: string; data: Event }>>>
+        : RoutersOf<Members[Name]>;
 };
 
 type Definition<Sent extends unknown[], Output> = { input: Sent[0]; output: Output; meta: object };

@@ -1,5 +1,7 @@
 import { type Call, isSignIn } from './call.ts';
-import { callbackError, DeckhandError, isRefusal } from './errors.ts';
+import { isRefusal } from './errorChecks.ts';
+import { callbackError, DeckhandError } from './errors.ts';
+import { tellOfRetry } from './hooks.ts';
 import type { Procedures } from './procedures.ts';
 
 /** How the client authenticates. */
@@ -27,7 +29,8 @@ export type SignIn = {
 /** The user who signed in, with the token. */
 export type SignedIn = Awaited<ReturnType<Authenticate>>;
 
-type Authenticate = Procedures['auth']['authenticate']['mutate'];
+type Mutate = Procedures['auth']['authenticate']['mutate'];
+type Authenticate = (...parts: Parameters<Mutate>) => ReturnType<Mutate>;
 
 export type Session = {
   token: () => Promise<string | undefined>;
@@ -98,6 +101,7 @@ export async function withSignIn<Result>(
     return await send();
   } catch (error) {
     if (!isRefusal(error) || error.status !== 401) throw error;
+    tellOfRetry(call, error, 0);
     if ((await token()) === used) await signIn();
     return send();
   }

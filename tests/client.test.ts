@@ -138,6 +138,39 @@ describe('a client of several projects', () => {
     expect(names).toEqual(['A', 'B', 'C']);
     expect(called().filter((name) => name === 'tags.list')).toHaveLength(2);
   });
+
+  it('goes on at a stored cursor', async () => {
+    const { client } = await givenSigningIn();
+    for (const name of ['A', 'B', 'C']) await client.tags.create.mutate({ name });
+
+    const first = await client.tags.list.each({ limit: 2 }).pages().next();
+    const cursor = first.value!.next_cursor;
+    const rest: string[] = [];
+    for await (const { tags } of client.tags.list.each({ limit: 2, cursor }).pages())
+      rest.push(...tags.map(({ name }) => name));
+
+    expect(first.value!.tags.map(({ name }) => name)).toEqual(['A', 'B']);
+    expect(rest).toEqual(['C']);
+  });
+});
+
+describe('withMeta', () => {
+  it('has the request id, the quota, and whether the response was replayed', async () => {
+    const { client, header } = await givenSigningIn();
+    const create = () => client.tags.create.mutate.withMeta({ name: 'Once' }, { idempotencyKey: 'once' });
+
+    const first = await create();
+    const [again, other] = await Promise.all([create(), client.tags.create.mutate.withMeta({ name: 'Other' })]);
+
+    expect(first.meta).toEqual({
+      ...{ requestId: header('x-request-id')[1], replayed: false, attempts: 1 },
+      quota: { limit: expect.any(Number), remaining: expect.any(Number) },
+    });
+    expect([again.meta.replayed, other.meta.replayed]).toEqual([true, false]);
+    expect(again.data).toEqual(first.data);
+    expect(again.meta.requestId).toBe(other.meta.requestId);
+    expect(first.meta.quota!.remaining - again.meta.quota!.remaining).toBe(2);
+  });
 });
 
 describe('a call of the wrong kind, as JavaScript allows it', () => {

@@ -1,7 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { build, type Rolldown } from 'vite';
+import { build, type Plugin, type Rolldown } from 'vite';
 import { ROOT } from './tarball.ts';
+
+/** Of `package.json`, the bundle has nothing but the version. */
+const onlyVersion: Plugin = {
+  name: 'only-version',
+  enforce: 'pre',
+  transform: {
+    filter: { id: /\/package\.json$/ },
+    handler: (text) => JSON.stringify({ version: JSON.parse(text).version }),
+  },
+};
 
 /** The client and its dependencies as one module for browsers and Node, and the licences of the dependencies. */
 export async function bundleClient(entry: string): Promise<{ code: string; licences: string }> {
@@ -10,6 +20,7 @@ export async function bundleClient(entry: string): Promise<{ code: string; licen
     configFile: false,
     logLevel: 'warn',
     publicDir: false,
+    plugins: [onlyVersion],
     build: {
       target: 'es2022',
       minify: false,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { bundleClient } from './bundle.ts';
-import { printProcedures } from './declarations.ts';
+import { printExamples, printProcedures, printSettings } from './declarations.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
 /** Only for the type of the router, whose users have it: `@trpc/client` needs it, too. */
@@ -40,6 +40,10 @@ async function copySources(stage: string): Promise<void> {
   await cp(join(ROOT, 'client/testing'), join(stage, 'client/testing'), { recursive: true });
   await copyFile(join(ROOT, 'shared/reasons.ts'), join(stage, 'client/reasons.ts'));
   await writeFile(join(stage, 'client/procedures.ts'), printProcedures());
+  await writeFile(join(stage, 'client/testing/settings.ts'), printSettings());
+  await writeFile(join(stage, 'client/testing/examples.ts'), printExamples());
+  const { version } = await readManifest();
+  await writeFile(join(stage, 'client/version.ts'), `export const VERSION = '${version}';\n`);
 }
 
 /** Copies a compiled file and what it imports, except for what the package has already, such as the bundled client. */

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { requestExamples } from '../../shared/requestExample.ts';
+import { deprecationInWords } from '../api/deprecation.ts';
 import { type OpenApiDocument, openApiDocument } from '../api/openapi/document.ts';
 import type { Procedure } from '../api/procedures.ts';
 import { ACCESS } from '../domain/access/access.ts';
@@ -41,9 +42,10 @@ export function commentOnField(field: Schema, models: Record<string, Schema>): s
 
 /** What a procedure does, who may call it, and a call of it. */
 export function commentOnCall(procedure: Procedure, output: Schema): string {
-  const { summary, description, access } = procedure;
+  const { summary, description, access, deprecated } = procedure;
   const permission = [ACCESS[access].callers, ...keysFor(procedure)].join(' ');
-  return comment(`${summary}.`, description, permission, exampleOf(procedure, output));
+  const notice = deprecated ? [`@deprecated ${deprecationInWords(deprecated, deprecated.use)}`] : [];
+  return comment(`${summary}.`, description, permission, ...notice, exampleOf(procedure, output));
 }
 
 function keysFor(procedure: Procedure): string[] {
@@ -56,7 +58,10 @@ function keysFor(procedure: Procedure): string[] {
 /** The request of the OpenAPI document, as a call of the client. */
 function exampleOf(procedure: Procedure, output: Schema): string {
   const method = `client.${procedure.name}.${procedure.type === 'query' ? 'query' : 'mutate'}`;
-  const call = (input: string) => `${receiverOf(output)}await ${method}(${input});`;
+  const call = (input: string) =>
+    procedure.type === 'subscription'
+      ? `for await (const event of client.${procedure.name}(${input})) console.log(event);`
+      : `${receiverOf(output)}await ${method}(${input});`;
   return ['@example', '```ts', withInput(call, requestOf(procedure)), '```'].join('\n');
 }
 

@@ -1,7 +1,13 @@
 import { z } from 'zod';
-import { type Procedure, procedures } from '../api/procedures.ts';
+import { EXAMPLES } from '../../client/testing/examples.ts';
+import { FIXED_SETTINGS } from '../../client/testing/messages.ts';
+import { procedures as called, type Procedure, subscriptions } from '../api/procedures.ts';
+import { COMMON_REASONS, specificReasons } from '../api/reasons.ts';
+import { environmentSchema } from '../runtime/env.ts';
 import { comment, commentOnCall, commentOnField } from './comments.ts';
 import type { Schema } from './schema.ts';
+
+const procedures = [...called, ...subscriptions];
 
 /**
  * Prints the types of `client/procedures.ts` with the descriptions of the fields, so that users of the package need neither the
@@ -20,11 +26,39 @@ export function printProcedures(): string {
     printPart(name, 'Output', print(outputs.properties![name]!, models)),
   ]);
   return [
-    "import type { Mutation, Query } from './calls.ts';",
+    "import type { Follow, Mutation, Query } from './calls.ts';",
     `${comment('Every procedure of the service.')}export type Procedures = ${printRouter(procedures, outputs)};`,
+    `${comment('The reasons that every call can fail with.')}export type CommonReason = ${union(COMMON_REASONS.map(quoted))};`,
+    printReasons(),
     ...printed,
     ...parts,
   ].join('\n\n');
+}
+
+function printReasons(): string {
+  const lines = procedures.map((procedure) => {
+    const { name } = procedure;
+    const reasons = union(['CommonReason', ...specificReasons(procedure).map(quoted)]);
+    return `${comment(`The reasons of \`${name}\`.`)}${quoted(name)}: ${reasons};`;
+  });
+  return `${comment('The reasons that each procedure can fail with.')}export type ProcedureReasons = ${block(lines)};`;
+}
+
+const quoted = (text: string) => JSON.stringify(text);
+
+/** Prints the type of `client/testing/settings.ts`. */
+export function printSettings(): string {
+  const { properties = {}, ...schema } = environmentSchema() as Schema;
+  const free = Object.entries(properties).filter(([name]) => !FIXED_SETTINGS.some((fixed) => fixed === name));
+  const type = print({ ...schema, properties: Object.fromEntries(free) }, {});
+  return `${comment('Settings of the service, as in its README. Address and database are fixed.')}export type TestSettings = ${type};`;
+}
+
+/** Prints the rows of `client/testing/examples.ts`. */
+export function printExamples(): string {
+  const dates = /"(\d{4}-\d\d-\d\dT[\d:.]+Z)"/g;
+  const rows = JSON.stringify(EXAMPLES, null, 2).replace(dates, 'new Date("$1")');
+  return `import type { Rows } from './rowTypes.ts';\n\n/** The rows that builders start from. */\nexport const EXAMPLES: Rows = ${rows};\n`;
 }
 
 /** One schema for all procedures, so that they share their models. */
@@ -64,12 +98,14 @@ function printRouter(members: Procedure[], outputs: Schema, depth = 0): string {
         .filter((verb) => verb !== undefined);
       if (verbs.length > 0) return `${commentOnNoun(name, verbs)}${name}: ${printRouter(inside, outputs, depth + 1)};`;
 
-      const kind = first.type === 'query' ? 'Query' : 'Mutation';
+      const kind = KINDS[first.type];
       const parts = ['Input', 'Output'].map((part) => typeName(first.name, part)).join(', ');
       return `${commentOnCall(first, outputs.properties![first.name]!)}${name}: ${kind}<${parts}>;`;
     }),
   );
 }
+
+const KINDS = { query: 'Query', mutation: 'Mutation', subscription: 'Follow' };
 
 /** `masterBoards` is about master boards. */
 function commentOnNoun(name: string, verbs: string[]): string {

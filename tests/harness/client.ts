@@ -9,7 +9,11 @@ export function givenClient(options: ClientOptions) {
     ...options,
     fetch: (address, request) => {
       const headers = new Headers(request!.headers);
-      requests.push({ path: new URL(String(address)).pathname, inputs: JSON.parse(String(request!.body)), headers });
+      requests.push({
+        path: new URL(String(address)).pathname,
+        inputs: JSON.parse(String(request!.body ?? '{}')),
+        headers,
+      });
       return (options.fetch ?? fetch)(address, request);
     },
   });

@@ -5,10 +5,12 @@ import { promisify } from 'node:util';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
-import { procedures } from '../../server/api/procedures.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { procedures, subscriptions } from '../../server/api/procedures.ts';
+import { document } from '../../server/contract/violations.ts';
+import { printPageClient } from '../../server/package/pageClient.ts';
 import { hasBrowser, openBrowser } from '../harness/browser.ts';
 import { commentsAt, undocumented } from '../harness/docComments.ts';
-import { document } from '../harness/document.ts';
 import { blocksOf } from '../harness/guide.ts';
 import { comparisonOf, compile, givenInstalledClient, strictly } from '../harness/packedClient.ts';
 import { removeProcesses } from '../harness/process.ts';
@@ -75,7 +77,7 @@ describe('the packed client', () => {
       ),
     });
 
-    expect(examples).toHaveLength(procedures.length);
+    expect(examples).toHaveLength(procedures.length + subscriptions.length);
     expect(codeIn(guide).length).toBeGreaterThan(2);
     expect(await compile(project, strictly('nodenext'), 'right.ts', ...files)).toEqual([
       expect.stringMatching(/^wrong\.ts\(2,.*'titel' does not exist/),
@@ -85,6 +87,10 @@ describe('the packed client', () => {
       expect.stringMatching(/^wrong\.ts\(6,.*Property 'query' does not exist/),
       expect.stringMatching(/^wrong\.ts\(7,.*Property 'colour' does not exist/),
       expect.stringMatching(/^wrong\.ts\(8,.*no overlap/),
+      expect.stringMatching(/^wrong\.ts\(9,.*no overlap/),
+      expect.stringMatching(/^wrong\.ts\(10,.*'"cards\.conjure"' is not assignable/),
+      expect.stringMatching(/^wrong\.ts\(11,.*'"code_wrong"' is not assignable/),
+      expect.stringMatching(/^wrong\.ts\(12,.*Property 'boards' does not exist/),
     ]);
   });
 
@@ -103,6 +109,26 @@ describe('the packed client', () => {
       ...{ title: 'From a package', isDate: true, boards: 0 },
       ...{ status: 422, reason: 'invalid_input', fields: { title: ['title is required.'] } },
     });
+  });
+
+  it('can be loaded by require, as the same module as by import', async () => {
+    await write({ 'required.cjs': REQUIRED, 'required.cts': `${REQUIRED_TYPES}\n${PROCESS}` });
+
+    const { stdout } = await run(process.execPath, ['required.cjs'], { cwd: project, env: { URL: service.url } });
+
+    expect(JSON.parse(stdout)).toEqual({ isSame: true, isKnown: true, status: 401, testing: 'function' });
+    expect(await compile(project, strictly('nodenext'), 'required.cts')).toEqual([]);
+  });
+
+  it('has the version of the service, as the client of the pages, and nothing else of its package.json', async () => {
+    const packed = await readFile(join(contents, 'client.js'), 'utf8');
+    const manifest = JSON.parse(await readFile(join(contents, 'package.json'), 'utf8'));
+
+    expect(manifest.version).toBe(packageJson.version);
+    for (const code of [packed, await printPageClient()]) {
+      expect(code).toMatch(new RegExp(`^var VERSION = .*"${packageJson.version}"`, 'm'));
+      expect(code).not.toContain(packageJson.description);
+    }
   });
 
   it('needs only what browsers have', async () => {
@@ -190,12 +216,14 @@ delete: Mutation<CommentsDeleteInput, CommentsDeleteOutput>;`);
   it('have short lines that TypeScript reads as written, without headers or options of the command line', () => {
     const lines = types.split('\n').filter((line) => /^\s*\/?\*/.test(line));
     /** A line of an example: part of a call. */
-    const isCode = (line: string) => /await client\.|^\s*\*\s+( {2}\w+:|\}\);)/.test(line);
+    const isCode = (line: string) => /await client\.|for await \(|^\s*\*\s+( {2}\w+:|\}\)+[; ])/.test(line);
 
     expect(types.match(/.*(X-[A-Z]\w+|Idempotency-Key|(?<!-)--[a-z]\w+|\/v1\/).*/g) ?? []).toEqual([]);
     expect(lines.filter((line) => line.length > 130)).toEqual([]);
     // Outside of code these have a meaning in TSDoc.
-    const inTags = lines.filter((line) => /[{}<>@]/.test(line.replaceAll(/`[^`]*`|@example/g, '')) && !isCode(line));
+    const inTags = lines.filter(
+      (line) => /[{}<>@]/.test(line.replaceAll(/`[^`]*`|@example|@deprecated/g, '')) && !isCode(line),
+    );
     expect(inTags).toEqual([]);
   });
 
@@ -267,7 +295,7 @@ const LINK = /\]\((?!https?:|#)([^)#]*)/g;
 const PROCESS = 'declare const process: { env: Record<string, string | undefined> };\n';
 const CONNECTED = `import { createClient } from 'deckhand-client';\nconst client = createClient({ url: '' });\n`;
 
-const RIGHT = `import { type Card, createClient, isRefusal, type Reason } from 'deckhand-client';
+const RIGHT = `import { type Card, type CallMeta, createClient, isDeckhandError, isRefusal, type Reason, type ReasonOf } from 'deckhand-client';
 
 const { URL: url = '', EMAIL: email = '', PASSWORD: password = '' } = process.env;
 const client = createClient({ url, signIn: { email, password } });
@@ -277,9 +305,15 @@ const same: Card = card;
 const due: Date | null = card.due_date;
 export const create = client.as({ projectId: 2 }).cards.create;
 for await (const tag of client.tags.list.each()) console.log(tag.color, due);
+for await (const { tags, next_cursor } of client.tags.list.each().pages()) if (next_cursor) console.log(tags[0]?.color);
+const { data, meta }: { data: { boards: unknown[] }; meta: CallMeta } = await client.boards.list.query.withMeta();
 try {
   await client.cards.create.mutate({ title: '' });
 } catch (error) {
+  if (isDeckhandError(error, 'cards.create')) {
+    const own: ReasonOf<'cards.create'> | undefined = error.reason;
+    if (error.reason !== 'invalid_input' && error.reason !== 'unknown_reference') console.log(own, data, meta.quota?.remaining);
+  }
   if (!isRefusal(error)) throw error;
   const { status, reason, fields } = error;
   const known: Reason | undefined = reason;
@@ -289,7 +323,7 @@ try {
 
 ${PROCESS}`;
 
-const WRONG = `import { createClient, type DeckhandError } from 'deckhand-client'; const client = createClient({ url: '' });
+const WRONG = `import { createClient, type DeckhandError, isDeckhandError, type ReasonOf } from 'deckhand-client'; const client = createClient({ url: '' });
 await client.cards.create.mutate({ titel: 'A wrong field' });
 await client.cards.create.mutate({ title: 7 });
 await client.cards.create.mutate({ title: 'A wrong choice', priority: 'highest' });
@@ -297,7 +331,27 @@ await client.cards.conjure.mutate({ title: 'A wrong procedure' });
 await client.cards.create.query({ title: 'A mutation is no query' });
 (await client.boards.list.query()).boards[0]?.colour;
 (await client.boards.list.query().catch((error: DeckhandError) => error.reason === 'code_wanted'));
+export const mayLeave = (error: unknown) => isDeckhandError(error, 'cards.create') && error.reason === 'last_owner';
+export const isUnknown = (error: unknown) => isDeckhandError(error, 'cards.conjure');
+export const reason: ReasonOf<'cards.create'> = 'code_wrong';
+for await (const { boards } of client.cards.list.each().pages()) console.log(boards);
 `;
+
+const REQUIRED = `const { createClient, DeckhandError, isDeckhandError } = require('deckhand-client');
+const { fakeClient } = require('deckhand-client/testing');
+const client = createClient({ url: process.env.URL });
+client.boards.list.query().catch(async (error) => {
+  const imported = await import('deckhand-client');
+  const isSame = imported.DeckhandError === DeckhandError;
+  const isKnown = isDeckhandError(error, 'boards.list') && imported.isDeckhandError(error);
+  console.log(JSON.stringify({ isSame, isKnown, status: error.status, testing: typeof fakeClient }));
+});
+`;
+
+const REQUIRED_TYPES = `import deckhand = require('deckhand-client');
+
+const client = deckhand.createClient({ url: process.env.URL ?? '' });
+export const boards: Promise<{ boards: deckhand.Board[] }> = client.boards.list.query();`;
 
 const STOCK = `import { MutationObserver } from '@tanstack/react-query';
 import { createTRPCClient, httpLink } from '@trpc/client';

@@ -92,13 +92,18 @@ describe('createClient', () => {
     [{ url, maxInFlight: 1.5 }, 'maxInFlight must be a whole number from 1 on.'],
     [{ url, traceparent: '00-' }, 'traceparent must be a function.'],
     [{ url, fetch: 'fetch' }, 'fetch must be a function.'],
+    [{ url, headers: 'x-a: b' }, 'headers must be an object or a function.'],
+    [{ url, onRequest: {} }, 'onRequest must be a function.'],
+    [{ url, onResponse: 7 }, 'onResponse must be a function.'],
+    [{ url, onRetry: null }, 'onRetry must be a function.'],
   ])('throws with the options %o', (options, message) => {
     expect(() => createClient(options as never)).toThrow(new DeckhandError(message));
   });
 
   it('takes each option', () => {
     const signIn = { email: 'a@example.test', password: 'secret', code: () => '123456', is_recovery: false };
-    const traced = { traceparent: () => undefined, fetch };
+    const hooks = { onRequest: () => undefined, onResponse: () => undefined, onRetry: () => undefined };
+    const traced = { traceparent: () => undefined, fetch, headers: { 'x-gateway': 'one' }, ...hooks };
     const numbers = { projectId: 2, timeoutMilliseconds: 2 ** 31 - 1, retries: 0, maxInFlight: 1 };
 
     expect(() => createClient({ url, token: 'a token', signIn, onSignIn: () => undefined })).not.toThrow();

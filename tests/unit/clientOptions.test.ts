@@ -155,6 +155,30 @@ describe('each', () => {
     expect(called()).toEqual(['tags.list']);
   });
 
+  it('reads page by page, and goes on at a stored cursor', async () => {
+    const last = { tags: [{ id: 3 }], next_cursor: null };
+    const { client, sent } = givenAnswers({}, ...PAGES, success(last));
+    let cursor: string | null = null;
+
+    for await (const { tags, next_cursor } of client.tags.list.each({ limit: 2 }).pages()) {
+      cursor = next_cursor;
+      if (tags.length === 0) break;
+    }
+    const pages = await allOf(client.tags.list.each({ limit: 2, cursor }).pages());
+
+    expect(cursor).toBe('three');
+    expect(pages).toEqual([last]);
+    expect(sent()).toEqual([{ limit: 2 }, { limit: 2, cursor: 'two' }, { limit: 2, cursor: 'three' }]);
+  });
+
+  it('sends nothing for rows while pages are read', async () => {
+    const { client, called } = givenAnswers({}, success({ tags: [], next_cursor: null }));
+
+    await allOf(client.tags.list.each().pages());
+
+    expect(called()).toEqual(['tags.list']);
+  });
+
   it('has the options of a call, and throws the error of a page', async () => {
     const { client, header } = givenAnswers({}, PAGES[0]!, refusal(403));
 
