@@ -3,9 +3,9 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect as connectSocket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { document } from './harness/document.ts';
+import { document } from '../server/contract/violations.ts';
 import { testService } from './harness/service.ts';
-import { givenWorld, type World } from './harness/world.ts';
+import { givenCard, givenComment, givenTag, givenWorld, type World } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -237,4 +237,42 @@ describe('outside of REST and RPC', () => {
       expect(page.match(/(?:src|href)="(?!\/|#|data:)[^"]*"/g)).toBeNull();
     }
   });
+});
+
+describe('a response that is not as documented', () => {
+  const OPERATIONS = '/services/operations/v1/operations';
+
+  it.each([
+    ['cards/get', {}],
+    ['cards/update', { title: 'x' }],
+    ['cards/move', { group_id: null }],
+    ['cards/snooze', {}],
+    ['cards/list', {}],
+  ])('500 for %s, and the error is logged', async (path, input) => {
+    const { project, asMember } = await givenWorld();
+    const tag_id = await givenTag(project, { id: -project.id });
+    const id = await givenCard(project, { tag_id });
+
+    await expectFault(`${OPERATIONS}/${path}`, path === 'cards/list' ? input : { id, ...input }, asMember);
+  });
+
+  it('500 for comments/mark-read, and the error is logged', async () => {
+    const { project, users, asMember } = await givenWorld();
+    const card = await givenCard(project);
+    const parent_comment_id = await givenComment(project, card, users.member, { id: -project.id });
+    const id = await givenComment(project, card, users.member, { parent_comment_id });
+
+    await expectFault(`${OPERATIONS}/comments/mark-read`, { id }, asMember);
+  });
+
+  async function expectFault(path: string, input: object, caller: World['asMember']) {
+    const { logged } = await testService();
+    const before = logged.length;
+
+    expect(await caller.post(path, input)).toMatchObject({
+      status: 500,
+      body: { message: 'Something went wrong on our side. Try again later.' },
+    });
+    expect(logged.slice(before).find(({ level }) => level === 50)).toMatchObject({ err: { type: 'ZodError' } });
+  }
 });

@@ -1,16 +1,27 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { TRPCError } from '@trpc/server';
 import { sql } from 'kysely';
+import superjson from 'superjson';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Result, runOnce } from '../server/api/idempotency.ts';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
+import { inputFor } from '../server/contract/input.ts';
 import { query, transact } from '../server/database/query.ts';
 import type { SignedInContext } from '../server/domain/access/context.ts';
 import { claimKey } from '../server/domain/access/idempotencyKey.ts';
 import type { TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
-import { allowedCaller, givenStartState, inputFor, startStates } from './harness/startStates.ts';
-import { givenBoard, givenMasterBoard, givenTrial, givenWorld, PASSWORD, testDb, type World } from './harness/world.ts';
+import { allowedCaller, givenStartState, startStates } from './harness/startStates.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenMasterBoard,
+  givenTrial,
+  givenWorld,
+  PASSWORD,
+  testDb,
+  type World,
+} from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/cards/create';
 const DISMISS = '/services/operations/v1/operations/tour/cards/dismiss-all';
@@ -72,6 +83,31 @@ describe('a repeat with the same Idempotency-Key', () => {
     expect(JSON.stringify(second.body)).toBe(JSON.stringify(first.body));
     expect(replayed(second)).toBe('true');
     expect(await countCards(title)).toBe(1);
+  });
+
+  it('gets the same bytes over RPC, with the annotations of dates', async () => {
+    const due = { title: randomUUID(), due_date: '2030-01-31' };
+    const card_id = await givenCard(world.project);
+    const calls = [
+      ['cards.create', due],
+      ['cards.create', { title: randomUUID() }],
+      ['comments.create', { card_id, comment: 'A first draft is ready.' }],
+    ] as const;
+
+    for (const [path, json] of calls) {
+      const key = randomUUID();
+      const first = await sendRpc(world.asMember, path, { json }, key);
+      const second = await sendRpc(world.asMember, path, { json }, key);
+
+      expect(JSON.stringify(second.body)).toBe(JSON.stringify(first.body));
+      expect(replayed(second)).toBe('true');
+      const [created] = Object.values(superjson.deserialize(first.body.result.data) as Record<string, object>);
+      expect(created).toMatchObject({ created_at: expect.any(Date), updated_at: expect.any(Date), deleted_at: null });
+      if (path === 'cards.create') {
+        const due_date = 'due_date' in json ? new Date(json.due_date) : null;
+        expect(created).toMatchObject({ due_date, snoozed_until: null });
+      }
+    }
   });
 
   it('gets it over the other surface, too', async () => {
@@ -510,7 +546,15 @@ describe('a mutation with a key', () => {
   const mutations = procedures.filter(
     ({ name, isKeyed }) => isKeyed && !REQUIRES_CODE.includes(name) && startStates.get(name)!.success !== 400,
   );
-  const secret = new Set(['account.startSecondFactor', 'account.changePassword', 'keys.create', 'keys.rotate']);
+  const secret = new Set([
+    'account.startSecondFactor',
+    'account.changePassword',
+    'keys.create',
+    'keys.rotate',
+    'keys.rotateSelf',
+    'webhooks.create',
+    'webhooks.rotateSecret',
+  ]);
 
   it.each(mutations.map((procedure) => [procedure.name, procedure] as const))(
     '%s happens once',

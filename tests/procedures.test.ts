@@ -1,29 +1,24 @@
 import { initTRPC } from '@trpc/server';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { inputParser } from '../server/api/parser.ts';
 import { type Procedure, procedures, proceduresOf, restProcedures } from '../server/api/procedures.ts';
 import { kebab } from '../server/cli/options.ts';
+import { type Given, inputFor, inputSchemaOf, invalidInput, NO_CURSOR, withGiven } from '../server/contract/input.ts';
+import { comparable as hideNew, type Outcome } from '../server/contract/outcome.ts';
+import { document } from '../server/contract/violations.ts';
 import { findCaller } from '../server/domain/access/caller.ts';
-import { changed, inputSchemaOf, validValue, wrongChange } from './harness/arbitrary.ts';
+import { changed, validValue, wrongChange } from './harness/arbitrary.ts';
 import { makeCaller } from './harness/caller.ts';
 import { type Contents, emptyDatabase, readContents, restoreContents } from './harness/contents.ts';
-import { document } from './harness/document.ts';
 import { givenService, testDatabase, testService, tokens } from './harness/service.ts';
-import {
-  allowedCaller,
-  type Given,
-  givenStartState,
-  inputFor,
-  NO_CURSOR,
-  startStates,
-  type Whose,
-  withGiven,
-} from './harness/startStates.ts';
-import { type Outcome, overRest, overRpc, refusedByBoth, type Surface } from './harness/surfaces.ts';
+import { allowedCaller, givenStartState, startStates, type Whose } from './harness/startStates.ts';
+import { overMcp, overRest, overRpc, refusedByAll, type Surface } from './harness/surfaces.ts';
 import { givenKey, givenThemeVersion, givenToken, givenWorld, stored, type World } from './harness/world.ts';
 
 /**
- * What holds for every procedure: REST and RPC do and answer the same, with random inputs made from the schema, and every
+ * What holds for every procedure: REST, RPC and MCP do and answer the same, with random inputs made from the schema, and every
  * documented status can be reached. `FAST_CHECK_SEED` chooses other inputs, `FAST_CHECK_RUNS` more of them.
  */
 
@@ -40,21 +35,29 @@ const titled = procedures.map((procedure) => [procedure.name, procedure] as cons
 /** Valid inputs, and ones with a change that makes most of them invalid. */
 function inputsOf(procedure: Procedure) {
   const schema = inputSchemaOf(procedure);
-  const isTaken = (input: unknown) => procedure.input === undefined || procedure.input.safeParse(input).success;
+  const parse = inputParser(procedure.input ?? z.unknown());
+  const isTaken = (input: unknown) => {
+    try {
+      parse(input);
+      return true;
+    } catch {
+      return false;
+    }
+  };
   const plain = validValue(schema);
   const odd = fc.tuple(plain, wrongChange(schema)).map(([made, change]) => changed(made, change));
   return { taken: fc.oneof(plain, odd.filter(isTaken)), refused: odd.filter((input) => !isTaken(input)) };
 }
 
 describe.each(titled)('%s', (name, procedure) => {
-  it('writes and answers the same on both surfaces', async () => {
+  it('writes and answers the same on all surfaces', async () => {
     await holds(inputsOf(procedure).taken, async (made) => {
       await emptyDatabase();
       const world = await givenWorld();
       const input = withGiven(made, { ...NO_CURSOR, ...(await givenStartState(procedure, world)) });
       const before = await readContents();
-      const callOver = async (surface: Surface) => {
-        const outcome = await surface(allowedCaller(world, procedure), procedure, input);
+      const callOver = async (surface: Surface, caller = allowedCaller(world, procedure)) => {
+        const outcome = await surface(caller, procedure, input);
         const after = await readContents();
         return { after, compared: { outcome: comparable(outcome, before), written: changedRows(before, after) } };
       };
@@ -62,9 +65,15 @@ describe.each(titled)('%s', (name, procedure) => {
       const rest = await callOver(overRest);
       await restoreContents(before, rest.after);
       const rpc = await callOver(overRpc);
+      await restoreContents(before, rpc.after);
+      // Assistants are always signed in, and can't call what answers with a secret.
+      const mcp = procedure.hasSecret
+        ? undefined
+        : await callOver(overMcp, procedure.access === 'anyone' ? world.asViewer : undefined);
 
       if (startStates.get(name)!.success !== 400) expect(rest.compared.outcome).toHaveProperty('data');
       expect(rest.compared).toEqual(rpc.compared);
+      if (mcp) expect(mcp.compared).toEqual(rpc.compared);
     });
   });
 });
@@ -85,7 +94,7 @@ describe('errors', () => {
       const caller = allowedCaller(world, procedure);
 
       await holds(fc.array(inputsOf(procedure).refused, { minLength: 4, maxLength: 4 }), async (inputs) => {
-        for (const input of inputs) expect((await refusedByBoth(caller, procedure, input)).status).toBe(422);
+        for (const input of inputs) expect((await refusedByAll(caller, procedure, input)).status).toBe(422);
       });
     });
 
@@ -105,8 +114,9 @@ describe('errors', () => {
       const { superadmin } = (await givenWorld()).users;
       const { path, status } = procedure.rest!;
       const statusOf = async (address: string) => {
-        // With a token of its own, since some calls end it.
-        const headers = { authorization: `Bearer ${await givenToken(superadmin)}` };
+        // With a token or key of its own, since some calls end it.
+        const token = procedure.access === 'key' ? (await givenKey(superadmin)).secret : await givenToken(superadmin);
+        const headers = { authorization: `Bearer ${token}` };
         return (await fetch(url + address, { method: 'POST', headers })).status;
       };
 
@@ -141,13 +151,16 @@ const ERRORS: Record<string, Fail> = {
   'keys.create 404': ofUnknownUser,
   'keys.list 404': ofUnknownUser,
   'subscriptions.upgradeTrial 404': (procedure, world) => sendFor(procedure, world, 'foreign'),
-  422: (procedure, world) =>
-    // An object is invalid in every field.
-    overRest(
-      allowedCaller(world, procedure),
-      procedure,
-      mapValues(inputFor(procedure, {}), () => ({})),
-    ),
+  412: async (procedure, world) => {
+    const input = inputFor(procedure, await givenStartState(procedure, world));
+    return refusedByAll(allowedCaller(world, procedure), procedure, { ...input, if_version: '1' });
+  },
+  'cards.updateMany 412': async (procedure, world) => {
+    const { cards } = inputFor(procedure, await givenStartState(procedure, world)) as { cards: object[] };
+    const input = { cards: cards.map((card) => ({ ...card, if_version: '1' })) };
+    return refusedByAll(allowedCaller(world, procedure), procedure, input);
+  },
+  422: (procedure, world) => overRest(allowedCaller(world, procedure), procedure, invalidInput(procedure)),
   429: async (procedure) => {
     const caller = allowedCaller(limitedWorld, procedure);
     await caller.post('/spend-the-limit');
@@ -183,34 +196,8 @@ const changedRows = (before: Contents, after: Contents) =>
     return { changed: kept, gone: old.size - (rows.length - changed.length) };
   });
 
-/** For comparing the results of two calls: hides new timestamps and random ids. */
-function comparable(value: unknown, before: Contents): any {
-  const known = JSON.stringify(before);
-  const text = JSON.stringify(value, (key, part) => {
-    if (typeof part !== 'string' || known.includes(part)) return part;
-    if (key === 'token') return tokens.read(part);
-    if (RANDOM.has(key)) return 'a new secret';
-    if (key.endsWith('_at')) return 'a new time';
-    return part.replace(UUID, (uuid) => (known.includes(uuid) ? uuid : 'a new id'));
-  });
-  return JSON.parse(text);
-}
-
-const UUID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g;
-
-/** Fields with new random values; the last three are those of an idempotency key. */
-const RANDOM = new Set([
-  'password_hash',
-  'secret',
-  'secret_hash',
-  'previous_hash',
-  'otpauth_uri',
-  'qr_svg',
-  'totp_pending_secret',
-  'key',
-  'answer',
-  'held_until',
-]);
+/** For comparing the results of two calls on the same contents. */
+const comparable = (value: unknown, before: Contents) => hideNew(value, JSON.stringify(before), tokens.read);
 
 /** The optional fields that are not changed unless they are sent; whether null clears them. */
 function unchangedFields(procedure: Procedure): { name: string; isCleared: boolean }[] {

@@ -4,8 +4,8 @@ import { findProcedure } from '../server/api/procedures.ts';
 import { query } from '../server/database/query.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { givenProtectedUser } from './harness/codes.ts';
-import { givenService, testService } from './harness/service.ts';
-import { refusedByBoth } from './harness/surfaces.ts';
+import { givenService, testService, withOwnService } from './harness/service.ts';
+import { refusedByAll } from './harness/surfaces.ts';
 import {
   givenCard,
   givenProduct,
@@ -16,6 +16,8 @@ import {
   PASSWORD,
   testDb,
 } from './harness/world.ts';
+
+withOwnService();
 
 type Refused = { by: TestCaller; call: string; input?: object };
 
@@ -145,7 +147,7 @@ describe('the reason of a refused call, over REST and RPC', () => {
   ])('%s for %s', async (expected, _, given) => {
     const { by, call, input } = await given();
 
-    const { status, reason } = await refusedByBoth(by, findProcedure(call)!, input);
+    const { status, reason } = await refusedByAll(by, findProcedure(call)!, input);
 
     expect(`${status} ${reason}`).toBe(expected);
   });

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
+import { type Given, inputFor } from '../server/contract/input.ts';
+import type { Outcome } from '../server/contract/outcome.ts';
 import { query } from '../server/database/query.ts';
 import { ACCESS } from '../server/domain/access/access.ts';
 import { ADMIN_SCOPE, scopesFor } from '../server/domain/access/scopes.ts';
@@ -12,15 +14,13 @@ import { countStatements, databaseUrl, testService } from './harness/service.ts'
 import {
   CALLERS,
   type CallerName,
-  type Given,
   givenStartState,
   hasAccess,
-  inputFor,
   startStates,
   WHOSE,
   type Whose,
 } from './harness/startStates.ts';
-import { type Outcome, overRest, overRpc, refusedByBoth } from './harness/surfaces.ts';
+import { overRest, overRpc, refusedByAll } from './harness/surfaces.ts';
 import {
   ALL_SCOPES,
   givenBoard,
@@ -41,7 +41,7 @@ import {
 /** Which caller gets which status on whose rows. Every procedure needs a row in the table of start states. */
 
 /** REST and RPC are compared on the embedded database; RPC alone is enough on a server. */
-const [succeeds, refuses] = databaseUrl ? [overRpc, overRpc] : [overRest, refusedByBoth];
+const [succeeds, refuses] = databaseUrl ? [overRpc, overRpc] : [overRest, refusedByAll];
 
 const titled = (some: Procedure[]) => some.map((procedure) => [procedure.name, procedure] as const);
 const change = async (statement: RawBuilder<unknown>) => query(await testDb(), statement);
@@ -149,7 +149,7 @@ describe.each(titled(procedures.filter(({ access }) => access !== 'anyone')))('%
 
     const reachedWithoutAdmin = 'role' in ACCESS[procedure.access] ? '403 no_project_access' : 'done';
     const expected = {
-      withoutScope: '403 scope_missing',
+      withoutScope: scopes?.length === 0 ? 'done' : '403 scope_missing',
       ofOtherProject: '403 no_project_access',
       onOwnRows: '403 other_project',
       ofProjects: '403 not_a_superadmin',
@@ -162,6 +162,8 @@ describe.each(titled(procedures.filter(({ access }) => access !== 'anyone')))('%
 });
 
 describe('a call on rows of a project', () => {
+  /** Their answers have secrets, which are not kept for a repeat. */
+  const WITHOUT_REPEAT = ['webhooks.create', 'webhooks.rotateSecret'];
   const inProjects = procedures.filter(
     ({ name, access }) => 'role' in ACCESS[access] && startStates.get(name)!.success !== 400,
   );
@@ -197,11 +199,11 @@ describe('a call on rows of a project', () => {
     } else await givenMember(user, project, needed);
     const first = await overRest(caller, procedure, input, key);
     expect(first).toHaveProperty('data');
-    if (!procedure.isKeyed) return;
+    if (!procedure.isKeyed || WITHOUT_REPEAT.includes(procedure.name)) return;
 
     /** Neither surface returns the answer; if a new call is refused, too, then in the same words. */
     const expectRefused = async (who: TestCaller, sent: Given, usedKey: string, reasons: string[]) => {
-      const refused = await refusedByBoth(who, procedure, sent, usedKey);
+      const refused = await refusedByAll(who, procedure, sent, usedKey);
       expect(refused).toMatchObject({ status: 403, message: expect.any(String) });
       expect(reasons).toContain(refused.reason);
       const fresh = await overRest(who, procedure, sent);

@@ -6,6 +6,8 @@ export type TestCaller = {
   token: string | undefined;
   /** Calls over REST; a string is sent as it is. */
   post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+  /** Calls a tool of assistants. */
+  tool: (name: string, input: unknown, meta?: object) => Promise<Answer>;
   rpc: Client;
   /** The same caller, acting in another project. */
   in: (projectId: number) => TestCaller;
@@ -14,23 +16,29 @@ export type TestCaller = {
 };
 
 export function makeCaller(url: string, token?: string, projectId?: number): TestCaller {
+  const send = async (path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> => {
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...(projectId !== undefined && { 'x-project-id': String(projectId) }),
+        ...headers,
+      },
+      body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    return { status: response.status, body: await response.json(), headers: response.headers };
+  };
   return {
     token,
     rpc: createClient({ url, token, projectId, retries: 0 }),
     in: (id) => makeCaller(url, token, id),
     alone: () => makeCaller(url, token, projectId),
-    post: async (path, body, headers) => {
-      const response = await fetch(`${url}/api${path}`, {
-        method: 'POST',
-        headers: {
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-          ...(token && { authorization: `Bearer ${token}` }),
-          ...(projectId !== undefined && { 'x-project-id': String(projectId) }),
-          ...headers,
-        },
-        body: body === undefined || typeof body === 'string' ? body : JSON.stringify(body),
-      });
-      return { status: response.status, body: await response.json(), headers: response.headers };
+    post: (path, body, headers) => send(`/api${path}`, body, headers),
+    tool: (name, input, meta) => {
+      const params = { name, arguments: input, ...(meta && { _meta: meta }) };
+      const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+      return send('/mcp', message, { accept: 'application/json, text/event-stream' });
     },
   };
 }

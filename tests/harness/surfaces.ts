@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { z } from 'zod';
 import type { Procedure } from '../../server/api/procedures.ts';
-import { SENT_AS_TEXT } from '../../shared/fields.ts';
+import { type Outcome, restOutcome, resultOf, rpcError, rpcResult } from '../../server/contract/outcome.ts';
 import type { TestCaller } from './caller.ts';
-
-/** The outcome of a call, in the same form for both surfaces: the error, or the data. */
-export type Outcome = { status?: number; reason?: string | null; message?: string; errors?: object; data?: unknown };
 
 export type Surface = (caller: TestCaller, procedure: Procedure, input: unknown, key?: string) => Promise<Outcome>;
 
@@ -16,6 +12,7 @@ const BODIES: Record<string, string[]> = {
   401: ['error', 'message'],
   403: ['error', 'message'],
   404: ['error', 'message', 'data'],
+  412: ['error', 'message', 'data'],
   422: ['message', 'errors'],
   429: ['error', 'message'],
   500: ['error', 'message', 'data'],
@@ -27,45 +24,64 @@ const BODIES: Record<string, string[]> = {
   'subscriptions.upgradeTrial 403': ['error', 'message', 'data'],
 };
 
-/** With an idempotency key, as the client sends it over RPC; also checks the status and the fields of the body. */
-export const overRest: Surface = async (caller, { name, rest, output }, input, key = randomUUID()) => {
-  const { status, body, headers } = await caller.post(rest!.path, input, { 'Idempotency-Key': key });
+/**
+ * With an idempotency key, as the client sends it over RPC, and with `if_version` as a header; also checks the status and the fields
+ * of the body.
+ */
+export const overRest: Surface = async (caller, procedure, input, key = randomUUID()) => {
+  const { name, rest, isVersioned } = procedure;
+  const { if_version } = (input ?? {}) as { if_version?: string };
+  const condition: Record<string, string> = if_version === undefined ? {} : { 'If-Match': `"${if_version}"` };
+  const answer = await caller.post(rest!.path, input, { 'Idempotency-Key': key, ...condition });
+  const { status, body, headers } = answer;
   if (status < 400) {
     expect(status).toBe(rest!.status);
-    return { data: asTyped(output, body.data) };
+    expect(headers.has('etag')).toBe(isVersioned);
+    if (isVersioned) expect(body.data).not.toHaveProperty('version');
+  } else {
+    expect(Object.keys(body), `${status}`).toEqual(BODIES[`${name} ${status}`] ?? BODIES[status]);
+    expect(body.error).not.toBe(false);
   }
-  expect(Object.keys(body), `${status}`).toEqual(BODIES[`${name} ${status}`] ?? BODIES[status]);
-  expect(body.error).not.toBe(false);
-  return { status, reason: headers.get('x-error-reason'), message: body.message, errors: body.errors };
+  return restOutcome(procedure, answer);
 };
 
-export const overRpc: Surface = async (caller, { name, type }, input, idempotencyKey) => {
-  const [router, procedure] = name.split('.') as [string, string];
-  const call = (caller.rpc as any)[router][procedure][type === 'query' ? 'query' : 'mutate'];
+export const overRpc: Surface = async (caller, procedure, input, idempotencyKey) => {
+  const { name, type } = procedure;
+  const [router, called] = name.split('.') as [string, string];
+  const call = (caller.rpc as any)[router][called][type === 'query' ? 'query' : 'mutate'];
   try {
-    const result = await call(input, { idempotencyKey });
-    return { data: result === undefined ? [] : JSON.parse(JSON.stringify(result)) };
+    return rpcResult(procedure, await call(input, { idempotencyKey }));
   } catch (error: any) {
     if (!error.data) throw error;
-    const { httpStatus: status, reason, errors } = error.data;
-    return { status, reason, message: error.message, errors };
+    return rpcError(error);
   }
 };
 
-/** Sends a call that both surfaces refuse in the same words. */
-export const refusedByBoth: Surface = async (caller, procedure, input, key) => {
+/** By the tool of the procedure if it has one. */
+export const overMcp: Surface = async (caller, procedure, input, key = randomUUID()) => {
+  const { name, isTool } = procedure;
+  const meta = { idempotency_key: key };
+  const called = isTool
+    ? await caller.tool(name.replace('.', '_'), input, meta)
+    : await caller.tool('operations_call', { name, input }, meta);
+  const { result, error } = called.body;
+  // Refused before the message was read.
+  if (error) return { ...error.data, message: error.message };
+  const { isError = false, structuredContent, content } = result;
+  if (isError) return structuredContent.error;
+  const isEmpty = Object.keys(structuredContent).length === 0;
+  if (!isEmpty) expect(JSON.parse(content[0].text)).toEqual(structuredContent);
+  return isEmpty ? { data: [] } : resultOf(procedure, structuredContent);
+};
+
+/** Sends a call that all surfaces refuse in the same words. */
+export const refusedByAll: Surface = async (caller, procedure, input, key) => {
   const rest = await overRest(caller, procedure, input, key);
   // Not in one batch: many large inputs would be too large for one request.
   const rpc = await overRpc(caller.alone(), procedure, input, key);
   expect({ input, outcome: rpc }).toEqual({ input, outcome: rest });
+  // Assistants are always signed in, and can't call what answers with a secret.
+  if (procedure.access === 'anyone' || procedure.hasSecret) return rest;
+  expect({ input, outcome: await overMcp(caller, procedure, input, key) }).toEqual({ input, outcome: rest });
   return rest;
 };
-
-/** Parses what REST sends as JSON text. */
-function asTyped(schema: z.ZodType, value: any): any {
-  if (z.globalRegistry.get(schema)?.[SENT_AS_TEXT] !== undefined) return JSON.parse(value);
-  if (schema instanceof z.ZodArray)
-    return value.map((element: unknown) => asTyped(schema.element as z.ZodType, element));
-  if (!(schema instanceof z.ZodObject)) return value;
-  return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, asTyped(schema.shape[field], part)]));
-}

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import type { Deprecation } from '../../server/api/deprecation.ts';
 import type { Schema } from '../../server/api/openapi/example.ts';
-import { procedures } from '../../server/api/procedures.ts';
+import { procedures, proceduresOf } from '../../server/api/procedures.ts';
 import { appRouter } from '../../server/api/routers/app.ts';
-import type { Meta } from '../../server/api/trpc.ts';
+import { anyoneProcedure, type Meta, router } from '../../server/api/trpc.ts';
+import { manyRows } from '../../shared/rows.ts';
 
 /** Every field of a schema, in any depth, of one type if that is given. */
 function fieldsOf(schema: z.ZodType, type?: string): string[] {
@@ -21,7 +23,8 @@ function fieldsOf(schema: z.ZodType, type?: string): string[] {
 describe('timestamps in inputs', () => {
   /** By their format, or since a field of this name is answered as a `Date`. */
   const answered = new Set(procedures.flatMap(({ output }) => fieldsOf(output, 'date')));
-  const timestamps = procedures.flatMap(({ name, input }) => {
+  const timestamps = procedures.flatMap(({ name, input: whole }) => {
+    const input = whole && (manyRows.get(whole)?.row ?? whole);
     const { properties = {} } = input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : {};
     return Object.entries(properties)
       .filter(([field, schema]) => answered.has(field) || JSON.stringify(schema).includes('"date-time"'))
@@ -32,7 +35,12 @@ describe('timestamps in inputs', () => {
     const date = new Date('2030-01-31T09:30:00Z');
 
     expect(timestamps.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['cards.create due_date', 'cards.update due_date', 'cards.snooze until']),
+      expect.arrayContaining([
+        'cards.create due_date',
+        'cards.update due_date',
+        'cards.createMany due_date',
+        'cards.snooze until',
+      ]),
     );
     expect(timestamps.map(({ name }) => name)).toContain('keys.create expires_at');
     for (const { name, schema } of timestamps) {
@@ -57,5 +65,34 @@ describe('the answer of a mutation with an idempotency key', () => {
     expect(secret.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['auth.authenticate', 'account.changePassword', 'account.renewRecoveryCodes']),
     );
+  });
+});
+
+describe('a deprecated procedure', () => {
+  const routerWith = (deprecated: Deprecation) =>
+    router({
+      cards: router({
+        push: anyoneProcedure.meta({ rpcOnly: 'A test.', deprecated }).query(() => undefined),
+        moveTo: anyoneProcedure.meta({ rpcOnly: 'A test.' }).query(() => undefined),
+      }),
+    });
+  const VALID = { since: '2026-11-30', sunset: '2027-05-30', use: 'cards.moveTo' };
+
+  it('has the notice of its meta, and others have none', () => {
+    const [push, moveTo] = proceduresOf(routerWith(VALID));
+
+    expect(push).toMatchObject({ name: 'cards.push', deprecated: VALID });
+    expect(moveTo).toMatchObject({ name: 'cards.moveTo', deprecated: undefined });
+  });
+
+  it.each<[Partial<Deprecation>, string]>([
+    [{ since: 'soon' }, 'cards.push is deprecated with soon: write a date as 2026-11-16.'],
+    [{ sunset: '2027-06-01T00:00Z' }, 'write a date as 2026-11-16.'],
+    [{ sunset: '2027-02-31' }, 'write a date as 2026-11-16.'],
+    [{ sunset: '2027-05-29' }, 'cards.push must work for 6 months after the notice: its sunset is too early.'],
+    [{ use: 'cards.moveIt' }, 'cards.push is deprecated for cards.moveIt, which is no other procedure.'],
+    [{ use: 'cards.push' }, 'which is no other procedure.'],
+  ])('throws at the start with %o', (change, message) => {
+    expect(() => proceduresOf(routerWith({ ...VALID, ...change }))).toThrow(message);
   });
 });

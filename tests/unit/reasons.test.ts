@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getTRPCErrorFromUnknown } from '@trpc/server';
 import { describe, expect, it } from 'vitest';
+import { documentedReasons } from '../../server/contract/documentedReasons.ts';
 import { toFailure } from '../../shared/errors.ts';
 import { REASONS } from '../../shared/reasons.ts';
-import { documentedReasons } from '../harness/errorsPage.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
