@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
-import { givenService, TEST_SECRET, testService } from './harness/service.ts';
+import { givenService, TEST_SECRET, testService, withOwnService } from './harness/service.ts';
 import {
   givenKey,
   givenProject,
@@ -13,6 +13,8 @@ import {
   stored,
   type TestUser,
 } from './harness/world.ts';
+
+withOwnService();
 
 holdTimeStep();
 
@@ -56,6 +58,7 @@ describe('account.whoAmI', () => {
       enable_ai: false,
       is_active: true,
       default_project_id: null,
+      rate_limit_per_minute: null,
       has_second_factor: true,
       recovery_codes_left: 3,
       created_at: expect.any(Date),

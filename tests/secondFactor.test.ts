@@ -7,8 +7,10 @@ import { openSession } from '../server/domain/account/signIn.ts';
 import { endSessions } from '../server/domain/account/user.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
-import { databaseUrl, givenService, TEST_SECRET, testService, tokens } from './harness/service.ts';
+import { databaseUrl, givenService, TEST_SECRET, testService, tokens, withOwnService } from './harness/service.ts';
 import { givenToken, givenUser, givenWorld, PASSWORD, stored, type TestUser, testDb } from './harness/world.ts';
+
+withOwnService();
 
 const AUTHENTICATE = '/v1/authenticate';
 const NEEDED = { error: true, message: 'This account is protected by a second factor: a code is needed.' };

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { query, transact } from '../server/database/query.ts';
 import { verifyDatabase } from '../server/database/verify.ts';
-import { testDatabase } from './harness/service.ts';
+import { testDatabase, withOwnDatabase } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
@@ -120,15 +120,7 @@ const FAULTS: [string, (rows: Rows) => [string, number, object] | Promise<[strin
 ];
 
 describe('the verification of a database', () => {
-  // Other suites leave rows at the ends of the range.
-  beforeAll(async () => {
-    for (const table of ['boards', 'groups', 'cards', 'tags'])
-      await query(
-        await testDb(),
-        sql`update ${sql.table(table)} set position = 0 where abs(position::bigint) > 2147483646`,
-      );
-    await query(await testDb(), sql`update cards set sort_order = 0 where abs(sort_order::bigint) > 2147483646`);
-  });
+  withOwnDatabase();
 
   it('finds nothing in rows that were written with all constraints', async () => {
     await givenRows();

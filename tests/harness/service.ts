@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { openServices, type Services } from '../../server/api/services.ts';
 import { buildApp } from '../../server/boot/app.ts';
 import { DeckhandClient } from '../../server/database/client.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts';
+import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { migrate } from '../../server/database/migrate.ts';
-import { IN_MEMORY } from '../../server/database/options.ts';
 import { readSettings, type Settings } from '../../server/runtime/env.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
 import { migratedArchive } from './process.ts';
@@ -44,6 +44,19 @@ async function openDatabase() {
   return database;
 }
 
+/** A database of its own for the suite that calls this, for tests of all rows: other suites leave thousands. */
+export function withOwnDatabase(): void {
+  const before = opened;
+  beforeAll(async () => {
+    opened = openDatabase();
+    await opened;
+  });
+  afterAll(async () => {
+    await (await testDatabase()).close();
+    opened = before;
+  });
+}
+
 /** New connections to the database of this worker, on a server. */
 export const givenDatabase = (more: Record<string, string> = {}): Promise<Database> => connect(settingsWith(more));
 
@@ -72,6 +85,19 @@ let shared: Promise<TestService> | undefined;
 
 /** The service for tests that need no other settings. */
 export const testService = () => (shared ??= givenService());
+
+/** A service of its own for the suite that calls this, since the failed sign-ins of all suites of a worker count together. */
+export function withOwnService(): void {
+  const before = shared;
+  beforeAll(async () => {
+    shared = givenService();
+    await shared;
+  });
+  afterAll(async () => {
+    await (await testService()).app.close();
+    shared = before;
+  });
+}
 
 /** How many statements reach the database during some work; counted at the driver, so that none is missed. */
 export async function countStatements(work: () => Promise<unknown>): Promise<number> {
