@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ListedBoard } from '../shared/board.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { countStatements, testService } from './harness/service.ts';
 import {
@@ -40,6 +41,16 @@ describe('POST …/boards/list', () => {
     expect(status).toBe(200);
     expect(idsOf(body.data.boards)).toEqual([first, last, second]);
     expect(body.data.boards[0]).toMatchObject({ groups_count: 2, cards_count: 1 });
+  });
+
+  it('sends fields of boards only', async () => {
+    const { asViewer, project } = await givenWorld();
+    await givenBoard(project);
+
+    const [{ boards }, { body }] = await Promise.all([asViewer.rpc.boards.list.query(), asViewer.post(LIST)]);
+
+    for (const board of [boards[0]!, body.data.boards[0]])
+      expect(Object.keys(board)).toEqual(ListedBoard.keyof().options);
   });
 });
 

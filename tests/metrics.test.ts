@@ -146,11 +146,14 @@ describe('metrics', () => {
         ['running', 'waiting'].map((state) => `queue="${queue}",state="${state}"`),
       ),
     );
-    const pool = 'db_client_connection_pool_name="deckhand"';
-    expect(valuesOf(lines, 'db_client_connection_max')).toEqual(databaseUrl ? { [pool]: 10 } : {});
-    expect(valuesOf(lines, 'db_client_connection_pending_requests')).toEqual(databaseUrl ? { [pool]: 0 } : {});
+    const labelOf = (name: string) => `db_client_connection_pool_name="${name}"`;
+    const pools = databaseUrl ? { [labelOf('deckhand')]: 8, [labelOf('deckhand lane')]: 2 } : {};
+    expect(valuesOf(lines, 'db_client_connection_max')).toEqual(pools);
+    expect(Object.keys(valuesOf(lines, 'db_client_connection_pending_requests'))).toEqual(Object.keys(pools));
     expect(Object.keys(valuesOf(lines, 'db_client_connection_count'))).toEqual(
-      databaseUrl ? ['used', 'idle'].map((state) => `${pool},db_client_connection_state="${state}"`) : [],
+      Object.keys(pools).flatMap((pool) =>
+        ['used', 'idle'].map((state) => `${pool},db_client_connection_state="${state}"`),
+      ),
     );
   });
 

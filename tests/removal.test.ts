@@ -32,7 +32,13 @@ const HOUR = 3_600_000;
 const SECOND = 1000;
 const ago = (milliseconds: number) => new Date(NOW.getTime() - milliseconds);
 
-const KEPT = { TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730, DELETED_ROWS_KEPT_DAYS: 30 };
+const KEPT = {
+  TEMPLATE_RUNS_KEPT_DAYS: 90,
+  EVENTS_KEPT_DAYS: 30,
+  AUDIT_KEPT_DAYS: 365,
+  CHECKOUTS_KEPT_DAYS: 730,
+  DELETED_ROWS_KEPT_DAYS: 30,
+};
 
 const removalsFrom = (...tables: TableName[]) => removalsOf(KEPT).filter(({ table }) => tables.includes(table));
 

@@ -14,7 +14,7 @@ import { givenService, type TestService, testService } from './harness/service.t
 import { givenCard, givenTag, givenWorld, testDb } from './harness/world.ts';
 
 const CREATE = '/services/operations/v1/operations/comments/create';
-const LIST = '/services/operations/v1/operations/boards/list';
+const TAGS = '/services/operations/v1/operations/tags/list';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = 'b7ad6b7169203331';
 const TRACEPARENT = `00-${TRACE}-${CALLER}-01`;
@@ -82,7 +82,7 @@ describe('a REST call', () => {
     expect(requests[0]!.parentSpanId).toBeUndefined();
     const statements = childrenOf(spans, requests[0]!);
     expect(statements).toHaveLength(spans.length - 1);
-    expect(statements.map(({ name }) => name)).toContain('INSERT comments');
+    expect(statements.map(({ name }) => name)).toContain('INSERT comments INSERT events');
     for (const { kind, name, attributes } of statements) {
       expect({ kind, attributes }).toMatchObject({
         kind: 'client',
@@ -100,7 +100,14 @@ describe('a REST call', () => {
     });
 
     const [, ...names] = childrenOf(spans, requests[0]!).map(({ name }) => name);
-    expect(names).toEqual(['SELECT tags', 'BEGIN', 'SELECT projects', 'UPDATE tags', 'UPDATE cards', 'COMMIT']);
+    expect(names).toEqual([
+      'SELECT tags',
+      'BEGIN',
+      'SELECT projects',
+      'UPDATE tags INSERT events',
+      'UPDATE cards',
+      'COMMIT',
+    ]);
   });
 
   it('has its statements below if its body comes later', async () => {
@@ -117,7 +124,7 @@ describe('a REST call', () => {
     });
 
     expect(requests).toMatchObject([{ attributes: { 'http.response.status_code': 201 } }]);
-    expect(childrenOf(spans, requests[0]!).map(({ name }) => name)).toContain('INSERT comments');
+    expect(childrenOf(spans, requests[0]!).map(({ name }) => name)).toContain('INSERT comments INSERT events');
   });
 
   it('400 and 401 are no errors of the service, and have their reasons', async () => {
@@ -161,7 +168,7 @@ describe('calls at the same time', () => {
     const CALLS = 20;
     const { spans, requests } = await spansOf(async (service) => {
       const { asMember } = await givenWorld(service);
-      await Promise.all(Array.from({ length: CALLS }, () => asMember.post(LIST)));
+      await Promise.all(Array.from({ length: CALLS }, () => asMember.post(TAGS)));
     });
 
     expect(requests).toHaveLength(CALLS);
@@ -201,6 +208,20 @@ describe('an RPC batch', () => {
     const { spans } = await spansOf(({ url }) => fetch(`${url}/trpc/no.such?password=hunter2`));
 
     expect(spans.map(({ name }) => name)).toEqual(['unknown procedure', 'GET /trpc/*']);
+  });
+});
+
+describe('a call of an assistant', () => {
+  it('has a span with its operation and the reason of its refusal, and its statements below', async () => {
+    const { spans, requests } = await spansOf(async (service) => {
+      const { asMember } = await givenWorld(service);
+      await asMember.tool('cards_get', { id: 2_147_483_647 });
+    });
+
+    expect(requests).toMatchObject([
+      { name: 'POST /mcp', attributes: { 'deckhand.operation': 'cards.get', 'deckhand.reason': 'not_found' } },
+    ]);
+    expect(childrenOf(spans, requests[0]!).length).toBeGreaterThan(1);
   });
 });
 

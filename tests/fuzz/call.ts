@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { type Procedure, procedures } from '../../server/api/procedures.ts';
-import { changed, inputSchemaOf, validValue, wrongChange } from '../harness/arbitrary.ts';
+import { inputSchemaOf } from '../../server/contract/input.ts';
+import { changed, validValue, wrongChange } from '../harness/arbitrary.ts';
 import { hostileValue } from './hostile.ts';
 import type { FuzzWorld } from './world.ts';
 

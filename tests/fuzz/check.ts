@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { findProcedure, restProcedures } from '../../server/api/procedures.ts';
+import { undocumented } from '../../server/contract/answer.ts';
+import { document, violations } from '../../server/contract/violations.ts';
 import { REASONS } from '../../shared/reasons.ts';
-import { undocumented } from '../harness/answer.ts';
-import { document, violations } from '../harness/document.ts';
 import { decoded } from './path.ts';
 import type { FuzzRequest, SocketRequest } from './request.ts';
 import type { FuzzAnswer } from './send.ts';
@@ -55,7 +55,7 @@ function restFaults({ method, path }: FuzzRequest, { status, headers, text }: Fu
 function limitFaults(headers: Headers, status: number): string[] {
   const wanted = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', ...(status === 429 ? ['Retry-After'] : [])];
   const wrong = wanted.filter((name) => !/^\d+$/.test(headers.get(name) ?? ''));
-  const missing = headers.has('x-request-id') ? wrong : [...wrong, 'X-Request-Id'];
+  const missing = [...wrong, ...['X-Request-Id', 'X-Deckhand-Version'].filter((name) => !headers.has(name))];
   return missing.map((name) => `The header ${name} is missing or wrong.`);
 }
 

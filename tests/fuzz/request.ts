@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { procedures } from '../../server/api/procedures.ts';
-import { changed, inputSchemaOf } from '../harness/arbitrary.ts';
+import { inputSchemaOf } from '../../server/contract/input.ts';
+import { changed } from '../harness/arbitrary.ts';
 import { annotated } from './annotation.ts';
 import { anyCall, batchedCall, type Call, calls, cheapCall, restCall, restCheapCall } from './call.ts';
 import { headerVariant } from './header.ts';

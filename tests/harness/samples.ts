@@ -1,5 +1,5 @@
+import { document } from '../../server/contract/violations.ts';
 import { type ApiRequest, SAMPLES } from '../../server/web/pages/api/samples.js';
-import { document } from './document.ts';
 
 /** The request that the API page shows first for an operation. */
 export function requestOf(path: string, origin: string, more: Partial<ApiRequest> = {}): ApiRequest {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { exampleOf } from '../../server/api/openapi/example.ts';
 import type { Procedure } from '../../server/api/procedures.ts';
+import type { Given } from '../../server/contract/input.ts';
 import type { Access } from '../../server/domain/access/access.ts';
-import { inputSchemaOf } from './arbitrary.ts';
 import {
   givenBoard,
   givenCard,
@@ -20,6 +19,7 @@ import {
   givenThemeVersion,
   givenTrial,
   givenUser,
+  givenWebhook,
   insert,
   NOWHERE,
   PASSWORD,
@@ -27,9 +27,6 @@ import {
   type TestUser,
   type World,
 } from './world.ts';
-
-/** The part of an input that comes from the start state. */
-export type Given = Record<string, unknown>;
 
 /** The project and author of new rows; earlier rows become the parents of later ones. */
 type Place = { project: TestProject; author: TestUser; board?: number; card?: number; template?: Template };
@@ -103,6 +100,11 @@ const pendingVersion = inPlatform(({ project }) =>
 );
 
 const invitation = inPlatform(({ project }) => givenInvitation(project, { email: newEmail() }));
+const webhook = inPlatform((place) => givenWebhook(place.project));
+/** An event of the project, as text. */
+const event = async ({ project }: Place) =>
+  String(await insert('events', { type: 'card.created', project_id: project.id, surface: 'rest' }));
+
 const ofAuthor = (make: Make): Target => ({ make, owner: 'author', isDeletable: false });
 const ownInvitation = ofAuthor(async ({ author }) => givenInvitation(await givenProject(), author));
 const furtherProject = ofAuthor(async ({ author }) => {
@@ -122,6 +124,7 @@ const projectOfCall = ({ project }: Place) => project.id;
 const product = givenProduct;
 const password = PASSWORD;
 const email = async () => (await givenUser()).email;
+const url = 'https://example.com/deckhand';
 const newIdentifier = () => randomUUID();
 const newEmail = () => `${randomUUID()}@example.test`;
 
@@ -173,6 +176,15 @@ const rows: Record<string, Row> = {
     missing: 422,
     success: 201,
   },
+  'cards.createMany': {
+    access: 'member',
+    input: { cards: [{ group_id: group, tag_id: tag, owner_id: author }] },
+    missing: 422,
+  },
+  'cards.updateMany': {
+    access: 'member',
+    input: { cards: [{ id: card, tag_id: tag, owner_id: author }] },
+  },
   'cards.get': { access: 'viewer', input: { id: card } },
   'cards.list': { access: 'viewer' },
   'cards.update': { access: 'member', input: { id: card, tag_id: tag, owner_id: author } },
@@ -186,6 +198,8 @@ const rows: Record<string, Row> = {
   'comments.delete': { access: 'member', input: { id: comment } },
   'tags.create': { access: 'member', beside: tag, success: 201 },
   'tags.list': { access: 'viewer' },
+  'events.list': { access: 'viewer', input: { project_id: namedProject } },
+  'audit.list': { access: 'ownerOrSuperadmin', input: { project_id: namedProject } },
   'tags.update': { access: 'member', input: { id: tag } },
   'tags.delete': { access: 'member', input: { id: tag } },
   'tour.restart': { access: 'viewer', beside: board },
@@ -273,6 +287,14 @@ const rows: Record<string, Row> = {
   'members.set': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.remove': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, user_id: member } },
   'members.list': { access: 'viewer', input: { project_id: namedProject } },
+  'webhooks.create': { access: 'ownerOrSuperadmin', input: { project_id: namedProject, url }, success: 201 },
+  'webhooks.list': { access: 'ownerOrSuperadmin', input: { project_id: namedProject } },
+  'webhooks.update': { access: 'ownerOrSuperadmin', input: { id: webhook, url } },
+  'webhooks.delete': { access: 'ownerOrSuperadmin', input: { id: webhook } },
+  'webhooks.rotateSecret': { access: 'ownerOrSuperadmin', input: { id: webhook } },
+  'webhooks.deliveries': { access: 'ownerOrSuperadmin', input: { id: webhook } },
+  'webhooks.redeliver': { access: 'ownerOrSuperadmin', input: { id: webhook, event_id: event } },
+  'webhooks.sendTest': { access: 'ownerOrSuperadmin', input: { id: webhook } },
   'keys.create': {
     access: 'signedIn',
     input: { project_id: null, user_id: null, expires_at: '2099-01-01' },
@@ -281,6 +303,8 @@ const rows: Record<string, Row> = {
   'keys.list': { access: 'signedIn', input: { user_id: null } },
   'keys.rotate': { access: 'signedIn', input: { id: serviceKey } },
   'keys.revoke': { access: 'signedIn', input: { id: serviceKey } },
+  'keys.self': { access: 'key' },
+  'keys.rotateSelf': { access: 'key' },
 };
 
 const isTarget = (part: unknown): part is Target => typeof part === 'object' && part !== null && 'make' in part;
@@ -327,35 +351,11 @@ export async function givenStartState({ name }: Procedure, world: World, whose: 
   }
 }
 
-/** An input with the given fields, and the examples of the document for all others. */
-export function inputFor(procedure: Procedure, given: Given): Given {
-  const { properties = {} } = inputSchemaOf(procedure);
-  return withGiven(exampleOf({ type: 'object', properties }, {}), { ...NO_CURSOR, ...given }) as Given;
-}
-
-/** A cursor must come from an earlier page. */
-export const NO_CURSOR = { cursor: null };
-
-/** Replaces generated values by given ones; absent and null values stay. */
-export function withGiven(made: unknown, given: unknown): unknown {
-  if (made === null || made === undefined) return made;
-  if (Array.isArray(given)) {
-    const elements = made as unknown[];
-    return elements.length === 0 ? [] : given.map((part, at) => withGiven(elements[at % elements.length], part));
-  }
-  if (typeof given !== 'object' || given === null) return given;
-  const fields = Object.entries(made).map(([field, part]) => {
-    const known = (given as Given)[field];
-    return [field, known === undefined ? part : withGiven(part, known)];
-  });
-  return Object.fromEntries(fields);
-}
-
 export const CALLERS = ['Nobody', 'Viewer', 'Member', 'Owner', 'Outsider', 'Superadmin'] as const;
 export type CallerName = (typeof CALLERS)[number];
 
-/** The caller with the fewest rights who has the access; outsiders have as many as owners. */
-const WEAKEST: Record<Access, CallerName> = {
+/** The caller with the fewest rights who has the access; outsiders have as many as owners. None of them has a key. */
+const WEAKEST: Record<Exclude<Access, 'key'>, CallerName> = {
   anyone: 'Nobody',
   signedIn: 'Viewer',
   viewer: 'Viewer',
@@ -366,10 +366,11 @@ const WEAKEST: Record<Access, CallerName> = {
 };
 
 export const hasAccess = (caller: CallerName, access: Access) =>
-  CALLERS.indexOf(caller) >= CALLERS.indexOf(WEAKEST[access]);
+  access !== 'key' && CALLERS.indexOf(caller) >= CALLERS.indexOf(WEAKEST[access]);
 
 /** A caller with access, signed in only if required. */
 export function allowedCaller(world: World, { name, access }: Procedure) {
   if (access === 'anyone') return world.asNobody;
+  if (access === 'key') return world.asKey;
   return startStates.get(name)?.on?.owner === 'author' ? world.asMember : world.asSuperadmin;
 }

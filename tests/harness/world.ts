@@ -34,12 +34,14 @@ export type TestProject = { id: number; platform_id: number };
 export type TestUser = { id: number; email: string };
 /** The outsider owns another project, of another platform. */
 type Who = Role | 'outsider' | 'superadmin';
-type Callers = Record<`as${Capitalize<Who | 'nobody'>}`, TestCaller>;
+/** With an API key of the superadmin that has every scope. */
+type Callers = Record<`as${Capitalize<Who | 'nobody' | 'key'>}`, TestCaller>;
 export type World = Callers & { project: TestProject; otherProject: TestProject; users: Record<Who, TestUser> };
 
 /** A project with a viewer, a member and an owner, and another project. One statement, since every test needs it. */
 export async function givenWorld(service?: TestService): Promise<World> {
   const { url } = service ?? (await testService());
+  const secret = makeKeySecret();
   const rows = await query(
     await testDb(),
     sql<{ who: Who; id: number; email: string; session_id: string; projects: [TestProject, TestProject] }>`
@@ -64,6 +66,9 @@ export async function givenWorld(service?: TestService): Promise<World> {
         select place.id, person.id, case when who = 'outsider' then 'owner' else who end from person join place on place.number = person.place
       ), session as (
         insert into sessions (user_id, proven_at, expires_at) select id, now(), now() + interval '1 hour' from person returning id, user_id
+      ), key as (
+        insert into api_keys (user_id, name, scopes, secret_hash, last_used_at)
+        select id, 'A key', ${ALL_SCOPES}, ${hashKeySecret(secret)}, '2099-01-01' from person where who = 'superadmin'
       )
       select person.who, person.id, person.email, session.id as session_id, (select json_agg(project order by id) from project) as projects
       from person join session on session.user_id = person.id`,
@@ -74,7 +79,8 @@ export async function givenWorld(service?: TestService): Promise<World> {
     `as${who[0]!.toUpperCase()}${who.slice(1)}`,
     makeCaller(url, tokens.sign({ userId: id, sessionId: session_id })),
   ]);
-  return { project, otherProject, users, asNobody: makeCaller(url), ...Object.fromEntries(callers) };
+  const others = { asNobody: makeCaller(url), asKey: makeCaller(url, secret) };
+  return { project, otherProject, users, ...others, ...Object.fromEntries(callers) };
 }
 
 export async function givenProject({ tools = [] as string[], is_active = true } = {}): Promise<TestProject> {
@@ -126,6 +132,17 @@ export async function givenToken(user: TestUser, state: SessionState = {}): Prom
 
 export const givenInvitation = (project: TestProject, { email }: { email: string }, state: object = {}) =>
   insert('invitations', { project_id: project.id, email, role: 'member', ...state });
+
+/** Before all events. */
+export const givenWebhook = (project: TestProject, state: object = {}) =>
+  insert('webhooks', {
+    project_id: project.id,
+    url: 'https://example.com/hook',
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    after_transaction: '0',
+    after_event: '0',
+    ...state,
+  });
 
 const ownedBy = ({ id: project_id, platform_id }: TestProject) => ({ project_id, platform_id });
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { start } from '../../server/boot/start.ts';
-import { IN_MEMORY } from '../../server/database/options.ts';
+import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { migratedArchive } from '../harness/process.ts';
 import type { Call, Who } from './call.ts';
@@ -100,6 +100,7 @@ function isExactJson(text: string): boolean {
 const withPlaceholders = (text: string) =>
   text
     .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
+    .replace(/"version":"\d+-\d+"/g, '"version":"<version>"')
     .replace(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<uuid>')
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => (isRecent(time) ? '<time>' : time));
 

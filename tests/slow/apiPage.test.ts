@@ -3,10 +3,11 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findProcedure } from '../../server/api/procedures.ts';
+import { document } from '../../server/contract/violations.ts';
 import { hasBrowser, holdBack, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
 import { givenDemoService } from '../harness/demo.ts';
-import { document } from '../harness/document.ts';
-import { testService } from '../harness/service.ts';
+import { givenService, testService } from '../harness/service.ts';
 import { givenWorld, PASSWORD } from '../harness/world.ts';
 
 const UNREACHABLE = "Can't reach Deckhand.";
@@ -93,6 +94,22 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     expect(problems).toEqual([]);
   });
 
+  it('marks a deprecated operation, also in the list', async () => {
+    const procedure = findProcedure('tags.list')!;
+    procedure.deprecated = { since: '2026-11-16', sunset: '2027-06-01', use: 'tags.create' };
+    const { url } = await givenService();
+
+    const { page, problems } = await givenOperation(url, 'tagsList');
+
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('List tags deprecated');
+    expect(await page.locator('.operation').innerText()).toContain(
+      'Deprecated since 2026-11-16; works until 2027-06-01.',
+    );
+    expect(await page.locator('#operations s').allTextContents()).toEqual(['List tags']);
+    expect(problems).toEqual([]);
+    procedure.deprecated = undefined;
+  });
+
   it('asks for the second factor of an account that has one', async () => {
     const { page } = await givenOperation(demo.url, 'accountWhoAmI');
 
@@ -141,7 +158,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.getByLabel('Token or API key').fill(asMember.token!);
     await page.getByRole('button', { name: 'Use it' }).click();
     await send(page).click();
-    await page.locator('.response').getByText('201').waitFor();
+    await page.locator('.response').getByText('201', { exact: true }).waitFor();
     await body(page).fill('{"name": ""');
     await body(page).press('Control+Enter');
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Collection, collectionOf } from '../../server/api/openapi/collection.ts';
 import { openApiDocument } from '../../server/api/openapi/document.ts';
+import { document } from '../../server/contract/violations.ts';
 import { givenDemoService } from '../harness/demo.ts';
-import { document } from '../harness/document.ts';
 
 type Request = Collection['item'][number]['item'][number]['request'];
 
@@ -25,7 +25,10 @@ async function send({ method, auth, header, url, body }: Request, collectionAuth
     },
     body: body?.raw,
   });
-  return { status: response.status, ...((await response.json()) as { message: string; data: { token: string } }) };
+  return {
+    status: response.status,
+    ...((await response.json()) as { message: string; data: { token: string; secret?: string } }),
+  };
 }
 
 /** Examples that need a state other than that of the demo data after the others. */
@@ -37,6 +40,8 @@ const NOT_IN_THIS_ORDER = [
   ...['/account/accept-invitation', '/account/decline-invitation', '/members/leave'],
   // The version is approved by then.
   '/versions/reject',
+  // The demo data has no events, whose ids depend on what was called before.
+  '/webhooks/redeliver',
 ];
 
 /** Deletions run last and in reverse order, so that children are deleted before their parents. */
@@ -81,10 +86,12 @@ describe('the collection', () => {
     const sorted = [...requests.filter((one) => !isDeletion(one)), ...requests.filter(isDeletion).reverse()];
     let user: Request | undefined;
     let token = '';
+    let key = '';
     for (const { signIn, request } of sorted) {
       if (user !== signIn) ({ token } = (await send(signIn, auth, { baseUrl: `${url}/api` })).data);
       user = signIn;
-      const { status, message } = await send(request, auth, { baseUrl: `${url}/api`, token });
+      const { status, message, data } = await send(request, auth, { baseUrl: `${url}/api`, token, key });
+      if (request.url.raw.endsWith('/keys/create')) key = data.secret!;
       expect([200, 201], `${request.url.raw} ${status} ${message}`).toContain(status);
     }
     await close();

@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
-import { IN_MEMORY } from '../../server/database/options.ts';
+import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { query } from '../../server/database/query.ts';
 import { copyDatabase } from '../../server/database/transfer/copy.ts';
 import {
@@ -59,6 +59,16 @@ beforeAll(async () => {
   await query(source.db, sql`select nextval(pg_get_serial_sequence('tags', 'id'))`);
   await query(source.db, sql`insert into invitations (project_id, email, role) values (1, 'ann@demo.test', 'member')`);
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
+  await query(
+    source.db,
+    sql`
+      with webhook as (
+        insert into webhooks (project_id, url, secret, after_transaction, after_event)
+        values (1, 'https://example.com/hook', 'sealed', '3', 0) returning id
+      )
+      insert into webhook_deliveries (webhook_id, number, type, attempt, status, milliseconds)
+      select id, 1, 'webhook.test', 1, 'delivered', 5 from webhook`,
+  );
   await query(source.db, sql`insert into tour_dismissals (user_id, card_id) select 6, id from cards limit 1`);
   await query(
     source.db,
@@ -247,7 +257,9 @@ describe('deckhand database copy', () => {
       const same = await copy({ DATABASE_URL: await givenUrl(), DATA_DIR, JWT_SECRET: NEW_SECRET });
 
       expect(unknown.printed).toContain('- Set JWT_SECRET to that of the service so far:');
-      expect(other.printed).toContain('- Some second factors are encrypted with a secret that is not known here:');
+      expect(other.printed).toContain(
+        '- Some second factors or webhooks are encrypted with a secret that is not known here:',
+      );
       expect(same.printed).not.toContain('SECRET');
     });
 

@@ -23,8 +23,13 @@ const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8');
 const RUN_ELSEWHERE: Record<string, string> = {
   'npm ci && npm start': 'the service below is started as `npm start` does',
   'npm ci && npm test': 'this is the test',
-  'npm install ./deckhand-client-0.1.0.tgz': 'the test of the package installs it',
-  'npm install --save-dev ./deckhand-client-0.1.0.tgz ./deckhand-0.1.0.tgz': 'the test of the test kit unpacks them',
+  'WEBHOOK_ALLOWED_HOSTS=127.0.0.1:8080 npm start': 'the service below has this setting',
+  'WEBHOOK_ALLOWED_HOSTS=crm.internal:8080,reports.internal': 'a setting of the service, not a command',
+  [`npm install ./deckhand-client-${packageJson.version}.tgz`]: 'the test of the package installs it',
+  [`npm install --save-dev ./deckhand-client-${packageJson.version}.tgz ./deckhand-${packageJson.version}.tgz`]:
+    'the test of the test kit unpacks them',
+  'claude mcp add --transport http deckhand http://127.0.0.1:3000/mcp --header "Authorization: Bearer $DECKHAND_KEY"':
+    'the test of the official client connects in the same way',
   'npx deckhand database copy': 'the test of the copy runs it',
   'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
   'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':
@@ -33,9 +38,13 @@ const RUN_ELSEWHERE: Record<string, string> = {
 };
 
 const blocksOf = (page: string) => blocksIn(textOf(page));
+/** Such a page runs behind the others, since it changes the copy. */
+const hasChanges = (page: string) => blocksOf(page).some(({ language }) => language === 'diff');
 const commandsOf = (page: string) => stepsOf(blocksOf(page), isRunHere);
 /** Containers can't run inside a test; tests/slow/docker.test.ts runs what is in them as processes. */
 const isRunHere = (command: string) => !(command in RUN_ELSEWHERE) && !command.startsWith('docker ');
+
+const runPages = pages.filter((page) => commandsOf(page).length > 0);
 
 const PARTS = [
   'client',
@@ -151,11 +160,16 @@ const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', ser
 describe('the commands of the documentation', () => {
   // Each page begins with new demo data.
   beforeEach(async () => {
-    service = await startService({ DATA_DIR: await givenMigratedDirectory() });
+    service = await startService({
+      DATA_DIR: await givenMigratedDirectory(),
+      WEBHOOK_ALLOWED_HOSTS: '127.0.0.1:8080',
+      // The check of a service takes about a minute at the default limit.
+      RATE_LIMIT_PER_MINUTE: '10000',
+    });
   });
   afterEach(() => service.stop());
 
-  it.each(pages.filter((page) => commandsOf(page).length > 0))(
+  it.each([...runPages.filter((page) => !hasChanges(page)), ...runPages.filter(hasChanges)])(
     '%s: they work, and print what it shows',
     async (page) => {
       await applyChanges(page);

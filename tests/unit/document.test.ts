@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
-import { document, violations } from '../harness/document.ts';
+import { document, violations } from '../../server/contract/violations.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 
 const operations = Object.entries(document.paths).map(([path, { post }]) => ({ path, ...post }));
@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('lists exactly the statuses of each operation, each with its headers', () => {
-    for (const { rest, isKeyed } of restProcedures) {
+    for (const { rest, isKeyed, isVersioned } of restProcedures) {
       const { responses } = document.paths[rest.path]!.post;
       expect(Object.keys(responses).map(Number).sort()).toEqual([rest.status, ...rest.errors].sort());
       for (const [status, { headers }] of Object.entries(responses)) {
@@ -62,8 +62,10 @@ describe('the OpenAPI document', () => {
           'X-RateLimit-Limit',
           'X-RateLimit-Remaining',
           'X-Request-Id',
+          'X-Deckhand-Version',
           ...(Number(status) >= 400 ? ['X-Error-Reason'] : []),
           ...(status === '429' ? ['Retry-After'] : []),
+          ...(Number(status) < 400 && isVersioned ? ['ETag'] : []),
           ...(Number(status) < 400 && isKeyed ? ['Idempotent-Replayed'] : []),
         ];
         expect(Object.keys(headers ?? {})).toEqual(names);
@@ -79,10 +81,12 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('requires a token or a key with scopes for every operation except signing in', () => {
+  it('requires a token or a key with scopes for every operation except signing in, and a key for what is about itself', () => {
     const securityOf = (path: string) => document.paths[path]!.post.security;
 
-    for (const { path, security } of operations) {
+    const ofKeys = operations.filter(({ path }) => /\/keys\/(rotate-)?self$/.test(path));
+    expect(ofKeys.map(({ security }) => security)).toEqual([[{ ApiKey: [] }], [{ ApiKey: [] }]]);
+    for (const { path, security } of operations.filter((operation) => !ofKeys.includes(operation))) {
       const [token, key, ...others] = security ?? [];
       expect(token, path).toEqual(path === '/v1/authenticate' ? undefined : { Authorization: [] });
       const isWithoutKeys = /^\/v1\/|\/keys\//.test(path);
@@ -174,6 +178,16 @@ describe('the OpenAPI document', () => {
       expect(description, path).toMatch(/ (For|Requires) [^.]+\.$/);
       if (path.includes('/admin/')) expect(description, path).toMatch(/ For superadmins\.$/);
     }
+  });
+
+  it('has text as every header that is sent: generated clients pass them to fetch as they are', () => {
+    const sent = operations.flatMap(({ parameters = [] }) =>
+      parameters.filter((parameter) => parameter.in === 'header'),
+    );
+
+    expect(new Set(sent.map(({ name, schema }) => `${name} ${(schema as Schema).type}`))).toEqual(
+      new Set(['X-Project-Id string', 'Idempotency-Key string', 'If-Match string']),
+    );
   });
 
   it('has no negative numbers but positions', () => {

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { restProcedures } from '../../server/api/procedures.ts';
+import { document } from '../../server/contract/violations.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
 import { givenDemoService } from '../harness/demo.ts';
-import { document } from '../harness/document.ts';
 import { removeProcesses, signIn } from '../harness/process.ts';
 
 const MISSING_ID = 2_000_000_000;

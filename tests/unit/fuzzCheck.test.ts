@@ -5,7 +5,12 @@ import type { FuzzRequest, SocketRequest } from '../fuzz/request.ts';
 import type { FuzzAnswer } from '../fuzz/send.ts';
 
 const HEADERS = {
-  ...{ 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-Request-Id': 'a-name' },
+  ...{
+    'X-RateLimit-Limit': '600',
+    'X-RateLimit-Remaining': '599',
+    'X-Request-Id': 'a-name',
+    'X-Deckhand-Version': '1.0.0',
+  },
   ...{ 'Content-Type': 'application/json; charset=utf-8', 'X-Error-Reason': 'not_signed_in' },
 };
 const BODY = { error: true, message: 'x' };

@@ -12,7 +12,8 @@ const DEFAULTS = {
   ...{ HOST: '127.0.0.1', PORT: 3000, DATABASE_POOL_SIZE: 10, PREPARED_STATEMENTS: true, DATA_DIR: './data' },
   ...{ JWT_PREVIOUS_SECRETS: [], TOKEN_LIFETIME_HOURS: 12, RATE_LIMIT_PER_MINUTE: 600, TRUST_PROXY: false },
   ...{ OTEL_SDK_DISABLED: false, OTEL_TRACES_SAMPLER: 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: 1 },
-  ...{ TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730 },
+  ...{ TEMPLATE_RUNS_KEPT_DAYS: 90, CHECKOUTS_KEPT_DAYS: 730, EVENTS_KEPT_DAYS: 30, AUDIT_KEPT_DAYS: 365 },
+  ...{ WEBHOOK_ALLOWED_HOSTS: [] },
   ...{ STOP_PAUSE_SECONDS: 0, WORKERS: 1, ALLOWED_ORIGINS: [], DATABASE_REPLICA_URLS: [], LOG_LEVEL: 'info' },
 };
 
@@ -29,6 +30,7 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['JWT_SECRET', SECRET],
   ['JWT_PREVIOUS_SECRETS', `${'a'.repeat(32)}, ${'b'.repeat(32)}`, ['a'.repeat(32), 'b'.repeat(32)]],
   ['TOKEN_LIFETIME_HOURS', '720', 720],
+  ['API_KEYS_MAX_DAYS', '90', 90],
   ['RATE_LIMIT_PER_MINUTE', '1000', 1000],
   ['REDIS_URL', 'rediss://127.0.0.1:6380'],
   ['STRIPE_SECRET_KEY', 'rk_live_1'],
@@ -40,6 +42,13 @@ const EVERY_SETTING: [string, string, unknown?][] = [
   ['ALLOWED_ORIGINS', 'https://a.example.com, http://b:5173', ['https://a.example.com', 'http://b:5173']],
   ['TEMPLATE_RUNS_KEPT_DAYS', '30', 30],
   ['CHECKOUTS_KEPT_DAYS', '90', 90],
+  ['EVENTS_KEPT_DAYS', '7', 7],
+  ['AUDIT_KEPT_DAYS', '30', 30],
+  [
+    'WEBHOOK_ALLOWED_HOSTS',
+    'CRM.internal, 10.0.0.7:8080, [fd00::7]:80',
+    ['crm.internal', '10.0.0.7:8080', '[fd00::7]:80'],
+  ],
   ['DELETED_ROWS_KEPT_DAYS', '365', 365],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:4318'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'https://collector.example.com/v1/traces'],

@@ -21,7 +21,13 @@ describe('the table of what grows', () => {
   });
 
   it('says what removes the rows of each table that is removed from, by settings that exist', () => {
-    const all = removalsOf({ TEMPLATE_RUNS_KEPT_DAYS: 1, CHECKOUTS_KEPT_DAYS: 90, DELETED_ROWS_KEPT_DAYS: 1 });
+    const all = removalsOf({
+      TEMPLATE_RUNS_KEPT_DAYS: 1,
+      EVENTS_KEPT_DAYS: 30,
+      AUDIT_KEPT_DAYS: 365,
+      CHECKOUTS_KEPT_DAYS: 90,
+      DELETED_ROWS_KEPT_DAYS: 1,
+    });
     const removed = new Set(all.flatMap(({ table, contents }) => (contents ? [table, contents.table] : [table])));
     const named = [...rows.values()].flatMap((text) => [...text.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name!));
 
