@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type FixedContent, fixedContent, madeOnce } from './fixedContent.ts';
 import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
-import { type Rendered, renderMarkdown } from './markdown.ts';
+import type { Rendered } from './markdown.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const HOME = '/docs/guides';
@@ -48,6 +48,7 @@ const read = (file: string) => readFile(join(ROOT, file), 'utf8');
 const addressOf = (file: string) => (isIndex(file) ? HOME : `${HOME}/${basename(file, '.md')}`);
 
 async function render(file: string, origin: string): Promise<Guide> {
+  const { renderMarkdown } = await import('./markdown.ts');
   const source = (await read(file)).replaceAll(EXAMPLE_ORIGIN, () => origin);
   return { ...renderMarkdown(source, (href) => linkTo(href, origin)), file, address: addressOf(file) };
 }
