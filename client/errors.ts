@@ -111,6 +111,9 @@ export function withCallerStack(error: DeckhandError, { stack = '' }: Error, pro
   });
 }
 
+/** For requests: a redirect would take their body and headers to another host. The service itself never redirects a call. */
+export const NOT_FOLLOWED = 'manual' satisfies RequestRedirect;
+
 /** Throws unless the response is JSON: a proxy whose service is down sends an error page. */
 export function requireJson(response: Response): Response {
   if (!response.headers.get('content-type')?.includes('json')) throw new ForeignResponse(response);
@@ -131,10 +134,14 @@ class ForeignResponse extends Error {
   }
 }
 
+const CHECK_URL = 'Check the url (without /api), and any proxy in between.';
+
 function notFromService(response: ResponseHead, call: FailedCall, cause: unknown): DeckhandError {
   call.wasSent = true;
   const warning = response.status >= 500 ? executedWarning(call) : '';
-  const message = `The response with status ${response.status} is not from Deckhand. Check the url (without /api), and any proxy in between.${warning}`;
+  const target = response.headers.get('location');
+  const advice = target ? `It redirects to ${target}: set the url to that address, without its path.` : CHECK_URL;
+  const message = `The response with status ${response.status} is not from Deckhand. ${advice}${warning}`;
   return new DeckhandError(message, { response, call, cause });
 }
 

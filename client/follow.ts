@@ -3,6 +3,7 @@ import type { FollowOptions } from './calls.ts';
 import {
   DeckhandError,
   type FailedCall,
+  NOT_FOLLOWED,
   type RefusalData,
   requireJson,
   toDeckhandError,
@@ -126,6 +127,7 @@ async function* open(
     endAttempt = beginAttempt(stream);
     const response = await send(`${url.replace(/\/+$/, '')}/trpc/${path}?input=${encodeURIComponent(text)}`, {
       signal: connection.signal,
+      redirect: NOT_FOLLOWED,
       headers: {
         ...further,
         ...stream.headers,

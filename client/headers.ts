@@ -46,4 +46,7 @@ const OWN: Record<string, string> = {
   accept: SET_BY_CLIENT,
   'last-event-id': SET_BY_CLIENT,
   'trpc-accept': SET_BY_CLIENT,
+  'content-length': SET_BY_CLIENT,
+  'transfer-encoding': SET_BY_CLIENT,
+  connection: SET_BY_CLIENT,
 };

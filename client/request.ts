@@ -3,7 +3,7 @@ import { httpBatchLink } from '@trpc/client/links/httpBatchLink';
 import superjson from 'superjson';
 import type { Call } from './call.ts';
 import type { CallMeta, Quota } from './calls.ts';
-import { requireJson, toDeckhandError } from './errors.ts';
+import { NOT_FOLLOWED, requireJson, toDeckhandError } from './errors.ts';
 import { beginAttempt } from './hooks.ts';
 import type { WrittenInput } from './input.ts';
 import type { BatchResult, Outcome } from './line.ts';
@@ -32,7 +32,7 @@ export async function sendRequest(
     fetch: async (address, request) => {
       endAttempt = beginAttempt(...calls);
       // With the kind, a mutation called as a query is an error: it would have no idempotency key.
-      response = await send(`${address}&kind=${kind}`, request as RequestInit);
+      response = await send(`${address}&kind=${kind}`, { ...(request as RequestInit), redirect: NOT_FOLLOWED });
       return requireJson(response);
     },
   });

@@ -201,6 +201,21 @@ describe('an answer', () => {
     });
   });
 
+  it('that redirects is not followed, since its target would get the body and the headers', async () => {
+    const location = 'https://deckhand.example.test/trpc/boards.list';
+    const modes: unknown[] = [];
+    const { client } = givenAnswers({}, async (_address, request) => {
+      modes.push(request?.redirect);
+      return new Response(null, { status: 308, headers: { location } });
+    });
+
+    expect(await errorOf(client.boards.list.query())).toMatchObject({
+      status: 308,
+      message: `The response with status 308 is not from Deckhand. It redirects to ${location}: set the url to that address, without its path.`,
+    });
+    expect(modes).toEqual(['manual']);
+  });
+
   it.each(['ECONNREFUSED', 'ECONNRESET'])('that never came is explained in one line (%s)', async (code) => {
     const { client } = givenAnswers({ retries: 0 }, broken(code));
 
