@@ -270,6 +270,14 @@ describe('POST /mcp', () => {
     expect(await statusFrom(service.url)).toBe(200);
   });
 
+  it('200 for a page of its own PUBLIC_URL, however that is written', async () => {
+    const service = await givenService({ PUBLIC_URL: 'https://Tools.Example.test/deckhand' });
+    const { asMember } = await givenWorld(service);
+    const headers = { origin: 'https://tools.example.test', authorization: `Bearer ${asMember.token}` };
+
+    expect((await send(LIST, headers, service.url)).status).toBe(200);
+  });
+
   it('405 for GET and DELETE, since there are no streams and no sessions', async () => {
     const { url } = await testService();
     const { asMember } = await givenWorld();

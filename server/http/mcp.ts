@@ -27,12 +27,12 @@ export async function mcpSurface(scope: FastifyInstance, services: Services): Pr
     methodsOf: () => 'POST',
     rule: () => 'every message is a POST',
   });
-  const ownOrigin = () => services.publicUrl ?? scope.ownOrigin;
+  const ownAddress = () => services.publicUrl ?? scope.ownOrigin;
 
   // Before the body is read, and for every message: tools depend on the caller.
   const mustBeSignedIn = ({ caller }: FastifyRequest) => (caller ? undefined : notSignedIn());
   scope.addHook('onRequest', (request, reply, done) => {
-    if (isForeign(request, reply, ownOrigin())) return done(forbidden(FOREIGN, 'origin_not_allowed'));
+    if (isForeign(request, reply, new URL(ownAddress()).origin)) return done(forbidden(FOREIGN, 'origin_not_allowed'));
     done(mustBeSignedIn(request));
   });
   // Again: the key may have ended while the body was sent.
@@ -40,7 +40,7 @@ export async function mcpSurface(scope: FastifyInstance, services: Services): Pr
   scope.setErrorHandler((error, request, reply) => {
     const failure = toFailure(asBadRequest(error));
     logFailure(request.log, error, failure);
-    if (failure.status === 401) reply.header('WWW-Authenticate', challengeOf(request, ownOrigin()));
+    if (failure.status === 401) reply.header('WWW-Authenticate', challengeOf(request, ownAddress()));
     return sendError(reply, failure);
   });
 
