@@ -122,6 +122,31 @@ describe('npx deckhand contract', () => {
   );
 
   it(
+    'with --write, writes nothing if its own project can not be opened',
+    async () => {
+      const { url } = await ownService();
+      const { users } = await givenWorld();
+      const { secret: token } = await givenKey(users.superadmin);
+      const proxy = await givenFaultyProxy(url, [
+        { path: `${PLATFORMS}/projects/list`, status: 200, answer: status(503) },
+      ]);
+      vi.stubGlobal('fetch', uncheckedFetch());
+      const lines: string[] = [];
+
+      const report = await checkContract(
+        { url: proxy.url, token },
+        { isWriting: true, announce: (line) => lines.push(line) },
+      );
+
+      const problems = problemsOf(report).map(({ problem }) => problem);
+      expect(problems).toContain('"Deckhand contract check" could not be opened: no rows were written.');
+      expect(lines).toEqual([]);
+      proxy.close();
+    },
+    LONGEST_RUN_MILLISECONDS,
+  );
+
+  it(
     'removes what it created when it is interrupted',
     async () => {
       const { url } = await ownService();

@@ -19,9 +19,14 @@ export type Place = {
   left: string[];
 };
 
-/** A project of its own if the caller may create one, else the one that the caller's calls act in. */
-export async function openPlace(run: Run): Promise<Place> {
-  const own = run.denied.has('projects.create') ? undefined : await openProject(run);
+/**
+ * A project of its own if the caller may create one, else the one that the caller's calls act in. Undefined if its own could not be
+ * opened: nobody expects rows in another one.
+ */
+export async function openPlace(run: Run): Promise<Place | undefined> {
+  const mayCreate = !run.denied.has('projects.create');
+  const own = mayCreate ? await openProject(run) : undefined;
+  if (mayCreate && !own) return undefined;
   const projectId = own?.id ?? run.target.projectId;
   const where = own
     ? `project ${own.id} ("${OWN}")`

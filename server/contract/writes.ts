@@ -6,7 +6,7 @@ import { isId } from './input.ts';
 import { comparable, type Outcome } from './outcome.ts';
 import { openPlace, type Place } from './ownPlace.ts';
 import type { Send } from './sender.ts';
-import { BOARD_STEPS, PROJECT_STEPS, type Rows, type Step, TEMPLATE_STEPS } from './writeSteps.ts';
+import { BOARD_STEPS, OWN, PROJECT_STEPS, type Rows, type Step, TEMPLATE_STEPS } from './writeSteps.ts';
 
 /**
  * Creates, changes, moves and deletes rows of its own, the same over REST and over RPC, each with its own rows, and compares the
@@ -14,6 +14,12 @@ import { BOARD_STEPS, PROJECT_STEPS, type Rows, type Step, TEMPLATE_STEPS } from
  */
 export async function checkWrites(run: Run): Promise<string[]> {
   const place = await openPlace(run);
+  if (!place) {
+    await run.record('own project', 'projects.create', async () => [
+      `"${OWN}" could not be opened: no rows were written.`,
+    ]);
+    return [];
+  }
   try {
     await runSteps(run, place, [...BOARD_STEPS, ...(place.isOwn ? PROJECT_STEPS : [])]);
     if (!run.denied.has('masterBoards.create')) await runSteps(run, place, TEMPLATE_STEPS);
