@@ -18,7 +18,10 @@ export async function parseOptions({ input, common, operands = [] }: Words, word
   const isNeeded = ({ isRequired, exceptWith }: Option) =>
     isRequired && !(exceptWith && Object.entries(exceptWith).every(([flag, value]) => given[flag] === value));
   const missing = options.find((option) => isNeeded(option) && option.kind !== 'secret' && !(option.flag in given));
-  if (missing) throw invalid({ [`--${missing.flag}`]: 'is missing' });
+  if (missing) {
+    const { flag } = missing;
+    throw invalid({ [operands.includes(flag) ? flag.toUpperCase() : `--${flag}`]: 'is missing' });
+  }
   for (const option of options) {
     const { field, flag, kind, isNew = false } = option;
     const value = given[flag];

@@ -138,7 +138,7 @@ describe('npx deckhand diff', () => {
     const file = await givenFile(document);
 
     for (const [words, message] of [
-      [[file], '--new is missing'],
+      [[file], 'NEW is missing'],
       [[file, file, file], 'Unexpected argument'],
       [[file, 'nothing.json'], "nothing.json can't be read: ENOENT"],
       [[file, 'http://127.0.0.1:1/openapi.json'], "/openapi.json can't be read: "],
