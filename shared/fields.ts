@@ -28,9 +28,10 @@ const LONGEST_TEXT = 65_536;
 export const text = (maxLength = LONGEST_TEXT) => limited(z.string().trim().min(1), maxLength);
 
 /** The version of the row in an answer: the header `ETag` over REST. */
-export const rowVersion = z
-  .string()
-  .meta({ description: 'The version of the row, for `if_version`: it changes with every change.', example: '812' });
+export const rowVersion = z.string().meta({
+  description: 'The version of the row, for `if_version`: it changes with every change.',
+  example: '812-1794009600000',
+});
 
 /** The version that a change requires of its row: the header `If-Match` over REST. */
 export const ifVersion = text()

@@ -28,7 +28,7 @@ export const VERSION_HEADER = {
   description:
     'The `ETag` of the row when you read it. If the row has changed since, nothing is changed, and the answer is a 412. `*`, or no header, accepts every version.',
   schema: { type: 'string' },
-  example: '"812"',
+  example: '"812-1794009600000"',
 };
 
 export const HEADERS = {
@@ -44,7 +44,7 @@ export const HEADERS = {
   ETag: {
     description: 'The version of the row, for `If-Match`. Every change of the row gives it another one.',
     schema: { type: 'string' },
-    example: '"812"',
+    example: '"812-1794009600000"',
   },
   'Idempotent-Replayed': {
     description: '`true` for the answer of an earlier call with this `Idempotency-Key`; otherwise absent.',
