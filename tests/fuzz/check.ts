@@ -14,6 +14,7 @@ export function faultsOf(request: FuzzRequest, answer: FuzzAnswer): string[] {
     ...(answer.status >= 500 ? [`The status is ${answer.status}.`] : []),
     ...(request.surface === 'rest' ? restFaults(request, answer) : []),
     ...(request.surface === 'rpc' ? rpcFaults(request, answer) : []),
+    ...(request.surface === 'mcp' ? messageFaults(request, answer) : []),
     ...(request.surface === 'other' && !answer.headers.has('x-request-id') ? ['X-Request-Id is missing.'] : []),
   ];
 }
@@ -87,6 +88,32 @@ function rpcFaults({ method, operations, path }: FuzzRequest, { status, headers,
   if (status !== 207 && !statuses.includes(status)) faults.push(`The status is ${status}, of calls ${statuses}.`);
   return faults;
 }
+
+function messageFaults({ operations }: FuzzRequest, { status, headers, text }: FuzzAnswer): string[] {
+  const faults = limitFaults(headers, status);
+  if (text === '') return faults;
+  const shape = shapeFaults(MESSAGE, text);
+  if (shape.length > 0) return [...faults, ...shape];
+  const { result } = JSON.parse(text) as { result?: { isError?: true; structuredContent: Refused } };
+  const refused = result?.isError && result.structuredContent.error?.status;
+  if (refused && !statusesOf(operations).includes(refused))
+    faults.push(`The tool answers ${refused}, which is not documented for its operation.`);
+  return faults;
+}
+type Refused = { error?: { status: number } };
+
+const MESSAGE: Schema = {
+  anyOf: [
+    z.object({
+      result: z.object({
+        content: z.array(z.object({ type: z.literal('text'), text: z.string().min(1) })).min(1),
+        structuredContent: z.record(z.string(), z.unknown()),
+        isError: z.literal(true).optional(),
+      }),
+    }),
+    z.object({ error: z.object({ code: z.int(), message: z.string().min(1), data: z.unknown().optional() }) }),
+  ].map((schema) => z.toJSONSchema(schema.extend({ jsonrpc: z.literal('2.0'), id: z.unknown() })) as Schema),
+};
 
 function streamFaults(text: string): string[] {
   const faults = text

@@ -13,7 +13,7 @@ import type { FuzzWorld, Who } from './world.ts';
 /** Random requests generated from the schemas of the operations: valid, nearly valid and hostile. */
 
 export type FuzzRequest = {
-  surface: 'rest' | 'rpc' | 'other';
+  surface: 'rest' | 'rpc' | 'mcp' | 'other';
   kind: string;
   /** The called operations, in the order of the answers. */
   operations: string[];
@@ -94,6 +94,41 @@ const requestOver =
     };
   };
 const rpcRequest = requestOver('rpc');
+
+/** The same call as a message of an assistant, mostly as one of its tools takes it. */
+const MESSAGES: { name: string; of: (operation: string, input: unknown) => unknown }[] = [
+  ...Array.from({ length: 6 }, () => ({ name: 'call', of: operationCall })),
+  { name: 'key', of: (name, input) => ({ ...operationCall(name, input), _meta: { idempotency_key: name } }) },
+  { name: 'odd key', of: (name, input) => ({ ...operationCall(name, input), _meta: { idempotency_key: input } }) },
+  { name: 'tool', of: (name, input) => ({ name: name.replace('.', '_'), arguments: input }) },
+  { name: 'search', of: (name) => ({ name: 'operations_search', arguments: { query: name } }) },
+  { name: 'odd arguments', of: (name, input) => ({ name: 'operations_call', arguments: [name, input] }) },
+  { name: 'odd tool', of: (_, input) => ({ name: '__proto__', arguments: input }) },
+  { name: 'no parameters', of: () => undefined },
+];
+
+function operationCall(name: string, input: unknown) {
+  return { name: 'operations_call', arguments: { name, input } };
+}
+
+const messageRequest = fc
+  .record({
+    made: parts(anyCall),
+    message: fc.constantFrom(...MESSAGES),
+    id: fc.constantFrom(1, 'x', null, undefined, {}),
+  })
+  .map(({ made, message, id }) => (world: FuzzWorld): FuzzRequest => {
+    const request = rpcRequest(made, world);
+    const params = message.of(made.call.procedure.name, made.call.inputIn(world));
+    return {
+      ...request,
+      surface: 'mcp',
+      kind: `message: ${message.name}`,
+      path: '/mcp',
+      headers: [...request.headers, ['accept', 'application/json, text/event-stream']],
+      body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })),
+    };
+  });
 
 /** The input of a query in the URL. Larger ones don't fit into Node's limit for headers, which is checked elsewhere. */
 function asGet(request: FuzzRequest): FuzzRequest {
@@ -206,6 +241,7 @@ function requestsOf(
     { weight: 12, arbitrary: varied(headerVariant, withHeaders) },
     { weight: 10, arbitrary: annotatedRequest },
     { weight: 8, arbitrary: batchesOf(batchedCall) },
+    { weight: 8, arbitrary: messageRequest },
     { weight: 6, arbitrary: inWorld(gettable, (made, world) => asGet(made(world))) },
     { weight: 6, arbitrary: varied(pathVariant, withPathVariant) },
     { weight: 2, arbitrary: malformed },

@@ -30,6 +30,13 @@ describe('the fuzz check reports', () => {
     error: { json: { message: 'x', code: -1, data: { code: 'X', httpStatus, reason: 'fault', ...more } } },
   });
 
+  const mcp = { ...rest, surface: 'mcp', path: '/mcp' } as FuzzRequest;
+  const refusedTool = (status: number) => {
+    const structuredContent = { error: { status, reason: 'fault', message: 'x' } };
+    const content = [{ type: 'text', text: JSON.stringify(structuredContent) }];
+    return { jsonrpc: '2.0', id: 1, result: { content, structuredContent, isError: true } };
+  };
+
   it.each<[string, FuzzRequest, FuzzAnswer, unknown]>([
     ['500', rest, answered(500), 'The status is 500.'],
     ['an undocumented status', rest, answered(418), 'The status is not listed.'],
@@ -39,6 +46,13 @@ describe('the fuzz check reports', () => {
     ['429 without Retry-After', rpc, answered(429, refusal(429)), 'The header Retry-After is missing.'],
     ['an unknown reason', rpc, answered(401, refusal(401, { reason: 'x' })), expect.stringContaining('allowed values')],
     ['too many replies', rpc, answered(401, [refusal(401), refusal(401)]), 'There are 2 replies to 1 calls.'],
+    [
+      'a tool with an undocumented status',
+      mcp,
+      answered(200, refusedTool(500)),
+      'The tool answers 500, which is not documented for its operation.',
+    ],
+    ['a message without a result', mcp, answered(200, {}), expect.stringContaining("required property 'result'")],
   ])('%s', (_, request, answer, fault) => {
     expect(faultsOf(request, answer)).toContainEqual(fault);
   });
@@ -46,6 +60,7 @@ describe('the fuzz check reports', () => {
   it('nothing where all is well', () => {
     expect(faultsOf(rest, answered(401))).toEqual([]);
     expect(faultsOf(rpc, answered(401, refusal(401)))).toEqual([]);
+    expect(faultsOf(mcp, answered(200, refusedTool(403)))).toEqual([]);
   });
 
   it('a missing reason or answer to malformed HTTP, and a connection that stays open', () => {
