@@ -109,6 +109,20 @@ describe.skipIf(!databaseUrl)('a call that waits for the change of another', () 
     }
   });
 
+  it('keeps a change that is committed while cards/update-many waits for the card', async () => {
+    const { asMember, project } = await givenWorld();
+    const id = await givenCard(project);
+    const change = sql`update cards set title = 'Ours', status = 'done', updated_at = now() where id = ${id}`;
+
+    const cards = [{ id, priority: 'high', status: 'done' }];
+    const answer = await waitingFor([change], () => asMember.post(`${OPERATIONS}/cards/update-many`, { cards }));
+
+    expect(answer.status).toBe(200);
+    expect(await stored('cards', id)).toMatchObject({ title: 'Ours', priority: 'high', status: 'done' });
+    const noted = sql<{ data: object }>`select data from events where type = 'card.updated' and subject_id = ${id}`;
+    expect(await query(await testDb(), noted)).toEqual([{ data: { fields: ['priority'] } }]);
+  });
+
   it('keeps a change that a project commits while a push waits for the row', async () => {
     const template = await givenTemplate();
     const { masterBoards } = template.asSuperadmin.rpc;

@@ -83,7 +83,8 @@ type ChangedCard = SavedCard & { is_required: boolean };
 
 /**
  * Changes cards, which it locks in the order of their ids, like `changeRow`. `updated` are the rows with the sent values in place
- * of their own.
+ * of their own. It reads `locked`, the rows after waiting for their locks: beside `for update`, it would be made of the rows
+ * before that, and undo what was just changed.
  */
 async function changeCards(
   context: ProjectContext,
@@ -91,7 +92,7 @@ async function changeCards(
 ): Promise<ChangedCard[]> {
   const fields = CHANGED.map((column) => {
     const field = sql.lit(column === 'is_due_at_midnight' ? 'due_date' : column);
-    return sql`case when t.${sql.ref(column)} is distinct from updated.${sql.ref(column)} then ${field} end`;
+    return sql`case when (locked.card).${sql.ref(column)} is distinct from updated.${sql.ref(column)} then ${field} end`;
   });
   const values = CHANGED.map((column) => sql`${sql.ref(column)} = found.${sql.ref(column)}`);
   return query(
@@ -99,11 +100,14 @@ async function changeCards(
     sql<ChangedCard>`
       with sent as materialized (
         select * from jsonb_to_recordset(${JSON.stringify(changes)}::jsonb) as sent (id int, if_version text, changes jsonb)
+      ), locked as materialized (
+        select t as card, ${versionOf('t')} as version from cards t
+        where t.id = any(array(select id from sent)) and ${isVisible('cards')} order by t.id for update of t
       ), found as (
         select updated.*, array_remove(array[${sql.join(fields)}]::text[], null) as changed_fields,
-          sent.if_version is null or ${isOneOf(versionOf('t'), sql`sent.if_version`)} as is_required
-        from sent join cards t on t.id = sent.id cross join lateral jsonb_populate_record(t, sent.changes) as updated
-        where ${isVisible('cards')} order by t.id for update of t
+          sent.if_version is null or ${isOneOf(sql`locked.version`, sql`sent.if_version`)} as is_required
+        from locked join sent on sent.id = (locked.card).id
+          cross join lateral jsonb_populate_record(locked.card, sent.changes) as updated
       ), changed as (
         update cards set ${sql.join(values)}, updated_at = now() from found where cards.id = found.id and found.is_required
         returning cards.id, cards.project_id, cards.group_id, cards.position, cards.sort_order
