@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { countEndingKeys, keyWarnings } from '../server/domain/account/keyWarning.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { countEndingKeys, keyWarnings, warnOfAge } from '../server/domain/account/keyWarning.ts';
 import { findRights } from '../server/domain/event/rights.ts';
 import { hashKeySecret } from '../server/security/apiKeys.ts';
 import { makeCaller } from './harness/caller.ts';
@@ -176,6 +176,39 @@ describe('the warning of keys that end', () => {
     expect(await warningsFor(user, MAX_DAYS)).toEqual([]);
     await (await callerWith(secret)).rpc.keys.rotateSelf.mutate({});
     expect((await stored('api_keys', id)).warned_at).toBeNull();
+  });
+
+  it('names the 20 that end first, and counts the others', async () => {
+    const user = await givenServiceAccount();
+    const log = vi.fn();
+    // What other tests have left.
+    await keyWarnings(MAX_DAYS, { warn: () => undefined } as never).step(await testDb(), { rows: 1000 });
+    const ages = Array.from({ length: 23 }, (_, at) => 80 + ((at * 7) % 23) / 4);
+    for (const age of ages) await givenKey(user, { created_at: fromNow(-age) });
+
+    await keyWarnings(MAX_DAYS, { warn: log } as never).step(await testDb(), { rows: 1000 });
+
+    const lines = log.mock.calls.map(([line]) => line);
+    const ends = lines.slice(0, 20).map(({ ends_at }) => ends_at.getTime());
+    expect(ends).toEqual(ends.toSorted((one, other) => one - other));
+    expect(lines.slice(20)).toEqual([{ keys: 3 }]);
+  });
+
+  it('counts at the start what the largest age has ended, and nothing that ended otherwise', async () => {
+    const user = await givenServiceAccount();
+    const countedBy = async () => {
+      const warn = vi.fn();
+      await warnOfAge(await testDb(), MAX_DAYS, { warn } as never);
+      return warn.mock.calls[0]?.[0].keys ?? 0;
+    };
+    const before = await countedBy();
+
+    await givenKey(user, { created_at: fromNow(-91) });
+    await givenKey(user, { created_at: fromNow(-91), rotated_at: fromNow(-1) });
+    await givenKey(user, { created_at: fromNow(-91), revoked_at: new Date() });
+    await givenKey(user, { created_at: fromNow(-91), expires_at: fromNow(-1) });
+
+    expect(await countedBy()).toBe(before + 1);
   });
 
   it('is not for users who were deactivated', async () => {

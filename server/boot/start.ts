@@ -11,7 +11,7 @@ import { embeddedDirectory } from '../database/embedded/location.ts';
 import { migrate } from '../database/migrate.ts';
 import { removalWork } from '../database/removal.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
-import { keyWarnings } from '../domain/account/keyWarning.ts';
+import { keyWarnings, warnOfAge } from '../domain/account/keyWarning.ts';
 import { reencryptSecrets } from '../domain/account/reencrypt.ts';
 import { adoptEvents } from '../domain/event/feed.ts';
 import { startWebhooks } from '../domain/event/webhookWork.ts';
@@ -122,7 +122,10 @@ async function serve(
 
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);
-  const works = [...removalsOf(settings).map(removalWork), keyWarnings(settings.API_KEYS_MAX_DAYS, logger)];
+  const { API_KEYS_MAX_DAYS: keyMaxDays } = settings;
+  if (isFirst && keyMaxDays)
+    warnOfAge(database.db, keyMaxDays, logger).catch((error) => logger.warn(error, 'Old API keys were not counted.'));
+  const works = [...removalsOf(settings).map(removalWork), keyWarnings(keyMaxDays, logger)];
   const stopBackground = startBackground(database, works, logger);
   // Soon, since lists have to skip these cards until they are marked.
   const stopClearing = startBackground(database, [CLEARING], logger, 10_000);
