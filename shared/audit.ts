@@ -5,7 +5,7 @@ import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
 /** Every type of audit entry: those of events, and what was refused. */
-export const AUDIT_TYPES = {
+const AUDIT_TYPES = {
   ...EVENT_TYPES,
   'session.refused': 'A sign-in, or another call that asks for a password or a code, was refused.',
 } as const;

@@ -88,7 +88,7 @@ export type EventType = keyof typeof EVENT_TYPES;
 const TYPES = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]];
 
 /** Where a change came from. */
-export const SURFACES = ['rest', 'rpc', 'mcp', 'command_line', 'payment', 'service'] as const;
+const SURFACES = ['rest', 'rpc', 'mcp', 'command_line', 'payment', 'service'] as const;
 export type EventSurface = (typeof SURFACES)[number];
 
 /** Ids and names only: receivers fetch what they may see. */
@@ -133,7 +133,7 @@ export const Event = z
   })
   .meta({ id: 'ChangeEvent', description: 'Something that happened.' });
 
-export const LARGEST_EVENT_PAGE = 500;
+const LARGEST_EVENT_PAGE = 500;
 
 export const EventList = z.object({
   after: untrimmed(100).nullish().meta({

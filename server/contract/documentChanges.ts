@@ -5,7 +5,7 @@ import { BREAKING, NEW, type Words } from './changeWords.ts';
 import type { Resolve } from './narrowing.ts';
 
 /** A line for each change: the path, the place in it, and what changed. */
-export type DocumentChanges = { breaking: string[]; additions: string[] };
+type DocumentChanges = { breaking: string[]; additions: string[] };
 
 export function documentChanges(released: OpenApiDocument, current: OpenApiDocument): DocumentChanges {
   const breaking = breakingChanges(released, current);

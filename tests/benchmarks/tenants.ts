@@ -4,7 +4,7 @@ import { type Db, query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeTokens, type Tokens } from '../../server/security/tokens.ts';
 
-export type BenchUser = { email: string; token: string };
+type BenchUser = { email: string; token: string };
 export type Tenants = {
   /** Act in the demo project, and only read. */
   readers: BenchUser[];

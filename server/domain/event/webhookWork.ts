@@ -7,7 +7,7 @@ const LOOK_MILLISECONDS = 1000;
 /** How long a stopping node waits for calls that are under way, before it ends them. */
 const LONGEST_STOP_MILLISECONDS = 1000;
 
-export type WebhookWork = {
+type WebhookWork = {
   /** Looks for due webhooks now. */
   wake: () => void;
   stop: () => Promise<void>;

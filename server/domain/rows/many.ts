@@ -8,7 +8,7 @@ import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
 import { lockProjects } from './row.ts';
 
 /** The errors of the rows of a call, by their places in the list. */
-export type RowErrors = Map<number, TRPCError>;
+type RowErrors = Map<number, TRPCError>;
 
 /** A row with its place in the list. */
 export type Placed<Row> = { at: number; row: Row };

@@ -89,7 +89,7 @@ export async function findRow<Table extends ProjectTable, const Columns extends 
 }
 
 /** The event of a changed row: that of its table by default; null if it is written elsewhere. */
-export type RowEvent = { type?: EventType; data?: EventData } | null;
+type RowEvent = { type?: EventType; data?: EventData } | null;
 
 type ChangeOptions = {
   event?: RowEvent;
