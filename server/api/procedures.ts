@@ -1,8 +1,9 @@
-import type { AnyTRPCProcedure, AnyTRPCRouter, TRPCProcedureType } from '@trpc/server';
+import { type AnyTRPCProcedure, type AnyTRPCRouter, callTRPCProcedure, type TRPCProcedureType } from '@trpc/server';
 import { z } from 'zod';
 import { ifVersion, rowVersion } from '../../shared/fields.ts';
 import { manyRows } from '../../shared/rows.ts';
 import { ACCESS, type Access } from '../domain/access/access.ts';
+import type { Context } from '../domain/access/context.ts';
 import { checkDeprecation, type Deprecation } from './deprecation.ts';
 import { type RestOperation, withErrors } from './restOperation.ts';
 import { appRouter } from './routers/app.ts';
@@ -103,3 +104,12 @@ export const restProcedures = procedures.filter(
 const byName = new Map(all.map((procedure) => [procedure.name, procedure]));
 
 export const findProcedure = (name: string): Procedure | undefined => byName.get(name);
+
+/** Calls a procedure on its own, outside a batch. */
+export const callProcedure = (
+  { name: path, type }: Pick<Procedure, 'name' | 'type'>,
+  ctx: Context,
+  input: unknown,
+  signal?: AbortSignal,
+): Promise<unknown> =>
+  callTRPCProcedure({ router: appRouter, path, type, ctx, batchIndex: 0, getRawInput: async () => input, signal });

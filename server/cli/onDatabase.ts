@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { callTRPCProcedure } from '@trpc/server';
 import superjson from 'superjson';
 import { notFound, toFailure } from '../../shared/errors.ts';
-import { findProcedure } from '../api/procedures.ts';
-import { appRouter } from '../api/routers/app.ts';
+import { callProcedure, findProcedure } from '../api/procedures.ts';
 import { openServices } from '../api/services.ts';
 import { connect, type Database } from '../database/connect.ts';
 import { isInUse, readAddress, stopFirst } from '../database/embedded/dataDirectory.ts';
@@ -66,10 +64,7 @@ export function callOnDatabase<Result>(
       origin: { surface: 'command_line', requestId: null },
     };
     return calls(async (path, input) => {
-      const { type } = findProcedure(path)!;
-      const options = { router: appRouter, path, type, ctx, batchIndex: 0, signal: undefined };
-      const called = callTRPCProcedure({ ...options, getRawInput: async () => input });
-      const result = await called.catch(async (error) => {
+      const result = await callProcedure(findProcedure(path)!, ctx, input).catch(async (error) => {
         throw (await missingProject(error, database)) ?? error;
       });
       return toClientResult(result);

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { callTRPCProcedure } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toFailure } from '../../shared/errors.ts';
-import { appRouter } from '../api/routers/app.ts';
+import { callProcedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
 import type { EventRow } from '../domain/event/feed.ts';
 import type { Following } from '../domain/event/follow.ts';
@@ -58,15 +57,8 @@ export async function sendEvents(
   const closed = new AbortController();
   if (raw.closed) closed.abort();
   raw.once('close', () => closed.abort());
-  const following = (await callTRPCProcedure({
-    router: appRouter,
-    path: FOLLOW,
-    type: 'subscription',
-    ctx: contextOf(request, services),
-    batchIndex: 0,
-    getRawInput: async () => input,
-    signal: closed.signal,
-  })) as Following;
+  const follow = { name: FOLLOW, type: 'subscription' } as const;
+  const following = (await callProcedure(follow, contextOf(request, services), input, closed.signal)) as Following;
 
   const { openStreams } = request.server;
   openStreams.add(raw);

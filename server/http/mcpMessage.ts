@@ -8,13 +8,10 @@ import {
   type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
-import { callTRPCProcedure } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-
 import { badRequest, notFound, toFailure } from '../../shared/errors.ts';
 import { inputParser } from '../api/parser.ts';
-import type { Procedure } from '../api/procedures.ts';
-import { appRouter } from '../api/routers/app.ts';
+import { callProcedure, type Procedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
 import {
   CALL,
@@ -86,7 +83,7 @@ function serverFor(request: FastifyRequest, reply: FastifyReply, services: Servi
       const called = procedureOf(name, input);
       request.operation = called.procedure.name;
       request.called = [called.procedure];
-      return await callProcedure(request, reply, services, { ...called, key: _meta?.idempotency_key });
+      return await callTool(request, reply, services, { ...called, key: _meta?.idempotency_key });
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
       return refusalOf(request, reply, error);
@@ -110,7 +107,7 @@ function procedureOf(tool: string, given: unknown): { procedure: Procedure; inpu
 
 type Call = { procedure: Procedure; input: unknown; key: unknown };
 
-async function callProcedure(
+async function callTool(
   request: FastifyRequest,
   reply: FastifyReply,
   services: Services,
@@ -118,15 +115,7 @@ async function callProcedure(
 ): Promise<CallToolResult> {
   const { name, type, rest } = procedure;
   const ctx = { ...contextOf(request, services), idempotency: keyOfCall(key) };
-  const data = await callTRPCProcedure({
-    router: appRouter,
-    path: name,
-    type,
-    ctx,
-    batchIndex: 0,
-    getRawInput: async () => input,
-    signal: request.callerSignal,
-  });
+  const data = await callProcedure(procedure, ctx, input, request.callerSignal);
   sendReplayed(reply, ctx, 1);
   if (data === undefined) return { content: [{ type: 'text', text: rest?.message ?? name }], structuredContent: {} };
   const text = writeFields(data as object);

@@ -1,9 +1,7 @@
-import { callTRPCProcedure } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest, type Failure, JSON_WANTED, toFailure } from '../../shared/errors.ts';
-import { restProcedures } from '../api/procedures.ts';
+import { callProcedure, restProcedures } from '../api/procedures.ts';
 import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../api/restOperation.ts';
-import { appRouter } from '../api/routers/app.ts';
 import type { Services } from '../api/services.ts';
 import { hasLargeField, writeFields, writeFieldsInPieces } from '../runtime/jsonText.ts';
 import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
@@ -35,7 +33,7 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
 
   addRestStream(scope, services);
   for (const procedure of restProcedures) {
-    const { name, type, output, rest, isConditional, isVersioned } = procedure;
+    const { name, output, rest, isConditional, isVersioned } = procedure;
     const toRest = projectionOf(output);
     const more = Object.entries(rest.envelope).map(
       ([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`,
@@ -53,21 +51,13 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
         const input = readInput(request, rest, procedure.needsInput);
         if (isConditional) input.if_version = readIfMatch(request);
         const ctx = contextOf(request, services);
-        const result = await callTRPCProcedure({
-          router: appRouter,
-          path: name,
-          type,
-          ctx,
-          batchIndex: 0,
-          getRawInput: async () => input,
-          signal: request.callerSignal,
-        });
+        const result = await callProcedure(procedure, ctx, input, request.callerSignal);
         sendReplayed(reply, ctx, 1);
         const message = JSON.stringify(rest.messageFor?.(result as never) ?? rest.message);
         const begin = `{"error":false,"message":${message},"data":`;
         reply.code(rest.status).header('content-type', 'application/json; charset=utf-8');
         if (result === undefined) return reply.send(`${begin}[]${end}`);
-        const data = toRest(isVersioned ? sendVersion(reply, result) : result) as object;
+        const data = toRest(isVersioned ? sendVersion(reply, result as object) : result) as object;
         if (!hasLargeField(data)) return reply.send(`${begin}${writeFields(data)}${end}`);
         return sendInPieces(request, reply, [[begin], writeFieldsInPieces(data), [end]]);
       },
