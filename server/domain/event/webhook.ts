@@ -118,7 +118,7 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
     if (fields.length === 0) return { webhook: before };
 
     const isRetried = fields.includes('url') || fields.includes('is_active');
-    const changes = { ...sent, ...(isRetried && AT_ONCE), ...(is_active && { disabled_reason: null }) };
+    const changes = { ...sent, ...(isRetried && DUE_NOW), ...(is_active && { disabled_reason: null }) };
     const webhook = await changeWebhook(db, id, changes);
     await note({ ...context, db }, 'webhook.updated', webhook, { fields });
     return { webhook };
@@ -126,7 +126,7 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
 }
 
 /** Forgets failures, so that a webhook is due now. */
-const AT_ONCE = { failures: 0, first_failed_at: null, next_attempt_at: NOW, leased_until: null };
+const DUE_NOW = { failures: 0, first_failed_at: null, next_attempt_at: NOW };
 
 const changeWebhook = (db: Db, id: number, changes: UpdateObject<Tables, 'webhooks'>) =>
   db
@@ -187,7 +187,7 @@ export async function redeliver(context: ProjectContext, { id, event_id }: Webho
     after_event: sql<string>`${event_id}::bigint - 1`,
   };
   return transact(context.db, async (db) => {
-    const webhook = await changeWebhook(db, id, { ...back, ...AT_ONCE });
+    const webhook = await changeWebhook(db, id, { ...back, ...DUE_NOW });
     await note({ ...context, db }, 'webhook.redelivered', webhook);
     return { webhook };
   });
