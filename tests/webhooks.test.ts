@@ -5,13 +5,9 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import {
-  claimWebhooks,
-  type Delivering,
-  deliver,
-  deliveryCounts,
-  retrySeconds,
-} from '../server/domain/event/webhookDelivery.ts';
+import { claimWebhooks } from '../server/domain/event/webhookClaim.ts';
+import { type Delivering, deliver } from '../server/domain/event/webhookDelivery.ts';
+import { deliveryCounts, retrySeconds } from '../server/domain/event/webhookRecord.ts';
 import { startWebhooks } from '../server/domain/event/webhookWork.ts';
 import { makeOutgoing, type Outgoing } from '../server/security/outgoing.ts';
 import { isPublicAddress } from '../server/security/publicAddress.ts';

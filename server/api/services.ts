@@ -10,7 +10,7 @@ import type { AccountCaller } from '../domain/access/context.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
 import type { EventHub } from '../domain/event/following.ts';
 import { makeEventHub } from '../domain/event/hub.ts';
-import { deliveryCounts } from '../domain/event/webhookDelivery.ts';
+import { deliveryCounts } from '../domain/event/webhookRecord.ts';
 import { runningTemplates } from '../domain/template/template.ts';
 import { type AttemptLimit, makeAttemptLimit } from '../limits/attemptLimit.ts';
 import { makeChangeSignal } from '../limits/changeSignal.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Outgoing } from '../../security/outgoing.ts';
-import { AT_ONCE, type Claimed, claimWebhooks, type Delivering, deliver, type Lane } from './webhookDelivery.ts';
+import { AT_ONCE, type Claimed, claimWebhooks, type Lane } from './webhookClaim.ts';
+import { type Delivering, deliver } from './webhookDelivery.ts';
 
 const LOOK_MILLISECONDS = 1000;
 
