@@ -3,8 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { forbidden, unauthorized } from '../../shared/errors.ts';
 import type { Reason } from '../../shared/reasons.ts';
-import type { Load, MetricsAccess, Services } from '../api/services.ts';
-import type { PoolLoad } from '../database/lane.ts';
+import type { MetricsAccess, Services } from '../api/services.ts';
 import type { Db } from '../database/query.ts';
 import { type Readiness, UNREADY } from '../database/readiness.ts';
 import { countEndingKeys } from '../domain/account/keyWarning.ts';
@@ -14,6 +13,7 @@ import { VERSION } from '../runtime/version.ts';
 import { announceDeprecations } from './deprecation.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
+import { addLoad } from './loadMetrics.ts';
 import { methodOf, operationOf } from './operation.ts';
 import { addReplicas } from './replicaMetrics.ts';
 
@@ -109,107 +109,7 @@ function addWorkers(registry: Registry): void {
   addReplacements(registry);
 }
 
-/** Numbers that the node has anyway, read at each scrape. Added up over all workers, unless `aggregator` says otherwise. */
-function addLoad(registry: Registry, load: () => Load): void {
-  const gauge = <Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    read: (now: Load, set: (value: number, labels: Partial<Record<Label, string>>) => void) => void,
-    aggregator: 'sum' | 'min' | 'max' = 'sum',
-  ) =>
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      aggregator,
-      collect() {
-        this.reset();
-        read(load(), (value, labels) => this.set(labels, value));
-      },
-    });
-
-  gauge('deckhand_queue_calls', 'Work that runs or waits in a queue.', ['queue', 'state'], ({ queues }, set) => {
-    for (const [queue, { running, waiting }] of Object.entries(queues)) {
-      set(running, { queue, state: 'running' });
-      set(waiting, { queue, state: 'waiting' });
-    }
-  });
-  gauge('deckhand_template_runs', 'Syncs and pushes that this node works on.', [], (now, set) =>
-    set(now.templateRuns, {}),
-  );
-  gauge('deckhand_followers', 'Open streams of events.', [], (now, set) => set(now.followers, {}));
-  const counter = (name: string, help: string, label: string, read: (now: Load) => ReadonlyMap<string, number>) =>
-    new Counter({
-      name,
-      help,
-      labelNames: [label],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const [value, count] of read(load())) this.inc({ [label]: value }, count);
-      },
-    });
-  counter('deckhand_rows_removed_total', 'Rows that were removed for good.', 'table', (now) => now.removedRows);
-  counter(
-    'deckhand_removal_failures_total',
-    'Failed attempts to remove rows; each is repeated after 10 minutes.',
-    'table',
-    (now) => now.failedRemovals,
-  );
-  counter(
-    'deckhand_webhook_deliveries_total',
-    'Attempts to deliver an event to a webhook.',
-    'status',
-    (now) => now.webhookDeliveries,
-  );
-  const { connections, isRedisReachable } = load();
-  if (isRedisReachable !== undefined) {
-    gauge(
-      'deckhand_redis_up',
-      '0 while this node counts in memory because Redis is unreachable.',
-      [],
-      (now, set) => set(Number(now.isRedisReachable), {}),
-      'min',
-    );
-  }
-  if (!connections) return;
-
-  const POOL_LABEL = 'db_client_connection_pool_name';
-  const poolsOf = ({ connections }: Load): [PoolLoad | undefined, string][] => [
-    [connections, 'deckhand'],
-    [connections?.lane, 'deckhand lane'],
-  ];
-  const gaugeOfPools = (name: string, help: string, read: (pool: PoolLoad) => number) =>
-    gauge(name, help, [POOL_LABEL], (now, set) => {
-      for (const [pool, label] of poolsOf(now)) if (pool) set(read(pool), { [POOL_LABEL]: label });
-    });
-  gauge(
-    'db_client_connection_count',
-    'Connections to the database by state.',
-    [POOL_LABEL, 'db_client_connection_state'],
-    (now, set) => {
-      for (const [pool, label] of poolsOf(now)) {
-        if (!pool) continue;
-        set(pool.used, { [POOL_LABEL]: label, db_client_connection_state: 'used' });
-        set(pool.idle, { [POOL_LABEL]: label, db_client_connection_state: 'idle' });
-      }
-    },
-  );
-  gaugeOfPools(
-    'db_client_connection_max',
-    'The most connections to the database, together DATABASE_POOL_SIZE.',
-    ({ max }) => max,
-  );
-  gaugeOfPools(
-    'db_client_connection_pending_requests',
-    'Statements that wait for a connection, or on a lane for others on theirs.',
-    ({ pending }) => pending,
-  );
-}
-
-/** Asked at each scrape: one that can't be answered has no value. */
+/** Read at each scrape; without a value if the database does not answer. */
 function addEventDelay(registry: Registry, db: Db): void {
   new Gauge({
     name: 'deckhand_event_delay_seconds',
