@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
 import { Client, StreamableHTTPClientTransport, type VersionNegotiationMode } from '@modelcontextprotocol/client';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -243,11 +242,11 @@ describe('POST /mcp', () => {
     const { id, secret } = await givenKey(users.member);
     const request = httpRequest(`${url}/mcp`, {
       method: 'POST',
-      headers: { ...ACCEPT, authorization: `Bearer ${secret}` },
+      headers: { ...ACCEPT, authorization: `Bearer ${secret}`, expect: '100-continue' },
     });
+    request.flushHeaders();
+    await once(request, 'continue');
     request.write('{"jsonrpc": "2.0", ');
-    // Nothing tells that the service has read the headers.
-    await setTimeout(300);
 
     await query(await testDb(), sql`update api_keys set revoked_at = now() where id = ${id}`);
     request.end('"id": 1, "method": "tools/list"}');
