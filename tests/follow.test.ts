@@ -277,7 +277,7 @@ describe('a stream ends', () => {
     const ids = Array.from({ length: 2000 }, (_, at) => 1_000_000 + at);
     for (let times = 0; times < 6; times++) await insertEvents(world, 200, ids);
 
-    await expect.poll(() => followersOf(service), { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => followersOf(service), { timeout: 40_000 }).toBe(0);
     expect(socket.destroyed).toBe(false);
     const [, id] = /^id: (\S+)$/m.exec(String(head)) ?? [];
     const resumed = await follow(service, world.asViewer.token, { headers: { 'Last-Event-ID': id! } });
