@@ -1,7 +1,6 @@
 import type { RestProcedure } from '../api/procedures.ts';
 import { expectStatus, type Run } from './expectation.ts';
-import type { Given } from './input.ts';
-import { inputSchemaOf } from './input.ts';
+import { type Given, inputSchemaOf } from './input.ts';
 import { inTurns } from './sender.ts';
 
 /** Where the required id of a query comes from: the rows of another query's answer. */
