@@ -77,7 +77,7 @@ export function makeFollow(options: ClientOptions, session: Session): FollowStre
       if (failure && (isGivenUp || !isPassing(failure))) throw withCallerStack(failure, caller, path);
       const milliseconds = millisecondsBefore(Math.min(failures++, MOST_DOUBLINGS), failure ? [failure] : []);
       if (failure) tellOfRetry(call, failure, milliseconds);
-      // It rejects only at the end.
+      // Rejects only when the signal is aborted: the loop then ends.
       await pause(milliseconds, signal ?? new AbortController().signal).catch(() => undefined);
     }
   };

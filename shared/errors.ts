@@ -29,7 +29,7 @@ export const invalid = (predicates: Record<string, string>, reason: Reason = 'in
 export const tooManyRequests = (message: string, retryAfterSeconds: number, reason: Reason) =>
   callerError('TOO_MANY_REQUESTS', { message, reason, retryAfterSeconds });
 
-/** The error of a whole call for those of its rows, by their places in the list: `cards.17.title`. The first one has the say. */
+/** The error of a whole call for those of its rows, by place: `cards.17.title`. The first one sets status and reason. */
 export function ofRows(list: string, errors: ReadonlyMap<number, TRPCError>): TRPCError {
   const failures = [...errors].map(([at, error]) => ({ ...toFailure(error), row: `${list}.${at}` }));
   const [{ code, reason, message, row, errors: fields }] = failures as [(typeof failures)[number]];

@@ -59,7 +59,7 @@ export function fakeClient(results: FakeResults = {}): FakeClient {
   }) as FakeClient;
 }
 
-/** Of `withMeta`: there is no response. */
+/** What `withMeta` returns, since a fake has no response. */
 const META = { requestId: 'fake', replayed: false, attempts: 1, quota: undefined };
 
 type AnyResult = (input: unknown) => unknown;

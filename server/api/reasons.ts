@@ -50,9 +50,9 @@ const OF_KEY = [
 
 const takesCursor = (input: object) => 'shape' in input && 'cursor' in (input.shape as object);
 
-/** Of a wrong password. */
+/** Reasons of calls that ask for the password. */
 const OF_PASSWORD = ['password_wrong', 'no_password', 'too_many_failures'] as const;
-/** Of a wrong code besides. */
+/** Reasons of calls that also ask for a code of the second factor. */
 const OF_PROOF = [...OF_PASSWORD, 'code_wrong', 'codes_blocked'] as const;
 const OF_KEY_HOLDER = ['other_user', 'not_a_superadmin'] as const;
 

@@ -211,7 +211,7 @@ async function runBehindInput(call: ReadCall, work: Work): Promise<unknown> {
   return dataOf(await readOnReplica({ ...ctx, replicas }, (changes) => resultOf(work(changes))));
 }
 
-/** Those who follow events get them at once. */
+/** Wakes the event hub after the change, so that followers get its events at once. */
 async function runMutation(call: ReadCall, work: Work): Promise<unknown> {
   const data = await runWithKey(call, work);
   if (call.meta?.events) call.ctx.eventHub.announce();

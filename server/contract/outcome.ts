@@ -23,7 +23,7 @@ export function restOutcome(called: Called, { status, headers, body }: RestAnswe
 
 type RpcAnswer = { result?: { data: SuperJSONResult }; error?: SuperJSONResult };
 
-/** Of an answer without a batch. */
+/** The outcome of a single RPC call, outside a batch. */
 export function rpcOutcome(called: Called, { result, error }: RpcAnswer): Outcome {
   return error ? rpcError(superjson.deserialize(error)) : rpcResult(called, superjson.deserialize(result!.data));
 }

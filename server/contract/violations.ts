@@ -19,7 +19,7 @@ export function violations(schema: Schema, value: unknown): string[] {
 }
 
 const compiled = new WeakMap<Schema, ValidateFunction>();
-/** By text: nearly all operations have the same errors and headers. */
+/** By the schema as JSON: nearly all operations have the same errors and headers, which are compiled once. */
 const compiledTexts = new Map<string, ValidateFunction>();
 
 function compile(schema: Schema): ValidateFunction {

@@ -129,7 +129,7 @@ function hiderOf(rows: Rows, { ignores = [] }: Step) {
   const isOwn = (key: string, value: unknown) =>
     Object.entries(rows).some(([field, id]) => id === value && nounOf(field) === nounOf(key));
   const hide = (key: string, value: unknown) => {
-    // Counted in the whole project.
+    // `sort_order` counts all cards of the project.
     if (key === 'sort_order' || ignores.includes(key)) return 'ignored';
     if (key === 'id') return 'an id';
     return isId(key) && isOwn(key, value) ? 'an own row' : value;

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { type DeckhandClient, NO_RESPONSE, READ_ONLY } from './client.ts';
 import { replaceLost } from './pool.ts';
 
-/** Those behind a statement wait for it. If it takes longer, for example because of a lock, it is executed again on the pool. */
+/** Later statements wait for this one. After a timeout, for example because of a lock, it is executed again on the pool. */
 const TIMEOUTS = { statement_timeout: 1_000, lock_timeout: 100 };
 /** After a timeout, the next statements would most likely have one, too. During this time, all of them use the pool. */
 const PAUSE_MILLISECONDS = 1_000;
@@ -64,7 +64,7 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
       try {
         const { rows } = await client.query(text, values);
         const ended = performance.now();
-        // Not what it waited for those before it.
+        // Without the time that it waited for statements before it.
         if (ended - Math.max(begun, client.previousResponse) > LONGEST_READ_MILLISECONDS) noteSlow(text, values, ended);
         return rows;
       } catch (error) {
@@ -167,6 +167,6 @@ const keyOf = (text: string, values: unknown[]) => text + JSON.stringify(values)
 
 const TIMEOUT_CODES = new Set<string | undefined>(['57014', '55P03']);
 
-/** Not that of a silent server, which would be silent to the pool, too. */
+/** Whether the connection was lost. A server that does not respond would not respond to the pool either. */
 const isLoss = ({ severity, message }: pg.DatabaseError) =>
   (severity === undefined || severity === 'FATAL') && message !== NO_RESPONSE;

@@ -2,7 +2,7 @@ import { CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Lane } from './lane.ts';
 import type { Db } from './query.ts';
 
-/** By their database. A transaction is another one, without a lane. */
+/** The lane of each database. A transaction is a `Db` of its own, and has none. */
 export const lanes = new WeakMap<Db, Lane>();
 
 /** The placeholder of a value in a compiled statement. */

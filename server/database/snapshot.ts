@@ -56,7 +56,7 @@ const makeStage = (cache: string) =>
     () => undefined,
   );
 
-/** Of all files that the tables may depend on. */
+/** A hash of all files that the tables may depend on. */
 async function fingerprint(sources: string): Promise<string> {
   const files = await readdir(sources, { recursive: true, withFileTypes: true });
   const paths = files.filter((file) => file.isFile()).map(({ parentPath, name }) => join(parentPath, name));

@@ -70,7 +70,7 @@ function pathOf(name: string, surface: Surface): string {
   return path === undefined ? `/trpc/${name}` : `/api${path}`;
 }
 
-/** The first values stay as they are; all others are one. */
+/** Bounds the values of a label: the first `most` are kept, further ones become `other`. */
 export function firstOnes(most: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {

@@ -36,7 +36,7 @@ export function addEventStreams(app: FastifyInstance, { eventHub }: Services): v
   app.decorate('openStreams', open);
   app.decorate('endStreams', () => {
     eventHub.close();
-    // Its end would never be read.
+    // A client that does not read would keep the connection open.
     for (const response of open) if (response.writableNeedDrain) response.destroy();
   });
   app.addHook('preClose', (done) => {

@@ -45,7 +45,7 @@ declare module 'fastify' {
 export function identifyCallers(
   scope: FastifyInstance,
   { findCaller, tokens, rateLimit, unsentResponses, keyHolders, keyUse }: Services,
-  /** The procedures that a request calls, as named there; each counts. */
+  /** The names of the procedures that a request calls; each counts against the limit. */
   namesOf: (request: FastifyRequest) => string[],
   /** The highest role that a procedure may need, where the body names it: it decides its access itself. */
   roleIfUnknown?: Role,

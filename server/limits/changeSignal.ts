@@ -5,7 +5,7 @@ import type { Log } from '../runtime/log.ts';
 /** Tells the nodes that something changed. */
 export type ChangeSignal = {
   send: () => void;
-  /** From now on; later calls change nothing. */
+  /** Starts listening; only the first call counts. */
   listen: (onChange: () => void) => void;
   close: () => void;
 };

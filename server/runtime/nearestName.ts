@@ -1,7 +1,7 @@
 /** The most similar name, by edit distance. */
 export function nearestName(misspelt: string, names: Iterable<string>, mostMistakes: number): string | undefined {
   const ranked = [...names]
-    // Cheap to tell: each missing or added letter is a mistake.
+    // Skips names that can't be near: each missing or added letter is a mistake.
     .filter((name) => Math.abs(name.length - misspelt.length) <= mostMistakes)
     .map((name) => ({ name, mistakes: countMistakes(misspelt.toLowerCase(), name.toLowerCase()) }))
     .filter(({ mistakes }) => mistakes <= mostMistakes)

@@ -47,7 +47,7 @@ export function makeOutgoing({
         discard(response);
         resolve(response.statusCode ?? 0);
       });
-      // Another protocol is no answer.
+      // 101 is no success: the status is recorded, and the socket closed.
       request.on('upgrade', (response, socket) => {
         socket.destroy();
         resolve(response.statusCode ?? 0);
@@ -93,7 +93,7 @@ export function addressProblem(address: string, allowedHosts: readonly string[])
   if (url.username !== '' || url.password !== '') return 'must have no user and no password';
   if (isAllowedHost(url, allowedHosts)) return undefined;
   if (url.protocol !== 'https:') return 'must start with https://';
-  // For these, Node would not call `lookup`.
+  // Node does not call `lookup` for IP addresses.
   const literal = url.hostname.replace(/^\[|\]$/g, '');
   return isIP(literal) !== 0 && !isPublicAddress(literal) ? 'must be on the internet' : undefined;
 }

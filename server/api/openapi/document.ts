@@ -157,7 +157,7 @@ function markDeprecated(operation: Operation, deprecated: Deprecation): void {
 const endHeaders = ({ deprecated }: RestProcedure) =>
   deprecated ? (Object.keys(DEPRECATION_HEADERS) as (keyof typeof DEPRECATION_HEADERS)[]) : [];
 
-/** For what REST has as a header. */
+/** Removes a field that REST sends as a header. */
 function removeField({ properties, required = [] }: Schema, name: string): void {
   delete properties![name];
   const at = required.indexOf(name);

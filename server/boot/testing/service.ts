@@ -29,7 +29,7 @@ export async function serveTests(port: MessagePort, given: Record<string, string
     reply.postMessage({ failure: failure ?? undefined } satisfies Reply);
   });
   port.postMessage({ url, admin: firstAdmin } satisfies Started);
-  // Tests end a thread without a chance to do it later.
+  // Now, since tests end the thread without a shutdown.
   flushCompileCache();
 }
 

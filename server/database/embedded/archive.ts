@@ -15,7 +15,7 @@ export async function readArchive(file: string | Blob): Promise<Archive> {
   return [...entriesOf(bytes ?? packed)];
 }
 
-/** By the first two bytes. In another thread, so that modules load meanwhile. */
+/** By the first two bytes of the file. They run in another thread, so that modules load meanwhile. */
 const unpackers: Record<number, (packed: Buffer, options: { chunkSize: number }) => Promise<Buffer>> = {
   8075: promisify(gunzip),
   10421: promisify(zstdDecompress),

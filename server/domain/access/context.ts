@@ -105,7 +105,7 @@ export type Caller = {
 /** The key of a call: it narrows the rights of its user. */
 export type CallerKey = {
   id: number;
-  /** Of the secret that was sent; after a rotation, that may be the previous one. */
+  /** The hash of the secret that was sent; after a rotation, that may be the previous one. */
   secretHash: string;
   scopes: readonly string[];
   /** The only project that it acts in; null for all of its user. */

@@ -78,7 +78,7 @@ const CHANGED = [
   ...(['owner_id', 'tag_id', 'due_date', 'is_due_at_midnight'] as const),
 ] satisfies (keyof RowChanges<'cards'>)[];
 
-/** Undefined fields if it was not changed, since it does not have the required version. */
+/** If `is_required` is false, the card has another version than required, and the other fields are undefined. */
 type ChangedCard = SavedCard & { is_required: boolean };
 
 /**

@@ -115,7 +115,7 @@ export async function readEvents(db: Db, { place, types, limit }: Read, readable
   return { events, places, hasMore, next: (isFull && places.at(-1)) || placeAfter(horizon, isCut) };
 }
 
-/** As of the whole statement. */
+/** The columns that are the same in every row of the statement. */
 type Horizon = {
   xmin: string;
   seconds: number;
@@ -192,7 +192,7 @@ const START: Place = { transaction: '0', id: '0', seconds: 0 };
 export const toCursor = ({ transaction, id, seconds }: Place): string =>
   Buffer.from(JSON.stringify([transaction, id, seconds])).toString('base64url');
 
-/** Of the year 9999. */
+/** The end of the year 9999. */
 const LAST_SECOND = 253_402_300_799;
 
 const Cursor = z.tuple([
@@ -201,7 +201,7 @@ const Cursor = z.tuple([
   z.int().min(0).max(LAST_SECOND),
 ]);
 
-/** Decodes a cursor. Refuses one that is older than the kept events, or of another database, which counts from anew. */
+/** Decodes a cursor. Refuses one that is older than the kept events, or of another database, whose transactions count from the start. */
 export async function readPlace(
   { db, eventsKeptDays }: Pick<ProjectContext, 'db' | 'eventsKeptDays'>,
   cursor: string,

@@ -69,7 +69,7 @@ export function makeFollower({ userId, credential, place, project, types }: Want
   return follower;
 }
 
-/** Undefined if it is nothing any more. */
+/** Undefined if the follower may see nothing any more. */
 function readableWith(
   { superadmin, projects }: Rights,
   project: number | undefined,

@@ -33,7 +33,7 @@ export type Follower = {
   place: Place;
   /** Whether the hub hands events to it; until then, it reads pages of its own. */
   isLive: boolean;
-  /** Narrows or widens what it sees; ends it if that is nothing. */
+  /** Sets what the follower may see; ends it if that is nothing. */
   setRights: (rights: Rights | undefined) => void;
   sees: (event: EventRow) => boolean;
   /** Keeps an event until it is read. */

@@ -116,7 +116,7 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
     if (followers.size > 0 && !isClosed) lookIn(isAwaited ? SHORTEST_PAUSE_MILLISECONDS : INTERVAL_MILLISECONDS);
   }
 
-  /** Whether there is more. */
+  /** Returns whether there are more events to read now. */
   async function readNew(from: Place): Promise<boolean> {
     const { events, places, next, hasMore } = await readEvents(db, { place: from, limit: MOST_AT_ONCE }, 'all');
     if (events.some(({ type }) => CHANGES_RIGHTS.test(type))) await readRights();
@@ -129,7 +129,7 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
     return isCut || hasMore;
   }
 
-  /** How many; the others are read again. */
+  /** Returns how many events were handed out; the others are read again. */
   function handOut(events: EventRow[], places: Place[]): number {
     const live = liveFollowers();
     let allBytes = 0;

@@ -19,7 +19,7 @@ type Sized = keyof typeof SIZES;
 export const bytesOf = (table: Sized, alias: string) =>
   sql.raw<number>(sizeOf(table, (text) => `octet_length(${alias}.${text})`));
 
-/** So many rows never fit into one response, or into so many bytes of it. */
+/** The smallest number of rows that can't fit into one response, or into `bytes` of it, even with empty texts. */
 export const tooManyRows = (table: Sized, bytes = LARGEST_RESPONSE_BYTES) =>
   Math.floor(bytes / SIZES[table].others) + 1;
 
@@ -32,7 +32,7 @@ function sizeOf(table: Sized, lengthOf: (text: string) => string): string {
 /** JSON escapes make a text at most six times as long. */
 const LONGEST_ESCAPE = 6;
 
-/** Rows that fit whatever they contain. */
+/** Rows of this size fit, even if every character must be escaped. */
 const SURELY_FITTING_BYTES = Math.floor(LARGEST_RESPONSE_BYTES / LONGEST_ESCAPE);
 
 const escapedSizeOf = (table: Sized) => sizeOf(table, (text) => `octet_length(to_json(${text})::text)`);
