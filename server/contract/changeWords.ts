@@ -1,8 +1,4 @@
-import type { Schema } from '../api/openapi/example.ts';
-import { narrowings, type Resolve } from './narrowing.ts';
-
-/** Compares two schemas in a place, with how the references of each are resolved. */
-type Compare = (one: Schema, other: Schema, place: string, ofOne: Resolve, ofOther: Resolve) => string[];
+import type { NarrowingWords } from './narrowing.ts';
 
 /** How changes from one document to another are named; undefined for those that don't count. */
 export type Words = {
@@ -12,10 +8,10 @@ export type Words = {
   needsToken: string;
   needsScope: (scope: string) => string;
   schemeGone: string;
-  /** Compares what requests may contain. */
-  taken: Compare;
-  /** Compares what answers contain. */
-  answered: Compare;
+  /** What requests may contain. */
+  taken: NarrowingWords;
+  /** What answers contain. */
+  answered: NarrowingWords;
 };
 
 /** From the released document to the current one. */
@@ -26,22 +22,18 @@ export const BREAKING: Words = {
   needsToken: 'needs a token now',
   needsScope: (scope) => `needs the scope ${scope} now`,
   schemeGone: 'is no longer accepted',
-  // What was valid must stay valid, so the old schema must fit into the new one.
-  taken: (before, after, place, ofBefore, ofAfter) =>
-    narrowings({ schema: before, resolve: ofBefore }, { schema: after, resolve: ofAfter }, place, {
-      absent: undefined,
-      uncertain: 'is required now',
-      unknown: 'is gone',
-      outside: (value) => `no longer takes ${value}`,
-    }),
-  // Answers must stay as documented, so the new schema must fit into the old one.
-  answered: (before, after, place, ofBefore, ofAfter) =>
-    narrowings({ schema: after, resolve: ofAfter }, { schema: before, resolve: ofBefore }, place, {
-      absent: 'is gone',
-      uncertain: 'is not always there any more',
-      unknown: undefined,
-      outside: (value) => `may be ${value} now`,
-    }),
+  taken: {
+    absent: undefined,
+    uncertain: 'is required now',
+    unknown: 'is gone',
+    outside: (value) => `no longer takes ${value}`,
+  },
+  answered: {
+    absent: 'is gone',
+    uncertain: 'is not always there any more',
+    unknown: undefined,
+    outside: (value) => `may be ${value} now`,
+  },
 };
 
 /** From the current document back to the released one. */
@@ -52,18 +44,16 @@ export const NEW: Words = {
   needsToken: 'needs no token any more',
   needsScope: (scope) => `no longer needs the scope ${scope}`,
   schemeGone: 'is accepted now',
-  taken: (after, before, place, ofAfter, ofBefore) =>
-    narrowings({ schema: after, resolve: ofAfter }, { schema: before, resolve: ofBefore }, place, {
-      absent: undefined,
-      uncertain: 'is optional now',
-      unknown: 'is new',
-      outside: (value) => `takes ${value} now`,
-    }),
-  answered: (after, before, place, ofAfter, ofBefore) =>
-    narrowings({ schema: before, resolve: ofBefore }, { schema: after, resolve: ofAfter }, place, {
-      absent: 'is new',
-      uncertain: 'is always there now',
-      unknown: undefined,
-      outside: () => undefined,
-    }),
+  taken: {
+    absent: undefined,
+    uncertain: 'is optional now',
+    unknown: 'is new',
+    outside: (value) => `takes ${value} now`,
+  },
+  answered: {
+    absent: 'is new',
+    uncertain: 'is always there now',
+    unknown: undefined,
+    outside: () => undefined,
+  },
 };

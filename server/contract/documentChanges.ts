@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OpenApiDocument, Operation } from '../api/openapi/document.ts';
 import type { Schema } from '../api/openapi/example.ts';
 import { BREAKING, NEW, type Words } from './changeWords.ts';
-import type { Resolve } from './narrowing.ts';
+import { narrowings, type Resolve } from './narrowing.ts';
 
 /** A line for each change: the path, the place in it, and what changed. */
 type DocumentChanges = { breaking: string[]; additions: string[] };
@@ -84,9 +84,7 @@ function headerChanges(one: Located, other: Located, words: Words): string[] {
     (components?.headers ?? {}) as Record<string, { schema: Schema } | undefined>;
   return Object.entries(schemasOf(one)).flatMap(([name, before]) => {
     const after = schemasOf(other)[name];
-    return before && after
-      ? words.answered(before.schema, after.schema, `header ${name}`, one.resolve, other.resolve)
-      : [];
+    return before && after ? answeredChanges(before.schema, after.schema, `header ${name}`, one, other, words) : [];
   });
 }
 
@@ -98,7 +96,7 @@ function webhookChanges(one: Located, other: Located, words: Words): string[] {
     const after = sentBy(other)[type];
     const place = `webhook ${type}`;
     if (!after) return say(place, words.gone);
-    return words.answered(schemaOf(before), schemaOf(after), place, one.resolve, other.resolve);
+    return answeredChanges(schemaOf(before), schemaOf(after), place, one, other, words);
   });
 }
 
@@ -154,7 +152,7 @@ function parameterChanges(before: Operation, after: Operation, one: Located, oth
       if (!kept) return say(place, words.gone);
       return [
         ...(kept.required && !parameter.required ? say(place, words.required) : []),
-        ...words.taken(asSent(parameter), asSent(kept), place, one.resolve, other.resolve),
+        ...takenChanges(asSent(parameter), asSent(kept), place, one, other, words),
       ];
     }),
   ];
@@ -176,7 +174,7 @@ function requestChanges(before: Operation, after: Operation, one: Located, other
   if (old && !now) return say('request', words.gone);
   return [
     ...(now?.required && !old?.required ? say('request', words.required) : []),
-    ...words.taken(schemaIn(old?.content), schemaIn(now?.content), 'request', one.resolve, other.resolve),
+    ...takenChanges(schemaIn(old?.content), schemaIn(now?.content), 'request', one, other, words),
   ];
 }
 
@@ -194,6 +192,16 @@ function responseChanges(
   const lostHeaders = Object.keys(old.headers ?? {}).filter((name) => !(name in (now.headers ?? {})));
   return [
     ...lostHeaders.flatMap((name) => say(`${status} header ${name}`, words.gone)),
-    ...words.answered(schemaIn(old.content), schemaIn(now.content), status, one.resolve, other.resolve),
+    ...answeredChanges(schemaIn(old.content), schemaIn(now.content), status, one, other, words),
   ];
 }
+
+type CompareSchemas = (old: Schema, now: Schema, place: string, one: Located, other: Located, words: Words) => string[];
+
+/** What was valid must stay valid, so the old schema must fit into the new one. */
+const takenChanges: CompareSchemas = (old, now, place, one, other, words) =>
+  narrowings({ schema: old, resolve: one.resolve }, { schema: now, resolve: other.resolve }, place, words.taken);
+
+/** Answers must stay as documented, so the new schema must fit into the old one. */
+const answeredChanges: CompareSchemas = (old, now, place, one, other, words) =>
+  narrowings({ schema: now, resolve: other.resolve }, { schema: old, resolve: one.resolve }, place, words.answered);

@@ -7,7 +7,7 @@ export type Resolve = (schema: Schema) => Schema;
 type Located = { schema: Schema; resolve: Resolve; through?: readonly string[] };
 
 /** The message for each kind of difference; undefined if it is allowed. */
-type Words = {
+export type NarrowingWords = {
   /** A field that only the wide schema has. */
   absent: string | undefined;
   /** A field that is required in the wide schema and optional in the narrow one. */
@@ -21,7 +21,7 @@ type Words = {
 const say = (place: string, reason: string | undefined) => (reason === undefined ? [] : [`${place} ${reason}`]);
 
 /** Why a value of the narrow schema may be invalid in the wide one: a line for each reason. */
-export function narrowings(narrow: Located, wide: Located, place: string, words: Words): string[] {
+export function narrowings(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
   // A schema that refers to itself is compared once.
   if (isWithinItself(narrow) && isWithinItself(wide)) return [];
   const allowed = alternatives(wide);
@@ -48,7 +48,7 @@ function alternatives({ schema, resolve, through = [] }: Located): Located[] {
 const isOfType = (narrow: Schema, wide: Schema) =>
   wide.type === undefined || narrow.type === wide.type || (narrow.type === 'integer' && wide.type === 'number');
 
-function reasonsAgainst(narrow: Located, wide: Located, place: string, words: Words): string[] {
+function reasonsAgainst(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
   return [
     ...valueReasons(narrow.schema, wide.schema, place, words),
     ...limitReasons(narrow.schema, wide.schema, place, words),
@@ -59,7 +59,7 @@ function reasonsAgainst(narrow: Located, wide: Located, place: string, words: Wo
 
 const valuesOf = ({ enum: choices, const: only }: Schema) => choices ?? (only === undefined ? undefined : [only]);
 
-function valueReasons(narrow: Schema, wide: Schema, place: string, words: Words): string[] {
+function valueReasons(narrow: Schema, wide: Schema, place: string, words: NarrowingWords): string[] {
   const allowed = valuesOf(wide);
   if (!allowed) return [];
   const values = valuesOf(narrow);
@@ -69,7 +69,7 @@ function valueReasons(narrow: Schema, wide: Schema, place: string, words: Words)
     .flatMap((value) => say(place, words.outside(String(value))));
 }
 
-function limitReasons(narrow: Schema, wide: Schema, place: string, words: Words): string[] {
+function limitReasons(narrow: Schema, wide: Schema, place: string, words: NarrowingWords): string[] {
   const limits = (schema: Schema, names: string[]) => names.map((name) => [name, schema[name]] as [string, number?]);
   const upper = limits(wide, ['maximum', 'maxLength', 'maxItems']).filter(
     ([name, limit]) => limit !== undefined && !((narrow[name] as number) <= limit),
@@ -102,7 +102,7 @@ const ONLY_SHOWN = 'password';
 /** Lower limits of a schema that has none. */
 const LEAST: Record<string, number> = { minLength: 0, minItems: 0 };
 
-function fieldReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
+function fieldReasons(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
   const { properties: fields = {}, required: certain = [] } = narrow.schema;
   const { properties: known = {}, required = [] } = wide.schema;
   const lacking = Object.keys(known).flatMap((field) => {
@@ -119,7 +119,7 @@ function fieldReasons(narrow: Located, wide: Located, place: string, words: Word
 }
 
 /** Compares array elements, additional properties, and the content of JSON text. */
-function partReasons(narrow: Located, wide: Located, place: string, words: Words): string[] {
+function partReasons(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
   return PARTS.flatMap(([name, mark]) => {
     const [part, whole] = [narrow.schema[name], wide.schema[name]] as (Schema | false | undefined)[];
     if (whole === undefined || part === false) return [];
