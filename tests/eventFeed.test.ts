@@ -5,6 +5,7 @@ import { type EventRow, toCursor } from '../server/domain/event/feed.ts';
 import type { EventType } from '../shared/event.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { errorOf } from './harness/client.ts';
+import { feedComplete } from './harness/events.ts';
 import { databaseUrl, givenDatabase, testService } from './harness/service.ts';
 import {
   givenKey,
@@ -51,14 +52,7 @@ async function givenEvents() {
     own.push((await world.asMember.rpc.cards.create.mutate({ title })).card.id);
   const other = [(await world.asOutsider.rpc.cards.create.mutate({ title: 'Other' })).card.id];
   const { board } = await world.asSuperadmin.rpc.masterBoards.create.mutate({ title: 'Template' });
-  // Whoever reads next sees all of these.
-  await vi.waitFor(
-    async () => {
-      const seen = await readOn(world.asSuperadmin, after, { types: ['master_board.created'] });
-      expect(seen.map(({ subject_id }) => subject_id)).toContain(board.id);
-    },
-    { timeout: 15_000, interval: 100 },
-  );
+  await feedComplete();
   return { ...world, after, own, other, master: board.id };
 }
 
