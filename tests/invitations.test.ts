@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
-import { errorOf } from './harness/client.ts';
+import { reasonOf } from './harness/client.ts';
 import { testService } from './harness/service.ts';
 import {
   givenInvitation,
@@ -21,10 +21,6 @@ import {
 const MEMBERS = '/services/platforms/v1/members';
 
 const callerOf = async (user: TestUser) => makeCaller((await testService()).url, await givenToken(user));
-const reasonOf = async (call: Promise<unknown>) => {
-  const { status, reason } = await errorOf(call);
-  return `${status} ${reason}`;
-};
 const accept = (caller: TestCaller, id: number) => caller.rpc.account.acceptInvitation.mutate({ id });
 const ownInvitations = async (caller: TestCaller) => (await caller.rpc.account.listInvitations.query({})).invitations;
 

@@ -3,7 +3,7 @@ import { countEndingKeys, keyWarnings, warnOfAge } from '../server/domain/accoun
 import { findRights } from '../server/domain/event/rights.ts';
 import { hashKeySecret } from '../server/security/apiKeys.ts';
 import { makeCaller } from './harness/caller.ts';
-import { errorOf } from './harness/client.ts';
+import { reasonOf } from './harness/client.ts';
 import { givenService, testService } from './harness/service.ts';
 import {
   givenKey,
@@ -23,10 +23,6 @@ const fromNow = (days: number) => new Date(Date.now() + days * DAY);
 const METRICS_TOKEN = 'a-token-for-tests';
 const limited = givenService({ API_KEYS_MAX_DAYS: String(MAX_DAYS), METRICS_TOKEN });
 const callerWith = async (token: string) => makeCaller((await limited).url, token);
-const reasonOf = async (call: Promise<unknown>) => {
-  const { status, reason } = await errorOf(call);
-  return `${status} ${reason}`;
-};
 
 describe('a key of a service with API_KEYS_MAX_DAYS', () => {
   it('expires at that age, or earlier if it was created like this', async () => {

@@ -4,7 +4,7 @@ import { entities } from '../server/database/entities.ts';
 import { query } from '../server/database/query.ts';
 import { makeKeyUse } from '../server/limits/keyUse.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
-import { errorOf } from './harness/client.ts';
+import { reasonOf } from './harness/client.ts';
 import { givenProtectedUser } from './harness/codes.ts';
 import { countStatements, givenService, testService } from './harness/service.ts';
 import {
@@ -34,10 +34,6 @@ const callerWith = async (secret: string, projectId?: number) =>
   makeCaller((await testService()).url, secret, projectId);
 const callerOf = async (user: TestUser, state: KeyState = {}) => callerWith((await givenKey(user, state)).secret);
 const statusOf = async (caller: TestCaller) => (await caller.post(BOARDS)).status;
-const reasonOf = async (call: Promise<unknown>) => {
-  const { status, reason } = await errorOf(call);
-  return `${status} ${reason}`;
-};
 
 /** A key whose use is stored already, so that calls with it write nothing by the way. */
 const USED = { last_used_at: new Date('2099-01-01') };

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
-import { errorOf } from './harness/client.ts';
+import { reasonOf } from './harness/client.ts';
 import { testService } from './harness/service.ts';
 import {
   givenKey,
@@ -25,10 +25,6 @@ const givenCaller = async (user: TestUser, state: KeyState = {}) => {
   return { id, secret, caller: await callerWith(secret) };
 };
 const statusOf = async (secret: string) => (await (await callerWith(secret)).post(`${KEYS}/self`)).status;
-const reasonOf = async (call: Promise<unknown>) => {
-  const { status, reason } = await errorOf(call);
-  return `${status} ${reason}`;
-};
 
 describe('POST …/keys/self', () => {
   it('200 with the key and its user, without scopes and on both surfaces', async () => {

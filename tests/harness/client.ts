@@ -89,3 +89,9 @@ export async function errorOf(call: Promise<unknown>): Promise<DeckhandError> {
   expect(error).toBeInstanceOf(DeckhandError);
   return error;
 }
+
+/** The status and the reason of the error of a call: `404 not_found`. */
+export async function reasonOf(call: Promise<unknown>): Promise<string> {
+  const { status, reason } = await errorOf(call);
+  return `${status} ${reason}`;
+}
