@@ -78,7 +78,7 @@ const CHANGED = [
   ...(['owner_id', 'tag_id', 'due_date', 'is_due_at_midnight'] as const),
 ] satisfies (keyof RowChanges<'cards'>)[];
 
-/** If `is_required` is false, the card has another version than required, and the other fields are undefined. */
+/** If `is_required` is false, the card has another version than required: all fields except `id` are null. */
 type ChangedCard = SavedCard & { is_required: boolean };
 
 /**
