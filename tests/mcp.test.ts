@@ -84,7 +84,16 @@ describe.each(['legacy', 'auto'] as const)('the official client (%s)', (mode) =>
       structuredContent: { error: { status: 422, reason: 'invalid_input', errors: { title: [expect.any(String)] } } },
     });
     expect(JSON.parse((invalid.content as any)[0].text)).toEqual(invalid.structuredContent);
-    expect(unknown).toMatchObject({ isError: true, structuredContent: { error: { reason: 'unknown_procedure' } } });
+    expect(unknown).toMatchObject({
+      isError: true,
+      structuredContent: {
+        error: {
+          status: 404,
+          reason: 'unknown_procedure',
+          message: 'There is no operation "cards.burn" for assistants. Find one with operations_search.',
+        },
+      },
+    });
     expect(stream).toMatchObject({ isError: true, structuredContent: { error: { reason: 'unknown_procedure' } } });
     await expect(client.callTool({ name: 'cards_burn', arguments: {} })).rejects.toThrow('Unknown tool: cards_burn');
     await client.close();

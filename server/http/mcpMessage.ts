@@ -101,9 +101,13 @@ function procedureOf(tool: string, given: unknown): { procedure: Procedure; inpu
   if (tool !== CALL.name) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${tool}`);
   const { name, input } = readCall(given) as OperationCall;
   const procedure = findOperation(name);
-  if (!procedure) throw notFound(`No procedure found on path "${name}"`, 'unknown_procedure');
+  if (!procedure) throw notFound(noOperation(name), 'unknown_procedure');
   return { procedure, input };
 }
+
+/** Also for those that exist, but return a secret. */
+const noOperation = (name: string) =>
+  `There is no operation "${name}" for assistants. Find one with operations_search.`;
 
 type Call = { procedure: Procedure; input: unknown; key: unknown };
 
