@@ -260,6 +260,11 @@ describe('npx deckhand contract', () => {
       exitCode: 2,
       complaint: expect.stringContaining('did not accept the key'),
     });
+    const home = await givenDirectory();
+    expect(await command(['--url', url], { HOME: home, XDG_CONFIG_HOME: home })).toMatchObject({
+      exitCode: 2,
+      complaint: expect.stringContaining(`You are not signed in to ${url}. Run: npx deckhand login`),
+    });
     const mistyped = await command(['--url', url, '--key', 'dkh_a\u2026z']);
     expect(mistyped).toMatchObject({ exitCode: 2, complaint: expect.stringContaining('characters that no key has') });
     expect(mistyped.complaint).not.toContain('dkh_a');
@@ -267,6 +272,17 @@ describe('npx deckhand contract', () => {
       exitCode: 2,
       complaint: expect.stringContaining('is not the address of a Deckhand service'),
     });
+  });
+
+  it('leaves a JUnit file with a failure if it can not end', async () => {
+    const { url } = await ownService();
+    const junit = join(await givenDirectory(), 'contract.xml');
+
+    await command(['--url', url, '--key', 'dkh_x', '--junit', junit]);
+
+    const xml = await readFile(junit, 'utf8');
+    expect(xml).toMatch(/^<\?xml .*\n<testsuites name="deckhand contract http:.*" tests="1" failures="1">\n/);
+    expect(xml).toContain('<failure message="The checks did not end.">');
   });
 
   it('waits as long as a 429 says', async () => {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { problemsOf, type Report } from '../contract/report.ts';
+import { type Case, problemsOf, type Report } from '../contract/report.ts';
 import { checkContract, NotCheckable } from '../contract/run.ts';
 import { counted } from '../runtime/count.ts';
 import { startFailure } from '../runtime/startFailure.ts';
@@ -16,10 +16,10 @@ export async function contract({ input, chosen, environment, terminal }: Given):
   const { key, write = false, junit } = input as Options;
   const url = chosenUrl({ chosen, environment });
   if (url === undefined) throw misuse('--url is missing.');
-  const token = key ?? (await credentialFor(url, environment)).token;
+  const token = key ?? (await storedToken(url, environment));
   // Otherwise the error of the request would show the key.
   if (!/^[\x21-\x7e]+$/.test(token)) throw misuse('The key has characters that no key has.');
-  if (junit !== undefined) await writeReport(junit, '');
+  if (junit !== undefined) await writeReport(junit, junitOf({ url, cases: [UNFINISHED] }));
 
   const interruption = new AbortController();
   const interrupt = () => interruption.abort();
@@ -51,6 +51,17 @@ export async function contract({ input, chosen, environment, terminal }: Given):
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Without a key or login, the service can't be checked: the exit code is 2, as for a wrong key. */
+async function storedToken(url: string, environment: Given['environment']): Promise<string> {
+  const { token } = await credentialFor(url, environment).catch((error: Error) => {
+    throw misuse(error.message);
+  });
+  return token;
+}
+
+/** What the JUnit file has until the checks end: CI systems reject an empty file. */
+const UNFINISHED: Case = { check: 'contract', call: 'all checks', problems: ['The checks did not end.'] };
 
 /** Before the checks, too: they take a while, and a file that can't be written should not be found at their end. */
 async function writeReport(file: string, text: string): Promise<void> {
