@@ -31,6 +31,7 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
   const followers = new Set<Follower>();
   /** Up to where events were handed out; undefined while there is nobody to hand them to. */
   let place: Place | undefined;
+  let mostRead = MOST_AT_ONCE;
   let rightsReadAt = 0;
   let lookedAt = 0;
   let isLooking = false;
@@ -118,13 +119,15 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
 
   /** Returns whether there are more events to read now. */
   async function readNew(from: Place): Promise<boolean> {
-    const { events, places, next, hasMore } = await readEvents(db, { place: from, limit: MOST_AT_ONCE }, 'all');
+    const { events, places, next, hasMore } = await readEvents(db, { place: from, limit: mostRead }, 'all');
     if (events.some(({ type }) => CHANGES_RIGHTS.test(type))) await readRights();
     // All followers left meanwhile, and the place is that of another one.
     if (place !== from) return true;
     const handedOut = handOut(events, places);
     const isCut = handedOut < events.length;
     place = isCut ? (places[handedOut - 1] as Place) : next;
+    // Of large events fewer fit: more than that would be read again each time.
+    mostRead = isCut ? handedOut + 1 : Math.min(mostRead * 2, MOST_AT_ONCE);
     for (const follower of liveFollowers()) if (isAtLeast(place, follower.place)) follower.moveTo(place);
     return isCut || hasMore;
   }
