@@ -131,6 +131,21 @@ describe('the tools', () => {
     });
   });
 
+  it.each([
+    ['invite a colleague', 'members.invite'],
+    ['rename a tag', 'tags.update'],
+    ['who am I', 'account.whoAmI'],
+  ])('are found by plain words: %s', async (query, expected) => {
+    const { asOwner } = await givenWorld();
+    const client = await connect((await testService()).url, asOwner.token!);
+
+    const { structuredContent } = await client.callTool({ name: 'operations_search', arguments: { query } });
+
+    const names = (structuredContent as { operations: { name: string }[] }).operations.map(({ name }) => name);
+    expect(names).toContain(expected);
+    expect(names).not.toContain('boards.list');
+  });
+
   it('never return a secret: such operations are neither found nor called', async () => {
     const { users, asMember } = await givenWorld();
     const { client, keyId } = await givenAssistant(users.member, ['cards:read']);

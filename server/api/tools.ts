@@ -90,7 +90,8 @@ export function searchOperations(caller: Caller, { query }: OperationSearch) {
   const words = query
     .toLowerCase()
     .split(/[^a-z\d]+/)
-    .filter(Boolean)
+    // Shorter ones are in most texts.
+    .filter((word) => word.length > 2)
     .map(stemOf);
   const found = operations
     .filter((procedure) => !accessError(caller, procedure))
