@@ -2,7 +2,8 @@
 FROM node:24-slim AS pages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+# Its own step makes the prepared database, behind the copied files.
+RUN npm ci --ignore-scripts
 COPY server server
 COPY shared shared
 COPY client client
@@ -11,7 +12,7 @@ RUN node server/package/pageClient.ts > server/web/pages/client.js && node serve
 FROM node:24-slim
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --omit=optional
+RUN npm ci --ignore-scripts --omit=dev --omit=optional
 # The command line calls other services with the client; the guides are pages of the service.
 COPY server server
 COPY shared shared

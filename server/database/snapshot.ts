@@ -1,17 +1,22 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { zstdCompress } from 'node:zlib';
 import { readSettings } from '../runtime/env.ts';
 import { connect, FINISHED } from './connect.ts';
+import { emptyCluster, unpack } from './embedded/archive.ts';
 import { embeddedDirectory, MIGRATED } from './embedded/location.ts';
+import { CACHE, preparedName } from './embedded/preparedArchive.ts';
 import { migrate } from './migrate.ts';
 
 /** Creates an embedded database with all tables and no rows, and a tar archive of it, compressed if its name ends in `.zst`. */
 export async function makeMigrated(DATA_DIR: string, archive: string): Promise<void> {
+  // From the beginning, even if there is a prepared one.
+  await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
+  await unpack(await emptyCluster(), embeddedDirectory(DATA_DIR));
+  await writeFile(join(embeddedDirectory(DATA_DIR), FINISHED), '');
   const database = await connect(readSettings({ DATA_DIR }));
   await migrate(database);
   await database.close();
@@ -28,9 +33,9 @@ export async function makeMigrated(DATA_DIR: string, archive: string): Promise<v
  * The archive of a migrated database. A checkout makes it once, and again when its files changed; undefined where nothing can
  * be written.
  */
-export async function findMigrated(cache = CACHE, sources = import.meta.dirname): Promise<string | undefined> {
+export async function makePrepared(cache = CACHE, sources = import.meta.dirname): Promise<string | undefined> {
   if (existsSync(MIGRATED)) return MIGRATED;
-  const name = `migrated-${await fingerprint(sources)}.tar.zst`;
+  const name = await preparedName(sources);
   const archive = join(cache, name);
   if (existsSync(archive)) return archive;
 
@@ -47,26 +52,11 @@ export async function findMigrated(cache = CACHE, sources = import.meta.dirname)
   return archive;
 }
 
-const ROOT = join(import.meta.dirname, '../..');
-const CACHE = join(ROOT, 'node_modules/.cache/deckhand');
-
 const makeStage = (cache: string) =>
   mkdir(cache, { recursive: true }).then(
     () => mkdtemp(join(cache, 'stage-')),
     () => undefined,
   );
-
-/** A hash of all files that the tables may depend on. */
-async function fingerprint(sources: string): Promise<string> {
-  const files = await readdir(sources, { recursive: true, withFileTypes: true });
-  const paths = files.filter((file) => file.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-  const hash = createHash('sha256');
-  // The manifest has the version of the database.
-  for (const path of [join(ROOT, 'package.json'), ...paths.toSorted()]) {
-    hash.update(JSON.stringify([relative(sources, path), await readFile(path, 'utf8')]));
-  }
-  return hash.digest('hex').slice(0, 16);
-}
 
 const LONGEST_USE_MILLISECONDS = 24 * 3_600_000;
 

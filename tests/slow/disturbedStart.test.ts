@@ -47,8 +47,9 @@ describe.concurrent('npx deckhand', () => {
   const done = { code: 0, signal: null, stderr: '' };
 
   it('migrate creates the tables in a new directory, and demo fills it', () => {
-    const applied = expect.stringMatching(/^Applied: Migration\w+(, Migration\w+)*\n$/);
-    expect(first.migrated).toEqual({ ...done, stdout: applied });
+    // Those that `npm ci` prepared, unless files of the database have changed since.
+    const created = expect.stringMatching(/^(The tables are up to date\.|Applied: Migration\w+(, Migration\w+)*)\n$/);
+    expect(first.migrated).toEqual({ ...done, stdout: created });
     expect(first.filled).toEqual({ ...done, stdout: 'Filled with the demo data.\n' });
   });
 

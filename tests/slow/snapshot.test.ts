@@ -7,7 +7,7 @@ import { IN_MEMORY } from '../../server/database/embedded/location.ts';
 import { entities } from '../../server/database/entities.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { oneRow, query } from '../../server/database/query.ts';
-import { findMigrated } from '../../server/database/snapshot.ts';
+import { makePrepared } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { givenDirectory, removeProcesses } from '../harness/process.ts';
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
   cache = join(await givenDirectory(), 'cache');
   sources = await givenDirectory();
   await cp(join(DATABASE, 'migrations'), join(sources, 'migrations'), { recursive: true });
-  made = await Promise.all([findMigrated(cache, sources), findMigrated(cache, sources)]);
+  made = await Promise.all([makePrepared(cache, sources), makePrepared(cache, sources)]);
 }, 120_000);
 afterAll(removeProcesses);
 
@@ -49,14 +49,14 @@ describe('a prepared database', () => {
   it('is made once, and again after a change; an old one is removed then', async () => {
     const [first] = made as [string];
     const before = await stat(first);
-    expect(await findMigrated(cache, sources)).toBe(first);
+    expect(await makePrepared(cache, sources)).toBe(first);
     expect((await stat(first)).mtimeMs).toBe(before.mtimeMs);
 
     const [migration] = await readdir(join(sources, 'migrations'));
     await appendFile(join(sources, 'migrations', migration!), '\n');
     await utimes(first, new Date(0), new Date(0));
     await mkdir(join(cache, 'stage-of-another'));
-    const second = await findMigrated(cache, sources);
+    const second = await makePrepared(cache, sources);
 
     expect(second).not.toBe(first);
     expect((await readdir(cache)).map((name) => join(cache, name)).toSorted()).toEqual(
@@ -68,6 +68,6 @@ describe('a prepared database', () => {
     const file = join(await givenDirectory(), 'file');
     await writeFile(file, '');
 
-    expect(await findMigrated(join(file, 'cache'), sources)).toBeUndefined();
+    expect(await makePrepared(join(file, 'cache'), sources)).toBeUndefined();
   });
 });

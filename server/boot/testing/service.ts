@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { FixedSetting, Reply, Request, Started } from '../../../client/testing/messages.ts';
 import { IN_MEMORY } from '../../database/embedded/location.ts';
 import { emptyTables } from '../../database/emptyTables.ts';
-import { findMigrated } from '../../database/snapshot.ts';
+import { makePrepared } from '../../database/snapshot.ts';
 import { misspeltSettings, readSettings, SETTINGS } from '../../runtime/env.ts';
 import { makeLogger } from '../../security/logger.ts';
 import { start } from '../start.ts';
@@ -15,7 +15,7 @@ export async function serveTests(port: MessagePort, given: Record<string, string
   const secret = { JWT_SECRET: randomBytes(48).toString('base64url') };
   const settings = readSettings({
     ...{ ...DEFAULTS, ...secret, ...given, ...FIXED },
-    DATA_DIR: IN_MEMORY + ((await findMigrated()) ?? ''),
+    DATA_DIR: IN_MEMORY + ((await makePrepared()) ?? ''),
   });
   const { url, database, firstAdmin } = await start(
     settings,

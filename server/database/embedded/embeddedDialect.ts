@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { PGliteDialect } from 'kysely';
-import { type Archive, ArchiveInMemory, readArchive, unpack } from './archive.ts';
+import { ArchiveInMemory, emptyCluster, readArchive, unpack } from './archive.ts';
 import { openEmbedded } from './embeddedClient.ts';
 import { optimizeLater } from './engineCode.ts';
 import { refuseWriteOnFullDisk } from './fullDisk.ts';
-import { embeddedDirectory, IN_MEMORY, isInMemory, MIGRATED } from './location.ts';
+import { embeddedDirectory, IN_MEMORY, isInMemory } from './location.ts';
+import { findPrepared } from './preparedArchive.ts';
 
 /** Kysely's dialect for the embedded database, which the first statement opens. */
 export async function embeddedDialect(DATA_DIR: string): Promise<PGliteDialect> {
@@ -16,13 +17,10 @@ export async function embeddedDialect(DATA_DIR: string): Promise<PGliteDialect> 
 
   optimizeLater();
   const dataDir = embeddedDirectory(DATA_DIR);
-  if (!existsSync(dataDir)) unpack(await (existsSync(MIGRATED) ? readArchive(MIGRATED) : emptyCluster()), dataDir);
+  if (!existsSync(dataDir)) {
+    const prepared = await findPrepared();
+    await unpack(await (prepared ? readArchive(prepared) : emptyCluster()), dataDir);
+  }
   const beforeWrite = () => refuseWriteOnFullDisk(dataDir);
   return new PGliteDialect({ pglite: () => openEmbedded({ dataDir }, { beforeWrite }) });
-}
-
-/** A prepared cluster from PGlite: creating one takes five seconds. */
-async function emptyCluster(): Promise<Archive> {
-  const { dataDir } = await import('@electric-sql/pglite-prepopulatedfs');
-  return readArchive(await dataDir());
 }
