@@ -11,12 +11,16 @@ import { embeddedDirectory, MIGRATED } from './embedded/location.ts';
 import { CACHE, preparedName } from './embedded/preparedArchive.ts';
 import { migrate } from './migrate.ts';
 
-/** Creates an embedded database with all tables and no rows, and a tar archive of it, compressed if its name ends in `.zst`. */
-export async function makeMigrated(DATA_DIR: string, archive: string): Promise<void> {
-  // From the beginning, even if there is a prepared one.
+/** Creates an embedded database without tables, even if there is a prepared one. */
+export async function createWithoutTables(DATA_DIR: string): Promise<void> {
   await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
   await unpack(await emptyCluster(), embeddedDirectory(DATA_DIR));
   await writeFile(join(embeddedDirectory(DATA_DIR), FINISHED), '');
+}
+
+/** Creates an embedded database with all tables and no rows, and a tar archive of it, compressed if its name ends in `.zst`. */
+export async function makeMigrated(DATA_DIR: string, archive: string): Promise<void> {
+  await createWithoutTables(DATA_DIR);
   const database = await connect(readSettings({ DATA_DIR }));
   await migrate(database);
   await database.close();

@@ -7,6 +7,7 @@ import { runCommandLine } from '../../server/cli/run.ts';
 import { connect } from '../../server/database/connect.ts';
 import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.ts';
 import { query } from '../../server/database/query.ts';
+import { createWithoutTables } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { givenDirectory, givenMigratedDirectory } from '../harness/process.ts';
 import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
@@ -38,7 +39,10 @@ async function givenDatabase(): Promise<Record<string, string>> {
 
 describe('on an embedded database', () => {
   it('1 without tables, with the command that creates them', async () => {
-    const { complaint } = await commandsOn({ DATA_DIR: await givenDirectory() })('boards list');
+    const DATA_DIR = await givenDirectory();
+    await createWithoutTables(DATA_DIR);
+
+    const { complaint } = await commandsOn({ DATA_DIR })('boards list');
 
     expect(complaint).toMatch(/"projects" does not exist \(42P01\)\. .* with npx deckhand migrate\.$/);
   });
