@@ -1,5 +1,13 @@
-import { IN_MEMORY } from './server/database/embedded/location.ts';
+import { lockDataDirectory, stopFirst } from './server/database/embedded/dataDirectory.ts';
+import { isInMemory } from './server/database/embedded/location.ts';
 import { ormOptions } from './server/database/options.ts';
+import { environment, readSettings } from './server/runtime/env.ts';
 
-/** For the MikroORM command line; the service itself uses its settings. */
-export default await ormOptions({ DATA_DIR: IN_MEMORY, DATABASE_POOL_SIZE: 2, PREPARED_STATEMENTS: true });
+/** For MikroORM's own command line: the database of the settings. Like the service, it locks the embedded one. */
+
+const { JWT_SECRET = 'not used by the command line of the ORM', ...others } = environment();
+const settings = readSettings({ ...others, JWT_SECRET });
+const { DATABASE_URL, DATA_DIR } = settings;
+if (!DATABASE_URL && !isInMemory(DATA_DIR)) await lockDataDirectory(DATA_DIR).catch(stopFirst(DATA_DIR));
+
+export default await ormOptions(settings);

@@ -8,6 +8,8 @@ import type { TableName } from './tables.ts';
 export type BackgroundWork = {
   /** Whose rows, for the log. */
   table: TableName;
+  /** Whether there may be due rows; otherwise no statement is sent. */
+  mayBeDue?: () => boolean;
   /** Handles at most `rows` due rows in one short transaction, and skips those that another node has locked. */
   step: (db: Db, limit: StepLimit) => Promise<Step>;
 };
@@ -39,6 +41,7 @@ export function startBackground(
   const pace = isEmbedded ? EMBEDDED_PACE : SERVER_PACE;
   const handleAll = async () => {
     for (const work of works) {
+      if (work.mayBeDue?.() === false) continue;
       await workOff(db, work, { ...pace, isStopped: () => isStopped }).catch((error) => {
         failedWork.set(work.table, (failedWork.get(work.table) ?? 0) + 1);
         log.warn(error, `Rows of ${work.table} that are due stay until the next look.`);

@@ -11,6 +11,7 @@ import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
+import { damaged, refuseDamage } from './embedded/damage.ts';
 import { lockDataDirectory } from './embedded/dataDirectory.ts';
 import { refuseStartOnFullDisk } from './embedded/fullDisk.ts';
 import { embeddedDirectory, isInMemory } from './embedded/location.ts';
@@ -138,6 +139,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
   const unlock = await lockDataDirectory(settings.DATA_DIR);
   try {
     const directory = embeddedDirectory(settings.DATA_DIR);
+    refuseDamage(settings.DATA_DIR, directory, isFinished(directory));
     await setUnfinishedAside(directory);
     refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
     const database = await embeddedDatabase(settings);
@@ -155,6 +157,9 @@ async function openEmbedded(settings: Settings): Promise<Database> {
   } catch (error) {
     unlock();
     if (isStartFailure(error)) throw error;
+    const directory = embeddedDirectory(settings.DATA_DIR);
+    // PGlite says only that it failed, or throws an errno.
+    if (isFinished(directory)) throw damaged(settings.DATA_DIR, "PostgreSQL can't open it", error);
     throw startFailure(`DATA_DIR: ${resolve(settings.DATA_DIR)} can't be opened: ${reason(error)}.`, error);
   }
 }

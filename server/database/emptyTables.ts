@@ -1,8 +1,12 @@
 import { sql } from 'kysely';
+import { INCARNATIONS } from './incarnation.ts';
+import { STATE_TABLE } from './level.ts';
 import { type Db, query, transact } from './query.ts';
 import type { Row } from './tables.ts';
 
-/** Removes all rows, except for one user and their sessions. New rows get new ids. */
+const KEPT_TABLES = ['mikro_orm_migrations', STATE_TABLE, INCARNATIONS];
+
+/** Removes all rows, except for one user, their sessions, and what is known of the database itself. New rows get new ids. */
 export async function emptyTables(db: Db, keptUser: Pick<Row<'users'>, 'id'>): Promise<void> {
   const kept = new Map([
     ['users', sql`where id <> ${keptUser.id}`],
@@ -14,7 +18,7 @@ export async function emptyTables(db: Db, keptUser: Pick<Row<'users'>, 'id'>): P
       db,
       sql<{ name: string }>`
         select tablename as name from pg_tables
-        where schemaname = current_schema and tablename <> 'mikro_orm_migrations'`,
+        where schemaname = current_schema and tablename <> all(${KEPT_TABLES})`,
     );
     // Rows go in any order, without checks of references. Truncating so many tables takes five times as long.
     await query(db, sql`set local session_replication_role = replica`);

@@ -1,6 +1,7 @@
 import { Board } from './entities/board.ts';
 import { Card, TourDismissal } from './entities/card.ts';
 import { Comment } from './entities/comment.ts';
+import { Deletion } from './entities/deletionRecord.ts';
 import { AuditEntry, Event } from './entities/event.ts';
 import { Group } from './entities/group.ts';
 import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
@@ -31,6 +32,7 @@ export const entities = [
   Card,
   TourDismissal,
   Comment,
+  Deletion,
   Plan,
   Subscription,
   Checkout,

@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** The key of the advisory lock for migrations; nothing else uses it. */
+export const MIGRATION_LOCK = 3_735_928_559;
+
 /**
  * Migrations wait for a lock only this long: requests that need the table queue up behind them. It is shorter than PostgreSQL's
  * `deadlock_timeout` (1 s), so in a deadlock the migration gives way and never the request.

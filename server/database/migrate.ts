@@ -5,7 +5,9 @@ import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
-import { retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
+import { adoptDatabase } from './incarnation.ts';
+import { finishOwnUpgrade } from './level.ts';
+import { MIGRATION_LOCK, retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
 import { watchTransactions } from './openTransactions.ts';
 import { type Db, oneRow, ping, query } from './query.ts';
 
@@ -16,14 +18,30 @@ type Listener = {
   onMigration?: (name: string) => void;
   /** Why it may take long: another node runs migrations, or a transaction stays open. */
   onWait?: (line: string) => void;
+  /** What an operator should know of a restored database. */
+  onAdopted?: (line: string) => void;
 };
 
 /**
  * Runs all pending migrations one after the other, each in a short transaction or in steps (`StepwiseMigration`). What is done
  * stays done: after a failure, the next start goes on with the migration that failed.
  */
-export async function migrate(database: Database, { onMigration, onWait }: Listener = {}): Promise<string[]> {
-  if (!(await hasPending(database.db))) return [];
+export async function migrate(database: Database, listener: Listener = {}): Promise<string[]> {
+  const applied = (await hasPending(database.db)) ? await runPending(database, listener) : [];
+  await finishOwnUpgrade(database);
+  const begun = await adoptDatabase(database.db);
+  if (begun === 'restored' || begun === 'failed over') listener.onAdopted?.(ADOPTED[begun]);
+  return applied;
+}
+
+const ADOPTED = {
+  restored:
+    'This database was restored or copied: cursors of events from before are refused, and ids of events have jumped ahead.',
+  'failed over':
+    'Another server has become the primary: cursors of events are refused if the old primary had later events that were lost.',
+};
+
+function runPending(database: Database, { onMigration, onWait }: Listener): Promise<string[]> {
   const unwatch = database.isEmbedded || !onWait ? undefined : watchTransactions(database.db, onWait);
   return database
     .withoutTimeouts(async (database) => {
@@ -99,8 +117,6 @@ async function prepareTable(migrator: Migrator, transaction: Transaction): Promi
   );
 }
 
-/** The key of the advisory lock; nothing else uses it. */
-const MIGRATION_LOCK = 3_735_928_559;
 const LONGEST_WAIT_MILLISECONDS = 10 * 60_000;
 /** About two seconds; nodes that start at once usually wait less. */
 const ATTEMPTS_BEFORE_NOTICE = 20;

@@ -7,10 +7,15 @@ import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
 import { embeddedDialect } from './embedded/embeddedDialect.ts';
 import { entities } from './entities.ts';
+import { INCARNATIONS } from './incarnation.ts';
+import { STATE_TABLE } from './level.ts';
 import { MIGRATING } from './openTransactions.ts';
 import type { DropIdle } from './pool.ts';
 import type { Db } from './query.ts';
 import { POSITION_TABLES } from './writePosition.ts';
+
+/** They hold no data of the service: a copy leaves them out. */
+export const TABLES_WITHOUT_ENTITY = [...POSITION_TABLES, STATE_TABLE, INCARNATIONS];
 
 /** The settings of the database. */
 type DatabaseSettings = Pick<Settings, 'DATABASE_URL' | 'DATABASE_POOL_SIZE' | 'PREPARED_STATEMENTS' | 'DATA_DIR'>;
@@ -46,7 +51,7 @@ export async function ormOptions(settings: DatabaseSettings, options: OrmOptions
       allOrNothing: settings.DATABASE_URL !== undefined,
     },
     ensureDatabase: false,
-    schemaGenerator: { skipTables: POSITION_TABLES },
+    schemaGenerator: { skipTables: TABLES_WITHOUT_ENTITY },
     forceUtcTimezone: true,
   };
 }

@@ -6,7 +6,7 @@ const MOST_NAMES = 500;
 /** The limit of remembered texts that were seen once; then they are all forgotten. */
 const MOST_SEEN = 1000;
 
-/** Prefix of a statement that is not prepared: PostgreSQL plans it each time for its values and the transaction's settings. */
+/** Marks a statement that is not prepared: PostgreSQL plans it each time for its values and the transaction's settings. */
 export const PLANNED_EACH_TIME = '/* planned each time */';
 
 /**
@@ -23,7 +23,7 @@ export class StatementNames {
   }
 
   private nameRepeated(text: string): string | undefined {
-    if (text.startsWith(PLANNED_EACH_TIME)) return undefined;
+    if (text.includes(PLANNED_EACH_TIME)) return undefined;
     if (!this.seen.delete(text)) {
       if (this.seen.size >= MOST_SEEN) this.seen.clear();
       this.seen.add(text);

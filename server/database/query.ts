@@ -2,19 +2,19 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import { LIVE } from './entities/deletion.ts';
 import { isStalePlan, PLANNED_EACH_TIME } from './preparedStatements.ts';
-import type { NewRow, TableName, Tables } from './tables.ts';
+import type { NewRow, Row, TableName, Tables } from './tables.ts';
 
 /** The database, or a transaction in it. */
 export type Db = Kysely<Tables>;
 
 /** Runs one statement with bound values. */
-export async function query<Row>(db: Db, statement: RawBuilder<Row>): Promise<Row[]> {
+export async function query<Found>(db: Db, statement: RawBuilder<Found>): Promise<Found[]> {
   const { rows } = await statement.execute(db);
   return rows;
 }
 
 /** The row of a statement that always returns one. */
-export function oneRow<Row>([row]: readonly Row[]): Row {
+export function oneRow<Found>([row]: readonly Found[]): Found {
   if (row === undefined) throw new Error('The statement returned no row.');
   return row;
 }
@@ -29,14 +29,14 @@ export async function insertRows<Table extends TableName>(db: Db, table: Table, 
 export const SHORT_TIMEOUT = '/* short timeout */';
 
 /** A statement with a short timeout: the first one of every request, which takes milliseconds. */
-export const withShortTimeout = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
+export const withShortTimeout = <Found>(statement: RawBuilder<Found>): RawBuilder<Found> =>
   sql`${sql.raw(SHORT_TIMEOUT)} ${statement}`;
 
 /** Throws unless the database responds. */
 export const ping = (db: Db) => query(db, withShortTimeout(sql`select 1`));
 
 /** A statement that is planned each time, since a generic plan would be bad for many values. */
-export const plannedEachTime = <Row>(statement: RawBuilder<Row>): RawBuilder<Row> =>
+export const plannedEachTime = <Found>(statement: RawBuilder<Found>): RawBuilder<Found> =>
   sql`${sql.raw(PLANNED_EACH_TIME)} ${statement}`;
 
 /** Runs a transaction; retries it after a deadlock or on a read-only server, at most three attempts. Within a transaction, joins that one. */
@@ -79,6 +79,14 @@ export async function mapConstraintErrors<Result>(
 
 /** For `where('id', '=', anyOf(ids))`: one array value, so that the statement's text does not depend on the number of ids. */
 export const anyOf = (ids: readonly number[]) => sql<number>`any(${ids}::int[])`;
+
+/**
+ * Rows with these ids, for `from`: each is looked up by its id. Without statistics, PostgreSQL expects hardly any rows that are
+ * not deleted, and would read a whole index of them to find the ids.
+ */
+export const rowsById = <Table extends TableName>(table: Table, ids: readonly number[]) => sql<Row<Table>>`(
+    select found.* from unnest(${ids}::int[]) as wanted (id)
+    cross join lateral (select * from ${sql.table(table)} t where t.id = wanted.id offset 0) as found)`;
 
 /** Rows that are not deleted; the alias is the name of the table in the statement. */
 export const live = (alias?: string) => sql.raw<boolean>(alias ? `${alias}.${LIVE}` : LIVE);

@@ -25,7 +25,7 @@ const STATUS = `${SHORT_TIMEOUT} select pg_is_in_recovery() as "isReplica", pg_p
   coalesce(pg_last_wal_replay_lsn() - '0/0', -1)::float8 as position, (select epoch::text from replicated_epoch) as epoch`;
 
 /** How far the primary was at this time. */
-export type Milestone = Written & { at: number };
+export type Milestone = Written & { server: string; at: number };
 
 /** One replica: its connections, and how far it has replayed the log of the primary. */
 export class Replica {
@@ -34,6 +34,8 @@ export class Replica {
   readonly db: Db;
   /** Why no reads go there; undefined while they do. */
   leftOut: string | undefined = 'it was not asked yet';
+  /** Whether it is the primary of this node: a server may be in both lists, and gets no reads as a replica meanwhile. */
+  isPrimary = false;
   private readonly options: ClientOptions;
   private readonly log: Log;
   private readonly connected = new Set<DeckhandClient>();
@@ -83,7 +85,12 @@ export class Replica {
     );
   }
 
-  get lagMilliseconds(): number {
+  /** Undefined while its position is not known. */
+  get lagSeconds(): number | undefined {
+    return this.latest && this.lagMilliseconds / 1000;
+  }
+
+  private get lagMilliseconds(): number {
     return this.milestone ? Math.max(this.lastLag, performance.now() - this.milestone.at) : 0;
   }
 
@@ -122,6 +129,7 @@ export class Replica {
 
   private judge(status: Status, primary: Milestone | undefined): void {
     this.latest = { ...status, at: performance.now() };
+    this.isPrimary = !status.isReplica && status.server === primary?.server;
     this.measureLag(status.position, primary);
     this.leaveOut(this.reasonAgainst(status, primary));
   }
@@ -145,6 +153,7 @@ export class Replica {
     this.asking?.removeAllListeners('end').drop(reason);
     this.asking = undefined;
     this.latest = undefined;
+    this.isPrimary = false;
     this.nextAttempt = performance.now() + RECONNECT_MILLISECONDS;
     for (const client of this.connected) client.drop(reason);
     this.leaveOut(reason);

@@ -18,7 +18,8 @@ export type Replicas = {
 };
 
 export type ReplicaLoad = {
-  replicas: { name: string; isLeftOut: boolean; lagSeconds: number }[];
+  /** Without the primary, if it is in the list. The lag is undefined if it could not be measured. */
+  replicas: { name: string; isLeftOut: boolean; lagSeconds: number | undefined }[];
   /** Queries by where they were served: `primary`, or the name of a replica. */
   reads: ReadonlyMap<string, number>;
   retries: number;
@@ -68,11 +69,9 @@ export async function openReplicas(
       retries++;
     },
     load: () => ({
-      replicas: replicas.map(({ name, leftOut, lagMilliseconds }) => ({
-        name,
-        isLeftOut: leftOut !== undefined,
-        lagSeconds: lagMilliseconds / 1000,
-      })),
+      replicas: replicas
+        .filter(({ isPrimary }) => !isPrimary)
+        .map(({ name, leftOut, lagSeconds }) => ({ name, isLeftOut: leftOut !== undefined, lagSeconds })),
       reads,
       retries,
     }),

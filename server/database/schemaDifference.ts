@@ -1,11 +1,12 @@
 import type { MikroORM } from '@mikro-orm/core';
 import { TENANT_KEYS } from './tenantKeys.ts';
 
-/** Made by hand in migrations, since entities can't express them: tenant foreign keys, triggers, the search index. */
+/** Entities can't express these: tenant foreign keys, triggers, the search index, defaults of an incarnation. */
 const BY_HAND = new RegExp(
   [
     `drop constraint "(${Object.keys(TENANT_KEYS).join('|')})"`,
     'drop index "cards_search_index"',
+    'alter table "(events|audit_entries)" alter column "(transaction_id|id)" set default',
     'drop (trigger|function) if exists \\S*"\\w+_fill_',
   ].join('|'),
 );

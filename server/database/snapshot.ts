@@ -4,12 +4,14 @@ import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'nod
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { zstdCompress } from 'node:zlib';
+import { sql } from 'kysely';
 import { readSettings } from '../runtime/env.ts';
 import { connect, FINISHED } from './connect.ts';
 import { emptyCluster, unpack } from './embedded/archive.ts';
 import { embeddedDirectory, MIGRATED } from './embedded/location.ts';
 import { CACHE, preparedName } from './embedded/preparedArchive.ts';
 import { migrate } from './migrate.ts';
+import { query } from './query.ts';
 
 /** Creates an embedded database without tables, even if there is a prepared one. */
 export async function createWithoutTables(DATA_DIR: string): Promise<void> {
@@ -23,6 +25,8 @@ export async function makeMigrated(DATA_DIR: string, archive: string): Promise<v
   await createWithoutTables(DATA_DIR);
   const database = await connect(readSettings({ DATA_DIR }));
   await migrate(database);
+  // Each database of the archive has its own.
+  await query(database.db, sql`delete from incarnations`);
   await database.close();
 
   const options = ['--format=ustar', `--exclude=./${FINISHED}`, '-C', embeddedDirectory(DATA_DIR)];

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
+import { ID_SHIFT, TABLES_OF_LASTING_IDS } from './incarnation.ts';
 import { integrityRules, type Rule } from './integrityRules.ts';
 import { migrationNames } from './migrate.ts';
 import { type Db, oneRow, query } from './query.ts';
@@ -42,7 +43,7 @@ export async function verifyDatabase(
     const { rows, faults } = await verifyTable(db, table, primaryKeys, [...found, ...checks], rowsPerBatch, onBatch);
     verified.tables++;
     verified.rows += rows;
-    verified.faults.push(...faults, ...(await sequenceFaults(db, table)));
+    verified.faults.push(...faults, ...(await sequenceFaults(db, table, pending.length === 0)));
   }
   // Pending migrations add what is missing.
   if (pending.length === 0) verified.faults.push(...(await schemaFaults(database)));
@@ -138,16 +139,17 @@ function batchStatement(
 }
 
 /** A restore of rows alone may leave the counter behind: new rows would get ids that exist. */
-async function sequenceFaults(db: Db, { name, columns }: TableText): Promise<Fault[]> {
+async function sequenceFaults(db: Db, { name, columns }: TableText, isShifted: boolean): Promise<Fault[]> {
   const faults: Fault[] = [];
-  for (const column of columns.filter(({ isIdentity }) => isIdentity)) {
+  for (const column of columns.filter(({ hasSequence }) => hasSequence)) {
     const sequence = await sequenceOf(db, name, column.name);
     const id = sql.ref(column.name);
+    const shift = isShifted && TABLES_OF_LASTING_IDS.includes(name) ? ID_SHIFT : sql`0`;
     const [counter] = await query(
       db,
       sql<{ largest: number; next: string }>`
         select (select coalesce(max(${id}), 0) from ${sql.table(name)}) as largest,
-          (last_value + is_called::int)::text as next from ${sql.raw(sequence)}`,
+          (last_value + is_called::int + ${shift})::text as next from ${sql.raw(sequence)}`,
     );
     const { largest, next } = counter!;
     if (Number(next) > largest) continue;

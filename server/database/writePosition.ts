@@ -10,7 +10,6 @@ import { type Db, oneRow, query, withShortTimeout } from './query.ts';
  * logged. A replica with that id follows this primary, and has replayed all that was written before the epoch began.
  */
 
-/** They are no entities, since they hold no data of the service: a copy leaves them out. */
 export const POSITION_TABLES = ['write_positions', 'write_epoch', 'replicated_epoch'];
 
 /** What a replica needs to have replayed for a user; the epoch is null until a node begins one. */
@@ -31,10 +30,11 @@ export const storePosition = prepared<{ userId: number }, never>(
     on conflict (user_id) do update set position = greatest(w.position, excluded.position)`,
 );
 
-/** How far the primary has written, and its epoch. */
-export async function readPrimary(db: Db): Promise<Written> {
+/** How far the primary has written, its epoch, and when it started, which tells servers apart. */
+export async function readPrimary(db: Db): Promise<Written & { server: string }> {
   const flushed = inBytes(sql`pg_current_wal_flush_lsn()`);
-  const read = sql<Written>`select ${flushed} as position, (select epoch::text from write_epoch) as epoch`;
+  const read = sql<Written & { server: string }>`
+    select ${flushed} as position, (select epoch::text from write_epoch) as epoch, pg_postmaster_start_time()::text as server`;
   return oneRow(await query(db, withShortTimeout(read)));
 }
 

@@ -31,5 +31,9 @@ export const created = () => ({
   updated_at: timestamp().defaultRaw('now()'),
 });
 
-/** Requests never delete rows, only mark them. */
-export const softDeleted = () => ({ ...created(), deleted_at: timestamp().nullable() });
+/** Requests never delete rows, only mark them, with the deletion that can be undone (null if an older version deleted them). */
+export const softDeleted = () => ({
+  ...created(),
+  deleted_at: timestamp().nullable(),
+  deletion_id: p.integer().nullable(),
+});

@@ -4,8 +4,9 @@ import type { EventData, EventSurface, EventType } from '../../../shared/event.t
 import { timestamp } from './columns.ts';
 
 /** Columns without foreign keys: what happened stays known after its rows are removed, and an event costs no lookup. */
-const happened = <Type extends AuditType>() => ({
-  id: p.bigint('string').columnType('bigint').primary().autoincrement().generated('by default as identity'),
+const happened = <Type extends AuditType>(sequence: string) => ({
+  /** From a sequence, with a jump after a restore or a fail-over: see `incarnation.ts`. */
+  id: p.bigint('string').columnType('bigint').primary().defaultRaw(`nextval('${sequence}'::regclass)`),
   created_at: timestamp().defaultRaw('now()'),
   type: p.string().length(100).$type<Type>(),
   platform_id: p.integer().nullable(),
@@ -24,7 +25,7 @@ export const Event = defineEntity({
   tableName: 'events',
   properties: {
     transaction_id: p.string().columnType('xid8').primary().defaultRaw('pg_current_xact_id()'),
-    ...happened<EventType>(),
+    ...happened<EventType>('events_id_seq'),
   },
   indexes: [{ properties: ['project_id', 'transaction_id', 'id'] }, { properties: ['created_at'] }],
 });
@@ -33,6 +34,6 @@ export const Event = defineEntity({
 export const AuditEntry = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entries',
-  properties: { ...happened<AuditType>(), address: p.string().length(100).nullable() },
+  properties: { ...happened<AuditType>('audit_entries_id_seq'), address: p.string().length(100).nullable() },
   indexes: [{ properties: ['project_id', 'id'] }, { properties: ['user_id', 'id'] }, { properties: ['created_at'] }],
 });

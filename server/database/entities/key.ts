@@ -13,6 +13,8 @@ export const ApiKey = defineEntity({
     project_id: () => refersTo(Project, 'project_id').nullable().deleteRule('cascade'),
     name: p.text(),
     scopes: p.array(),
+    /** Whether `scopes` has `grants:write` if it may grant; false for keys of before that scope existed. */
+    names_grants: p.boolean().default(false),
     secret_hash: p.text(),
     /** The secret before the last rotation, which is valid for a while. */
     previous_hash: p.text().nullable(),

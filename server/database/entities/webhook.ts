@@ -31,11 +31,25 @@ export const Webhook = defineEntity({
     next_attempt_at: timestamp().defaultRaw('now()'),
     /** A node is delivering; if that node is killed, others go on after this time. */
     leased_until: timestamp().nullable(),
-    /** Set while a test event waits to be sent. */
+    /** The process that delivers, and its lease as it renewed it last (`domain/event/webhookLease.ts`). */
+    lease_holder: p.string().length(36).nullable(),
+    kept_until: timestamp().nullable(),
+    /** How long the receiver takes for a message, on average over the last ones. */
+    pace_milliseconds: p.integer().nullable(),
+    /** Set while a test event waits to be sent, from when on; while it is sent, when another process may send it. */
     test_requested_at: timestamp().nullable(),
     /** How many attempts there were, which numbers them. */
     deliveries: p.integer().default(0),
+    /** Events that are sent again on their own, with the first one first; 0 stands for a test. */
+    resend_events: p.array().$type<string[]>().columnType('bigint[]').nullable(),
+    /** When the events of `webhooks.redeliver` should have been sent; until then they count as waiting. */
+    redelivery_ends_at: timestamp().nullable(),
+    /** Whose right to the events counts (`domain/event/webhookRight.ts`). */
     created_by: () => refersTo(User, 'created_by').nullable().deleteRule('set null'),
+    /** Not a foreign key: a key that was removed has ended, too. */
+    key_id: p.integer().nullable(),
+    /** When they were first found to have lost it. */
+    right_lost_at: timestamp().nullable(),
     ...created(),
   },
   checks: [
@@ -53,6 +67,11 @@ export const Webhook = defineEntity({
       where: 'test_requested_at is not null',
     },
     { properties: ['created_by'], where: 'created_by is not null' },
+    {
+      name: 'webhooks_redelivery_index',
+      properties: ['redelivery_ends_at'],
+      where: 'redelivery_ends_at is not null',
+    },
   ],
 });
 

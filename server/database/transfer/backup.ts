@@ -10,7 +10,8 @@ import { STORED_SECRET } from '../../security/storedSecret.ts';
 import { connect, refuseWithoutDatabase } from '../connect.ts';
 import { lockDataDirectory, lockFileIn } from '../embedded/dataDirectory.ts';
 import { embeddedDirectory } from '../embedded/location.ts';
-import { query } from '../query.ts';
+import { beginRestored, INCARNATIONS, markAsRestored } from '../incarnation.ts';
+import { type Db, query } from '../query.ts';
 import { type Entry, readTar, TAR_END, tarHeader, tarPadding } from './tar.ts';
 
 /**
@@ -61,7 +62,7 @@ export async function restoreBackup(dataDirectory: string, path: string): Promis
     await rm(unpacked, { recursive: true, force: true });
     await mkdir(unpacked);
     await unpack(path, unpacked);
-    await requireUsable(unpacked, path);
+    await beginAnew(unpacked, path);
     await moveInto(resolve(dataDirectory), unpacked);
     made.length = 0;
   } finally {
@@ -135,16 +136,22 @@ function isOurs(name: string): boolean {
   return name === STORED_SECRET || (name !== DATABASE && first === DATABASE && parts.every(isPlain));
 }
 
-/** Opens the database, so that an unusable backup fails here. */
-async function requireUsable(unpacked: string, path: string): Promise<void> {
+/** Opens the database, so that an unusable backup fails here. Whatever the embedded database asks, its server is always the same. */
+async function beginAnew(unpacked: string, path: string): Promise<void> {
   try {
     refuseWithoutDatabase(unpacked);
     const database = await connect(readSettings({ DATA_DIR: unpacked }));
-    await query(database.db, sql`select from users limit 1`).finally(database.close);
+    await adoptBackup(database.db).finally(database.close);
   } catch (error) {
     const reason = isStartFailure(error) ? error.message : `${(error as Error).message}.`;
     throw startFailure(`--file: ${path} has no usable database: ${reason} Nothing was restored.`, error);
   }
+}
+
+async function adoptBackup(db: Db): Promise<void> {
+  await query(db, sql`select from users limit 1`);
+  const isEarlier = (await query(db, sql`select where to_regclass(${INCARNATIONS}) is null`)).length > 0;
+  await (isEarlier ? markAsRestored(db) : beginRestored(db));
 }
 
 /** The database last: with it, the restore is complete. */

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { counted } from '../../runtime/count.ts';
 import { startFailure } from '../../runtime/startFailure.ts';
 import type { Database } from '../connect.ts';
+import { beginRestored } from '../incarnation.ts';
 import { migrate, underMigrationLock } from '../migrate.ts';
 import { type Db, query } from '../query.ts';
 import { withoutForeignKeys } from './foreignKeys.ts';
@@ -24,12 +25,13 @@ type OnProgress = (progress: { table: string; done: number; total: number }) => 
 
 /**
  * Copies all rows to an empty database, in one transaction there. It holds the migration lock: a node that starts meanwhile
- * waits.
+ * waits. Events get a new incarnation, and webhooks are paused unless the copy is a move.
  */
 export async function copyDatabase(
   source: Database,
   target: Database,
   onProgress: OnProgress = () => {},
+  options?: { keepsWebhooks?: boolean },
 ): Promise<Copied> {
   const tables = tablesOf(await target.orm());
   await requireEmpty(target.db, tables);
@@ -45,7 +47,9 @@ export async function copyDatabase(
         // Stops running nodes from adding rows.
         await query(to, sql`lock table ${sql.join(tables.map((name) => sql.table(name)))} in access exclusive mode`);
         await requireEmpty(to, tables);
-        return copyTables(from, to, tables, onProgress);
+        const copied = await copyTables(from, to, tables, onProgress);
+        await beginRestored(to, options);
+        return copied;
       }),
     );
   });

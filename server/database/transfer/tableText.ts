@@ -4,7 +4,7 @@ import { type Db, query } from '../query.ts';
 /** A table with the columns that are stored; all values are read and written as PostgreSQL's text, which is exact for every type. */
 export type TableText = { name: string; columns: Column[] };
 
-type Column = { name: string; type: string; isIdentity: boolean };
+type Column = { name: string; type: string; hasSequence: boolean };
 
 /** The number of rows, a checksum of all values that does not depend on their order, and the bytes of the largest row. */
 export type Content = { rows: number; checksum: string; largestRow: number };
@@ -13,7 +13,8 @@ export async function describeTable(db: Db, name: string): Promise<TableText> {
   const columns = await query(
     db,
     sql<Column>`
-      select attname as name, format_type(atttypid, null) as type, attidentity <> '' as "isIdentity" from pg_attribute
+      select attname as name, format_type(atttypid, null) as type,
+        pg_get_serial_sequence(quote_ident(${name}), attname) is not null as "hasSequence" from pg_attribute
       where attrelid = to_regclass(quote_ident(${name})) and attnum > 0 and not attisdropped and attgenerated = ''
       order by attname`,
   );
@@ -70,7 +71,7 @@ export async function insertPage(db: Db, { name, columns }: TableText, rows: Val
 
 /** New rows get the ids that they would get in the source. */
 export async function continueSequences(source: Db, target: Db, { name, columns }: TableText): Promise<void> {
-  for (const column of columns.filter(({ isIdentity }) => isIdentity)) {
+  for (const column of columns.filter(({ hasSequence }) => hasSequence)) {
     const [state] = await query(
       source,
       sql<{ last: string; isUsed: boolean }>`
