@@ -5,6 +5,7 @@ import { toFailure } from '../../shared/errors.ts';
 import type { Services } from '../api/services.ts';
 import { asBadRequest } from '../http/body.ts';
 import { spreadBursts } from '../http/bursts.ts';
+import { challengeCallers } from '../http/challenge.ts';
 import { compressLargeResponses } from '../http/compress.ts';
 import { limitConnections } from '../http/connections.ts';
 import { addDrain } from '../http/drain.ts';
@@ -116,6 +117,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     sendErrorHeaders(reply, failure);
     return reply.code(failure.status).send({ error: true, message: failure.message, data: [] });
   });
+  challengeCallers(app);
   allowOrigins(app, allowedOrigins);
   sendSecurityHeaders(app);
   await metrics(app, options);

@@ -1,6 +1,9 @@
 import { useCompileCache } from '../runtime/compileCache.js';
+import { runWithTypeScript } from '../runtime/ownNode.js';
 
 /** In JavaScript, so that a start with a filled cache does not load the compiler of TypeScript. */
 
-useCompileCache();
-await import('./run.ts');
+await runWithTypeScript(async () => {
+  useCompileCache();
+  await import('./run.ts');
+});

@@ -2,29 +2,26 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { openServices } from '../api/services.ts';
-import { startBackground } from '../database/background.ts';
 import { closeInTime, connect, type Database } from '../database/connect.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
 import { keepAddress } from '../database/embedded/dataDirectory.ts';
 import { writeAtStart } from '../database/embedded/fullDisk.ts';
 import { embeddedDirectory } from '../database/embedded/location.ts';
+import { remindersOf } from '../database/level.ts';
 import { migrate } from '../database/migrate.ts';
-import { removalWork } from '../database/removal.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
-import { keyWarnings, warnOfAge } from '../domain/account/keyWarning.ts';
+import { warnOfAge } from '../domain/account/keyWarning.ts';
 import { reencryptSecrets } from '../domain/account/reencrypt.ts';
-import { adoptEvents } from '../domain/event/feed.ts';
-import { startWebhooks } from '../domain/event/webhookWork.ts';
-import { removalsOf } from '../domain/removal/removals.ts';
-import { CLEARING } from '../domain/rows/deletion.ts';
+import { warnOfLostRights } from '../domain/event/webhookRight.ts';
 import { interruptAllRuns } from '../domain/template/templateRun.ts';
 import { PAYMENTS_NOT_SET_UP } from '../payments/provider.ts';
 import type { Settings } from '../runtime/env.ts';
 import { isWildcard, ownAddress } from '../runtime/host.ts';
 import type { Announce } from '../runtime/log.ts';
 import { startFailure } from '../runtime/startFailure.ts';
-import { makeOutgoing } from '../security/outgoing.ts';
+import { hasPort } from '../security/outgoing.ts';
 import { readOrCreateSecret, readStoredSecret } from '../security/storedSecret.ts';
+import { startWork } from './work.ts';
 import type { Worker } from './workers/worker.ts';
 
 const LONGEST_DRAIN_MILLISECONDS = 10_000;
@@ -64,8 +61,9 @@ export async function start(
       await migrate(database, {
         onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
         onWait: (line) => logger.warn(line),
+        onAdopted: (line) => logger.warn(line),
       });
-      await adoptEvents(database);
+      for (const line of await remindersOf(database.db)) logger.warn(line);
       if (!database.isEmbedded) await warnOfUsers(database, settings, logger);
     }
     if (database.isEmbedded) {
@@ -105,6 +103,11 @@ async function serve(
   const services = await openServices(settings, database, secret, logger, storedSecret, worker);
   const isFirst = worker?.isFirst ?? true;
   if (isFirst && !services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
+  const portless = services.webhookAllowedHosts.filter((host) => !hasPort(host));
+  if (isFirst && portless.length > 0)
+    logger.warn(
+      `WEBHOOK_ALLOWED_HOSTS: webhooks may call only port 443 of ${portless.join(', ')}. Name other ports, as in ${portless[0]}:8080.`,
+    );
   const { secretBox, isStopping } = services;
   const reencrypting = isFirst
     ? reencryptSecrets({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
@@ -125,12 +128,11 @@ async function serve(
   const { API_KEYS_MAX_DAYS: keyMaxDays } = settings;
   if (isFirst && keyMaxDays)
     warnOfAge(database.db, keyMaxDays, logger).catch((error) => logger.warn(error, 'Old API keys were not counted.'));
-  const works = [...removalsOf(settings).map(removalWork), keyWarnings(keyMaxDays, logger)];
-  const stopBackground = startBackground(database, works, logger);
-  // Soon, since lists have to skip these cards until they are marked.
-  const stopClearing = startBackground(database, [CLEARING], logger, 10_000);
-  const outgoing = makeOutgoing({ allowedHosts: services.webhookAllowedHosts });
-  const webhooks = startWebhooks({ db: database.db, secretBox, log: logger, outgoing });
+  if (isFirst)
+    warnOfLostRights(database.db, logger).catch((error) =>
+      logger.warn(error, 'Webhooks without makers were not named.'),
+    );
+  const stopWork = startWork(settings, services, logger);
   return {
     url,
     stop: async (isAlone = false) => {
@@ -138,7 +140,7 @@ async function serve(
       // The node is unready now: load balancers get time to notice before connections are closed.
       if (!isAlone) await pause(settings.STOP_PAUSE_SECONDS * 1000);
       const isComplete = await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
-      const stopped = [services.close(), reencrypting, stopBackground(), stopClearing(), webhooks.stop()];
+      const stopped = [services.close(), reencrypting, stopWork()];
       const closed = Promise.all(stopped).then(() => database.close());
       const longest = isComplete ? LONGEST_CLOSE_MILLISECONDS : LONGEST_CLOSE_AFTER_CUT_MILLISECONDS;
       await Promise.race([closed, pause(longest, undefined, { ref: false })]);

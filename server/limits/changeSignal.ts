@@ -15,23 +15,27 @@ const CHANNEL = 'deckhand:events';
 /** A burst of changes is one message at its beginning, and one at its end. */
 const SHORTEST_PAUSE_MILLISECONDS = 50;
 
-/** Through Redis; without it, each node looks for changes by itself. */
+/** How processes tell each other: `send` reaches all others. */
+export type ChangeChannel = { send: () => void; listen: (onChange: () => void) => void; close?: () => void };
+
+/** Through Redis, else between the workers of a node. Without both, each process looks for changes of others by itself. */
 export function makeChangeSignal(
   redisUrl: string | undefined,
   publish: (channel: string, message: string) => void,
   log: Log,
+  siblings?: ChangeChannel,
 ): ChangeSignal {
-  if (redisUrl === undefined) return { send: () => undefined, listen: () => undefined, close: () => undefined };
-  const own = randomUUID();
+  const channel = redisUrl === undefined ? siblings : redisChannel(redisUrl, publish, log);
   let pause: NodeJS.Timeout | undefined;
   let isDue = false;
-  let listening: Promise<Redis> | undefined;
+  let isListening = false;
   const send = () => {
+    if (!channel) return;
     if (pause) {
       isDue = true;
       return;
     }
-    publish(CHANNEL, own);
+    channel.send();
     pause = setTimeout(() => {
       pause = undefined;
       if (isDue) send();
@@ -42,15 +46,28 @@ export function makeChangeSignal(
   return {
     send,
     listen: (onChange) => {
-      listening ??= listenTo(redisUrl, (sender) => {
-        if (sender !== own) onChange();
-      });
-      listening.catch((error) => log.warn(error, 'Changes of other nodes are noticed only every second.'));
+      if (!isListening) channel?.listen(onChange);
+      isListening = true;
     },
     close: () => {
       clearTimeout(pause);
-      listening?.then((redis) => redis.disconnect()).catch(() => undefined);
+      channel?.close?.();
     },
+  };
+}
+
+function redisChannel(url: string, publish: (channel: string, message: string) => void, log: Log): ChangeChannel {
+  const own = randomUUID();
+  let listening: Promise<Redis> | undefined;
+  return {
+    send: () => publish(CHANNEL, own),
+    listen: (onChange) => {
+      listening = listenTo(url, (sender) => {
+        if (sender !== own) onChange();
+      });
+      listening.catch((error) => log.warn(error, 'Changes of other nodes are noticed some seconds later.'));
+    },
+    close: () => listening?.then((redis) => redis.disconnect()).catch(() => undefined),
   };
 }
 

@@ -36,12 +36,12 @@ export type Counted = {
   until: number;
 };
 
-/** The reasons of errors before the work of a call began, because of the service and not of the caller: they do not count. */
-export const BUSY: ReadonlySet<Reason | undefined> = new Set<Reason>([
-  'service_busy',
-  'answers_unread',
-  'batch_answers_too_large',
-]);
+/**
+ * The reasons of errors before the work of a call began that do not count: others keep the service busy. What a caller causes alone
+ * counts (`too_many_at_once`, `answers_unread`), or refused calls would be free. Calls beyond the size of their batch do not,
+ * since each request has others that count.
+ */
+export const BUSY: ReadonlySet<Reason | undefined> = new Set<Reason>(['service_busy', 'batch_answers_too_large']);
 
 export const userKey = (userId: number) => `user:${userId}`;
 export const networkKey = (address: string) => `address:${networkOf(address)}`;

@@ -219,6 +219,10 @@ const Fields = z.object({
   EVENTS_KEPT_DAYS: wholeNumber(1, 3650).default(30),
   AUDIT_KEPT_DAYS: wholeNumber(1, 36_500).default(365),
   DELETED_ROWS_KEPT_DAYS: wholeNumber(1, 36_500).optional(),
+  WEBHOOKS: z
+    .enum(['on', 'off'], { error: 'must be on or off' })
+    .default('on')
+    .transform((value) => value === 'on'),
   WEBHOOK_ALLOWED_HOSTS: z
     .string()
     .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))

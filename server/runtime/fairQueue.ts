@@ -25,13 +25,16 @@ type Options = {
   waitingPerKey: number;
   /** Without it, work waits forever. */
   longestWaitMilliseconds?: number;
-  refuse: () => Error;
+  /** The error of refused work: `isOwn` if only work of the same key was in its way. */
+  refuse: (isOwn: boolean) => Error;
 };
 
 type Line = { running: number; waiting: Set<Waiter>; goesLast: boolean };
 type Waiter = {
   admit: () => void;
-  refuse: () => void;
+  refuse: (isOwn?: boolean) => void;
+  /** When its signal is aborted. */
+  leave: () => void;
   timer: NodeJS.Timeout | undefined;
   signal: AbortSignal | undefined;
 };
@@ -92,19 +95,20 @@ export function makeFairQueue(options: Options): FairQueue {
   }
 
   function turn(line: Line, latestForOwn: number, signal: AbortSignal | undefined): Promise<void> {
-    if (signal?.aborted || line.waiting.size >= options.waitingPerKey) throw options.refuse();
+    if (signal?.aborted || line.waiting.size >= options.waitingPerKey) throw options.refuse(true);
     if (waiting >= options.waiting) makeRoomFor(line);
     return new Promise((admit, reject) => {
-      const refuse = () => {
+      const refuse = (isOwn = false) => {
         removeWaiter(line, waiter);
         if (line.waiting.size === 0) readyOf(line).delete(line);
-        reject(options.refuse());
+        reject(options.refuse(isOwn));
       };
-      const waiter: Waiter = { admit, refuse, timer: undefined, signal };
-      signal?.addEventListener('abort', refuse);
+      const leave = () => refuse(true);
+      const waiter: Waiter = { admit, refuse, leave, timer: undefined, signal };
+      signal?.addEventListener('abort', leave);
       const giveUp = () => {
         if (!mayRun(line) && performance.now() < latestForOwn) wait();
-        else refuse();
+        else refuse(!mayRun(line));
       };
       const wait = () => {
         if (options.longestWaitMilliseconds === undefined) return;
@@ -126,7 +130,7 @@ export function makeFairQueue(options: Options): FairQueue {
     const last = longestLine(true);
     const longest = last.waiting.size > 0 || line.goesLast ? last : longestLine(false);
     const isBehind = longest.goesLast && !line.goesLast;
-    if (!isBehind && longest.waiting.size <= line.waiting.size + 1) throw options.refuse();
+    if (!isBehind && longest.waiting.size <= line.waiting.size + 1) throw options.refuse(false);
     [...longest.waiting].at(-1)?.refuse();
   }
 
@@ -140,7 +144,7 @@ export function makeFairQueue(options: Options): FairQueue {
 
   function removeWaiter(line: Line, waiter: Waiter): void {
     clearTimeout(waiter.timer);
-    waiter.signal?.removeEventListener('abort', waiter.refuse);
+    waiter.signal?.removeEventListener('abort', waiter.leave);
     line.waiting.delete(waiter);
     waiting--;
   }

@@ -1,7 +1,7 @@
-import { lookup as systemLookup } from 'node:dns';
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
+import { type FindAddresses, makeAddressFinder, UnknownHost } from './hostAddresses.ts';
 import { isPublicAddress } from './publicAddress.ts';
 
 /** Calls addresses that strangers have chosen: only those on the internet, unless the operator allows their host. */
@@ -15,42 +15,43 @@ export type Outgoing = {
 export type Outcome = { status: number | undefined; error: string | undefined; milliseconds: number };
 
 type Options = {
-  /** Names of hosts, with or without a port. */
+  /** Names of hosts with a port; 443 without one. */
   allowedHosts: readonly string[];
-  lookup?: LookupFunction;
+  findAddresses?: FindAddresses;
   timeoutMilliseconds?: number;
 };
 
-/** Beyond this, the connection is closed. */
+/** Beyond one of these, the connection is closed. */
 const MOST_ANSWER_BYTES = 4096;
+const LONGEST_BODY_MILLISECONDS = 1000;
+
+/** For each host, which may be that of receivers of many projects. Idle connections are closed soon. */
+const SOCKETS = { keepAlive: true, maxSockets: 100, maxFreeSockets: 2, timeout: 5000 };
 
 export function makeOutgoing({
   allowedHosts,
-  lookup = systemLookup as LookupFunction,
+  findAddresses = makeAddressFinder(),
   timeoutMilliseconds = 15_000,
 }: Options): Outgoing {
-  const options = { keepAlive: true, maxFreeSockets: 50, timeout: timeoutMilliseconds };
-  const agents = { 'http:': new http.Agent(options), 'https:': new https.Agent(options) };
-  const checkedLookup = onlyPublic(lookup);
+  const agents = { 'http:': new http.Agent(SOCKETS), 'https:': new https.Agent(SOCKETS) };
 
   const send = (url: URL, headers: OutgoingHttpHeaders, body: string, signal: AbortSignal) =>
-    new Promise<number>((resolve, reject) => {
+    new Promise<Answer>((resolve, reject) => {
       const isSecure = url.protocol === 'https:';
       const request = (isSecure ? https : http).request(url, {
         method: 'POST',
         headers: { ...headers, 'content-length': Buffer.byteLength(body) },
         agent: agents[isSecure ? 'https:' : 'http:'],
-        lookup: isAllowedHost(url, allowedHosts) ? lookup : checkedLookup,
+        lookup: lookupWith(findAddresses, { isInternal: isAllowedHost(url, allowedHosts), signal }),
         signal,
       });
-      request.on('response', (response) => {
-        discard(response);
-        resolve(response.statusCode ?? 0);
-      });
+      request.on('response', (response) =>
+        resolve({ status: response.statusCode ?? 0, bodyEnded: discardBody(response) }),
+      );
       // 101 is no success: the status is recorded, and the socket closed.
       request.on('upgrade', (response, socket) => {
         socket.destroy();
-        resolve(response.statusCode ?? 0);
+        resolve({ status: response.statusCode ?? 0 });
       });
       request.on('close', () => reject(new Error('The connection was closed.')));
       request.on('error', (error: NodeJS.ErrnoException) =>
@@ -74,8 +75,11 @@ export function makeOutgoing({
       if (problem !== undefined) return ended(undefined, `The address ${problem}.`);
       const timeout = AbortSignal.timeout(timeoutMilliseconds);
       try {
-        const status = await send(new URL(address), headers, body, stop ? AbortSignal.any([stop, timeout]) : timeout);
-        return ended(status, answerProblem(status));
+        const signal = stop ? AbortSignal.any([stop, timeout]) : timeout;
+        const { status, bodyEnded } = await send(new URL(address), headers, body, signal);
+        const outcome = ended(status, answerProblem(status));
+        await bodyEnded;
+        return outcome;
       } catch (error) {
         return ended(undefined, timeout.aborted ? 'There was no answer in time.' : connectionProblem(error));
       }
@@ -99,34 +103,50 @@ export function addressProblem(address: string, allowedHosts: readonly string[])
 }
 
 function isAllowedHost({ hostname, port, protocol }: URL, allowedHosts: readonly string[]): boolean {
-  const withPort = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
-  return allowedHosts.some((host) => host === hostname || host === withPort);
+  const called = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`;
+  return allowedHosts.some((host) => (hasPort(host) ? host : `${host}:443`) === called);
 }
+
+/** Whether a host of `WEBHOOK_ALLOWED_HOSTS` names its port. The last part of an IPv6 address is none. */
+export const hasPort = (host: string): boolean => /:\d+$/.test(host);
+
+type Answer = { status: number; bodyEnded?: Promise<void> };
 
 class NotPublic extends Error {}
 
-/** Resolves a name once, and gives its addresses to the connection only if all of them are on the internet. */
-function onlyPublic(lookup: LookupFunction): LookupFunction {
-  return (hostname, options, callback) =>
-    lookup(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, '');
-      const addresses = found as { address: string; family: number }[];
-      const [first] = addresses;
-      if (!first || !addresses.every(({ address }) => isPublicAddress(address)))
+/** Finds the addresses of a name once, and gives them to the connection only if all of them may be called. */
+function lookupWith(findAddresses: FindAddresses, options: Parameters<FindAddresses>[1]): LookupFunction {
+  return (hostname, { all }, callback) => {
+    const use = (found: string[]) => {
+      const [first] = found;
+      if (!first || !(options.isInternal || found.every(isPublicAddress)))
         return callback(new NotPublic('The address is not on the internet.'), '');
-      return options.all ? callback(null, addresses) : callback(null, first.address, first.family);
-    });
+      const addresses = found.map((address) => ({ address, family: isIP(address) }));
+      return all ? callback(null, addresses) : callback(null, first, isIP(first));
+    };
+    findAddresses(hostname, options).then(use, (error) => callback(error, ''));
+  };
 }
 
-/** Reads a short body, so that the connection can be used again, and closes the connection otherwise. */
-function discard(response: IncomingMessage): void {
+/**
+ * Reads a short body, so that the connection can be used again, and closes the connection otherwise. The next message waits for
+ * its end: endless bodies would take a connection each.
+ */
+function discardBody(response: IncomingMessage): Promise<void> {
   let bytes = 0;
+  const timer = setTimeout(() => response.destroy(), LONGEST_BODY_MILLISECONDS);
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > MOST_ANSWER_BYTES) response.destroy();
   });
   // The status is known already.
   response.on('error', () => undefined);
+  return new Promise((resolve) => {
+    response.on('close', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }
 
 function answerProblem(status: number): string | undefined {
@@ -140,7 +160,7 @@ function answerProblem(status: number): string | undefined {
 function connectionProblem(error: unknown): string {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (error instanceof NotPublic) return 'The address must be on the internet.';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'The host name was not found.';
+  if (error instanceof UnknownHost) return error.message;
   if (code === 'ECONNREFUSED') return 'The connection was refused.';
   if (/CERT|ERR_TLS|SIGNATURE|ISSUER|EPROTO|ERR_SSL/.test(code))
     return 'The TLS connection failed; check its certificate.';

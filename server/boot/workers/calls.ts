@@ -16,6 +16,8 @@ export type ParentCalls = {
   leavePasswords: (ticket: number) => void;
   /** The unsent responses of a caller in this worker. */
   unsent: (sum: { key: string; bytes: number }) => void;
+  /** It has written events. */
+  changed: () => void;
   allMetrics: () => Promise<string[]>;
   arrive: WaitForSiblings;
 };
@@ -26,5 +28,7 @@ export type WorkerCalls = {
   /** Answered as soon as the event loop turns. */
   ping: () => void;
   metrics: () => Promise<string> | undefined;
+  /** Another worker has written events. */
+  changedElsewhere: () => void;
   unsentElsewhere: (sum: { key: string; bytes: number }) => void;
 };

@@ -6,11 +6,11 @@ import type { Settings } from '../../runtime/env.ts';
 import type { Log } from '../../runtime/log.ts';
 import { startFailure } from '../../runtime/startFailure.ts';
 import type { WorkerCalls } from './calls.ts';
-import { MOST_MISSED_PINGS, type Pinged, pingAll } from './pings.ts';
+import { LONGEST_START_SECONDS, type Pinged, pingAll } from './pings.ts';
 import { makeReplacements } from './replacements.ts';
 import { type Member, shareAmong } from './shared.ts';
 
-type Process = Member & Pinged & { worker: Worker; bornAt: number };
+type Process = Member & Pinged & { worker: Worker; bornAt: number; isHanging: boolean };
 
 const PING_MILLISECONDS = 1000;
 /** After the pause; a worker alone needs at most 16 seconds. */
@@ -27,14 +27,19 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
   // Node ends workers without a parent, except those that hang.
   process.once('exit', killAll);
 
-  // The first one runs migrations before the others start.
-  const url = await launch();
-  await Promise.all(Array.from({ length: WORKERS - 1 }, () => launch()));
   const pings = setInterval(killHanging, PING_MILLISECONDS);
-  return { url, stop };
+  try {
+    // The first one runs migrations before the others start.
+    const url = await launch({ isFirst: true });
+    await Promise.all(Array.from({ length: WORKERS - 1 }, () => launch()));
+    return { url, stop };
+  } catch (error) {
+    clearInterval(pings);
+    throw error;
+  }
 
-  /** Resolves with the address when the worker accepts connections. */
-  function launch({ isReplacement = false } = {}): Promise<string> {
+  /** Resolves with the address when the worker, or a replacement of one that hangs, accepts connections. */
+  function launch({ isFirst = false, isReplacement = false } = {}): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const worker = cluster.fork();
     const { id } = worker;
@@ -44,8 +49,10 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
     };
     const send = (messages: object[]) => worker.isConnected() && worker.send(messages, undefined, () => undefined);
     const channel = openChannel<WorkerCalls>(send, { ...shared.callsOf(id), ready });
+    const bornAt = performance.now();
+    const readyBy = isFirst ? Number.POSITIVE_INFINITY : bornAt + LONGEST_START_SECONDS * 1000;
     const launched: Process = {
-      ...{ worker, channel, bornAt: performance.now(), isReady: false, missedPings: 0 },
+      ...{ worker, channel, bornAt, readyBy, isReady: false, isHanging: false, missedPings: 0 },
       ...{ gone: Promise.withResolvers(), metrics: undefined, unsent: new Map(), tickets: new Map() },
     };
     processes.set(id, launched);
@@ -55,33 +62,40 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
     worker.on('exit', (code, signal) => {
       processes.delete(id);
       shared.release(launched);
+      const endsStart = !launched.isReady && !isReplacement && (isFirst || !launched.isHanging);
       // A worker that ends with a code has said why.
-      reject(startFailure(signal ? `Worker ${id} was ended by ${signal}.` : ''));
-      const endsStart = !launched.isReady && !isReplacement;
-      if (!endsStart && !isStopping) void replace(id, endOf(code, signal), performance.now() - launched.bornAt);
+      if (endsStart) return reject(startFailure(signal ? `Worker ${id} was ended by ${signal}.` : ''));
+      // A start that failed counts as a short life, however long it took.
+      const lived = launched.isReady ? performance.now() - bornAt : 0;
+      if (!isStopping) void replace(id, endOf(code, signal), lived).then(resolve);
     });
     return promise;
   }
 
-  async function replace(id: number, end: string, livedMilliseconds: number) {
+  /** Resolves when another one is ready, and never if none gets ready. */
+  async function replace(id: number, end: string, livedMilliseconds: number): Promise<string> {
     const isAnotherReady = [...processes.values()].some(({ isReady }) => isReady);
     const delay = replacements.delayAfter(livedMilliseconds, isAnotherReady);
     if (delay === undefined) {
       log.error(`Worker ${id} ${end}, like those before it: the service stops.`);
-      return giveUp();
+      giveUp();
+      return NEVER;
     }
     log.error(`Worker ${id} ${end}: another one starts${delay > 0 ? ` in ${delay / 1000} seconds` : ''}.`);
     await pause(delay);
-    if (isStopping) return;
+    if (isStopping) return NEVER;
     shared.countReplacement();
-    // If that one does not start, its exit has called this again.
-    await launch({ isReplacement: true }).catch(() => undefined);
+    // If the replacement fails to start, its own exit handler replaces it.
+    return launch({ isReplacement: true });
   }
 
   function killHanging() {
-    for (const id of pingAll(processes)) {
-      log.error(`Worker ${id} has not reacted for ${MOST_MISSED_PINGS} seconds: it is killed.`);
-      processes.get(id)?.worker.process.kill('SIGKILL');
+    for (const [id, reason] of pingAll(processes)) {
+      log.error(`Worker ${id} ${reason}: it is killed.`);
+      const hanging = processes.get(id);
+      if (!hanging) continue;
+      hanging.isHanging = true;
+      hanging.worker.process.kill('SIGKILL');
     }
   }
 
@@ -105,6 +119,8 @@ export async function startWorkers({ WORKERS, STOP_PAUSE_SECONDS }: Settings, lo
     for (const { worker } of processes.values()) worker.process.kill('SIGKILL');
   }
 }
+
+const NEVER = new Promise<never>(() => undefined);
 
 const endOf = (code: number | null, signal: string | null) =>
   signal ? `was ended by ${signal}` : `ended with exit code ${code}`;

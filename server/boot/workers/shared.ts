@@ -61,6 +61,9 @@ export function shareAmong(members: ReadonlyMap<number, Member>, workers: number
         else unsent?.delete(key);
         tellUnsent(key);
       },
+      changed: () => {
+        for (const [other, { channel }] of members) if (other !== id) channel.tell('changedElsewhere');
+      },
       allMetrics,
       arrive: (step) => {
         const gate = gates.get(step) ?? { arrived: new Set(), open: Promise.withResolvers<void>() };

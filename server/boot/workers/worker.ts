@@ -21,10 +21,12 @@ export function joinParent(stop: () => void): Worker {
   const id = cluster.worker?.id ?? 0;
   const elsewhere = new Map<string, number>();
   let readMetrics: (() => Promise<string>) | undefined;
+  let onChange = () => {};
   const calls: WorkerCalls = {
     stop,
     ping: () => undefined,
     metrics: () => readMetrics?.(),
+    changedElsewhere: () => onChange(),
     unsentElsewhere: ({ key, bytes }) => void (bytes > 0 ? elsewhere.set(key, bytes) : elsewhere.delete(key)),
   };
   // Nothing waits for ever: when the parent is gone, Node ends this process.
@@ -42,6 +44,12 @@ export function joinParent(stop: () => void): Worker {
     unsentElsewhere: {
       bytesOf: (key) => elsewhere.get(key) ?? 0,
       publish: (key, bytes) => parent.tell('unsent', { key, bytes }),
+    },
+    changes: {
+      send: () => parent.tell('changed'),
+      listen: (listener) => {
+        onChange = listener;
+      },
     },
     collectMetrics: (own) => {
       readMetrics = own;

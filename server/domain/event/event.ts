@@ -34,6 +34,13 @@ export type EventContext = Pick<Context, 'origin' | 'address'> & { caller: Calle
 /** The same with the database: `writeEvents` needs the transaction of the change. */
 export type WriteContext = EventContext & Pick<Context, 'db'>;
 
+/** For what the service does by itself. */
+export const BY_THE_SERVICE = {
+  caller: undefined,
+  origin: { surface: 'service', requestId: null },
+  address: 'service',
+} as const;
+
 export const actorOf = ({ caller, origin, address }: EventContext): Actor => ({
   actor_id: caller?.id ?? null,
   is_superadmin: caller?.superadmin ?? false,
@@ -103,6 +110,15 @@ export async function writeEvents(context: WriteContext, happened: readonly Happ
     ${happened.length === 1 ? ONE : sql``}`;
   await query(context.db, sql`with ${noteEach(rows, bound(actorOf(context)), hasAudit)} select`);
 }
+
+/** An event names up to this many rows besides its subject. */
+export const MOST_IDS = 1000;
+
+/** The rows that a change touched besides its subject: their ids or, of many, only how many there are. */
+export const furtherRows = (ids: readonly number[]): Pick<EventData, 'ids' | 'count'> => {
+  if (ids.length === 0) return {};
+  return ids.length > MOST_IDS ? { count: ids.length } : { ids: [...ids] };
+};
 
 /** The fields of a row that have another value than before. */
 export const differingFields = <Row extends object>(before: Row, after: Row): string[] =>

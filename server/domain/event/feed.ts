@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { invalid } from '../../../shared/errors.ts';
 import { Event, type EventList, type EventType } from '../../../shared/event.ts';
-import type { Database } from '../../database/connect.ts';
+import { adoptDatabase, CURRENT, FEED_END } from '../../database/incarnation.ts';
 import { type Db, oneRow, query, withShortTimeout } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { daysBefore } from '../../database/timestamp.ts';
@@ -10,6 +10,7 @@ import type { Caller, Context, ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
 import { selectionOf } from '../rows/row.ts';
 import type { EventRow, Place } from './following.ts';
+import { isShownRow, type Reader } from './visibility.ts';
 
 export type { EventRow, Place } from './following.ts';
 
@@ -27,7 +28,10 @@ const MOST_READ = 1000;
 /** The events of up to this many projects are found by project, those of more by reading all. */
 const FEW_PROJECTS = 20;
 
-/** Events are removed a day later than they are kept, since a cursor is as old as the transaction of its event. */
+/**
+ * Events are removed a day later than they are kept, since a cursor is as old as the transaction of its event. The first page
+ * begins with events that are kept, and cursors are valid for half a day longer, so that a reader has time for the next page.
+ */
 export const eventRemoval = (days: number): Removal => ({
   table: 'events',
   due: (now) => sql`t.created_at < ${daysBefore(now, days + 1)}`,
@@ -37,39 +41,47 @@ export const eventRemoval = (days: number): Removal => ({
 /** A page of the events that the caller may see. */
 export async function listEvents(context: ProjectContext, { after, types, project_id, limit }: EventList) {
   const project = project_id == null ? undefined : await namedProject(context, { project_id });
-  const readable = await readableBy(context, project);
+  const { readable, reader } = await readableBy(context, project);
   if (after === 'latest') return { events: [], cursor: toCursor(await latestPlace(context.db)), has_more: false };
-  const place = after == null ? START : await readPlace(context, after);
-  const { events, next, hasMore } = await readEvents(context.db, { place, types, limit }, readable);
+  const place = after == null ? await oldestPlace(context) : await readPlace(context, after);
+  const { events, next, hasMore } = await readEvents(context.db, { place, types, limit, reader }, readable);
   return { events, cursor: toCursor(next), has_more: hasMore };
 }
 
-/** The projects whose events a caller may see: the named one, else the selected one, else all of theirs. */
+/**
+ * The projects whose events a caller may see: the named one, else the selected one, else all of theirs. Those whom `reader` is
+ * for see not all of their events.
+ */
 export async function readableBy(
   { db, caller }: Pick<Context, 'db'> & { caller: Caller },
   project: number | undefined,
-): Promise<Readable> {
-  if (project !== undefined) return [project];
-  if (caller.isProjectChosen) return caller.project ? [caller.project.id] : [];
-  if (caller.superadmin) return 'all';
+): Promise<{ readable: Readable; reader?: Reader }> {
+  const chosen = project ?? (caller.isProjectChosen ? (caller.project?.id ?? NO_PROJECT) : undefined);
+  if (caller.superadmin) return { readable: chosen === undefined ? 'all' : [chosen] };
   const projects = await query(
     db,
-    sql<{ id: number }>`
-      select p.id from members m join projects p on p.id = m.project_id and p.is_active where m.user_id = ${caller.id}`,
+    sql<{ id: number; is_owner: boolean }>`
+      select p.id, m.role = 'owner' as is_owner from members m join projects p on p.id = m.project_id and p.is_active
+      where m.user_id = ${caller.id} ${chosen === undefined ? sql`` : sql`and p.id = ${chosen}`}`,
   );
-  return projects.map(({ id }) => id);
+  const owned = new Set(projects.filter(({ is_owner }) => is_owner).map(({ id }) => id));
+  return { readable: projects.map(({ id }) => id), reader: { owned, userId: caller.id } };
 }
+const NO_PROJECT = 0;
 
-type Read = { place: Place; types?: readonly EventType[] | null | undefined; limit: number };
+type Read = { place: Place; types?: readonly string[] | null | undefined; limit: number; reader?: Reader | undefined };
+type Found = { events: EventRow[]; places: Place[]; hasMore: boolean; next: Place };
 
 /**
  * Reads events behind a place, and tells where to go on: behind each of them (`places`), and behind all that was read (`next`).
+ * Throws a 422 if a fail-over has lost events that were before the place.
  *
- * - `horizon`: the oldest transaction that is still running.
+ * - `horizon`: the end of the feed, and the last event before it.
  * - `read`: the next events before it, up to a number. Of few projects, as many of each are read, so that none is left out.
- * - `page`: those of the wanted types.
+ * - `page`: those of the wanted types that the reader may see.
  */
-export async function readEvents(db: Db, { place, types, limit }: Read, readable: Readable) {
+export async function readEvents(db: Db, read: Read, readable: Readable): Promise<Found> {
+  const { place, types, limit, reader } = read;
   const isByProject = readable !== 'all' && readable.length <= FEW_PROJECTS;
   const isFiltered = types != null || !(isByProject || readable === 'all');
   const share = isByProject ? Math.floor(MOST_READ / Math.max(1, readable.length)) : MOST_READ;
@@ -77,7 +89,7 @@ export async function readEvents(db: Db, { place, types, limit }: Read, readable
   const next = (which: RawBuilder<unknown>) => sql`
     select e.* from events e
     where ${which} and (e.transaction_id, e.id) > (${place.transaction}::xid8, ${place.id}::bigint)
-      and e.transaction_id < (select xmin from horizon)
+      and e.transaction_id < (select feed_end from horizon)
     order by e.transaction_id, e.id limit ${sql.lit(most)}`;
   const source = isByProject
     ? sql`select e.* from unnest(${readable}::int[]) as p (id) cross join lateral (${next(sql`e.project_id = p.id`)}) as e
@@ -87,38 +99,51 @@ export async function readEvents(db: Db, { place, types, limit }: Read, readable
     [
       types ? sql`type = any(${types}::text[])` : sql`true`,
       isByProject || readable === 'all' ? sql`true` : sql`project_id = any(${readable}::int[])`,
+      isShownRow(reader),
     ],
     sql` and `,
   );
   const found = await query(
     db,
     sql<Partial<EventRow> & Horizon & { transaction: string }>`
-      with horizon as materialized (
-        select pg_snapshot_xmin(pg_current_snapshot()) as xmin, extract(epoch from now())::bigint as seconds
+      with horizon as materialized (${horizonFor(place)}
       ), read as materialized (${source}
       ), page as (
         select * from read where ${isWanted} order by transaction_id, id limit ${limit}
       )
       select ${selectionOf(COLUMNS, 'page')}, page.id::text as id, page.transaction_id::text as transaction,
-        horizon.xmin::text as xmin, horizon.seconds::float8 as seconds, (select count(*)::int from read) as read_count,
+        horizon.newest::text as newest, horizon.incarnation, horizon.is_known, horizon.seconds, (select count(*)::int from read) as read_count,
         last.transaction_id::text as last_transaction, last.id::text as last_id, extract(epoch from last.created_at)::float8 as last_seconds
       from horizon left join (select * from read order by transaction_id desc, id desc limit 1) as last on true
       left join page on true order by page.transaction_id, page.id`,
   );
-  const horizon = found[0] as (typeof found)[number];
+  const [horizon] = found as [(typeof found)[number]];
+  if (!horizon.is_known) {
+    await adoptDatabase(db);
+    if (place.incarnation) await mustBeKnown(db, place);
+    return readEvents(db, read, readable);
+  }
   const rows = found.filter(({ id }) => id !== null);
   const events = rows.map(toEvent);
-  const places = rows.map((row) => placeOf(row as EventRow & typeof row));
+  const places = rows.map((row) => placeOf(row as EventRow & typeof row, horizon));
   const isFull = events.length === limit;
   const isCut = horizon.read_count === most;
   const hasMore = isCut || (isFull && events.at(-1)?.id !== horizon.last_id);
-  return { events, places, hasMore, next: (isFull && places.at(-1)) || placeAfter(horizon, isCut) };
+  return { events, places, hasMore, next: (isFull && places.at(-1)) || placeAfter(place, horizon, isCut) };
+}
+
+/** An event of a project by its id; undefined if it was removed. */
+export async function readEvent(db: Db, id: string, project_id: number): Promise<EventRow | undefined> {
+  const [row] = await query(
+    db,
+    sql<EventRow>`
+      select ${selectionOf(COLUMNS, 'e')}, e.id::text as id from events e where e.id = ${id}::bigint and e.project_id = ${project_id}`,
+  );
+  return row && toEvent(row);
 }
 
 /** The columns that are the same in every row of the statement. */
-type Horizon = {
-  xmin: string;
-  seconds: number;
+type Horizon = Current & {
   read_count: number;
   last_transaction: string | null;
   last_id: string | null;
@@ -127,25 +152,35 @@ type Horizon = {
 
 const COLUMNS = Event.keyof().options.filter((column) => column !== 'id');
 
-const toEvent = (row: Partial<EventRow>): EventRow =>
-  Object.fromEntries(Event.keyof().options.map((field) => [field, row[field]])) as EventRow;
+/** Until an invitation is accepted, the project knows only the address that was typed, and not whose it is. */
+const WITHOUT_ACTOR: EventType = 'invitation.declined';
+export const HIDES_ACTOR = sql<boolean>`(type = ${sql.lit(WITHOUT_ACTOR)})`;
 
-const placeOf = ({ transaction, id, created_at }: EventRow & { transaction: string }): Place => ({
-  transaction,
-  id,
-  seconds: Math.floor(created_at.getTime() / 1000),
-});
-
-/** Behind what was read; if that was all, at the horizon. */
-function placeAfter(horizon: Horizon, isCut: boolean): Place {
-  if (isCut && horizon.last_transaction !== null && horizon.last_id !== null)
-    return {
-      transaction: horizon.last_transaction,
-      id: horizon.last_id,
-      seconds: Math.floor(horizon.last_seconds ?? 0),
-    };
-  return { transaction: horizon.xmin, id: '0', seconds: horizon.seconds };
+function toEvent(row: Partial<EventRow>): EventRow {
+  const event = Object.fromEntries(Event.keyof().options.map((field) => [field, row[field]])) as EventRow;
+  return event.type === WITHOUT_ACTOR ? { ...event, user_id: null } : event;
 }
+
+const placeOf = (
+  { transaction, id, created_at }: EventRow & { transaction: string },
+  { incarnation }: Pick<Horizon, 'incarnation'>,
+): Place => ({ transaction, id, seconds: Math.floor(created_at.getTime() / 1000), incarnation });
+
+/** Behind what was read; if that was all, behind the last event of the feed. */
+function placeAfter(from: Place, { incarnation, seconds, newest, ...last }: Horizon, isCut: boolean): Place {
+  if (isCut && last.last_transaction !== null && last.last_id !== null)
+    return {
+      transaction: last.last_transaction,
+      id: last.last_id,
+      seconds: Math.floor(last.last_seconds ?? 0),
+      incarnation,
+    };
+  const end = { transaction: newest ?? '0', id: BEHIND_ALL, seconds: Math.floor(seconds), incarnation };
+  return isAtLeast(from, end) ? { ...from, seconds: end.seconds, incarnation } : end;
+}
+
+/** Ids of events are safe integers. */
+const BEHIND_ALL = String(Number.MAX_SAFE_INTEGER);
 
 /** Whether one place is behind another, or the same. */
 export function isAtLeast(place: Place, other: Place): boolean {
@@ -155,53 +190,95 @@ export function isAtLeast(place: Place, other: Place): boolean {
 
 /** The end of the feed: later events are behind it. */
 export async function latestPlace(db: Db): Promise<Place> {
-  const found = await query(
-    db,
-    sql<Place>`
-      select pg_snapshot_xmin(pg_current_snapshot())::text as transaction, '0' as id, extract(epoch from now())::float8 as seconds`,
-  );
-  const { seconds, ...place } = oneRow(found);
-  return { ...place, seconds: Math.floor(seconds) };
+  const found = await query(db, sql<Current>`select *, newest::text as newest from (${horizonFor()}) as horizon`);
+  const { newest, seconds, incarnation, is_known } = oneRow(found);
+  if (is_known) return { transaction: newest ?? '0', id: BEHIND_ALL, seconds: Math.floor(seconds), incarnation };
+  await adoptDatabase(db);
+  return latestPlace(db);
 }
 
-/** How long the oldest event has been waiting for a transaction that is still running; 0 if there is none. */
-export async function eventDelaySeconds(db: Db): Promise<number> {
-  const found = await query(
-    db,
-    withShortTimeout(sql<{ seconds: number }>`
-      select greatest(0, coalesce(extract(epoch from now() - min(created_at)), 0))::float8 as seconds
-      from events where transaction_id >= pg_snapshot_xmin(pg_current_snapshot())`),
-  );
-  return oneRow(found).seconds;
-}
+/** What a read has to know of the feed. */
+type Current = { newest: string | null; seconds: number; incarnation: string | null; is_known: boolean };
+
+/** The end of the feed, and the last event before it. After a fail-over, that event tells whether the reader has seen lost ones. */
+const horizonFor = (place?: Place) => sql`
+  select c.feed_end, extract(epoch from now())::float8 as seconds, case when c.is_named then c.id end as incarnation,
+    (select e.transaction_id from events e where e.transaction_id < c.feed_end order by e.transaction_id desc limit 1) as newest,
+    ${place?.incarnation ? isKnown(place) : sql`coalesce(c.is_here, false)`} as is_known
+  from (select) as one left join (${CURRENT}) as c on true`;
 
 /**
- * Events that were restored from another database server have the numbers of its transactions. If these are larger than the own
- * ones, nobody would see the events, so they become the oldest ones. Cursors of before are refused (`readPlace`).
+ * False if the place is of another database, if events before it were lost, or if a new incarnation has to begin first. A later
+ * incarnation without shared events began with a restore or a copy.
  */
-export async function adoptEvents({ db, withoutTimeouts }: Pick<Database, 'db' | 'withoutTimeouts'>): Promise<void> {
-  const isForeign = sql`transaction_id > pg_snapshot_xmax(pg_current_snapshot())`;
-  const found = await query(db, sql`select from events where ${isForeign} limit 1`);
-  if (found.length === 0) return;
-  await withoutTimeouts(({ db }) => query(db, sql`update events set transaction_id = '3' where ${isForeign}`));
+const isKnown = ({
+  transaction,
+  incarnation,
+}: Place) => sql`coalesce(c.is_here and ${transaction}::xid8 <= c.feed_next, false) and exists (
+  select from incarnations i where ${incarnation ? sql`i.id = ${incarnation}` : sql`i.takes_unnamed`} and not exists (
+    select from incarnations later
+    where later.number > i.number and (later.last_shared is null or later.last_shared < ${transaction}::xid8)))`;
+
+/** Throws a 422 if the place is not part of this database. */
+async function mustBeKnown(db: Db, place: Place, field = 'after'): Promise<void> {
+  const found = await query(
+    db,
+    sql<{
+      is_known: boolean;
+    }>`select ${isKnown(place)} as is_known from (select) as one left join (${CURRENT}) as c on true`,
+  );
+  if (oneRow(found).is_known) return;
+  const text =
+    'is of another state of the database, from before a restore or a fail-over: read the rows again, and start anew';
+  throw invalid({ [field]: text }, 'cursor_too_old');
+}
+
+/** How long the first event of the feed has been waiting for a transaction that is still running; 0 if there is none. */
+export async function eventDelaySeconds(db: Db): Promise<number> {
+  const [first] = await query(
+    db,
+    withShortTimeout(sql<{ seconds: number }>`
+      select greatest(0, extract(epoch from now() - created_at))::float8 as seconds
+      from events where transaction_id >= ${FEED_END} order by transaction_id, id limit 1`),
+  );
+  return first?.seconds ?? 0;
+}
+
+/** The place before the oldest event that is kept. */
+async function oldestPlace({ db, eventsKeptDays }: Pick<ProjectContext, 'db' | 'eventsKeptDays'>): Promise<Place> {
+  const [oldest] = await query(
+    db,
+    sql<Place>`
+      select transaction_id::text as transaction, (id - 1)::text as id, 0 as seconds from events
+      where created_at > ${daysBefore(sql`now()`, eventsKeptDays)} order by created_at limit 1`,
+  );
+  return oldest ?? START;
 }
 
 const START: Place = { transaction: '0', id: '0', seconds: 0 };
 
 /** Only the service reads it. */
-export const toCursor = ({ transaction, id, seconds }: Place): string =>
-  Buffer.from(JSON.stringify([transaction, id, seconds])).toString('base64url');
+export const toCursor = ({ transaction, id, seconds, incarnation }: Place): string =>
+  Buffer.from(JSON.stringify([transaction, id, seconds, ...(incarnation ? [incarnation] : [])])).toString('base64url');
 
 /** The end of the year 9999. */
 const LAST_SECOND = 253_402_300_799;
 
+/** Cursors from before level 1 have no incarnation. */
 const Cursor = z.tuple([
   z.string().regex(/^\d{1,18}$/),
   z.string().regex(/^\d{1,18}$/),
   z.int().min(0).max(LAST_SECOND),
+  z
+    .string()
+    .regex(/^[\w-]{1,20}$/)
+    .optional(),
 ]);
 
-/** Decodes a cursor. Refuses one that is older than the kept events, or of another database, whose transactions count from the start. */
+/** For how long the cursor of the oldest kept event stays valid, before events behind it are removed. */
+const GRACE = sql`interval '12 hours'`;
+
+/** Decodes a cursor. Refuses one that is older than the kept events, or of another incarnation of the database. */
 export async function readPlace(
   { db, eventsKeptDays }: Pick<ProjectContext, 'db' | 'eventsKeptDays'>,
   cursor: string,
@@ -210,19 +287,26 @@ export async function readPlace(
 ): Promise<Place> {
   const parsed = Cursor.safeParse(jsonIn(cursor));
   if (!parsed.success) throw invalid({ [field]: 'is invalid: send `cursor` of the previous page' }, 'cursor_invalid');
-  const [transaction, id, seconds] = parsed.data;
+  const [transaction, id, seconds, incarnation] = parsed.data;
+  const place = { transaction, id, seconds, incarnation };
   const found = await query(
     db,
-    sql<{ is_kept: boolean }>`
-      select ${transaction}::xid8 <= pg_snapshot_xmax(pg_current_snapshot())
-        and to_timestamp(${seconds}) > ${daysBefore(sql`now()`, eventsKeptDays)} as is_kept`,
+    sql<{ is_kept: boolean; is_known: boolean }>`
+      select ${isKnown(place)} as is_known,
+        to_timestamp(${seconds}) > ${daysBefore(sql`now()`, eventsKeptDays)} - ${GRACE} as is_kept
+      from (select) as one left join (${CURRENT}) as c on true`,
   );
-  if (!oneRow(found).is_kept)
+  const { is_kept, is_known } = oneRow(found);
+  if (!is_known) {
+    await adoptDatabase(db);
+    await mustBeKnown(db, place, field);
+  }
+  if (!is_kept)
     throw invalid(
       { [field]: 'is older than the events that are kept: read the rows again, and start anew' },
       'cursor_too_old',
     );
-  return { transaction, id, seconds };
+  return place;
 }
 
 function jsonIn(cursor: string): unknown {

@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type TrackedEnvelope, tracked } from '@trpc/server';
+import { toFailure } from '../../../shared/errors.ts';
 import type { EventFollow } from '../../../shared/event.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
@@ -14,6 +16,9 @@ export type Following = AsyncIterable<TrackedEnvelope<EventRow>> & {
 
 const PAGE = 500;
 
+/** The page of a follower that has ended. */
+const NOTHING = (next: Place) => ({ events: [], places: [], next, hasMore: false });
+
 /** Follows the events that `events.list` would return, from a cursor or from now on. */
 export async function followEvents(
   context: ProjectContext,
@@ -21,6 +26,7 @@ export async function followEvents(
   signal: AbortSignal | undefined,
 ): Promise<Following> {
   const { db, caller, eventHub, queue } = context;
+  eventHub.mustHaveRoom(caller.id);
   const named = project_id == null ? undefined : await namedProject(context, { project_id });
   const cursor = lastEventId ?? (after === 'latest' ? undefined : after);
   const place =
@@ -38,9 +44,14 @@ export async function followEvents(
   const readPage = (from: Place) =>
     queue.run(
       `user:${caller.id}`,
-      async () => readEvents(db, { place: from, types, limit: PAGE }, await readableBy(context, named)),
+      async () => {
+        const { readable, reader } = await readableBy(context, named);
+        return readEvents(db, { place: from, types, limit: PAGE, reader }, readable);
+      },
       { signal },
     );
+  const { countFurther } = context;
+  let isFirst = true;
   return {
     cursor: () => toCursor(follower.place),
     [Symbol.asyncIterator]: () => readOn(),
@@ -51,7 +62,7 @@ export async function followEvents(
     let isNear = cursor == null;
     try {
       while (!follower.isEnded() && !(isNear && eventHub.join(follower))) {
-        const { events, places, next, hasMore } = await readPage(follower.place);
+        const { events, places, next, hasMore } = await readPaid(follower.place);
         for (const [at, event] of events.entries()) {
           if (follower.isEnded()) break;
           follower.place = places[at] as Place;
@@ -66,6 +77,25 @@ export async function followEvents(
       }
     } finally {
       leave();
+    }
+  }
+
+  /** Each page but the first counts as a call. Above the limit, the stream waits for the next minute. */
+  async function readPaid(from: Place): Promise<Awaited<ReturnType<typeof readPage>>> {
+    if (isFirst || !countFurther) {
+      isFirst = false;
+      return readPage(from);
+    }
+    for (;;) {
+      try {
+        return await countFurther(1, () => readPage(from));
+      } catch (error) {
+        const { reason, retryAfterSeconds = 1 } = toFailure(error);
+        if (reason !== 'over_rate_limit') throw error;
+        // In short steps, since it may end meanwhile.
+        for (let waited = 0; waited < retryAfterSeconds && !follower.isEnded(); waited++) await pause(1000);
+        if (follower.isEnded()) return NOTHING(from);
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 import { forbidden, unauthorized } from '../../../shared/errors.ts';
 import type { EventType } from '../../../shared/event.ts';
 import type { Follower, FollowerCredential, FoundEvent, Place, Rights } from './following.ts';
+import { isShownTo, type Reader } from './visibility.ts';
 
 /** The limits of what waits for a follower. One that does not read is cut, and resumes by the id of its last event. */
 const MOST_WAITING = 1000;
@@ -16,8 +17,9 @@ type Wanted = {
 };
 
 export function makeFollower({ userId, credential, place, project, types }: Wanted): Follower {
-  const wantedTypes = types && new Set(types);
+  const wantedTypes = types && new Set<string>(types);
   let readable: 'all' | ReadonlySet<number> = new Set();
+  let reader: Reader | undefined = { owned: new Set(), userId };
   let waiting: { found: FoundEvent; bytes: number }[] = [];
   let waitingBytes = 0;
   let ended: { error: Error | undefined } | undefined;
@@ -29,14 +31,16 @@ export function makeFollower({ userId, credential, place, project, types }: Want
     place,
     isLive: false,
     setRights: (rights) => {
-      if (!rights) return follower.end(unauthorized('Your session or key has ended. Sign in again.', 'not_signed_in'));
+      if (!rights)
+        return follower.end(unauthorized('Your session or key has ended. Sign in again.', 'credential_invalid'));
       const left = readableWith(rights, project);
-      if (left) readable = left;
+      if (left) [readable, reader] = [left, rights.superadmin ? undefined : { owned: rights.owned, userId }];
       else follower.end(forbidden('You have no access to this project any more.', 'no_project_access'));
     },
-    sees: ({ type, project_id }) =>
-      (!wantedTypes || wantedTypes.has(type)) &&
-      (readable === 'all' || (project_id !== null && readable.has(project_id))),
+    sees: (event) =>
+      (!wantedTypes || wantedTypes.has(event.type)) &&
+      (readable === 'all' || (event.project_id !== null && readable.has(event.project_id))) &&
+      isShownTo(reader, event),
     offer: (found, bytes) => {
       if (ended) return;
       waiting.push({ found, bytes });

@@ -5,21 +5,28 @@ import type { Event } from '../../../shared/event.ts';
 
 export type EventRow = z.output<typeof Event>;
 
-/** A place in the feed: behind this event, or before the first one of a transaction; with the time when it was there. */
-export type Place = { transaction: string; id: string; seconds: number };
+/**
+ * A place in the feed: behind this event, with the time when somebody was there. Its incarnation is that of the database
+ * (`incarnation.ts`): places that are stored in the database need none.
+ */
+export type Place = { transaction: string; id: string; seconds: number; incarnation?: string | null };
 
 /** An event, and the place behind it. */
 export type FoundEvent = { event: EventRow; place: Place };
 
 /** Reads new events once for all followers of this process, as long as there are any. */
 export type EventHub = {
-  /** Throws a 429 if there are too many followers. */
+  /** Throws a 429 if there are too many followers, of this user or of all. */
+  mustHaveRoom: (userId: number | null) => void;
+  /** The same, if others were added meanwhile. */
   add: (follower: Follower) => void;
   remove: (follower: Follower) => void;
   /** Hands events to a follower from its place on. False if the hub is ahead of it: it has to read on by itself first. */
   join: (follower: Follower) => boolean;
-  /** Tells this node and the others that there are new events. */
+  /** Tells this process and the others that there are new events. */
   announce: () => void;
+  /** Calls this after each change that any process announces. */
+  onChange: (listener: () => void) => void;
   countFollowers: () => number;
   /** Ends all streams; new ones end at once, so that their clients go to another node. */
   close: () => void;
@@ -49,4 +56,5 @@ export type Follower = {
 /** What a follower signed in with: a session, or the secret of a key. */
 export type FollowerCredential = { name: string; session_id?: string; key_id?: number; secret_hash?: string };
 
-export type Rights = { superadmin: boolean; projects: ReadonlySet<number> };
+/** `owned` are those of the projects that the user owns. */
+export type Rights = { superadmin: boolean; projects: ReadonlySet<number>; owned: ReadonlySet<number> };

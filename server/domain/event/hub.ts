@@ -1,4 +1,4 @@
-import { tooManyRequests } from '../../../shared/errors.ts';
+import { toFailure, tooManyRequests } from '../../../shared/errors.ts';
 import type { Db } from '../../database/query.ts';
 import type { ChangeSignal } from '../../limits/changeSignal.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -29,6 +29,7 @@ type HubOptions = {
 
 export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: HubOptions): EventHub {
   const followers = new Set<Follower>();
+  const listeners: (() => void)[] = [];
   /** Up to where events were handed out; undefined while there is nobody to hand them to. */
   let place: Place | undefined;
   let mostRead = MOST_AT_ONCE;
@@ -41,14 +42,13 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
   let timer: NodeJS.Timeout | undefined;
 
   return {
+    mustHaveRoom,
     add: (follower) => {
       if (isClosed) return follower.end();
-      const own = [...followers].filter(({ userId }) => userId === follower.userId);
-      if (followers.size >= mostFollowers || own.length >= MOST_OF_ONE_USER)
-        throw tooManyRequests('There are too many event streams. Close one, or try again shortly.', 5, 'service_busy');
+      mustHaveRoom(follower.userId);
       if (followers.size === 0) {
         rightsReadAt = performance.now();
-        signal.listen(wake);
+        signal.listen(noteChange);
       }
       followers.add(follower);
       if (!isLooking && !timer) lookIn(INTERVAL_MILLISECONDS);
@@ -62,8 +62,12 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
       return true;
     },
     announce: () => {
-      wake();
+      noteChange();
       signal.send();
+    },
+    onChange: (listener) => {
+      listeners.push(listener);
+      signal.listen(noteChange);
     },
     countFollowers: () => followers.size,
     close: () => {
@@ -74,11 +78,24 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
     },
   };
 
+  function mustHaveRoom(userId: number | null): void {
+    const own = [...followers].filter((follower) => follower.userId === userId);
+    if (own.length >= MOST_OF_ONE_USER)
+      throw tooManyRequests('You have too many event streams. Close one of them first.', 5, 'too_many_at_once');
+    if (followers.size >= mostFollowers)
+      throw tooManyRequests('There are too many event streams. Try again shortly.', 5, 'service_busy');
+  }
+
   function remove(follower: Follower): void {
     if (!followers.delete(follower)) return;
     // A later follower sets it anew, or the hub would read everything since then.
     if (liveFollowers().length === 0) place = undefined;
     if (followers.size === 0) stopLooking();
+  }
+
+  function noteChange(): void {
+    wake();
+    for (const listener of listeners) listener();
   }
 
   /** Looks at once, or as soon as the pause after the last look allows it. */
@@ -119,7 +136,9 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
 
   /** Returns whether there are more events to read now. */
   async function readNew(from: Place): Promise<boolean> {
-    const { events, places, next, hasMore } = await readEvents(db, { place: from, limit: mostRead }, 'all');
+    const found = await readEvents(db, { place: from, limit: mostRead }, 'all').catch(endAfterLoss);
+    if (!found) return false;
+    const { events, places, next, hasMore } = found;
     if (events.some(({ type }) => CHANGES_RIGHTS.test(type))) await readRights();
     // All followers left meanwhile, and the place is that of another one.
     if (place !== from) return true;
@@ -130,6 +149,12 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
     mostRead = isCut ? handedOut + 1 : Math.min(mostRead * 2, MOST_AT_ONCE);
     for (const follower of liveFollowers()) if (isAtLeast(place, follower.place)) follower.moveTo(place);
     return isCut || hasMore;
+  }
+
+  /** After a fail-over that lost events, each follower reconnects, and its own cursor tells whether it has seen them. */
+  function endAfterLoss(error: unknown): undefined {
+    if (toFailure(error).reason !== 'cursor_too_old') throw error;
+    for (const follower of liveFollowers()) follower.end();
   }
 
   /** Returns how many events were handed out; the others are read again. */

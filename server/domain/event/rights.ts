@@ -24,7 +24,7 @@ export async function findRights(
 ): Promise<Map<string, Rights>> {
   const found = await query(
     db,
-    sql<{ name: string; superadmin: boolean; project_ids: number[] }>`
+    sql<{ name: string; superadmin: boolean; projects: { id: number; is_owner: boolean }[] }>`
       with sent as (
         select * from jsonb_to_recordset(${JSON.stringify(credentials)}::jsonb)
           as c (name text, session_id uuid, key_id int, secret_hash text)
@@ -39,11 +39,15 @@ export async function findRights(
         join users u on u.id = k.user_id and u.is_active
       )
       select valid.name, valid.superadmin, (
-        select coalesce(json_agg(p.id), '[]') from members m join projects p on p.id = m.project_id and p.is_active
-        where m.user_id = valid.id) as project_ids
+        select coalesce(json_agg(json_build_object('id', p.id, 'is_owner', m.role = 'owner')), '[]')
+        from members m join projects p on p.id = m.project_id and p.is_active where m.user_id = valid.id) as projects
       from valid`,
   );
+  const idsOf = (projects: { id: number }[]) => new Set(projects.map(({ id }) => id));
   return new Map(
-    found.map(({ name, superadmin, project_ids }) => [name, { superadmin, projects: new Set(project_ids) }]),
+    found.map(({ name, superadmin, projects }) => {
+      const owned = idsOf(projects.filter(({ is_owner }) => is_owner));
+      return [name, { superadmin, projects: idsOf(projects), owned }];
+    }),
   );
 }

@@ -1,17 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql, type UpdateObject } from 'kysely';
 import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
-import type { EventType } from '../../../shared/event.ts';
+import { type EventData, type EventType, TYPES_OF_LEVEL_1 } from '../../../shared/event.ts';
 import {
   type DeliveryList,
+  RIGHT_LOST,
   Webhook,
   type WebhookChoice,
   type WebhookCreate,
   WebhookDelivery,
   type WebhookList,
-  type WebhookRedeliver,
   type WebhookUpdate,
 } from '../../../shared/webhook.ts';
+import { mustBeAtLevel } from '../../database/level.ts';
 import { type Db, oneRow, query, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import type { Tables } from '../../database/tables.ts';
@@ -23,12 +24,20 @@ import { readPage } from '../rows/page.ts';
 import { lockProject } from '../rows/row.ts';
 import { writeEvents } from './event.ts';
 import { latestPlace } from './feed.ts';
+import { LEASE_AFTER_CHANGE } from './webhookLease.ts';
 import { makeWebhookSecret } from './webhookSignature.ts';
 
-const PLAIN_COLUMNS = Webhook.keyof().options.filter((column) => column !== 'next_attempt_at');
+const PLAIN_COLUMNS = Webhook.keyof().options.filter(
+  (column) => column !== 'next_attempt_at' && column !== 'disabled_reason',
+);
 const COLUMNS = [
   ...PLAIN_COLUMNS,
   sql<Date | null>`case when failures > 0 and is_active then next_attempt_at end`.as('next_attempt_at'),
+  sql<
+    Webhook['disabled_reason']
+  >`coalesce(disabled_reason, case when not is_active and right_lost_at is not null then ${sql.lit(RIGHT_LOST)} end)`.as(
+    'disabled_reason',
+  ),
 ] as const;
 
 const DELIVERY_COLUMNS = [
@@ -48,6 +57,7 @@ export const deliveryRemoval: Removal = {
 export async function createWebhook(context: ProjectContext, { url, types, ...named }: WebhookCreate) {
   const project_id = await namedProject(context, named);
   mustBeCallable(context, url);
+  await mustBeKnown(context.db, types);
   return transact(context.db, async (db) => {
     await mustHaveRoom(db, project_id);
     const { transaction, id: event } = await latestPlace(db);
@@ -66,7 +76,7 @@ export async function createWebhook(context: ProjectContext, { url, types, ...na
         secret: context.secretBox.seal(secret, id, 'webhook'),
         after_transaction: transaction,
         after_event: event,
-        created_by: context.caller.id,
+        ...makerOf(context),
       })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
@@ -96,10 +106,11 @@ export async function listWebhooks(context: ProjectContext, { project_id, ...pag
   return readPage('webhooks', webhooks, page);
 }
 
-/** Changes a webhook. With another address, or active again, it is tried at once. */
+/** Changes a webhook. With another address, or active again, it is tried at once, and belongs to the caller from now on. */
 export async function updateWebhook(context: ProjectContext, { id, url, types, is_active }: WebhookUpdate) {
   await mustOwn(context, id);
   if (url != null) mustBeCallable(context, url);
+  await mustBeKnown(context.db, types);
   const sent = {
     url: url ?? undefined,
     types: types === undefined ? undefined : sorted(types),
@@ -112,27 +123,43 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
       .where('id', '=', id)
       .forUpdate()
       .executeTakeFirstOrThrow(unknownWebhook);
-    const fields = (['url', 'types', 'is_active'] as const).filter(
+    const isSwitchedOn = is_active === true && (!before.is_active || before.right_lost_at !== null);
+    const fields: string[] = (['url', 'types', 'is_active'] as const).filter(
       (field) => sent[field] !== undefined && !isDeepStrictEqual(sent[field], before[field]),
     );
-    if (fields.length === 0) return { webhook: before };
+    if (fields.length === 0 && !isSwitchedOn) return { webhook: before };
 
     const isRetried = fields.includes('url') || fields.includes('is_active');
-    const changes = { ...sent, ...(isRetried && DUE_NOW), ...(is_active && { disabled_reason: null }) };
+    // Who decides where events go answers for it.
+    const maker = isSwitchedOn || fields.includes('url') ? makerOf(context) : undefined;
+    if (maker && maker.created_by !== before.created_by) fields.push('created_by');
+    const changes = {
+      ...sent,
+      ...maker,
+      ...(isRetried && DUE_NOW),
+      ...(is_active && { disabled_reason: null }),
+      ...(is_active === false && { right_lost_at: null }),
+    };
     const webhook = await changeWebhook(db, id, changes);
     await note({ ...context, db }, 'webhook.updated', webhook, { fields });
     return { webhook };
   });
 }
 
-/** Forgets failures, so that a webhook is due now. */
-const DUE_NOW = { failures: 0, first_failed_at: null, next_attempt_at: NOW };
+/** Whose right to the events counts from now on. */
+const makerOf = ({ caller }: ProjectContext) => ({
+  created_by: caller.id,
+  key_id: caller.key?.id ?? null,
+  right_lost_at: null,
+});
 
-const changeWebhook = (db: Db, id: number, changes: UpdateObject<Tables, 'webhooks'>) =>
+/** Forgets failures, so that a webhook is due now. */
+export const DUE_NOW = { failures: 0, first_failed_at: null, next_attempt_at: NOW };
+
+export const changeWebhook = (db: Db, id: number, changes: UpdateObject<Tables, 'webhooks'>) =>
   db
     .updateTable('webhooks')
-    // A delivery under way ends, and the next one begins at once.
-    .set({ ...changes, leased_until: null, updated_at: NOW })
+    .set({ ...changes, leased_until: LEASE_AFTER_CHANGE, updated_at: NOW })
     .where('id', '=', id)
     .returning(COLUMNS)
     .executeTakeFirstOrThrow(unknownWebhook);
@@ -171,38 +198,25 @@ export async function listDeliveries(context: ProjectContext, { id, ...page }: D
   return readPage('deliveries', deliveries, page, ['number'], 'desc');
 }
 
-/** Moves a webhook back before an event, so that this one and all later ones are sent again in their order. */
-export async function redeliver(context: ProjectContext, { id, event_id }: WebhookRedeliver) {
-  const { project_id } = await mustOwn(context, id);
-  const [event] = await query(
-    context.db,
-    sql<{ is_sent: boolean; transaction: string }>`
-      select (e.transaction_id, e.id) <= (w.after_transaction, w.after_event) as is_sent, e.transaction_id::text as transaction
-      from events e join webhooks w on w.id = ${id} where e.id = ${event_id}::bigint and e.project_id = ${project_id}`,
-  );
-  if (!event) throw invalid({ event_id: 'is not an event of this project that is still kept' }, 'unknown_reference');
-  // One that was not sent yet follows anyway.
-  const back = event.is_sent && {
-    after_transaction: event.transaction,
-    after_event: sql<string>`${event_id}::bigint - 1`,
-  };
-  return transact(context.db, async (db) => {
-    const webhook = await changeWebhook(db, id, { ...back, ...DUE_NOW });
-    await note({ ...context, db }, 'webhook.redelivered', webhook);
-    return { webhook };
-  });
-}
-
-/** Has a test event sent to this receiver alone, within a second or two. */
+/** Has a test event sent to this receiver alone. While one waits or is sent, there is no other. */
 export async function sendTest(context: ProjectContext, { id }: WebhookChoice): Promise<void> {
   const { project_id } = await mustOwn(context, id);
   await transact(context.db, async (db) => {
-    await db.updateTable('webhooks').set({ test_requested_at: NOW }).where('id', '=', id).execute();
+    await db
+      .updateTable('webhooks')
+      .set({ test_requested_at: sql`coalesce(test_requested_at, now())`, resend_events: WITH_TEST })
+      .where('id', '=', id)
+      .execute();
     await note({ ...context, db }, 'webhook.tested', { id, project_id });
   });
 }
 
-async function mustOwn(context: ProjectContext, id: number) {
+/** A test waits behind events that are sent again. Without any, `test_requested_at` alone stands for it. */
+const WITH_TEST = sql<
+  string[]
+>`case when 0 <> all(resend_events) then array_append(resend_events, 0) else resend_events end`;
+
+export async function mustOwn(context: ProjectContext, id: number) {
   const webhook = await context.db
     .selectFrom('webhooks')
     .select('project_id')
@@ -212,18 +226,23 @@ async function mustOwn(context: ProjectContext, id: number) {
   return webhook;
 }
 
-const unknownWebhook = () => notFound('There is no such webhook.');
+export const unknownWebhook = () => notFound('There is no such webhook.');
 
 function mustBeCallable({ webhookAllowedHosts }: ProjectContext, url: string): void {
   const problem = addressProblem(url, webhookAllowedHosts);
   if (problem !== undefined) throw invalid({ url: problem });
 }
 
+/** Nodes of the previous version could not read such a webhook. */
+async function mustBeKnown(db: Db, types: readonly EventType[] | null | undefined): Promise<void> {
+  if (types?.some((type) => TYPES_OF_LEVEL_1.has(type))) await mustBeAtLevel(db, 1);
+}
+
 const sorted = (types: readonly EventType[] | null | undefined) => (types ? [...new Set(types)].sort() : null);
 
-const note = (
+export const note = (
   context: ProjectContext,
   type: EventType,
   { id, project_id }: { id: number; project_id: number },
-  data?: { fields: string[] },
+  data?: EventData,
 ) => writeEvents(context, [{ type, project_id, subject_id: id, data }]);

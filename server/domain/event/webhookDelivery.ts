@@ -1,11 +1,14 @@
+import { sql } from 'kysely';
 import { Event as EventModel } from '../../../shared/event.ts';
 import { TEST_TYPE } from '../../../shared/webhook.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Outcome, Outgoing } from '../../security/outgoing.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
-import { type EventRow, type Place, readEvents } from './feed.ts';
-import type { Claimed, WebhookStore } from './webhookClaim.ts';
-import { type Attempt, recordFailure, recordSuccess, recordTest, release } from './webhookRecord.ts';
+import { type EventRow, type Place, readEvent, readEvents } from './feed.ts';
+import type { Claimed } from './webhookClaim.ts';
+import { endLease, type WebhookStore } from './webhookLease.ts';
+import { type Attempt, recordAside, recordFailure, recordSuccess, release } from './webhookRecord.ts';
+import { pauseByService } from './webhookRight.ts';
 import { signedHeaders } from './webhookSignature.ts';
 
 /** What a delivery needs. */
@@ -18,35 +21,69 @@ export type Delivering = WebhookStore & {
   signal?: AbortSignal;
 };
 
-/** The maximum number of events before other receivers have their turn. */
 const EVENTS_AT_ONCE = 50;
+
+/** After this time, other receivers have their turn. */
+const TURN_MILLISECONDS = 3000;
 
 /** Sends what a claimed webhook is due to get. */
 export async function deliver(delivering: Delivering, webhook: Claimed): Promise<void> {
-  if (webhook.lane === 'tested') await deliverTest(delivering, webhook);
-  else await deliverEvents(delivering, webhook);
+  if (webhook.lane === 'tested') return (webhook.resend ? deliverAgain : deliverTest)(delivering, webhook);
+  if (!webhook.may_receive) await pauseByService(delivering.db, delivering, sql`w.id = ${webhook.id}`);
+  // If the webhook was changed, the next delivery begins with its new settings.
+  else if (await deliverEvents(delivering, webhook)) return;
+  await endLease(delivering, webhook.id);
 }
 
-/** Sends the next events in their order, up to the first failure. */
-async function deliverEvents(delivering: Delivering, webhook: Claimed): Promise<void> {
-  const place: Place = { transaction: webhook.transaction, id: webhook.event, seconds: 0 };
-  const read = { place, types: webhook.types, limit: EVENTS_AT_ONCE };
-  const { events, places, next } = await readEvents(delivering.db, read, [webhook.project_id]);
-  let at = place;
+/** Sends events in their order, until the turn ends or one fails. Returns false if the webhook was changed meanwhile. */
+async function deliverEvents(delivering: Delivering, webhook: Claimed): Promise<boolean> {
+  const { db, signal } = delivering;
+  const { types, project_id } = webhook;
+  const end = performance.now() + TURN_MILLISECONDS;
+  const isOver = () => performance.now() >= end || signal?.aborted;
+  // Where the webhook is in the database, and up to where events were read: unwanted ones are behind the last delivered one.
+  let from: Place = { transaction: webhook.transaction, id: webhook.event, seconds: 0 };
+  let to = from;
   let { failures } = webhook;
-  for (const [index, event] of events.entries()) {
-    const outcome = await send(delivering, webhook, messageOf(event), event.id);
-    // The node is stopping: another one sends it again.
-    if (delivering.signal?.aborted) break;
-    const attempt: Attempt = { event_id: event.id, type: event.type, attempt: failures + 1, outcome };
-    if (outcome.error !== undefined) return recordFailure(delivering, webhook, at, attempt);
-    const behind = places[index] as Place;
-    if (!(await recordSuccess(delivering, webhook, { from: at, to: behind }, attempt))) return;
-    at = behind;
-    failures = 0;
+  for (let isDone = false; !isDone; ) {
+    const { events, places, next, hasMore } = await readEvents(db, { place: to, types, limit: EVENTS_AT_ONCE }, [
+      project_id,
+    ]);
+    for (const [index, event] of events.entries()) {
+      const outcome = await send(delivering, webhook, messageOf(event), event.id);
+      // The node is stopping: another one sends it again.
+      if (signal?.aborted) return release(delivering, webhook, { from, to: from });
+      const attempt: Attempt = { event_id: event.id, type: event.type, attempt: failures + 1, outcome };
+      if (outcome.error !== undefined) return noteFailure(delivering, webhook, from, attempt);
+      to = places[index] as Place;
+      if (!(await recordSuccess(delivering, webhook, { from, to }, attempt))) return false;
+      from = to;
+      if (failures > 0) delivering.log.warn(receiverOf(webhook), 'A webhook receiver works again.');
+      failures = 0;
+      if (isOver()) return release(delivering, webhook, { from, to });
+    }
+    to = next;
+    isDone = !hasMore || isOver() === true;
   }
-  await release(delivering, webhook, { from: at, to: delivering.signal?.aborted ? at : next });
+  return release(delivering, webhook, { from, to });
 }
+
+async function noteFailure(delivering: Delivering, webhook: Claimed, at: Place, attempt: Attempt): Promise<boolean> {
+  const recorded = await recordFailure(delivering, webhook, at, attempt);
+  if (!recorded) return false;
+  const { disabled_reason: reason } = recorded;
+  const fields = { ...receiverOf(webhook), error: attempt.outcome.error };
+  if (reason) delivering.log.warn({ ...fields, reason }, 'A webhook was switched off.');
+  else if (attempt.attempt === 1) delivering.log.warn(fields, 'A webhook receiver fails: it is tried again.');
+  return true;
+}
+
+/** For the log: without the path of the address, which may contain a secret. */
+const receiverOf = ({ id, project_id, url }: Claimed) => ({
+  webhook: id,
+  project: project_id,
+  host: URL.parse(url)?.host,
+});
 
 /** The same as over REST: the model gives dates, which become ISO 8601. */
 function messageOf(row: EventRow): string {
@@ -60,8 +97,24 @@ async function deliverTest(delivering: Delivering, webhook: Claimed): Promise<vo
   const body = JSON.stringify({ type: TEST_TYPE, timestamp: sentAt, data });
   const outcome = await send(delivering, webhook, body, `test-${webhook.id}-${sentAt.getTime()}`);
   const attempt: Attempt = { event_id: null, type: TEST_TYPE, attempt: 1, outcome };
-  await recordTest(delivering, webhook, attempt);
+  await recordAside(delivering, webhook, attempt);
 }
+
+/** Sends one event again, with the same id, beside the others. */
+async function deliverAgain(delivering: Delivering, webhook: Claimed): Promise<void> {
+  const { resend: event_id, project_id, may_receive } = webhook;
+  const event = await readEvent(delivering.db, event_id as string, project_id);
+  const isSent = event && may_receive;
+  const outcome = isSent ? await send(delivering, webhook, messageOf(event), event.id) : NOT_SENT;
+  if (isSent && delivering.signal?.aborted) return;
+  await recordAside(delivering, webhook, { event_id, type: event?.type ?? 'unknown', attempt: 1, outcome });
+}
+
+const NOT_SENT: Outcome = {
+  status: undefined,
+  error: 'The event is not kept any more, or the webhook is not active.',
+  milliseconds: 0,
+};
 
 async function send(
   { outgoing, secretBox, log, signal }: Delivering,

@@ -1,72 +1,90 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Outgoing } from '../../security/outgoing.ts';
-import { AT_ONCE, type Claimed, claimWebhooks, type Lane } from './webhookClaim.ts';
+import { type Claimed, claimWebhooks, type Running, SLOW_MILLISECONDS } from './webhookClaim.ts';
 import { type Delivering, deliver } from './webhookDelivery.ts';
-
-const LOOK_MILLISECONDS = 1000;
+import { RENEW_MILLISECONDS, renewLeases } from './webhookLease.ts';
+import { type NextLook, startLooks } from './webhookLooks.ts';
 
 /** How long a stopping node waits for calls that are under way, before it ends them. */
 const LONGEST_STOP_MILLISECONDS = 1000;
 
+const AFTER_FAILURE_MILLISECONDS = 1000;
+
 type WebhookWork = {
-  /** Looks for due webhooks now. */
+  /** Looks for due webhooks now: something has changed. */
   wake: () => void;
   stop: () => Promise<void>;
 };
 
-/** Delivers events to webhooks, a bounded number at once, on every node. A failure is logged, and the next look retries. */
+/** Delivers events to webhooks, a bounded number at once, in every process. A failure is logged, and the next look retries. */
 export function startWebhooks(
   delivering: Omit<Delivering, 'outgoing' | 'signal'> & { outgoing: Outgoing },
-  lookMilliseconds = LOOK_MILLISECONDS,
+  longestPause?: number,
 ): WebhookWork {
   const { log, outgoing } = delivering;
   const ended = new AbortController();
-  const running = new Map<Promise<void>, Lane>();
-  let looking: Promise<void> | undefined;
-  let isAskedAgain = false;
-  let isStopped = false;
-
-  const look = async () => {
-    const free = { ...AT_ONCE };
-    for (const lane of running.values()) free[lane]--;
-    const claimed = await claimWebhooks(delivering, free);
-    for (const webhook of claimed) begin(webhook);
-  };
-  const begin = (webhook: Claimed) => {
-    const run = deliver({ ...delivering, signal: ended.signal }, webhook)
-      .catch((error) => log.warn(error, `Webhook ${webhook.id} waits for the end of its lease.`))
-      .finally(() => {
-        running.delete(run);
-        // It may have further events, and its place is free for others.
-        wake();
-      });
-    running.set(run, webhook.lane);
-  };
-  const wake = () => {
-    isAskedAgain = true;
-    looking ??= lookUntilDone().finally(() => {
-      looking = undefined;
-    });
-  };
-  const lookUntilDone = async () => {
-    while (isAskedAgain && !isStopped) {
-      isAskedAgain = false;
-      await look().catch((error) => log.warn(error, 'Webhooks wait for the next look.'));
-    }
-  };
-
-  const timer = setInterval(wake, lookMilliseconds).unref();
+  const running = new Map<Running, Promise<void>>();
+  let renewal: NodeJS.Timeout | undefined;
+  const { wake, stop } = startLooks(look, longestPause);
   return {
     wake,
     stop: async () => {
-      isStopped = true;
-      clearInterval(timer);
-      await looking;
-      const all = Promise.all(running.keys());
+      await stop();
+      const all = Promise.all(running.values());
       await Promise.race([all, pause(LONGEST_STOP_MILLISECONDS, undefined, { ref: false })]);
       ended.abort();
       await all;
+      clearInterval(renewal);
       outgoing.close();
     },
   };
+
+  async function look(): Promise<NextLook> {
+    try {
+      const { claimed, ...next } = await claimWebhooks(delivering, [...running.keys()]);
+      for (const webhook of claimed) begin(webhook);
+      // A webhook with a test may have events, too.
+      return claimed.some(({ lane }) => lane === 'tested') ? { ...next, dueInMilliseconds: 0 } : next;
+    } catch (error) {
+      log.warn(error, 'Webhooks wait for the next look.');
+      return { isWaiting: false, dueInMilliseconds: AFTER_FAILURE_MILLISECONDS, seen: 0 };
+    }
+  }
+
+  function begin(webhook: Claimed): void {
+    const { id, lane, project_id } = webhook;
+    const run: Running = { id, lane, project_id, isTest: lane === 'tested' };
+    const done = deliver({ ...delivering, outgoing: { post: postIn(run) }, signal: ended.signal }, webhook)
+      .catch((error) => log.warn(error, `Webhook ${id} waits for the end of its lease.`))
+      .finally(() => {
+        running.delete(run);
+        if (running.size === 0) stopRenewing();
+        // It may have further events, and its place is free for others.
+        wake();
+      });
+    running.set(run, done);
+    renewal ??= setInterval(renew, RENEW_MILLISECONDS).unref();
+  }
+
+  /** Moves a delivery to the slow lane as soon as a call takes long, so that others get its place. */
+  function postIn(run: Running): Outgoing['post'] {
+    return async (...call) => {
+      const timer = setTimeout(() => {
+        run.lane = 'slow';
+        wake();
+      }, SLOW_MILLISECONDS);
+      return outgoing.post(...call).finally(() => clearTimeout(timer));
+    };
+  }
+
+  function renew(): void {
+    const ids = [...running.keys()].filter(({ isTest }) => !isTest).map(({ id }) => id);
+    if (ids.length === 0) return;
+    renewLeases(delivering, ids).catch((error) => log.warn(error, 'Other nodes may take over deliveries of this one.'));
+  }
+
+  function stopRenewing(): void {
+    clearInterval(renewal);
+    renewal = undefined;
+  }
 }
