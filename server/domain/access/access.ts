@@ -2,6 +2,7 @@ import type { TRPCProcedureType } from '@trpc/server';
 import { forbidden, unauthorized } from '../../../shared/errors.ts';
 import { ROLES, type Role } from '../../../shared/user.ts';
 import type { AccessDecisions, ActingProject, Caller, CallerKey, Context, ProjectCaller } from './context.ts';
+import type { ProofNeed } from './proofNeed.ts';
 import { scopesFor } from './scopes.ts';
 
 export type Rule = {
@@ -53,10 +54,15 @@ export function highestNeeded(levels: Access[]): Role | undefined {
 }
 
 /** What the access to a procedure depends on. */
-type Called = { name: string; type: TRPCProcedureType; access: Access };
+type Called = { name: string; type: TRPCProcedureType; access: Access; proof?: ProofNeed | undefined };
 
-export const decideAccess = (caller: Caller | undefined, called: Called[]): AccessDecisions =>
-  new Map(called.map((procedure) => [procedure.name, accessError(caller, procedure)]));
+export const decideAccess = (
+  caller: Caller | undefined,
+  called: Called[],
+  /** The 401 of a call without a caller. */
+  unidentified?: Error,
+): AccessDecisions =>
+  new Map(called.map((procedure) => [procedure.name, accessError(caller, procedure, unidentified)]));
 
 /** Throws the decided 401 or 403. A procedure that nothing was decided about is checked now. */
 export function mustHaveAccess({ caller, access }: Pick<Context, 'caller' | 'access'>, called: Called): void {
@@ -65,10 +71,10 @@ export function mustHaveAccess({ caller, access }: Pick<Context, 'caller' | 'acc
 }
 
 /** The 401 or 403 of this caller for a procedure; undefined if they may call it. */
-export function accessError(caller: Caller | undefined, called: Called): Error | undefined {
+export function accessError(caller: Caller | undefined, called: Called, unidentified?: Error): Error | undefined {
   const { needsSignIn, role, right, needsAccount, needsKey }: Rule = ACCESS[called.access];
   if (!needsSignIn) return undefined;
-  if (!caller) return notSignedIn();
+  if (!caller) return unidentified ?? notSignedIn();
   const keyError = caller.key && errorForKey(caller.key, called);
   if (keyError) return keyError;
   if (needsKey && !caller.key)
@@ -84,9 +90,12 @@ function errorForKey({ scopes, projectId, isElsewhere }: CallerKey, called: Call
   const needed = scopesFor(called);
   if (!needed) return forbidden("An API key can't be used for this: sign in.", 'key_not_allowed');
   const missing = needed.filter((scope) => !scopes.includes(scope));
-  if (missing.length > 0) return forbidden(`This requires the scope ${missing.join(' and ')}.`, 'scope_missing');
+  if (missing.length > 0) return scopeMissing(missing);
   return isElsewhere ? forbidden(`This key acts only in project ${projectId}.`, 'no_project_access') : undefined;
 }
+
+export const scopeMissing = (scopes: readonly string[]) =>
+  forbidden(`This requires the scope ${scopes.join(' and ')}.`, 'scope_missing');
 
 /** The project of a call that names no row. Throws a 403 unless the caller has the role there. */
 export function actingProject({ project, neededRole, actedIn }: ProjectCaller): ActingProject {
@@ -117,8 +126,18 @@ const errorForRole = (needed: Role, own: Role) =>
     ? undefined
     : forbidden(`This requires the role ${needed}; yours in this project is ${own}.`, 'role_missing');
 
+/** The 401 of a call without a token or key. */
 export const notSignedIn = () =>
   unauthorized('Sign in first, and send the token as "Authorization: Bearer …".', 'not_signed_in');
+
+/** The 401 of a call with a wrong one. */
+export const wrongCredential = (isKey: boolean) =>
+  unauthorized(
+    isKey
+      ? 'This API key is wrong. Check that you send the whole secret.'
+      : 'This token is wrong, or its session has ended. Sign in again.',
+    'credential_invalid',
+  );
 
 export const withoutProject = () =>
   forbidden(

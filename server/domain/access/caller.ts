@@ -8,6 +8,7 @@ import type { Claims } from '../../security/tokens.ts';
 import { rolesFrom } from './access.ts';
 import type { AccountCaller, Caller, CallerKey } from './context.ts';
 import { isValidKey } from './keyEnd.ts';
+import { scopesOf } from './keyScopes.ts';
 import { isUseDue } from './keyUse.ts';
 import { ADMIN_SCOPE } from './scopes.ts';
 
@@ -78,6 +79,9 @@ export async function findOperator(db: Db, chosenProjectId: number | undefined):
 /** An id that no session has: of callers with an API key, and at the command line. */
 export const NO_SESSION = '00000000-0000-0000-0000-000000000000';
 
+/** Whether somebody calls at the command line, without an account or as any user: they have the whole database. */
+export const isOperator = ({ sessionId, key }: Caller): boolean => sessionId === NO_SESSION && !key;
+
 function toCaller(
   found: FoundCaller,
   sessionId: string,
@@ -114,9 +118,14 @@ const toKey = (
 export const defaultProjectOf = (superadmin: RawBuilder<boolean>) => sql<number | null>`coalesce(
   (select preset.id from projects preset where preset.id = u.default_project_id and preset.is_active and (
     ${superadmin} or u.superadmin_billing or exists (select from members mine where mine.project_id = preset.id and mine.user_id = u.id))),
-  (select own.id from members mine join projects own on own.id = mine.project_id and own.is_active where mine.user_id = u.id
-    order by mine.created_at, own.id limit 1),
+  (select mine.project_id from members mine where mine.user_id = u.id and ${isInActiveProject('mine')}
+    order by mine.created_at, mine.project_id limit 1),
   case when ${superadmin} then (select min(id) from projects where is_active) end)`;
+
+/** Looks up the project by its id: without statistics, PostgreSQL would read all projects for a join. */
+function isInActiveProject(member: string) {
+  return sql`(select p.is_active from projects p where p.id = ${sql.ref(`${member}.project_id`)})`;
+}
 
 const SUPERADMIN = sql<boolean>`u.superadmin`;
 /** Of a key `k`: without the scope admin, only the memberships of its user count. */
@@ -127,7 +136,7 @@ const ASCENDING_ROLES = sql`array[${sql.join(ROLES.map((role) => sql.lit(role)))
 /** The highest role of a user `u` in any active project. */
 const HIGHEST_ROLE = sql`(
   select (${ASCENDING_ROLES})[max(array_position(${ASCENDING_ROLES}, any_m.role))]
-  from members any_m join projects any_p on any_p.id = any_m.project_id and any_p.is_active where any_m.user_id = u.id)`;
+  from members any_m where any_m.user_id = u.id and ${isInActiveProject('any_m')})`;
 
 type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing' | 'rate_limit_per_minute'> & {
   project_id: Row<'projects'>['id'] | null;
@@ -203,7 +212,7 @@ const selectCallerByKey = (more = sql``) =>
       value('enough'),
       {
         superadmin: SUPERADMIN_BY_KEY,
-        more: sql`${more}k.id as key_id, k.scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
+        more: sql`${more}k.id as key_id, ${scopesOf('k')} as scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
       },
     )}
     where k.secret_hash = coalesce(

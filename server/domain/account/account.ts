@@ -18,13 +18,14 @@ import {
   makeSecret,
   stepOfCode,
 } from '../../security/secondFactor.ts';
+import { isOperator } from '../access/caller.ts';
 import type { AccountContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { countTry, openSecret, RESET_FAILURES } from './code.ts';
 import { countValidKeys, revokeKeys } from './key.ts';
 import { isOwnProject, unknownProject } from './project.ts';
-import { noSecondFactor, proveIdentity, proveSecondFactor } from './proof.ts';
+import { isProven, noSecondFactor, proofRequired, proveIdentity, proveSecondFactor } from './proof.ts';
 import { openSession } from './signIn.ts';
 import { endSessions, forgetDevices, mustBeGoodPassword, removeSecondFactor, signOutOf, USER_COLUMNS } from './user.ts';
 
@@ -90,6 +91,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
   const user = await proveIdentity(context, password);
   mustBeGoodPassword('new_password', new_password, user);
   const { id, password_hash, totp_secret } = user;
+  if (totp_secret !== null && !isOperator(context.caller) && !(await isProven(context))) throw proofRequired();
   const newHash = await hashPassword(new_password, context.address);
 
   return transact(context.db, async (db) => {
@@ -111,7 +113,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
-    if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'not_signed_in');
+    if (!session) throw unauthorized('This account has changed in the meantime: sign in again.', 'credential_invalid');
     await writeEvents({ ...context, db }, [{ type: 'user.password_changed', subject_id: id }]);
     if (revoke_keys) await revokeKeys({ ...context, db }, id);
     return { token: session.token, keys_left: await countValidKeys({ ...context, db }, id) };

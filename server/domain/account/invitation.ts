@@ -102,7 +102,8 @@ export async function acceptInvitation(context: AccountContext, { id }: Invitati
       .where(IS_VALID)
       .returning('i.role')
       .executeTakeFirstOrThrow(unknownInvitation);
-    const isAdded = await insertMember({ ...context, db }, { project_id, user_id: caller.id, role: accepted.role });
+    const member = { project_id, user_id: caller.id, role: accepted.role };
+    const isAdded = await insertMember({ ...context, db }, member, { invitation_id: id });
     // Somebody made them a member meanwhile: the invitation ends without effect.
     if (!isAdded) await writeEvents({ ...context, db }, [{ type: 'invitation.withdrawn', project_id, subject_id: id }]);
     return { member: await findMember(db, project_id, caller.id) };

@@ -7,25 +7,26 @@ import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
 import type { AccountContext, Context } from '../access/context.ts';
 import { endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
-import { ADMIN_SCOPE } from '../access/scopes.ts';
+import { scopesOf } from '../access/keyScopes.ts';
+import { ADMIN_SCOPE, GRANTS_SCOPE } from '../access/scopes.ts';
 import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
+import { madeBy, madeWith, pauseWithoutRight } from '../event/webhookRight.ts';
 import { readPage } from '../rows/page.ts';
 import { isOwnProject } from './project.ts';
-import { proveRecently } from './proof.ts';
 
 type KeyAge = Pick<Context, 'keyMaxDays'>;
 
 /** The columns of a key; `expires_at` is when it really ends. */
 export const keyColumns = ({ keyMaxDays }: KeyAge) =>
-  ApiKey.keyof().options.map((field) =>
-    field === 'expires_at' ? endOfKey('api_keys', maxDays(keyMaxDays)).as(field) : (`api_keys.${field}` as const),
-  );
+  ApiKey.keyof().options.map((field) => {
+    if (field === 'expires_at') return endOfKey('api_keys', maxDays(keyMaxDays)).as(field);
+    return field === 'scopes' ? scopesOf('api_keys').as(field) : (`api_keys.${field}` as const);
+  });
 
 export const isValid = ({ keyMaxDays }: KeyAge) => isValidKey('api_keys', maxDays(keyMaxDays));
 
 /** Creates a key of the caller or, for superadmins, of a service; returns its secret once. */
 export async function createKey(context: AccountContext, { user_id, name, project_id, ...sent }: KeyCreate) {
-  await proveRecently(context, sent);
   const holder = await holderOf(context, user_id);
   if (sent.expires_at && sent.expires_at.getTime() <= Date.now())
     throw invalid({ expires_at: 'must be in the future' });
@@ -36,6 +37,8 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     if (!(await isOwnProject(context.db, { id: holder, superadmin: false }, project_id)))
       throw invalid({ project_id: 'is not a project of this user' }, 'unknown_reference');
   }
+  if (sent.scopes.includes(GRANTS_SCOPE) && !(await mayGrant(context, project_id)))
+    throw invalid({ scopes: `can't have ${GRANTS_SCOPE}: it is for owners and superadmins` });
 
   const secret = makeKeySecret();
   const row = {
@@ -43,6 +46,7 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     project_id,
     name,
     scopes: [...new Set(sent.scopes)].sort(),
+    names_grants: true,
     expires_at: sent.expires_at,
     secret_hash: hashKeySecret(secret),
   };
@@ -52,6 +56,19 @@ export async function createKey(context: AccountContext, { user_id, name, projec
     await writeEvents({ ...context, db }, [keyEvent('key.created', key)]);
     return { key, secret };
   });
+}
+
+/** Whether the caller is a superadmin, or owns this project or, without one, any. */
+async function mayGrant({ db, caller }: AccountContext, project_id: number | null | undefined): Promise<boolean> {
+  if (caller.superadmin) return true;
+  const owned = await db
+    .selectFrom('members')
+    .select('project_id')
+    .where('user_id', '=', caller.id)
+    .where('role', '=', 'owner')
+    .$if(project_id != null, (all) => all.where('project_id', '=', project_id ?? 0))
+    .executeTakeFirst();
+  return owned !== undefined;
 }
 
 const MOST_VALID_KEYS = 100;
@@ -85,6 +102,7 @@ export async function revokeKeys(context: WriteContext, userId: number): Promise
     context,
     revoked.map((key) => keyEvent('key.revoked', key)),
   );
+  if (revoked.length > 0) await pauseWithoutRight(context, sql`${madeBy(userId)} and w.key_id is not null`);
 }
 
 export async function countValidKeys(context: KeyAge & { db: Db }, userId: number): Promise<number> {
@@ -105,8 +123,7 @@ export async function listKeys(context: AccountContext, { user_id, ...page }: Ke
 }
 
 /** Gives a key a new secret; the previous one stays valid for these hours. An older one is no longer valid. */
-export async function rotateKey(context: AccountContext, { id, previous_valid_hours, ...proof }: KeyRotate) {
-  await proveRecently(context, proof);
+export async function rotateKey(context: AccountContext, { id, previous_valid_hours }: KeyRotate) {
   await mustHold(context, id);
   return transact(context.db, (db) => replaceSecret({ ...context, db }, { id, previous_valid_hours }));
 }
@@ -124,7 +141,7 @@ export async function replaceSecret(
       previous_hash: sql<string>`secret_hash`,
       previous_expires_at: sql<Date>`least(now() + make_interval(hours => ${previous_valid_hours}), ${end})`,
       secret_hash: hashKeySecret(secret),
-      scopes,
+      ...(scopes && { scopes, names_grants: true }),
       rotated_at: NOW,
       warned_at: null,
       updated_at: NOW,
@@ -135,15 +152,16 @@ export async function replaceSecret(
     .executeTakeFirstOrThrow(keyEnded);
   const changed = scopes && { fields: ['scopes'] };
   await writeEvents(context, [keyEvent('key.rotated', key, changed)]);
+  if (scopes) await pauseWithoutRight(context, madeWith(key));
   return { key, secret };
 }
 
 export const keyEnded = () => badRequest('This key was revoked or has expired: create another one.', 'key_ended');
 
-/** Revokes a key: it is invalid from the next request on. */
-export async function revokeKey(context: AccountContext, { id }: KeyChoice): Promise<void> {
+/** Revokes a key: it is invalid from the next request on. Returns the webhooks that were created with it. */
+export async function revokeKey(context: AccountContext, { id }: KeyChoice) {
   await mustHold(context, id);
-  await transact(context.db, async (db) => {
+  const paused_webhooks = await transact(context.db, async (db) => {
     const key = await db
       .updateTable('api_keys')
       .set({ revoked_at: NOW, updated_at: NOW })
@@ -151,8 +169,11 @@ export async function revokeKey(context: AccountContext, { id }: KeyChoice): Pro
       .where('revoked_at', 'is', null)
       .returning(EVENT_COLUMNS)
       .executeTakeFirst();
-    if (key) await writeEvents({ ...context, db }, [keyEvent('key.revoked', key)]);
+    if (!key) return [];
+    await writeEvents({ ...context, db }, [keyEvent('key.revoked', key)]);
+    return pauseWithoutRight({ ...context, db }, madeWith(key));
   });
+  return { paused_webhooks };
 }
 
 const EVENT_COLUMNS = ['id', 'user_id', 'project_id'] as const;

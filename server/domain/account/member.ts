@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
+import type { EventData } from '../../../shared/event.ts';
 import type { MemberAdd, MemberChoice, MemberLeave, MemberList, MemberSet } from '../../../shared/member.ts';
+import type { PausedWebhook } from '../../../shared/webhook.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
 import type { NewRow, Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
@@ -8,6 +10,8 @@ import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, ProjectContext, SignedInContext } from '../access/context.ts';
 import { bound, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
+import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
+import { clearCards } from '../rows/clearedCards.ts';
 import { readPage } from '../rows/page.ts';
 import { lockProject } from '../rows/row.ts';
 import { unknownProject } from './project.ts';
@@ -58,7 +62,8 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
         .execute();
       await writeEvents({ ...context, db }, [{ type: 'member.updated', project_id, data: { user_id, role } }]);
     }
-    return { member: await findMember(db, project_id, user_id) };
+    const paused_webhooks = await pauseWebhooksOf({ ...context, db }, project_id, user_id);
+    return { member: await findMember(db, project_id, user_id), paused_webhooks };
   });
 }
 
@@ -73,30 +78,33 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
 export async function insertMember(
   context: WriteContext,
   { project_id, user_id, role }: NewRow<'members'>,
+  /** One that was accepted, and is deleted already. */
+  accepted: EventData = {},
 ): Promise<boolean> {
   const [added] = await query(
     context.db,
-    sql`
+    sql<{ invitation_id: number | null }>`
       with added as (
         insert into members (project_id, user_id, role) values (${project_id}, ${user_id}, ${role})
         on conflict do nothing returning user_id
       ), default_set as (
-        update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id}) from added
-        where u.id = added.user_id and u.default_project_id is null
+        update users u set default_project_id = coalesce(${defaultProjectOf(sql`u.superadmin`)}, ${project_id})
+        where u.id = (select user_id from added) and u.default_project_id is null
       ), invitation_settled as (
         delete from invitations i using added join users u on u.id = added.user_id
-        where i.project_id = ${project_id} and lower(i.email) = lower(u.email)
+        where i.project_id = ${project_id} and lower(i.email) = lower(u.email) returning i.id
       )
-      select user_id from added`,
+      select (select id from invitation_settled) as invitation_id from added`,
   );
   if (!added) return false;
-  await writeEvents(context, [{ type: 'member.added', project_id, data: { user_id, role } }]);
+  const settled = added.invitation_id === null ? accepted : { invitation_id: added.invitation_id };
+  await writeEvents(context, [{ type: 'member.added', project_id, data: { user_id, role, ...settled } }]);
   return true;
 }
 
-/** Removes a user from a project, unless they are its last owner; a foreign key clears the owner of their cards. */
-export async function removeMember(context: ProjectContext, { user_id, ...named }: MemberChoice): Promise<void> {
-  await deleteMember(context, await namedProject(context, named), user_id);
+/** Removes a user from a project, unless they are its last owner; their cards have no owner then. */
+export async function removeMember(context: ProjectContext, { user_id, ...named }: MemberChoice) {
+  return { paused_webhooks: await deleteMember(context, await namedProject(context, named), user_id) };
 }
 
 /** Ends the caller's membership, also in an inactive project. */
@@ -113,11 +121,15 @@ export async function leaveProject(context: AccountContext, { project_id }: Memb
   await deleteMember(context, project_id, caller.id);
 }
 
-async function deleteMember(context: WriteContext, project_id: number, user_id: number): Promise<void> {
-  await transact(context.db, async (db) => {
+/** Returns the webhooks that lose their maker with it. */
+async function deleteMember(context: WriteContext, project_id: number, user_id: number): Promise<PausedWebhook[]> {
+  return transact(context.db, async (db) => {
     await lockProject(db, project_id);
     await mustLeaveAnOwner(db, project_id, user_id);
 
+    // Waits for changes that give them cards, so that the event names these, too.
+    await query(db, sql`select from members where project_id = ${project_id} and user_id = ${user_id} for update`);
+    const { data: cards } = await clearCards(db, 'owner_id', sql`owner_id = ${user_id} and project_id = ${project_id}`);
     // `default_cleared`: calls of a former member must not go to this project; superadmins keep it without a membership.
     const [removed] = await query(
       db,
@@ -125,16 +137,20 @@ async function deleteMember(context: WriteContext, project_id: number, user_id: 
         with removed as (
           delete from members where project_id = ${project_id} and user_id = ${user_id} returning user_id, role
         ), default_cleared as (
-          update users u set default_project_id = null from removed
-          where u.id = removed.user_id and u.default_project_id = ${project_id} and not (u.superadmin or u.superadmin_billing)
+          update users u set default_project_id = null
+          where u.id = (select user_id from removed) and u.default_project_id = ${project_id} and not (u.superadmin or u.superadmin_billing)
         )
         select role from removed`,
     );
     if (!removed) throw notAMember();
-    const { role } = removed;
-    await writeEvents({ ...context, db }, [{ type: 'member.removed', project_id, data: { user_id, role } }]);
+    const data = { user_id, role: removed.role, ...cards };
+    await writeEvents({ ...context, db }, [{ type: 'member.removed', project_id, data }]);
+    return pauseWebhooksOf({ ...context, db }, project_id, user_id);
   });
 }
+
+const pauseWebhooksOf = (context: WriteContext, project_id: number, user_id: number) =>
+  pauseWithoutRight(context, sql`${madeBy(user_id)} and w.project_id = ${project_id}`);
 
 /** The members of a project. */
 export async function listMembers(context: ProjectContext, { project_id, ...page }: MemberList) {

@@ -81,9 +81,10 @@ export async function updateProject(context: ProvisioningContext, { id, name, is
     if (tools) await setTools(db, id, tools);
     const project = await findProject(db, id);
     const gained = boards.filter((board) => hasAccess(project, board) && !hasAccess(before, board));
-    await fillProject(db, id, gained);
+    const count = await fillProject(db, id, gained);
     const fields = differingFields(before, project);
-    const updated = { type: 'project.updated', project_id: id, subject_id: id, data: { fields } } as const;
+    const data = { fields, ...(count > 0 && { count }) };
+    const updated = { type: 'project.updated', project_id: id, subject_id: id, data } as const;
     await writeEvents({ ...context, db }, fields.length > 0 ? [updated] : []);
     return { project };
   });

@@ -1,9 +1,15 @@
 import { sql } from 'kysely';
-import { PROOF_MINUTES, type RecentProof, type SecondFactorProof } from '../../../shared/account.ts';
+import { PROOF_MINUTES, type ProofGiven, type RecentProof, type SecondFactorProof } from '../../../shared/account.ts';
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
+import { levelOf } from '../../database/level.ts';
+import { transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
-import { NO_SESSION } from '../access/caller.ts';
-import type { AccountContext } from '../access/context.ts';
+import { scopeMissing } from '../access/access.ts';
+import { isOperator } from '../access/caller.ts';
+import type { AccountContext, SignedInContext } from '../access/context.ts';
+import { needsProof, type ProofNeed } from '../access/proofNeed.ts';
+import { GRANTS_SCOPE } from '../access/scopes.ts';
+import { writeEvents } from '../event/event.ts';
 import { useCode } from './code.ts';
 import { checkPassword } from './signIn.ts';
 
@@ -31,27 +37,71 @@ export async function proveSecondFactor(context: AccountContext, { password, ...
   if (!(await useCode(context, user, code))) throw wrongCode();
 }
 
-/** Asks for the password, and for a code if a second factor is enabled, unless this session has given them lately. */
-export async function proveRecently(context: AccountContext, { password, code, is_recovery }: RecentProof) {
-  const { db, caller } = context;
-  // The operator at the command line has the whole database.
-  if (caller.sessionId === NO_SESSION) return;
+/** Throws unless this caller may do what needs fresh proof: a 422 for a session without it, a 403 for a key without the scope. */
+export async function mustBeProven(context: SignedInContext, need: ProofNeed, input: unknown): Promise<void> {
+  const { caller } = context;
+  if (!needsProof(need, input) || isOperator(caller)) return;
+  if (caller.key) {
+    if (!caller.key.scopes.includes(GRANTS_SCOPE)) throw scopeMissing([GRANTS_SCOPE]);
+    return;
+  }
+  if (await isProven(context)) return;
+  if (need !== 'inInput') throw proofRequired();
+  const { password, code, is_recovery } = input as RecentProof;
+  if (password == null) throw invalid({ password: NOT_GIVEN_LATELY }, 'proof_required');
+  const asked = context as AccountContext;
+  await markProven(asked, await checkProof(asked, { password, code, is_recovery }));
+}
+
+/** Checks the proof, which then counts for some minutes, in this session alone. */
+export async function giveProof(context: AccountContext, proof: ProofGiven): Promise<void> {
+  const user = await checkProof(context, proof);
+  const isReadable = (await levelOf(context.db)) >= 1;
+  await transact(context.db, async (db) => {
+    await markProven({ ...context, db }, user);
+    // Nodes of the previous version can't read this type.
+    if (isReadable) await writeEvents({ ...context, db }, [{ type: 'session.proven' }]);
+  });
+}
+
+/** Throws a 422 unless the password, and a code if a second factor is enabled, are right. Wrong ones count as failed sign-ins. */
+async function checkProof(context: AccountContext, { password, code, is_recovery }: ProofGiven): Promise<Proven> {
+  const user = await proveIdentity(context, password);
+  if (user.totp_secret !== null) {
+    if (code == null) throw invalid({ code: NOT_GIVEN_LATELY }, 'proof_required');
+    if (!(await useCode(context, user, { code, is_recovery }))) throw wrongCode();
+  }
+  return user;
+}
+
+type Proven = Awaited<ReturnType<typeof proveIdentity>>;
+
+/** Not if the password or the second factor has changed since the check. */
+async function markProven({ db, caller }: AccountContext, { password_hash, totp_secret }: Proven): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ proven_at: NOW })
+    .where('id', '=', caller.sessionId)
+    .where(sql<boolean>`(
+      select password_hash = ${password_hash} and totp_secret is not distinct from ${totp_secret}
+      from users where users.id = sessions.user_id)`)
+    .execute();
+}
+
+/** Whether this session has given its proof lately. */
+export async function isProven({ db, caller }: SignedInContext): Promise<boolean> {
   const proven = await db
     .selectFrom('sessions')
     .select('id')
     .where('id', '=', caller.sessionId)
     .where('proven_at', '>', sql<Date>`now() - make_interval(mins => ${PROOF_MINUTES})`)
     .executeTakeFirst();
-  if (proven) return;
-
-  if (password == null) throw invalid({ password: NOT_GIVEN_LATELY }, 'proof_required');
-  const user = await proveIdentity(context, password);
-  if (user.totp_secret !== null) {
-    if (code == null) throw invalid({ code: NOT_GIVEN_LATELY }, 'proof_required');
-    if (!(await useCode(context, user, { code, is_recovery }))) throw wrongCode();
-  }
-  await db.updateTable('sessions').set({ proven_at: NOW }).where('id', '=', caller.sessionId).execute();
+  return proven !== undefined;
 }
+
+export const proofRequired = () => invalid({ proof: PROVE_FIRST }, 'proof_required');
+
+const PROVE_FIRST = `is required: send your password, and a code if a second factor is enabled, to account.prove (POST /api/v1/account/prove); then repeat this call within ${PROOF_MINUTES} minutes`;
 
 const NOT_GIVEN_LATELY = `is required: it was not given within the last ${PROOF_MINUTES} minutes`;
 

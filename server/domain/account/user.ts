@@ -7,9 +7,11 @@ import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { refusePassword } from '../../security/commonPasswords.ts';
 import { hashPassword } from '../../security/passwords.ts';
+import { isOperator } from '../access/caller.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
 import { differingFields, type Happened, type WriteContext, writeEvents } from '../event/event.ts';
+import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
 import { readPage } from '../rows/page.ts';
 import { RESET_FAILURES } from './code.ts';
 
@@ -62,6 +64,7 @@ const makeHandle = () => `service-${randomBytes(6).toString('hex')}${SERVICE_DOM
 /** Changes the sent fields of a user. A new password or deactivation ends all their sessions. */
 export async function updateUser(context: ProvisioningContext, { id, password, ...fields }: UserUpdate) {
   const { name, email, is_active, language, default_project_id, rate_limit_per_minute } = fields;
+  if (password != null) mustBeAnother(context, id, { password: 'is your own: change it with account.changePassword' });
   const password_hash = await hashSentPassword(context, { password });
   const changes: RowChanges<'users'> = {
     name: name ?? undefined,
@@ -98,6 +101,7 @@ export async function updateUser(context: ProvisioningContext, { id, password, .
     if (changed.length > 0) happened.push({ type: 'user.updated', subject_id: id, data: { fields: changed } });
     if (password_hash !== undefined) happened.push({ type: 'user.password_changed', subject_id: id });
     await writeEvents({ ...context, db }, happened);
+    if (is_active === false || fields.superadmin === false) await pauseWithoutRight({ ...context, db }, madeBy(id));
     return { user };
   });
 }
@@ -142,7 +146,13 @@ export async function signOutOf(context: WriteContext, user_id: number): Promise
 
 /** For a user who has lost the second factor and the recovery codes. */
 export async function dropSecondFactorOf(context: ProvisioningContext, { id }: { id: number }): Promise<void> {
+  mustBeAnother(context, id, { id: 'is your own account: use account.dropSecondFactor' });
   await removeSecondFactor(context, id);
+}
+
+/** Throws a 422 for the caller's own account: the own password and second factor need the password with the same call. */
+function mustBeAnother({ caller }: ProvisioningContext, id: number, refusal: Record<string, string>): void {
+  if (caller?.id === id && !isOperator(caller)) throw invalid(refusal, 'own_account');
 }
 
 /** Revokes all sessions: tokens and remembered devices are invalid from the next request on. Returns how many there were. */
