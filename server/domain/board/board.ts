@@ -15,7 +15,7 @@ import { type Db, live, query, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { writeEvents } from '../event/event.ts';
+import { furtherRows, writeEvents } from '../event/event.ts';
 import { deleteWithContents } from '../rows/deletion.ts';
 import {
   changeAndPlace,
@@ -26,6 +26,7 @@ import {
   siblingsIn,
 } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
+import { restoredAs, restoreRow } from '../rows/restoration.ts';
 import { lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
 import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
 import { isDismissedBy } from './tour.ts';
@@ -36,19 +37,21 @@ export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
 
 /**
  * Selects boards (alias `b`) with their counts, in order; the counts are of what `getBoard` shows to the user. All cards are
- * counted in an index alone, then those that are hidden from the user are subtracted: `hidden` counts them by board.
+ * counted in an index alone, then those that are hidden from the user are subtracted: `hidden` counts them by board. It is
+ * materialized: otherwise PostgreSQL may count them again for each board.
  */
 export const listedBoards = (which: RawBuilder<unknown>, hidden: RawBuilder<unknown> = NOTHING_HIDDEN) =>
   allOrFirstRow(
     'boards',
     sql<ListedBoardRow>`
+      with hidden as materialized (${hidden})
       select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes, counted.groups as groups_count,
         counted.cards - coalesce(hidden.count, 0) as cards_count
       from boards b cross join lateral (
         select count(*)::int as groups, coalesce(sum((
           select count(*) from cards c where c.group_id = g.id and ${live('c')})), 0)::int as cards
         from groups g where g.board_id = b.id and ${live('g')}
-      ) as counted left join (${hidden}) as hidden on hidden.board_id = b.id where ${which} and ${live('b')}`,
+      ) as counted left join hidden on hidden.board_id = b.id where ${which} and ${live('b')}`,
     LISTED_COLUMNS,
     ['position', 'id'],
   );
@@ -72,10 +75,10 @@ const selectBoards = prepared<
     listedBoards(
       sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')}::text)`,
       sql`
-      select g.board_id, count(*)::int from tour_dismissals d
-      join cards c on c.id = d.card_id and c.project_id = ${value('project_id')} and ${live('c')} and ${isDismissedBy('c', 'd')}
-      join groups g on g.id = c.group_id and ${live('g')}
-      where d.user_id = ${value('user_id')}::int group by g.board_id`,
+      select g.board_id, count(*)::int from tour_dismissals d cross join lateral (
+        select group_id, project_id from cards c where c.id = d.card_id and ${live('c')} and ${isDismissedBy('c', 'd')} offset 0
+      ) as c join lateral (select board_id from groups g where g.id = c.group_id and ${live('g')} offset 0) as g on true
+      where d.user_id = ${value('user_id')}::int and c.project_id = ${value('project_id')} group by g.board_id`,
     ),
   { isShort: true },
 );
@@ -88,9 +91,10 @@ export async function createBoard(context: ProjectContext, input: BoardCreate) {
   const lock = (db: Db) => lockProject(db, project_id);
   const place = { isSibling: sql<boolean>`t.project_id = ${project_id}`, lock };
   return transact(context.db, async (db) => {
-    const board = await insertBoard(db, owner, input, place);
+    const { row: board, moved } = await insertBoard(db, owner, input, place);
     if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
-    await writeEvents({ ...context, db }, [{ type: 'board.created', project_id, subject_id: board.id }]);
+    const data = furtherRows(moved);
+    await writeEvents({ ...context, db }, [{ type: 'board.created', project_id, subject_id: board.id, data }]);
     return withVersion('board', board);
   });
 }
@@ -103,7 +107,7 @@ export async function insertBoard(
   { project_id, platform_id, is_master, created_by }: BoardOwner,
   input: BoardCreate,
   place: Pick<Place, 'isSibling' | 'lock'>,
-): Promise<Versioned<BoardRow> | undefined> {
+): Promise<{ row: Versioned<BoardRow> | undefined; moved: number[] }> {
   return insertAt(db, input.position, { table: 'boards', ...place }, async (db) => {
     const [board] = await query(
       db,
@@ -138,4 +142,9 @@ export async function reorderBoards(context: ProjectContext, { boards }: BoardRe
 /** Deletes a board with its groups and their cards. */
 export async function deleteBoard(context: ProjectContext, board: BoardDelete) {
   await deleteWithContents(context, 'boards', board);
+}
+
+/** Restores a board with the groups and cards that were deleted with it. */
+export async function restoreBoard(context: ProjectContext, { id }: { id: number }) {
+  return restoredAs('board', await restoreRow(context, 'boards', id, BOARD_COLUMNS));
 }

@@ -18,6 +18,7 @@ import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { type Actor, actorOf, noteEach } from '../event/event.ts';
 import { jsonOf } from '../rows/jsonRow.ts';
+import { restoredAs, restoreRow } from '../rows/restoration.ts';
 import { changeRow, deleteRow, findRow, type Selected, withoutNulls } from '../rows/row.ts';
 import { VERSION, withVersion } from '../rows/version.ts';
 import {
@@ -189,5 +190,10 @@ export async function snoozeCard(context: ProjectContext, { id, until, if_versio
 
 /** Soft-deletes a card; its comments stay, hidden. */
 export async function deleteCard(context: ProjectContext, { id, if_version }: CardDelete) {
-  await deleteRow(context, 'cards', id, if_version);
+  await deleteRow(context, 'cards', id, { if_version });
+}
+
+/** Restores a card. */
+export async function restoreCard(context: ProjectContext, { id }: { id: number }) {
+  return restoredAs('card', await restoreRow(context, 'cards', id, CARD_COLUMNS));
 }

@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type CardList, ListedCard } from '../../../shared/card.ts';
-import { inOneSnapshot, live, plannedEachTime, query } from '../../database/query.ts';
+import { anyOf, inOneSnapshot, live, plannedEachTime, query } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
-import type { ProjectCaller, ProjectContext } from '../access/context.ts';
+import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
 import { readCursor, toCursor, toPage } from '../rows/page.ts';
 import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
@@ -34,17 +34,15 @@ export function listCards(context: ProjectContext, list: CardList) {
   return inOneSnapshot(context.db, (db) => readPage({ ...context, db }, list));
 }
 
-async function readPage(
-  { db, hasSearchIndex, caller }: ProjectContext,
-  { cursor, limit, include_dismissed, ...wanted }: CardList,
-) {
+async function readPage(context: ProjectContext, { cursor, limit, include_dismissed, ...wanted }: CardList) {
+  const { db, hasSearchIndex, caller } = context;
   const [sort_order, id] = readCursor(cursor, 2);
   const userId = sql`${caller.id}`;
   const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
   const isEqual = (column: (typeof EQUAL)[number]) =>
     wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`;
   const place = allOf([
-    isInProject(caller, wanted),
+    await isInProject(context, wanted),
     live('c'),
     include_dismissed !== true && sql`c.id not in (${dismissedCards(userId)})`,
     id !== undefined && sql`(c.sort_order, c.id) > (${sort_order}, ${id})`,
@@ -130,18 +128,29 @@ const allOf = (conditions: (RawBuilder<unknown> | false)[]) =>
   );
 
 /**
- * Cards of the project of the group or tag that a filter names, unless X-Project-Id selects one; without such a filter, of the
- * default one. A group or tag where the caller has no access finds no cards, like an unknown one. Its project is checked on
- * itself and not on each card, so that its own index finds the cards.
+ * Cards of the project of the board, group or tag that a filter names, unless X-Project-Id selects one; without such a filter, of
+ * the default one. A board, group or tag where the caller has no access finds no cards, like an unknown one. Its project is checked
+ * on itself and not on each card, so that its own index finds the cards.
  */
-function isInProject(caller: ProjectCaller, { group_id, tag_id }: Partial<CardList>): RawBuilder<unknown> {
+async function isInProject(
+  { db, caller }: ProjectContext,
+  { board_id, group_id, tag_id }: Partial<CardList>,
+): Promise<RawBuilder<unknown>> {
   const permit = bound(permitOf(caller));
-  const isOf = (table: 'groups' | 'tags', id: number) => sql`(
+  const isOf = (table: 'boards' | 'groups' | 'tags', id: number) => sql`(
     select t.id from ${sql.table(table)} t where t.id = ${id} and ${
       caller.isProjectChosen
         ? sql`t.project_id = ${actingProject(caller).id}`
         : isEnough(roleIn('t.project_id', permit), permit)
     })`;
+  if (board_id != null) {
+    const groups = sql<{
+      id: number;
+    }>`select id from groups where board_id = ${isOf('boards', board_id)} and ${live()}`;
+    // Read first: the planner then knows how many cards these groups have.
+    const ids = (await query(db, groups)).map(({ id }) => id);
+    return ids.length === 0 ? sql`false` : sql`c.group_id = ${anyOf(ids)}`;
+  }
   if (group_id != null) return sql`c.group_id = ${isOf('groups', group_id)}`;
   if (tag_id != null) return sql`c.tag_id = ${isOf('tags', tag_id)}`;
   return sql`c.project_id = ${actingProject(caller).id}`;

@@ -4,6 +4,7 @@ import type { Placement } from '../../../shared/fields.ts';
 import { LARGEST_INTEGER, SMALLEST_INTEGER } from '../../../shared/limits.ts';
 import { type Db, live, query, transact } from '../../database/query.ts';
 import type { ProjectContext } from '../access/context.ts';
+import { furtherRows } from '../event/event.ts';
 import { changeRow, findRow, lockProject } from '../rows/row.ts';
 import { withVersion } from '../rows/version.ts';
 import { CARD_COLUMNS } from './card.ts';
@@ -32,13 +33,16 @@ export async function moveCard(context: ProjectContext, { id, group_id, position
 
     const next = position == null ? undefined : await nthSeen(db, others, position, sql`${context.caller.id}`);
     const place = async () => placeBetween(id, await neighboursOf(db, others, next));
-    const placed = (await place()) ?? (await spread(db, others).then(place)) ?? [];
+    let placed = await place();
+    const spreadOut = placed ? [] : await spread(db, others);
+    placed ??= (await place()) ?? [];
     const own = placed.find((card) => card.id === id);
+    const moved = placed.filter((other) => other !== own);
 
     const changes = { group_id, position: own?.position };
-    const event = { type: 'card.moved', data: { group_id } } as const;
+    const touched = furtherRows([...new Set([...spreadOut, ...moved.map((other) => other.id)])]);
+    const event = { type: 'card.moved', data: { group_id, ...touched } } as const;
     const card = await changeRow({ ...context, db }, 'cards', id, changes, CARD_COLUMNS, { event, if_version });
-    const moved = placed.filter((other) => other !== own);
     if (moved.length > 0) await writePositions(db, moved);
     return withVersion('card', card);
   });
@@ -111,15 +115,19 @@ function push(id: number, last: Placement, following: Placement[], direction: 1 
   return following.length < MOST_NUMBERED ? moved : undefined;
 }
 
-/** Leaves a gap behind every card. Rare: each of the nearest cards is in the way, and older than the one before it. */
-async function spread(db: Db, others: RawBuilder<unknown>): Promise<void> {
-  await query(
+/**
+ * Leaves a gap behind every card, and returns their ids. Rare: each of the nearest cards is in the way, and older than the one
+ * before it.
+ */
+async function spread(db: Db, others: RawBuilder<unknown>): Promise<number[]> {
+  const moved = await query(
     db,
-    sql`
+    sql<{ id: number }>`
       update cards set position = least(spread.place * ${sql.lit(GAP)}, ${sql.lit(LARGEST_INTEGER)})
       from (select c.id, row_number() over (order by c.position, c.id) as place ${others}) as spread
-      where cards.id = spread.id`,
+      where cards.id = spread.id returning cards.id`,
   );
+  return moved.map(({ id }) => id);
 }
 
 async function writePositions(db: Db, placements: Placement[]): Promise<void> {

@@ -52,11 +52,11 @@ export async function findReferences(
         select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
           as sent (row int, project_id int, group_id int, tag_id int, owner_id int)
       ), group_found as (
-        select id, project_id from groups where id = any(array(select distinct group_id from sent)) and not is_master and ${live()}
-        order by id for share
+        select found.* from (select distinct group_id as id from sent order by group_id) as wanted cross join lateral (
+          select id, project_id from groups where id = wanted.id and not is_master and ${live()} for share) as found
       ), tag_found as (
-        select id, project_id from tags where id = any(array(select distinct tag_id from sent)) and ${live()}
-        order by id for share
+        select found.* from (select distinct tag_id as id from sent order by tag_id) as wanted cross join lateral (
+          select id, project_id from tags where id = wanted.id and ${live()} for share) as found
       ), named as materialized (
         select sent.row, sent.owner_id, group_found.project_id as group_project_id, tag_found.project_id as tag_project_id,
           coalesce(sent.project_id, ${project}) as acting_id

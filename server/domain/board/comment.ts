@@ -17,20 +17,22 @@ import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { accountOf } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { type Actor, actorOf, noteEach, writeEvents } from '../event/event.ts';
+import { type Actor, actorOf, noteEach } from '../event/event.ts';
+import { countTaken } from '../rows/deletion.ts';
+import { deletedBy } from '../rows/deletionRecord.ts';
 import { jsonOf } from '../rows/jsonRow.ts';
 import { readCursor, toCursor, toPage } from '../rows/page.ts';
 import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
+import { IN_PROJECT, restoredAs, restoreRow } from '../rows/restoration.ts';
 import {
   type CallerRole,
   changeRow,
-  DELETED,
+  deleteRow,
   findRow,
   isLiveCard,
   lockProject,
   mustBeFound,
-  mustHaveVersion,
-  noSuchRow,
+  type NamedProject,
   type Selected,
   selectionOf,
 } from '../rows/row.ts';
@@ -185,13 +187,17 @@ export async function listReplies(context: ProjectContext, { id, cursor, limit }
   return toPage('replies', found, limit);
 }
 
-/** The ids of all live replies below a comment. Reads its thread once: recursion in SQL may take a scan for each level. */
-async function repliesTo(db: Db, { id, root_comment_id }: Thread): Promise<number[]> {
+/** The ids of all replies below a comment. Reads its thread once: recursion in SQL may take a scan for each level. */
+export async function repliesTo(
+  db: Db,
+  { id, root_comment_id }: Thread,
+  { withDeleted = false } = {},
+): Promise<number[]> {
   const thread = await db
     .selectFrom('comments')
     .select(['id', 'parent_comment_id'])
     .where('root_comment_id', '=', root_comment_id ?? id)
-    .where(live())
+    .$if(!withDeleted, (replies) => replies.where(live()))
     .orderBy('id')
     .execute();
   // In the order of ids: a reply has a larger id than its parent.
@@ -211,26 +217,40 @@ export async function markCommentRead(context: ProjectContext, { id }: { id: num
 
 /** Deletes a comment with all its replies; only for its author or an owner of the project. */
 export async function deleteComment(context: ProjectContext, { id, if_version }: CommentDelete) {
-  const { caller } = context;
   const { row, project } = await findRow(context, 'comments', id, ['id', 'card_id', 'root_comment_id', 'user_id']);
-  if (row.user_id !== caller.id && project.role !== 'owner')
-    throw forbidden('Only its author or an owner may delete a comment.', 'not_the_author');
+  mustBeAuthor(context, row, project, 'delete');
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
-    await mustHaveVersion(db, 'comments', id, if_version);
-    let deleted = await deleteThread(db, row);
-    if (!deleted.some((comment) => comment.id === id)) throw noSuchRow('comments');
     const { card_id } = row;
-    await writeEvents({ ...context, db }, [
-      { type: 'comment.deleted', project_id: project.id, subject_id: id, data: { card_id } },
-    ]);
-    // Again, for replies that were created while it waited for their parents.
-    while (deleted.length > 0) deleted = await deleteThread(db, row);
+    const deletion_id = await deleteRow({ ...context, db }, 'comments', id, { if_version, data: { card_id } });
+    // Again until there are none, for replies that were created while it waited for their parents.
+    let count = 0;
+    for (let deleted = -1; deleted !== 0; count += deleted) deleted = await deleteReplies(db, row, deletion_id);
+    await countTaken(db, deletion_id, count);
   });
 }
 
-const deleteThread = async (db: Db, comment: Thread) => {
-  const ids = [comment.id, ...(await repliesTo(db, comment))];
-  return db.updateTable('comments').set(DELETED).where('id', '=', anyOf(ids)).where(live()).returning('id').execute();
-};
+async function deleteReplies(db: Db, comment: Thread, deletion_id: number): Promise<number> {
+  // Deleted ones, too: replies may have been added below them meanwhile.
+  const ids = await repliesTo(db, comment, { withDeleted: true });
+  const deleted = db.updateTable('comments').set(deletedBy(deletion_id)).where('id', '=', anyOf(ids)).where(live());
+  return (await deleted.returning('id').execute()).length;
+}
+
+/** Restores a comment with the replies that were deleted with it; only for its author or an owner of the project. */
+export async function restoreComment(context: ProjectContext, { id }: { id: number }) {
+  const { row, project } = await findRow(context, 'comments', id, ['user_id'], IN_PROJECT);
+  mustBeAuthor(context, row, project, 'restore');
+  return restoredAs('comment', await restoreRow(context, 'comments', id, COMMENT_COLUMNS));
+}
+
+function mustBeAuthor(
+  { caller }: ProjectContext,
+  { user_id }: { user_id: number },
+  { role }: NamedProject,
+  verb: string,
+): void {
+  if (user_id !== caller.id && role !== 'owner')
+    throw forbidden(`Only its author or an owner may ${verb} a comment.`, 'not_the_author');
+}

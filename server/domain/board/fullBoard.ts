@@ -35,7 +35,7 @@ export async function getBoard({ db, caller }: ProjectContext, { id }: { id: num
   mustBeFound(caller, 'boards', pieces[0]);
   mustFitResponse(
     pieces[0],
-    'The board is too large for one answer. Read its cards page by page: cards.list with group_id.',
+    'The board is too large for one answer. Read it page by page: groups.list and cards.list with its board_id.',
   );
   return inPieces(pieces);
 }

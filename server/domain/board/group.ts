@@ -6,6 +6,7 @@ import {
   type GroupConfigure,
   type GroupCreate,
   type GroupDelete,
+  type GroupList,
   type GroupReorder,
   type GroupUpdate,
 } from '../../../shared/group.ts';
@@ -13,9 +14,12 @@ import { type Db, live, query, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { writeEvents } from '../event/event.ts';
+import { furtherRows, writeEvents } from '../event/event.ts';
 import { deleteWithContents } from '../rows/deletion.ts';
+import { readCursor, toPage } from '../rows/page.ts';
 import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from '../rows/position.ts';
+import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
+import { restoredAs, restoreRow } from '../rows/restoration.ts';
 import {
   type CallerRole,
   changeRow,
@@ -41,9 +45,10 @@ export async function createGroup(context: ProjectContext, input: GroupCreate) {
   };
   const place = { table: 'groups', isSibling: sql<boolean>`t.board_id = ${board_id}`, lock } as const;
   return transact(context.db, async (db) => {
-    const group = await insertAt(db, position, place, (db) => insertGroup({ ...context, db }, input));
+    const { row: group, moved } = await insertAt(db, position, place, (db) => insertGroup({ ...context, db }, input));
     const { id: subject_id, project_id } = group;
-    await writeEvents({ ...context, db }, [{ type: 'group.created', project_id, subject_id, data: { board_id } }]);
+    const data = { board_id, ...furtherRows(moved) };
+    await writeEvents({ ...context, db }, [{ type: 'group.created', project_id, subject_id, data }]);
     return withVersion('group', group);
   });
 }
@@ -76,6 +81,27 @@ async function insertGroup(
   return found;
 }
 
+/** The groups of a board in order. */
+export async function listGroups(context: ProjectContext, { board_id, cursor, limit }: GroupList) {
+  await findRow(context, 'boards', board_id);
+
+  const [position, id] = readCursor(cursor, 2);
+  const found = await query(
+    context.db,
+    cutToResponseSize(
+      'groups',
+      sql<GroupRow>`
+        select ${selectionOf(GROUP_COLUMNS, 'g')}, ${bytesOf('groups', 'g')} as bytes from groups g
+        where g.board_id = ${board_id} and ${live('g')}
+          ${id === undefined ? sql`` : sql`and (g.position, g.id) > (${position}, ${id})`}
+        order by g.position, g.id limit ${limit + 1}`,
+      GROUP_COLUMNS,
+      ['position', 'id'],
+    ),
+  );
+  return toPage('groups', found, limit, ['position', 'id']);
+}
+
 /** Changes the sent fields of a group. */
 export async function updateGroup(context: ProjectContext, sent: GroupUpdate) {
   const { title, is_collapsed, description, type, color, icon } = sent;
@@ -103,4 +129,9 @@ export async function reorderGroups(context: ProjectContext, { groups }: GroupRe
 /** Deletes a group with its cards. */
 export async function deleteGroup(context: ProjectContext, group: GroupDelete) {
   await deleteWithContents(context, 'groups', group);
+}
+
+/** Restores a group with the cards that were deleted with it. */
+export async function restoreGroup(context: ProjectContext, { id }: { id: number }) {
+  return restoredAs('group', await restoreRow(context, 'groups', id, GROUP_COLUMNS));
 }

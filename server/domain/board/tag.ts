@@ -3,13 +3,14 @@ import type { Page } from '../../../shared/paging.ts';
 import { Tag, type TagCreate, type TagDelete, type TagUpdate } from '../../../shared/tag.ts';
 import { type Db, live, nextPosition, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
-import { NOW } from '../../database/timestamp.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { writeEvents } from '../event/event.ts';
+import { furtherRows, writeEvents } from '../event/event.ts';
+import { clearCards } from '../rows/clearedCards.ts';
 import { readPage } from '../rows/page.ts';
 import { changeAndPlace, insertAt } from '../rows/position.ts';
-import { deleteRow, findRow, lockProject, withoutNulls } from '../rows/row.ts';
+import { restoredAs, restoreRow } from '../rows/restoration.ts';
+import { deleteRow, findRow, lockProject, mustHaveVersion, withoutNulls } from '../rows/row.ts';
 import { VERSION, withVersion } from '../rows/version.ts';
 
 /** The columns of a tag in responses. */
@@ -24,14 +25,15 @@ export async function createTag(context: ProjectContext, { name, color = null, i
   const lock = (db: Db) => lockProject(db, project_id);
   const place = { table: 'tags', isSibling: sql<boolean>`t.project_id = ${project_id}`, lock } as const;
   return transact(context.db, async (db) => {
-    const tag = await insertAt(db, position, place, (db) =>
+    const { row: tag, moved } = await insertAt(db, position, place, (db) =>
       db
         .insertInto('tags')
         .values(row)
         .returning([...TAG_COLUMNS, VERSION])
         .executeTakeFirstOrThrow(),
     );
-    await writeEvents({ ...context, db }, [{ type: 'tag.created', project_id, subject_id: tag.id }]);
+    const data = furtherRows(moved);
+    await writeEvents({ ...context, db }, [{ type: 'tag.created', project_id, subject_id: tag.id, data }]);
     return withVersion('tag', tag);
   });
 }
@@ -56,8 +58,19 @@ export async function deleteTag(context: ProjectContext, { id, if_version }: Tag
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
-    await deleteRow({ ...context, db }, 'tags', id, if_version);
-    const changes = { tag_id: null, updated_at: NOW };
-    await db.updateTable('cards').set(changes).where('tag_id', '=', id).execute();
+    // Waits for changes that give it to cards, so that it is taken from these, too.
+    await db.selectFrom('tags').select('id').where('id', '=', id).forUpdate().execute();
+    await mustHaveVersion(db, 'tags', id, if_version);
+    const { ids, data } = await clearCards(db, 'tag_id', sql`tag_id = ${id}`);
+    const deletion_id = await deleteRow({ ...context, db }, 'tags', id, { data });
+    // One list in one row: a row for each card would take longer.
+    const taken = sql<number[]>`${ids}::int[]`;
+    const changes = { card_ids: taken, count: sql<number>`cardinality(${taken})` };
+    if (ids !== null) await db.updateTable('deletions').set(changes).where('id', '=', deletion_id).execute();
   });
+}
+
+/** Restores a tag on the cards that it was taken from, except those that got another. */
+export async function restoreTag(context: ProjectContext, { id }: { id: number }) {
+  return restoredAs('tag', await restoreRow(context, 'tags', id, TAG_COLUMNS));
 }

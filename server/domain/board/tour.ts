@@ -22,10 +22,11 @@ export const isDismissedBy = (card: string, dismissal: string) => {
 /** Cards that boards and lists show to a user: all but the tour cards that they dismissed. */
 export const isShown = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`(not ${isDismissed(card, userId)})`;
 
-/** The ids of the tour cards that a user dismissed: few, so that others can be found in an index alone. */
+/** The ids of the tour cards that a user dismissed: few, so that others can be found in an index alone. Each is looked up by its id. */
 export const dismissedCards = (userId: RawBuilder<unknown>) => sql`
-  select k.id from tour_dismissals own join cards k on k.id = own.card_id
-  where own.user_id = ${userId}::int and ${isDismissed('k', userId)}`;
+  select k.id from tour_dismissals own cross join lateral (
+    select k.id from cards k where k.id = own.card_id and ${isDismissedBy('k', 'own')} offset 0) as k
+  where own.user_id = ${userId}::int`;
 
 /** Dismisses, for the caller, every tour card that is not dismissed yet. */
 export async function dismissTourCards(context: ProjectContext) {

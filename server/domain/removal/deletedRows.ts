@@ -38,7 +38,20 @@ export const deletedRowRemovals = (days: number): Removal[] => [
     { table: 'groups', column: 'board_id' },
     { table: 'template_runs', column: 'board_id' },
   ]),
+  {
+    table: 'deletions',
+    due: (now) => sql`t.deleted_at < ${daysBefore(now, days)}`,
+    by: 'deleted_at',
+    isFree: sql.join(RESTORABLE.map(isRemoved), sql` and `),
+  },
 ];
+
+/** The tables whose rows can be restored while they are there. */
+const RESTORABLE = ['boards', 'groups', 'cards', 'comments', 'tags'];
+
+/** The deletion `t` is not of a row of this table, or that row is removed. */
+const isRemoved = (table: string) => sql`
+  not exists (select from ${sql.table(table)} r where r.id = t.subject_id and t.noun = ${sql.lit(table.slice(0, -1))})`;
 
 /** Copies of deleted templates, then the templates themselves and the rows that are neither. */
 function copiedRows(

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { BackgroundWork } from '../../database/background.ts';
-import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
+import { anyOf, type Db, live, oneRow, query, transact } from '../../database/query.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { DELETED, deleteRow, findRow, lockProject } from './row.ts';
+import { deletedBy } from './deletionRecord.ts';
+import { deleteRow, findRow, lockProject } from './row.ts';
 
 /** A deletion marks up to this many cards itself. More are marked in the background, and hidden until then. */
 export const MOST_AT_ONCE = 1000;
@@ -17,36 +18,45 @@ export async function deleteWithContents(
 
   await transact(context.db, async (db) => {
     await lockProject(db, project.id);
-    await deleteRow({ ...context, db }, table, id, if_version);
-    await deleteContents[table](db, id);
+    const deletion_id = await deleteRow({ ...context, db }, table, id, { if_version });
+    await deleteContents[table](db, { id, deletion_id });
   });
 }
 
+type Deleted = { id: number; deletion_id: number };
+
 /** Marks the contents of a deleted board or group as deleted, too; `db` is in a transaction. */
 export const deleteContents = {
-  boards: async (db: Db, board_id: number): Promise<void> => {
+  boards: async (db: Db, { id, deletion_id }: Deleted): Promise<void> => {
     const groups = await db
       .updateTable('groups')
-      .set(DELETED)
-      .where('board_id', '=', board_id)
+      .set(deletedBy(deletion_id))
+      .where('board_id', '=', id)
       .where(live())
       .returning('id')
       .execute();
     // A statement of its own: it also sees the cards that were created while the update waited for their group.
-    await deleteCards(
-      db,
-      groups.map(({ id }) => id),
-    );
+    const ids = groups.map(({ id }) => id);
+    await countTaken(db, deletion_id, ids.length + (await deleteCards(db, ids)));
   },
-  groups: (db: Db, id: number): Promise<void> => deleteCards(db, [id]),
+  groups: async (db: Db, { id, deletion_id }: Deleted): Promise<void> =>
+    countTaken(db, deletion_id, await deleteCards(db, [id])),
 };
 
-async function deleteCards(db: Db, groups: number[]): Promise<void> {
+/** Records how many rows a deletion took along. */
+export async function countTaken(db: Db, deletion_id: number, count: number): Promise<void> {
+  if (count > 0) await db.updateTable('deletions').set({ count }).where('id', '=', deletion_id).execute();
+}
+
+/** Returns how many cards the groups have. */
+async function deleteCards(db: Db, groups: number[]): Promise<number> {
   const cards = sql`from cards where group_id = any(${groups}::int[]) and ${live()}`;
-  const found = await query(db, sql`select ${cards} limit ${sql.lit(MOST_AT_ONCE + 1)}`);
-  if (found.length > MOST_AT_ONCE)
+  const { count } = oneRow(await query(db, sql<{ count: number }>`select count(*)::int as count ${cards}`));
+  if (count > MOST_AT_ONCE) {
     await db.updateTable('groups').set({ is_clearing: true }).where('id', '=', anyOf(groups)).execute();
-  else await markCards(db, groups, sql`select id ${cards}`);
+    lastLargeDeletion = performance.now();
+  } else await markCards(db, groups, sql`select id ${cards}`);
+  return count;
 }
 
 /** Marks the remaining cards of deleted groups that meet the condition, before a statement that reads deleted rows. */
@@ -90,12 +100,20 @@ export const CLEARING: BackgroundWork = {
 };
 const GROUPS_PER_STEP = 100;
 
-/** Marks cards of these groups as deleted at the same time as their group. */
+let lastLargeDeletion = Number.NEGATIVE_INFINITY;
+
+/** The same for the deletions of this process, which have committed after a minute. An idle process sends no statement. */
+export const RECENT_CLEARING: BackgroundWork = {
+  ...CLEARING,
+  mayBeDue: () => performance.now() - lastLargeDeletion < 60_000,
+};
+
+/** Marks cards of these groups as deleted at the same time as their group, by the same deletion. */
 async function markCards(db: Db, groups: number[], cards: RawBuilder<unknown>): Promise<number> {
   const marked = await query(
     db,
     sql`
-      update cards c set deleted_at = g.deleted_at, updated_at = g.deleted_at from groups g
+      update cards c set deleted_at = g.deleted_at, updated_at = g.deleted_at, deletion_id = g.deletion_id from groups g
       where c.id = any(array(${cards})) and g.id = c.group_id and g.id = any(${groups}::int[]) returning c.id`,
   );
   return marked.length;

@@ -4,12 +4,14 @@ import type { Placement } from '../../../shared/fields.ts';
 import { type Db, live, plannedEachTime, query } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { writeEvents } from '../event/event.ts';
-import { setPositions } from './position.ts';
+import { furtherRows, writeEvents } from '../event/event.ts';
+import { movedOf, setPositions } from './position.ts';
 import {
   assignments,
   type Column,
   changedFields,
+  DELETION_COLUMNS,
+  deletionOf,
   eventOf,
   isLiveCard,
   noteChange,
@@ -24,22 +26,26 @@ type MasterTable = 'boards' | 'groups' | 'cards';
 
 export const noSuchMaster = (table: MasterTable) => notFound(`There is no such master ${nounOf(table)}.`);
 
-/** Finds a template, and returns these columns; rows of projects are a 404. */
+/** Finds a template, and returns these columns; rows of projects are a 404, and deleted ones unless `which` says otherwise. */
 export async function findMaster<Table extends MasterTable, const Columns extends readonly Column<Table>[]>(
   db: Db,
   table: Table,
   id: number,
   columns: Columns,
+  which: RawBuilder<boolean> = isLive(table, table),
 ): Promise<Selected<Table, Columns>> {
   const row = await db
     .selectFrom(table as MasterTable)
     .select(columns as readonly Column<MasterTable>[])
     .where('id', '=', id)
     .where('is_master', 'is', true)
-    .where(isLive(table, table))
+    .where(which)
     .executeTakeFirstOrThrow(() => noSuchMaster(table));
   return row as unknown as Selected<Table, Columns>;
 }
+
+/** Deleted templates, too. */
+export const EVEN_DELETED = sql<boolean>`true`;
 
 /**
  * Changes a template in one statement, with its event if something has changed, and returns these columns. The lock is that of an
@@ -73,13 +79,14 @@ export async function changeMaster<Table extends MasterTable, const Columns exte
 
 const isLive = (table: MasterTable, alias: string) => (table === 'cards' ? isLiveCard(alias) : live(alias));
 
+/** Deletes a template, and returns the id of the deletion. */
 export async function deleteMaster(
   context: SignedInContext,
   table: MasterTable,
   id: number,
   if_version?: string,
-): Promise<void> {
-  await changeMaster(context, table, id, { deleted_at: new Date() }, ['id'], if_version);
+): Promise<number> {
+  return deletionOf(await changeMaster(context, table, id, { deleted_at: new Date() }, DELETION_COLUMNS, if_version));
 }
 
 /** Puts templates `t` at their positions among these siblings, which they had `before`, atomically; `db` is in a transaction. */
@@ -90,12 +97,11 @@ export async function placeMasters(
   before: readonly Placement[],
   isSibling: RawBuilder<boolean>,
 ): Promise<void> {
-  const placed = await setPositions(context.db, table, placements, sql`t.is_master and ${isSibling}`);
+  const { placed, moved } = await setPositions(context.db, table, placements, sql`t.is_master and ${isSibling}`);
   if (placed < placements.length) throw noSuchMaster(table);
 
-  const old = new Map(before.map(({ id, position }) => [id, position]));
-  const ids = placements.filter(({ id, position }) => old.get(id) !== position).map(({ id }) => id);
-  if (ids.length > 0) await writeEvents(context, [{ type: REORDERED[table], data: { ids } }]);
+  const ids = [...movedOf(placements, before), ...moved];
+  if (ids.length > 0) await writeEvents(context, [{ type: REORDERED[table], data: furtherRows(ids) }]);
 }
 
 const REORDERED = {

@@ -50,23 +50,24 @@ const withoutAlias = <Row>(column: Column<Row>) => column.replace(/^.*\./, '') a
 /** A cursor is the key of the last row of a page, as text that only the service reads. */
 export const toCursor = (key: number[]): string => Buffer.from(JSON.stringify(key)).toString('base64url');
 
-/** Decodes a cursor with `length` columns; empty without a cursor. */
-export function readCursor(cursor: string | null | undefined, length: number): number[] {
+/** Decodes a cursor with `length` columns, of the type `int` or `bigint`; empty without a cursor. */
+export function readCursor(
+  cursor: string | null | undefined,
+  length: number,
+  column: z.ZodType<number> = z.int32(),
+): number[] {
   if (cursor == null) return [];
-  const key = Cursor.safeParse(cursor);
+  const key = Cursor.pipe(z.array(column)).safeParse(cursor);
   if (!key.success || key.data.length !== length)
     throw invalid({ cursor: 'is invalid: send `next_cursor` of the previous page' }, 'cursor_invalid');
   return key.data;
 }
 
-const Cursor = z
-  .string()
-  .transform((text, context) => {
-    try {
-      return JSON.parse(Buffer.from(text, 'base64url').toString());
-    } catch {
-      context.addIssue('is not readable');
-      return z.NEVER;
-    }
-  })
-  .pipe(z.array(z.int32()));
+const Cursor = z.string().transform((text, context) => {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString());
+  } catch {
+    context.addIssue('is not readable');
+    return z.NEVER;
+  }
+});

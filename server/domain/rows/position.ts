@@ -2,11 +2,11 @@ import { type RawBuilder, sql } from 'kysely';
 import { badRequest } from '../../../shared/errors.ts';
 import { MOST_SIBLINGS, type Placement } from '../../../shared/fields.ts';
 import { LARGEST_INTEGER } from '../../../shared/limits.ts';
-import { anyOf, type Db, live, nextPosition, query, transact } from '../../database/query.ts';
+import { type Db, live, nextPosition, query, rowsById, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { writeEvents } from '../event/event.ts';
+import { furtherRows, writeEvents } from '../event/event.ts';
 import {
   type Column,
   changeRow,
@@ -40,11 +40,12 @@ export async function placeRows(
   if (placements.length === 0) return;
 
   const { caller } = context;
-  const isPlaced = anyOf(placements.map(({ id }) => id));
+  const ids = placements.map(({ id }) => id);
   const permit = bound(permitOf(caller));
   const parent = sql.ref<number>(`t.${ORDERED_WITHIN[table].column}`);
   await transact(context.db, async (db) => {
-    const named = rowsOf(db, table).where('t.id', '=', isPlaced);
+    // With the types of tags, like `rowsOf`.
+    const named = db.selectFrom(rowsById(table as 'tags', ids).as('t'));
     // Locked before the rows are read: their positions are then up to date.
     const isPermitted = isEnough(roleIn('projects.id', permit), permit);
     await lockProjects(db, sql`id in ${named.select('t.project_id')} and ${isPermitted}`);
@@ -65,19 +66,21 @@ export async function placeRows(
       throw badRequest(`The ${table} belong to several ${ORDERED_WITHIN[table].parents}.`, 'several_parents');
 
     for (const { id } of placements) await mustHaveVersion(db, table, id, if_version);
-    await setPositions(db, table, placements, sql`${parent} = ${parentId}`);
-    const moved = placements.filter(({ id, position }) =>
-      found.some((row) => row.id === id && row.position !== position),
-    );
-    if (moved.length === 0) return;
-    const ids = moved.map(({ id }) => id);
-    await writeEvents({ ...context, db }, [
-      { type: REORDERED[table], project_id: found[0]?.project_id, data: { ids } },
-    ]);
+    const { moved } = await setPositions(db, table, placements, sql`${parent} = ${parentId}`);
+    const changed = [...movedOf(placements, found), ...moved];
+    if (changed.length === 0) return;
+    const data = furtherRows(changed);
+    await writeEvents({ ...context, db }, [{ type: REORDERED[table], project_id: found[0]?.project_id, data }]);
   });
 }
 
 const REORDERED = { boards: 'board.reordered', tags: 'tag.reordered', groups: 'group.reordered' } as const;
+
+/** The ids of rows that get another position than they had before. */
+export function movedOf(placements: readonly Placement[], before: readonly Placement[]): number[] {
+  const old = new Map(before.map(({ id, position }) => [id, position]));
+  return placements.filter(({ id, position }) => old.get(id) !== position).map(({ id }) => id);
+}
 
 /** Changes a row and, if a position was sent, puts it there. */
 export function changeAndPlace<Table extends Ordered, const Columns extends readonly Column<Table>[]>(
@@ -103,33 +106,34 @@ export type Place = {
   lock: (db: Db) => Promise<unknown>;
 };
 
-/** Inserts a row; at a position that was sent, rows that are in the way move behind it. */
+/** Inserts a row; at a position that was sent, rows that are in the way move behind it. Returns the row and the ids of these. */
 export async function insertAt<Inserted extends { id: number } | undefined>(
   db: Db,
   position: number | null | undefined,
   { table, isSibling, lock }: Place,
   insert: (db: Db) => Promise<Inserted>,
-): Promise<Inserted> {
-  if (position == null) return insert(db);
+): Promise<{ row: Inserted; moved: number[] }> {
+  if (position == null) return { row: await insert(db), moved: [] };
   return transact(db, async (db) => {
     await lock(db);
-    const inserted = await insert(db);
-    if (inserted) await setPositions(db, table, [{ id: inserted.id, position }], isSibling);
-    return inserted;
+    const row = await insert(db);
+    const { moved } = await setPositions(db, table, row ? [{ id: row.id, position }] : [], isSibling);
+    return { row, moved };
   });
 }
 
 /**
  * Puts those rows `t` that meet the condition `isSibling` at their positions, and moves siblings whose position is taken behind
- * them. The caller has locked the siblings' project or board. Returns how many of the rows were found.
+ * them. The caller has locked the siblings' project or board. Returns how many of the rows were found, and the ids of the siblings
+ * that moved.
  */
 export async function setPositions(
   db: Db,
   table: Ordered | 'cards',
   placements: Placement[],
   isSibling: RawBuilder<boolean>,
-): Promise<number> {
-  if (placements.length === 0) return 0;
+): Promise<{ placed: number; moved: number[] }> {
+  if (placements.length === 0) return { placed: 0, moved: [] };
   const placed = await writePositions(db, table, placements, isSibling);
   const positions = placements.map(({ position }) => position);
   const others = await rowsOf(db, table)
@@ -143,7 +147,7 @@ export async function setPositions(
     .execute();
   const moved = makeWay(others, new Set(positions));
   if (moved.length > 0) await writePositions(db, table, moved, isSibling);
-  return placed;
+  return { placed, moved: moved.map(({ id }) => id) };
 }
 
 /** The rows `t` of a table, with the types of tags: ids, projects and positions are alike in all of these tables. */

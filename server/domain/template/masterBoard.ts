@@ -13,10 +13,11 @@ import type { BoardPushPreview, SyncPreview } from '../../../shared/templateRun.
 import { type Db, live, query, transact } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { BOARD_COLUMNS, boardChanges, insertBoard, listedBoards } from '../board/board.ts';
-import { writeEvents } from '../event/event.ts';
+import { furtherRows, writeEvents } from '../event/event.ts';
 import { deleteContents } from '../rows/deletion.ts';
-import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
+import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { mustFitResponse } from '../rows/responseSize.ts';
+import { restoredAs, undoDeletion } from '../rows/restoration.ts';
 import { mustHaveVersion } from '../rows/row.ts';
 import { withVersion } from '../rows/version.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
@@ -33,9 +34,12 @@ export async function listMasterBoards({ db }: SignedInContext) {
 export async function createMasterBoard(context: SignedInContext, input: MasterBoardCreate) {
   const owner = { project_id: null, platform_id: null, is_master: true, created_by: context.caller.id };
   return transact(context.db, async (db) => {
-    const board = await insertBoard(db, owner, input, { isSibling: sql`t.is_master`, lock: lockMasterBoards });
+    const place = { isSibling: sql<boolean>`t.is_master`, lock: lockMasterBoards };
+    const { row: board, moved } = await insertBoard(db, owner, input, place);
     if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
-    await writeEvents({ ...context, db }, [{ type: 'master_board.created', subject_id: board.id }]);
+    await writeEvents({ ...context, db }, [
+      { type: 'master_board.created', subject_id: board.id, data: furtherRows(moved) },
+    ]);
     return withVersion('board', board);
   });
 }
@@ -102,8 +106,8 @@ export async function previewBoardPush(context: SignedInContext, { board_id, ...
 /** Deletes a master board with its groups and cards; the copies in projects stay. */
 export async function deleteMasterBoard(context: SignedInContext, { id, if_version }: MasterBoardDelete) {
   await templateTransaction(context.db, id, async (db) => {
-    await deleteMaster({ ...context, db }, 'boards', id, if_version);
-    await deleteContents.boards(db, id);
+    const deletion_id = await deleteMaster({ ...context, db }, 'boards', id, if_version);
+    await deleteContents.boards(db, { id, deletion_id });
   });
 }
 
@@ -118,4 +122,14 @@ async function boardTemplate(db: Db, kind: 'sync' | 'push_board', id: number): P
     .where(live('g'))
     .executeTakeFirstOrThrow();
   return { kind, board_id: id, rowCount: kind === 'sync' ? Math.max(1 + groups, cards) : 1 + groups };
+}
+
+/** Restores a master board with the groups and cards that were deleted with it. */
+export async function restoreMasterBoard(context: SignedInContext, { id }: { id: number }) {
+  await findMaster(context.db, 'boards', id, ['id'], EVEN_DELETED);
+
+  return templateTransaction(context.db, id, async (db) => {
+    await lockMasterBoards(db);
+    return restoredAs('board', await undoDeletion({ ...context, db }, 'boards', id, BOARD_COLUMNS));
+  });
 }

@@ -8,15 +8,26 @@ import type {
   MasterCardUpdate,
 } from '../../../shared/master.ts';
 import type { PushPreview } from '../../../shared/templateRun.ts';
-import { anyOf, type Db, live, mapConstraintErrors, nextPosition, query } from '../../database/query.ts';
+import {
+  anyOf,
+  type Db,
+  live,
+  mapConstraintErrors,
+  nextPosition,
+  oneRow,
+  query,
+  rowsById,
+} from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CARD_COLUMNS } from '../board/card.ts';
 import { cleanDescription } from '../board/description.ts';
 import { writeEvents } from '../event/event.ts';
-import { clearGroups } from '../rows/deletion.ts';
-import { changeMaster, deleteMaster, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
-import { DELETED, isLiveCard, lockProjects, withoutNulls } from '../rows/row.ts';
+import { clearGroups, countTaken } from '../rows/deletion.ts';
+import { deletedBy, NEXT_DELETION, recordDeletions } from '../rows/deletionRecord.ts';
+import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
+import { freePlace, restoredAs, undoDeletion } from '../rows/restoration.ts';
+import { isLiveCard, lockProjects, withoutNulls } from '../rows/row.ts';
 import { VERSION, withVersion } from '../rows/version.ts';
 import { groupTemplate } from './masterGroup.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
@@ -95,10 +106,9 @@ export async function reorderMasterCards(context: SignedInContext, { group_id, c
     await findMaster(db, 'groups', group_id, ['id']);
     const ids = cards.map(({ id }) => id);
     const found = await db
-      .selectFrom('cards as c')
+      .selectFrom(rowsById('cards', ids).as('c'))
       .innerJoin('groups as g', 'g.id', 'c.group_id')
       .select(['c.id', 'c.position', 'c.group_id', 'g.board_id'])
-      .where('c.id', '=', anyOf(ids))
       .where('c.is_master', 'is', true)
       .where(live('c'))
       .where(live('g'))
@@ -136,19 +146,71 @@ export async function deleteMasterCard(
   const { board_id } = await cardTemplate(context.db, id);
 
   await templateTransaction(context.db, board_id, async (db) => {
-    await deleteMaster({ ...context, db }, 'cards', id, if_version);
+    const deletion_id = await deleteMaster({ ...context, db }, 'cards', id, if_version);
     if (!delete_from_projects) return;
     const copies = db.selectFrom('cards').select('project_id').where('master_card_id', '=', id);
     await lockProjects(db, sql`id in ${copies}`);
     const removed = db
       .updateTable('cards')
-      .set(DELETED)
+      .set(deletedBy(NEXT_DELETION))
       .where('master_card_id', '=', id)
       .where(isLiveCard('cards'))
-      .returning(['project_id', 'platform_id']);
-    const note = noteProjects(context, { type: 'template.removed', board_id, card_id: id }, sql`select * from removed`);
-    await query(db, sql`with removed as (${removed}), ${note} select`);
+      .returning(['id', 'project_id', 'platform_id', 'deletion_id']);
+    const rows = sql`select *, 1 as count from removed`;
+    const note = noteProjects(context, { type: 'template.removed', board_id, card_id: id }, rows);
+    const record = recordDeletions(context, 'card', rows, deletion_id);
+    const counted = sql<{ count: number }>`
+      with removed as (${removed}), ${note}, ${record} select count(*)::int as count from removed`;
+    await countTaken(db, deletion_id, oneRow(await query(db, counted)).count);
   });
+}
+
+/** Restores a master card, and the copies that its deletion deleted from projects. */
+export async function restoreMasterCard(context: SignedInContext, { id }: { id: number }) {
+  const { group_id } = await findMaster(context.db, 'cards', id, ['group_id'], EVEN_DELETED);
+  if (group_id === null) throw noSuchMaster('groups');
+  const { board_id } = await findMaster(context.db, 'groups', group_id, ['board_id'], EVEN_DELETED);
+
+  return templateTransaction(context.db, board_id, async (db) => {
+    const restored = await undoDeletion({ ...context, db }, 'cards', id, CARD_COLUMNS);
+    const { undone_id, restored_count } = restored;
+    const copies = undone_id === null ? 0 : await restoreCopies({ ...context, db }, { id, board_id }, undone_id);
+    return restoredAs('card', { ...restored, restored_count: restored_count + copies });
+  });
+}
+
+/** Where its group is deleted, or another copy has its identifier by now, a copy stays in the trash of its project. */
+async function restoreCopies(
+  context: SignedInContext,
+  { id, board_id }: { id: number; board_id: number },
+  deletion_id: number,
+): Promise<number> {
+  const { db } = context;
+  await lockProjects(
+    db,
+    sql`id in (select project_id from cards where master_card_id = ${id} and deletion_id is not null)`,
+  );
+  const position = freePlace('cards', 'position', sql`s.group_id = t.group_id and ${live('s')}`);
+  const note = noteProjects(
+    context,
+    { type: 'template.applied', board_id, card_id: id },
+    sql`select *, 1 as count from restored`,
+  );
+  const restored = await query(
+    db,
+    sql<{ count: number }>`
+      with restored as (
+        update cards t set deleted_at = null, deletion_id = null, updated_at = now(), position = ${position} from deletions d
+        where t.master_card_id = ${id} and d.id = t.deletion_id and d.cause_id = ${deletion_id}
+          and (t.group_id is null or exists (select from groups g where g.id = t.group_id and ${live('g')}))
+          and not exists (
+            select from cards o where o.project_id = t.project_id and o.unique_identifier = t.unique_identifier
+              and o.master_card_id is not null and ${live('o')})
+        returning t.project_id, t.platform_id, d.id as undone_id
+      ), forgotten as (delete from deletions where id in (select undone_id from restored)), ${note}
+      select count(*)::int as count from restored`,
+  );
+  return oneRow(restored).count;
 }
 
 async function cardTemplate(db: Db, id: number): Promise<Template> {

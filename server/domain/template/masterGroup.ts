@@ -18,9 +18,10 @@ import type { SignedInContext } from '../access/context.ts';
 import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
 import { writeEvents } from '../event/event.ts';
 import { deleteContents } from '../rows/deletion.ts';
-import { changeMaster, deleteMaster, findMaster, placeMasters } from '../rows/masterRow.ts';
+import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from '../rows/masterRow.ts';
 import { positionAmongSiblings, siblingsIn } from '../rows/position.ts';
 import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
+import { restoredAs, undoDeletion } from '../rows/restoration.ts';
 import { selectionOf, withoutNulls } from '../rows/row.ts';
 import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
@@ -129,8 +130,8 @@ export async function deleteMasterGroup(context: SignedInContext, { id, if_versi
   const { board_id } = await findMaster(context.db, 'groups', id, ['board_id']);
 
   await templateTransaction(context.db, board_id, async (db) => {
-    await deleteMaster({ ...context, db }, 'groups', id, if_version);
-    await deleteContents.groups(db, id);
+    const deletion_id = await deleteMaster({ ...context, db }, 'groups', id, if_version);
+    await deleteContents.groups(db, { id, deletion_id });
   });
 }
 
@@ -138,4 +139,13 @@ export async function groupTemplate(db: Db, id: number): Promise<Template> {
   const { board_id } = await findMaster(db, 'groups', id, ['board_id']);
   await findMaster(db, 'boards', board_id, ['id']);
   return { kind: 'push_group', board_id, group_id: id, rowCount: 1 };
+}
+
+/** Restores a master group with the cards that were deleted with it. */
+export async function restoreMasterGroup(context: SignedInContext, { id }: { id: number }) {
+  const { board_id } = await findMaster(context.db, 'groups', id, ['board_id'], EVEN_DELETED);
+
+  return templateTransaction(context.db, board_id, async (db) =>
+    restoredAs('group', await undoDeletion({ ...context, db }, 'groups', id, GROUP_COLUMNS)),
+  );
 }

@@ -5,7 +5,7 @@ import type { Page } from '../../../shared/paging.ts';
 import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { workOff } from '../../database/background.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../../database/bulk.ts';
-import { anyOf, type Db, live, query } from '../../database/query.ts';
+import { anyOf, type Db, live, oneRow, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CLEARING, clearGroups } from '../rows/deletion.ts';
 import { readCursor, toPage } from '../rows/page.ts';
@@ -94,18 +94,22 @@ export const lockMasterBoards = (db: Db): Promise<LockedBoard[]> =>
         select id, tool_key from boards where is_master and ${live()} order by id offset 0) as b`,
   );
 
-/** Copies these boards to a project, as their syncs would; those without access or that are inactive are skipped. */
-export async function fillProject(db: Db, projectId: number, boards: LockedBoard[]): Promise<void> {
-  if (boards.length === 0) return;
+/**
+ * Copies these boards to a project, as their syncs would; those without access or that are inactive are skipped. Returns how many
+ * rows it changed.
+ */
+export async function fillProject(db: Db, projectId: number, boards: LockedBoard[]): Promise<number> {
+  if (boards.length === 0) return 0;
   await clearGroups(db, sql`(is_master or project_id = ${projectId})`);
   await allowOnlyMergeJoins(db);
-  await query(
+  const filled = await query(
     db,
     fillStatement(
       boards.map(({ id }) => id),
       projectId,
     ),
   );
+  return oneRow(filled).count;
 }
 
 /** A transaction that changes a master board: one at a time for each board, and not during a step of a sync or push. */

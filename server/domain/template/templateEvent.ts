@@ -10,7 +10,10 @@ type OfTemplate = Pick<EventData, 'run_id' | 'card_id'> & {
   board_id: number;
 };
 
-/** The part of a statement that writes one event for each project in these rows, with `project_id` and `platform_id`. */
+/**
+ * The part of a statement that writes one event for each project in these rows, which have `project_id`, `platform_id`, and the
+ * number of rows that were changed in the project (`count`).
+ */
 export function noteProjects(
   context: SignedInContext,
   { type, board_id, ...data }: OfTemplate,
@@ -18,7 +21,10 @@ export function noteProjects(
 ): RawBuilder<unknown> {
   const rows = sql`
     select ${type} as type, platform_id, project_id, ${board_id}::int as subject_id,
-      ${JSON.stringify(data)}::jsonb as data, null::int as by_user_id
-    from (select distinct project_id, platform_id from (${changed}) as changed order by project_id) as projects`;
+      ${JSON.stringify(data)}::jsonb || jsonb_build_object('count', count) as data, null::int as by_user_id
+    from (
+      select project_id, platform_id, sum(count)::int as count from (${changed}) as changed group by project_id, platform_id
+      order by project_id
+    ) as projects`;
   return noteEach(rows, bound(actorOf(context)), isAudited(context.caller, type));
 }

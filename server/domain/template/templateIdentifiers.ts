@@ -41,19 +41,23 @@ export async function bringIdentifier(
   const projects = await lockProjects(db, sql`id in ${copies}`);
   if (projects.length === 0) return;
 
-  await db
+  const renamed = await db
     .updateTable('cards')
     .set({ unique_identifier: sql<string>`gen_random_uuid()::text`, updated_at: NOW })
     .where('project_id', '=', anyOf(projects.map(({ id }) => id)))
     .where('unique_identifier', '=', identifier)
     .where('master_card_id', '<>', id)
     .where(live())
+    .returning('id')
     .execute();
   const brought = db
     .updateTable('cards')
     .set({ unique_identifier: identifier, updated_at: NOW })
     .where(isOutdated)
     .returning(['project_id', 'platform_id']);
-  const note = noteProjects(context, { type: 'template.applied', board_id, card_id: id }, sql`select * from brought`);
+  const changed = sql`
+    select *, 1 as count from brought union all
+    select project_id, platform_id, 1 from cards where id = ${anyOf(renamed.map(({ id }) => id))}`;
+  const note = noteProjects(context, { type: 'template.applied', board_id, card_id: id }, changed);
   await query(db, sql`with brought as (${brought}), ${note} select`);
 }

@@ -33,19 +33,24 @@ export function copyStatement(
 ): RawBuilder<unknown> {
   const { board_id } = template;
   const changed = sql`
-    select project_id, target.platform_id from recorded join target using (project_id) where outcome in ('added', 'updated')`;
+    select project_id, target.platform_id, ${SUM} as count from recorded join target using (project_id)
+    where outcome in ('added', 'updated')`;
   return plannedEachTime(sql`
     with ${writeCopies(template, [board_id], projects)}, recorded as (
       insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
       select ${run_id}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome
-      returning project_id, outcome
+      returning project_id, outcome, ${COUNTS}
     ), ${noteProjects(context, { type: 'template.applied', board_id, run_id }, changed)}
     select`);
 }
 
-/** Does in one project what syncs of these boards would do. */
-export const fillStatement = (boards: number[], project: number): RawBuilder<unknown> =>
-  plannedEachTime(sql`with ${writeCopies({ kind: 'sync' }, boards, [project])} select 1`);
+/** Does in one project what syncs of these boards would do. Returns how many rows it changed. */
+export const fillStatement = (boards: number[], project: number): RawBuilder<{ count: number }> => {
+  const counts = COUNTED.map(({ run, which = sql`` }) => sql`(select count(*) from ${sql.table(run)} ${which})`);
+  return plannedEachTime(
+    sql`with ${writeCopies({ kind: 'sync' }, boards, [project])} select (${sql.join(counts, sql` + `)})::int as count`,
+  );
+};
 
 /**
  * Writes what `findCopies` found, project by project, so that the rows of one are adjacent in tables and indexes. Copies have no
@@ -107,6 +112,10 @@ const COUNTED = [
   { count: 'cards_updated', preview: 'stale_card', run: 'updated_card' },
 ];
 const COUNTS = sql.join(COUNTED.map(({ count }) => sql.ref(count)));
+const SUM = sql.join(
+  COUNTED.map(({ count }) => sql.ref(count)),
+  sql` + `,
+);
 
 /** The outcome of each project. */
 function outcomes(of: 'preview' | 'run', { group_id, card_id }: Part): RawBuilder<unknown> {
