@@ -63,6 +63,17 @@ SecondFactorProof.register(requestExamples, {
 });
 export type SecondFactorProof = z.output<typeof SecondFactorProof>;
 
+/** The same for `account.prove`: the code is needed only where a second factor is enabled. */
+export const ProofGiven = z.object({
+  password,
+  code: secret
+    .nullish()
+    .meta({ description: 'The code of the second factor, if it is enabled, or a recovery code.', example: null }),
+  is_recovery,
+});
+ProofGiven.register(requestExamples, { example: { password: 'demo-password' } });
+export type ProofGiven = z.output<typeof ProofGiven>;
+
 /** Shown once: only hashes are kept. */
 export const RecoveryCodes = z.object({
   recovery_codes: z.array(z.string()).meta({ description: 'Each replaces a code of the app once.' }),
@@ -70,7 +81,7 @@ export const RecoveryCodes = z.object({
 
 export const PROOF_MINUTES = 10;
 
-const UNLESS_RECENT = `not needed within ${PROOF_MINUTES} minutes after signing in`;
+const UNLESS_RECENT = `not needed within ${PROOF_MINUTES} minutes after signing in or \`account.prove\``;
 
 /** The same proof, optional for a short time after it was given. */
 export const recentProof = {

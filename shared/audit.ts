@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EVENT_TYPES, Event } from './event.ts';
-import { id, optionalTimestamp, TIMESTAMP_FORMAT } from './fields.ts';
+import { id, optionalTimestamp, storedChoice, TIMESTAMP_FORMAT } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -14,9 +14,13 @@ const TYPES = Object.keys(AUDIT_TYPES) as [AuditType, ...AuditType[]];
 
 export const AuditEntry = Event.extend({
   id: z.string().meta({ description: 'Its id.', example: '311' }),
-  type: z.enum(TYPES).meta({ description: 'What happened.', example: 'member.added' }),
-  address: z.string().nullable().meta({ description: 'The address that the call came from.', example: '203.0.113.7' }),
+  type: storedChoice(TYPES).meta({ description: 'What happened.', example: 'member.added' }),
+  address: z.string().nullable().meta({
+    description: 'The address that the call came from; owners see only those of members of the project.',
+    example: '203.0.113.7',
+  }),
 }).meta({ id: 'AuditEntry', description: 'Something that somebody may have to answer for.' });
+export type AuditEntry = z.output<typeof AuditEntry>;
 
 export const AuditList = z.object({
   project_id: id

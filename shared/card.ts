@@ -170,6 +170,7 @@ const SHORT_PAGE = 'Among more than 5,000 cards, a page may be short or empty an
 
 /** A card must match all filters. */
 export const CardList = Page.extend({
+  board_id: id.nullish().meta({ description: 'Only those on this board.' }),
   group_id: id.nullish().meta({ description: 'Only those in this group.' }),
   is_grouped: flag.meta({
     description: `Only those in a group (true), or only those in none (false), which no board shows. ${SHORT_PAGE}`,

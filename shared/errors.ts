@@ -37,7 +37,8 @@ export function ofRows(list: string, errors: ReadonlyMap<number, TRPCError>): TR
   const ofFields = failures.flatMap(({ row, errors = {} }) =>
     Object.entries(errors).map(([field, texts]) => [`${row}.${field}`, texts.map((text) => `${row}.${text}`)] as const),
   );
-  return callerError(code, { reason, errors: Object.fromEntries(ofFields.slice(0, MOST_FIELDS)) });
+  const unlisted = failures.reduce((sum, { unlisted = 0 }) => sum + unlisted, 0);
+  return callerError(code, { reason, ...listed(ofFields, unlisted) });
 }
 
 export type Failure = {
@@ -46,6 +47,8 @@ export type Failure = {
   reason: Reason;
   message: string;
   errors?: FieldErrors;
+  /** How many further errors `errors` leaves out. */
+  unlisted?: number;
   retryAfterSeconds?: number;
 };
 
@@ -64,7 +67,7 @@ export function toFailure(thrown: unknown): Failure {
     return toFailure(tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'));
   if (!error || !details) return FAULT;
 
-  const message = details.errors ? summarize(details.errors) : error.message;
+  const message = details.errors ? summarize(details.errors, details.unlisted) : error.message;
   const status = getHTTPStatusCodeFromError(error);
   return { code: error.code, status, message, ...details };
 }
@@ -77,7 +80,7 @@ const FAULT: Failure = {
 };
 const NOTHING_SAVED = 'Nothing can be saved at the moment: the disk of the service is full. Reads still work.';
 
-type Details = { reason: Reason; errors?: FieldErrors; retryAfterSeconds?: number };
+type Details = Pick<Failure, 'reason' | 'errors' | 'unlisted' | 'retryAfterSeconds'>;
 
 function callerError(code: TRPCError['code'], { message = code, ...details }: Details & { message?: string }) {
   return new TRPCError({ code, message, cause: Object.assign(new Error(message), { details }) });
@@ -90,19 +93,25 @@ function toValidationFailure({ issues }: ZodError): Failure {
     return toFailure(badRequest('The input must be an object, sent as {"json": {…}}.', 'body_not_object'));
 
   const byField = Map.groupBy(issues, (issue) => issue.path.join('.'));
-  const errors = Object.fromEntries(
-    [...byField]
-      .slice(0, MOST_FIELDS)
-      .map(([field, fieldIssues]) => [field, fieldIssues.map(({ message }) => sentence(field, message))]),
+  const { errors, unlisted } = listed(
+    [...byField].map(([field, issues]) => [field, issues.map(({ message }) => sentence(field, message))]),
   );
-  return { code: 'UNPROCESSABLE_CONTENT', status: 422, reason: 'invalid_input', message: summarize(errors), errors };
+  const message = summarize(errors, unlisted);
+  return { code: 'UNPROCESSABLE_CONTENT', status: 422, reason: 'invalid_input', message, errors, unlisted };
 }
 
-const sentence = (field: string, predicate: string) => `${field} ${predicate}.`;
+/** The first fields, and how many errors the others have. */
+function listed(ofFields: (readonly [string, string[]])[], unlisted = 0) {
+  const others = ofFields.slice(MOST_FIELDS).reduce((sum, [, texts]) => sum + texts.length, unlisted);
+  return { errors: Object.fromEntries(ofFields.slice(0, MOST_FIELDS)) as FieldErrors, unlisted: others };
+}
 
-function summarize(errors: FieldErrors): string {
+const sentence = (field: string, predicate: string) => `${field} ${predicate}${predicate.endsWith('?') ? '' : '.'}`;
+
+function summarize(errors: FieldErrors, unlisted = 0): string {
   const [first, ...others] = Object.values(errors).flat();
-  return others.length === 0 ? `${first}` : `${first} (and ${others.length} more)`;
+  const more = others.length + unlisted;
+  return more === 0 ? `${first}` : `${first} (and ${more} more)`;
 }
 
 const DISK_FULL = new Set(['53100']);

@@ -15,6 +15,8 @@ function exampleValue(field: z.core.$ZodType): unknown {
       return null;
     case 'optional':
       return undefined;
+    case 'union':
+      return example ?? exampleValue(def.options[0] as z.core.$ZodType);
     case 'pipe':
       return exampleValue(def.out);
     case 'date':

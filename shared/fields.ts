@@ -58,6 +58,16 @@ export const optionalChoice = <Choice extends string>(choices: readonly Choice[]
   return (choice as unknown as z.ZodType<Choice | null, Choice | ''>).nullish();
 };
 
+/**
+ * A stored value in a response: the known choices are documented, and others are passed on as they are. A node of a later version
+ * may have written one, and a closed choice would fail on every row with it.
+ */
+export const storedChoice = <Choice extends string>(choices: readonly Choice[]) =>
+  z.union([z.enum(choices), z.string()]) as unknown as z.ZodType<KnownOr<Choice>>;
+
+/** Known values are still suggested while typing. */
+export type KnownOr<Choice extends string> = Choice | (string & {});
+
 const SHORTEST_PASSWORD = 8;
 const LONGEST_PASSWORD = 1000;
 

@@ -15,6 +15,7 @@ import {
   text,
   timestamp,
 } from './fields.ts';
+import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
 export const Group = z
@@ -81,6 +82,11 @@ export const GroupConfigure = z.object({
 });
 GroupConfigure.register(requestExamples, { example: { id: 7, is_active: false } });
 export type GroupConfigure = z.output<typeof GroupConfigure>;
+
+export const GroupList = z.object({ board_id: id.meta({ description: 'Its board.' }), ...Page.shape });
+GroupList.register(requestExamples, { example: { board_id: 2, limit: 20 } });
+export type GroupList = z.output<typeof GroupList>;
+export const GroupPage = pageOf('groups', Group);
 
 export const GroupDelete = z.object({ id, if_version: ifVersion }).register(requestExamples, { example: { id: 8 } });
 export type GroupDelete = z.output<typeof GroupDelete>;

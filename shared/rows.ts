@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { FieldErrors } from './errors.ts';
-import { optionalChoice } from './fields.ts';
+import { optionalChoice, storedChoice } from './fields.ts';
 import { MOST_ROWS } from './limits.ts';
 import { REASONS, type Reason } from './reasons.ts';
 
@@ -50,9 +50,10 @@ const RowError = z
       .min(400)
       .max(599)
       .meta({ description: 'The status that a call with this row alone would get.', example: 422 }),
-    reason: z
-      .enum(Object.keys(REASONS) as [Reason, ...Reason[]])
-      .meta({ description: 'A stable name, for programs to decide by.', example: 'unknown_reference' }),
+    reason: storedChoice(Object.keys(REASONS) as Reason[]).meta({
+      description: 'A stable name, for programs to decide by.',
+      example: 'unknown_reference',
+    }),
     message: z.string().meta({ description: 'What is wrong, for people.', example: 'tag_id does not exist.' }),
     errors: z
       .record(z.string(), z.array(z.string()))

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { FUTURE_TIMESTAMP, flag, id, optionalText, text, timestamp } from './fields.ts';
+import { FUTURE_TIMESTAMP, flag, id, optionalText, storedChoice, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -70,7 +70,7 @@ export const Subscription = z
       description: 'A project of the platform to act in when paying for it; null if there is none.',
     }),
     product: z.string().meta({ description: 'The product.' }),
-    status: z.enum([...SUBSCRIPTION_STATUSES, 'expired']).meta({
+    status: storedChoice([...SUBSCRIPTION_STATUSES, 'expired']).meta({
       description:
         '`trial`; `expired`: a trial that is over; `free`: a plan without a price; `paid`; `past_due`: a payment failed or is disputed; `ended`: cancelled or refunded.',
     }),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, id, optionalChoice, timestamp } from './fields.ts';
+import { count, id, optionalChoice, storedChoice, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -12,9 +12,8 @@ export const ProjectOutcome = z
   .object({
     project_id: id.meta({ description: 'The project.' }),
     project_name: z.string().meta({ description: 'The name of the project.' }),
-    outcome: z.enum(OUTCOMES).meta({ description: 'What happened to the project.' }),
-    reason: z
-      .enum(SKIP_REASONS)
+    outcome: storedChoice(OUTCOMES).meta({ description: 'What happened to the project.' }),
+    reason: storedChoice(SKIP_REASONS)
       .nullable()
       .meta({ description: 'Why it was skipped; `inactive` if the template is switched off.' }),
     boards_added: count.meta({ description: 'Number of added boards.' }),
@@ -46,7 +45,9 @@ export type RunKind = (typeof RUN_KINDS)[number];
 export const TemplateRun = z
   .object({
     id,
-    kind: z.enum(RUN_KINDS).meta({ description: 'The sync of a board, or the push of a card, a board or a group.' }),
+    kind: storedChoice(RUN_KINDS).meta({
+      description: 'The sync of a board, or the push of a card, a board or a group.',
+    }),
     board_id: id.meta({ description: 'The master board.' }),
     board_title: z.string().meta({ description: 'The title of the master board.' }),
     group_id: id.nullable().meta({ description: 'The master group that was pushed.' }),

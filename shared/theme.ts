@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { changesOf } from './changes.ts';
-import { id, optionalChoice, optionalText, sentAsText, text, timestamp } from './fields.ts';
+import { id, optionalChoice, optionalText, sentAsText, storedChoice, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
 export const APPROVAL_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export const THEME_STATUSES = ['draft', 'published', 'deprecated'] as const;
 
-const themeStatus = z.enum(THEME_STATUSES).meta({ description: 'Its publication status.', example: 'deprecated' });
+const themeStatus = storedChoice(THEME_STATUSES).meta({
+  description: 'Its publication status.',
+  example: 'deprecated',
+});
 const version_id = id.meta({ description: 'The theme version.' });
 
 export const Theme = z
@@ -35,7 +38,7 @@ export const ThemeVersion = z
     id,
     theme_id: id.meta({ description: 'The theme that it is a version of.' }),
     version: z.string().meta({ description: 'The version number or name.', example: '1.2.0' }),
-    approval_status: z.enum(APPROVAL_STATUSES).meta({ description: 'The review status.' }),
+    approval_status: storedChoice(APPROVAL_STATUSES).meta({ description: 'The review status.' }),
     theme_status: themeStatus,
     published_at: timestamp.nullable().meta({ description: 'When it was first published.' }),
     deprecated_at: timestamp.nullable().meta({ description: 'When it was deprecated.' }),

@@ -1,13 +1,17 @@
 import { z } from 'zod';
 import { KEPT_BY_NULL } from './changes.ts';
-import { EVENT_TYPES, eventType } from './event.ts';
-import { count, flag, id, text, timestamp, untrimmed } from './fields.ts';
+import { EVENT_TYPES, eventType, storedEventType } from './event.ts';
+import { count, flag, id, storedChoice, text, timestamp, untrimmed } from './fields.ts';
 import { projectChoice } from './member.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
 /** Why the service switched a webhook off: its receiver answered 410, or failed for days. */
 export const DISABLED_REASONS = ['gone', 'failing'] as const;
+/** It is not stored as such, since nodes of the previous version could not read it: see `right_lost_at`. */
+export const RIGHT_LOST = 'right_lost';
+/** How long a webhook goes on that had lost its right before the service began to check it. */
+export const GRACE_DAYS = 30;
 export const DELIVERY_STATUSES = ['delivered', 'failed'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
@@ -23,13 +27,19 @@ export const Webhook = z
     project_id: id.meta({ description: 'The project whose events it receives.' }),
     url: z.string().meta({ description: 'Where events are sent to.', example: URL_EXAMPLE }),
     types: z
-      .array(eventType)
+      .array(storedEventType)
       .nullable()
       .meta({ description: 'The types of events that it receives; null for all.', example: [...TYPES_EXAMPLE] }),
     is_active: z.boolean().meta({ description: 'Whether events are sent.' }),
-    disabled_reason: z.enum(DISABLED_REASONS).nullable().meta({
-      description:
-        'Set if the service switched it off: `gone` after a 410, `failing` after five days without a success.',
+    disabled_reason: storedChoice([...DISABLED_REASONS, RIGHT_LOST])
+      .nullable()
+      .meta({
+        description:
+          'Set if the service switched it off: `gone` after a 410, `failing` after five days without a success, `right_lost` if `created_by` is no longer an active owner of the project or a superadmin, or the key `key_id` was revoked, has expired or lost the scope `events:read`.',
+        example: null,
+      }),
+    right_lost_at: timestamp.nullable().meta({
+      description: `When it was found that \`created_by\` or \`key_id\` lost the right to it. If it is still active, it is switched off ${GRACE_DAYS} days later, unless an owner sets \`is_active\`.`,
       example: null,
     }),
     failures: count.meta({ description: 'Failed attempts since the last success.', example: 0 }),
@@ -42,11 +52,16 @@ export const Webhook = z
     previous_expires_at: timestamp
       .nullable()
       .meta({ description: 'Until when the secret before the last rotation signs, too.', example: null }),
-    created_by: id.nullable().meta({ description: 'The user who created it; null for the command line.' }),
+    created_by: id.nullable().meta({
+      description:
+        'The user who created it, or who last changed its address or activated it; null for the command line.',
+    }),
+    key_id: id.nullable().meta({ description: 'The API key that they used; null without one.', example: null }),
     created_at: timestamp.meta({ description: 'When it was created.' }),
     updated_at: timestamp.meta({ description: 'When it was last changed.' }),
   })
   .meta({ id: 'Webhook', description: 'A receiver of events, without its secret.' });
+export type Webhook = z.output<typeof Webhook>;
 
 export const NewWebhook = z.object({
   webhook: Webhook,
@@ -94,12 +109,25 @@ export const WebhookUpdate = WebhookChoice.extend({
 });
 export type WebhookUpdate = z.output<typeof WebhookUpdate>;
 
-export const WebhookRedeliver = WebhookChoice.extend({
-  event_id: untrimmed(18)
+const eventId = (description: string) =>
+  untrimmed(18)
     .regex(/^[1-9]\d{0,17}$/, { error: 'must be the id of an event' })
-    .meta({ description: 'The first event that is sent again.', example: '1042' }),
+    .meta({ description, example: '1042' });
+
+export const WebhookRedeliver = WebhookChoice.extend({ event_id: eventId('The first event that is sent again.') });
+export const WebhookResend = WebhookChoice.extend({ event_id: eventId('The event that is sent again.') });
+export const WebhookSkip = WebhookChoice.extend({ event_id: eventId('The event to leave out: the next one.') });
+export type WebhookEventChoice = z.output<typeof WebhookRedeliver>;
+
+/** In the response of what takes the right to webhooks from somebody. */
+export const PausedWebhook = Webhook.pick({ id: true, project_id: true, url: true }).meta({
+  id: 'PausedWebhook',
+  description: 'A webhook that was switched off.',
 });
-export type WebhookRedeliver = z.output<typeof WebhookRedeliver>;
+export type PausedWebhook = z.output<typeof PausedWebhook>;
+export const pausedWebhooks = z
+  .array(PausedWebhook)
+  .meta({ description: 'The webhooks that are switched off by it (`right_lost`): an owner can activate them again.' });
 
 export const DeliveryList = Page.extend(WebhookChoice.shape);
 DeliveryList.register(requestExamples, { example: { id: 1, limit: 20 } });
@@ -111,7 +139,7 @@ export const WebhookDelivery = z
     event_id: z.string().nullable().meta({ description: 'The event; null for a test.', example: '1042' }),
     type: z.string().meta({ description: 'The type of the event.', example: 'card.created' }),
     attempt: count.meta({ description: 'Which attempt to send this event it was.', example: 1 }),
-    status: z.enum(DELIVERY_STATUSES).meta({ description: 'How it ended.', example: 'delivered' }),
+    status: storedChoice(DELIVERY_STATUSES).meta({ description: 'How it ended.', example: 'delivered' }),
     response_status: z
       .int()
       .min(100)

@@ -4,6 +4,7 @@ import { ifVersion, rowVersion } from '../../shared/fields.ts';
 import { manyRows } from '../../shared/rows.ts';
 import { ACCESS, type Access } from '../domain/access/access.ts';
 import type { Context } from '../domain/access/context.ts';
+import { type ProofNeed, proofInWords } from '../domain/access/proofNeed.ts';
 import { checkDeprecation, type Deprecation } from './deprecation.ts';
 import { type RestOperation, withErrors } from './restOperation.ts';
 import { appRouter } from './routers/app.ts';
@@ -26,6 +27,10 @@ export type Procedure = {
   isKeyed: boolean;
   /** Whether its answer has a secret, such as a new token or key. */
   hasSecret: boolean;
+  /** The level that the database needs (`level.ts`); undefined for any. */
+  level: number | undefined;
+  /** When it needs fresh proof; undefined for never. */
+  proof: ProofNeed | undefined;
   /** Undefined unless it will end. */
   deprecated: Deprecation | undefined;
   /** Whether it is a tool of assistants. */
@@ -47,7 +52,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     const { _def } = procedure;
     const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
     const [input] = inputs;
-    const { rest, rpcOnly, openapi, access, idempotency, deprecated, tool = false } = (_def.meta ?? {}) as Meta;
+    const { rest, rpcOnly, openapi, access, idempotency, deprecated, level, proof, tool } = (_def.meta ?? {}) as Meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/api/trpc.ts.`);
     if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
     if (deprecated) checkDeprecation(name, deprecated, names);
@@ -57,7 +62,6 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     const ofRows = input && fieldOf(manyRows.get(input)?.row, 'if_version') === ifVersion;
     const facts = {
       needsSignIn: ACCESS[access].needsSignIn,
-      hasInput: !!input,
       requiresVersions: isConditional || !!ofRows,
     };
     return {
@@ -65,7 +69,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       type: _def.type,
       access,
       summary: openapi?.summary ?? name,
-      description: openapi?.description ?? '',
+      description: `${openapi?.description ?? ''}${proofInWords(proof)}`,
       input,
       // Not for each start: Zod compiles a schema when it parses first.
       get needsInput() {
@@ -76,8 +80,10 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       rest: rest && withErrors(rest, facts),
       isKeyed: _def.type === 'mutation' && idempotency !== 'never',
       hasSecret: idempotency === 'secret' || idempotency === 'never',
+      level,
+      proof,
       deprecated,
-      isTool: tool,
+      isTool: tool ?? false,
       isVersioned: fieldOf(output, 'version') === rowVersion,
       isConditional,
     };

@@ -111,14 +111,13 @@ function metaOf(
 /** The errors of an operation that is not specified: those that its access and its input can cause. */
 export function withErrors(
   { namesRow, errors, ...rest }: RestMeta['rest'],
-  { needsSignIn, hasInput, requiresVersions }: Record<'needsSignIn' | 'hasInput' | 'requiresVersions', boolean>,
+  { needsSignIn, requiresVersions }: Record<'needsSignIn' | 'requiresVersions', boolean>,
 ): RestOperation {
   const isPossible: Partial<Record<ErrorStatus, boolean>> = {
     401: needsSignIn,
     // Also for what every user may call: an API key may lack the scope.
     403: needsSignIn,
     404: namesRow,
-    422: hasInput,
   };
   const isListed = (status: ErrorStatus) => errors?.includes(status) ?? isPossible[status] ?? true;
   // Only for callers who send If-Match or `if_version`, so also where the specification does not name it.

@@ -10,10 +10,19 @@ import { withValues } from '../runtime/jsonText.ts';
 export const transformer = {
   input: { serialize: (input: unknown) => superjson.serialize(input), deserialize: readPlainInput },
   output: {
-    serialize: (line: unknown) => superjson.serialize(lineWithValues(line)),
+    serialize: (line: unknown) => serializeOutput(lineWithValues(line)),
     deserialize: superjson.deserialize,
   },
 };
+
+/** superjson refuses names such as `__proto__`, which an error about an unknown field repeats. Errors need no annotations. */
+function serializeOutput(value: unknown) {
+  try {
+    return superjson.serialize(value);
+  } catch {
+    return { json: value };
+  }
+}
 
 /** A line of a stream, which has results in arrays, with the values of JSON texts: superjson can't annotate their dates. */
 const lineWithValues = (line: unknown): unknown => (Array.isArray(line) ? line.map(lineWithValues) : withValues(line));

@@ -7,13 +7,14 @@ import { removedRows } from '../database/removal.ts';
 import { openReplicas, type Replicas } from '../database/replicas.ts';
 import { type Credential, findCaller } from '../domain/access/caller.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
+import { endedKeyError } from '../domain/access/endedKey.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
 import type { EventHub } from '../domain/event/following.ts';
 import { makeEventHub } from '../domain/event/hub.ts';
 import { deliveryCounts } from '../domain/event/webhookRecord.ts';
 import { runningTemplates } from '../domain/template/template.ts';
 import { type AttemptLimit, makeAttemptLimit } from '../limits/attemptLimit.ts';
-import { makeChangeSignal } from '../limits/changeSignal.ts';
+import { type ChangeChannel, makeChangeSignal } from '../limits/changeSignal.ts';
 import { type MakeCounter, openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
@@ -44,6 +45,8 @@ export type Services = {
     chosenProjectId: number | undefined,
     neededRole: Role | undefined,
   ) => Promise<AccountCaller | undefined>;
+  /** The 401 for the holder of a secret that was valid once; undefined for any other. */
+  findEndedKey: (keyHash: string) => Promise<Error | undefined>;
   keyHolders: KeyHolders;
   keyUse: KeyUse;
   /** For how long events can be read. */
@@ -75,6 +78,7 @@ export type Siblings = {
   makeCounter: MakeCounter;
   passwords: FairQueue;
   unsentElsewhere: UnsentElsewhere;
+  changes: ChangeChannel;
   /** The metrics of all workers, living and dead, and of their parent, for `sumMetrics`; takes how to read those of this one. */
   collectMetrics: (own: () => Promise<string>) => () => Promise<string[]>;
 };
@@ -121,7 +125,7 @@ export async function openServices(
     db: database.db,
     log,
     keyMaxDays,
-    signal: makeChangeSignal(settings.REDIS_URL, counters.publish, log),
+    signal: makeChangeSignal(settings.REDIS_URL, counters.publish, log, siblings?.changes),
     mostFollowers: Math.ceil(MOST_FOLLOWERS / settings.WORKERS),
   });
   if (siblings) sharePasswordQueue(siblings.passwords);
@@ -139,6 +143,8 @@ export async function openServices(
       callerQueue.run(queueKey(credential), () =>
         findCaller(database.db, credential, ...call, { hasReplicas: replicas !== undefined, keyMaxDays }),
       ),
+    findEndedKey: (keyHash) =>
+      callerQueue.run(queueKey({ keyHash }), () => endedKeyError(database.db, keyHash, keyMaxDays)),
     keyHolders: makeKeyHolders(),
     eventsKeptDays: settings.EVENTS_KEPT_DAYS,
     keyMaxDays,
@@ -193,7 +199,10 @@ const fairQueueOf = (running: number) =>
     waitingPerKey: 200,
     // With the timeouts for a connection and its first response, 5 seconds in total while the database does not respond.
     longestWaitMilliseconds: 1000,
-    refuse: () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'),
+    refuse: (isOwn) =>
+      isOwn
+        ? tooManyRequests('You have too many calls at once. Wait for their answers.', 1, 'too_many_at_once')
+        : tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'),
   });
 
 async function choosePayments(settings: Settings): Promise<PaymentProvider | undefined> {

@@ -2,16 +2,15 @@ import { z } from 'zod';
 import { text } from '../../shared/fields.ts';
 import { accessError } from '../domain/access/access.ts';
 import type { Caller } from '../domain/access/context.ts';
-import { type Procedure, procedures } from './procedures.ts';
-import { resultSchema, type Schema, schemaOf } from './toolSchema.ts';
+import { findProcedure, type Procedure, procedures } from './procedures.ts';
+import { inputSchemaOf, type Schema } from './toolSchema.ts';
 
-/** A tool of assistants, as MCP lists it. */
+/** A tool of assistants, as MCP lists it. Without output schemas, which would be most of the list: models read the answer. */
 export type Tool = {
   name: string;
   title: string;
   description: string;
   inputSchema: Schema;
-  outputSchema: Schema;
   annotations: { readOnlyHint: boolean; destructiveHint?: boolean; idempotentHint?: boolean; openWorldHint?: boolean };
 };
 
@@ -31,21 +30,12 @@ export const OperationCall = z.object({
 
 export type OperationCall = z.output<typeof OperationCall>;
 
-const FoundOperation = z.object({
-  name: z.string(),
-  summary: z.string(),
-  description: z.string(),
-  is_read_only: z.boolean(),
-  input_schema: z.record(z.string(), z.unknown()),
-});
-
 export const SEARCH: Tool = {
   name: 'operations_search',
   title: 'Search operations',
   description:
     'Finds operations that have no tool of their own, by words of their names and descriptions. Call one with operations_call.',
-  inputSchema: schemaOf(OperationSearch, 'input'),
-  outputSchema: resultSchema(z.object({ operations: z.array(FoundOperation) })),
+  inputSchema: inputSchemaOf(OperationSearch),
   annotations: { readOnlyHint: true, openWorldHint: false },
 };
 
@@ -53,12 +43,19 @@ export const CALL: Tool = {
   name: 'operations_call',
   title: 'Call an operation',
   description: 'Calls any operation by its name. Look up its input with operations_search first.',
-  inputSchema: schemaOf(OperationCall, 'input'),
-  outputSchema: { type: 'object' },
+  inputSchema: inputSchemaOf(OperationCall),
   annotations: { readOnlyHint: false, destructiveHint: true },
 };
 
 const toolNameOf = ({ name }: Procedure) => name.replace('.', '_');
+
+/** A description with the names of tools instead of those of procedures: `cards_move` for `cards.move`. */
+function inTools(text: string): string {
+  return text.replace(/\b[a-zA-Z]+\.[a-zA-Z]+\b/g, (name) => {
+    const procedure = findProcedure(name);
+    return procedure?.isTool ? toolNameOf(procedure) : name;
+  });
+}
 
 const offered = procedures.filter(({ isTool }) => isTool).map((procedure) => ({ procedure, tool: toolOf(procedure) }));
 
@@ -101,8 +98,15 @@ export function searchOperations(caller: Caller, { query }: OperationSearch) {
     .slice(0, MOST_FOUND);
   return {
     operations: found.map(({ procedure }) => {
-      const { name, summary, description, type, input } = procedure;
-      return { name, summary, description, is_read_only: type === 'query', input_schema: schemaOf(input, 'input') };
+      const { name, summary, type, input } = procedure;
+      const description = inTools(procedure.description);
+      return {
+        name,
+        summary,
+        description,
+        is_read_only: type === 'query',
+        input_schema: inputSchemaOf(input, inTools),
+      };
     }),
   };
 }
@@ -118,13 +122,12 @@ function scoreOf({ name, summary, description }: Procedure, words: string[]): nu
 const stemOf = (word: string) => (word.length > 3 ? word.replace(/s$/, '') : word);
 
 function toolOf(procedure: Procedure): Tool {
-  const { summary, description, type, input, output } = procedure;
+  const { summary, description, type, input } = procedure;
   return {
     name: toolNameOf(procedure),
     title: summary,
-    description,
-    inputSchema: schemaOf(input, 'input'),
-    outputSchema: resultSchema(output),
+    description: inTools(description),
+    inputSchema: inputSchemaOf(input, inTools),
     annotations: type === 'query' ? { readOnlyHint: true, openWorldHint: false } : changeHints(procedure),
   };
 }

@@ -8,17 +8,20 @@ import {
   tracked,
 } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type FieldErrors, toFailure } from '../../shared/errors.ts';
 import type { EventType } from '../../shared/event.ts';
 import type { Role } from '../../shared/user.ts';
+import { mustBeAtLevel } from '../database/level.ts';
 import { ACCESS, type Access, mustHaveAccess, type Rule } from '../domain/access/access.ts';
 import type { AccountCaller, Caller, Context, KeyCaller, ProjectCaller } from '../domain/access/context.ts';
 import type { Preparation } from '../domain/access/preparation.ts';
+import type { ProofNeed } from '../domain/access/proofNeed.ts';
+import { mustBeProven } from '../domain/account/proof.ts';
 import { overLimit } from '../limits/rateLimit.ts';
 import type { Deprecation } from './deprecation.ts';
 import { type Idempotency, keyOf, type Result, runOnce } from './idempotency.ts';
-import { inputParser, outputParser, type Parse } from './parser.ts';
+import { inputParser, outputParser, type Parse, type ParseInput } from './parser.ts';
 import { noteWriteAfter, readOnReplica } from './replicaReads.ts';
 import type { RestMeta } from './restOperation.ts';
 import { mustBeReadable, transformer } from './rpcInput.ts';
@@ -37,6 +40,10 @@ export type Meta = Partial<RestMeta> & {
   countsAs?: (input: any) => number;
   /** The events that a mutation writes. */
   events?: readonly EventType[];
+  /** The level that the database needs, since nodes of the previous version could not read what it writes (`level.ts`). */
+  level?: number;
+  /** Set if it needs fresh proof; descriptions, and the scopes of keys, follow from it. */
+  proof?: ProofNeed;
   /** Set if it will end: callers, operators and documents are told. */
   deprecated?: Deprecation;
   /** Whether assistants get it as a tool of its own (`tools.ts`); they find all others with `operations_search`. */
@@ -150,7 +157,7 @@ function eventSteps({ parseOutput, ...steps }: Steps): Steps {
 }
 
 /** What differs between procedures. */
-type Steps = { access: Access; parseInput?: Parse; parseOutput?: Parse };
+type Steps = { access: Access; parseInput?: ParseInput; parseOutput?: Parse };
 
 /** What tRPC passes to a middleware; a resolver gets the same. */
 type Call = Parameters<Parameters<typeof t.middleware>[0]>[0];
@@ -163,7 +170,7 @@ async function answerCall(call: Call, steps: Steps, resolve: Resolver): Promise<
   const { ctx, batchIndex, type, path, meta, signal } = call;
   // In a batch, only the calls beyond the rate limit are refused.
   if (batchIndex >= ctx.callsAllowed) throw overLimit(ctx);
-  mustHaveAccess(ctx, { name: path, type, access });
+  mustHaveAccess(ctx, { name: path, type, access, proof: meta?.proof });
   const sent = await call.getRawInput();
   mustBeReadable(sent);
   const idempotencyKey = keyOf(ctx, { type, batchIndex, mode: meta?.idempotency });
@@ -171,7 +178,9 @@ async function answerCall(call: Call, steps: Steps, resolve: Resolver): Promise<
   const { role: neededRole, needsSignIn }: Rule = ACCESS[access];
   const proceed = async () => {
     ctx.responseBudget?.mustNotBeSpent();
-    const input = parseInput?.(sent);
+    const input = readInput(sent, call, parseInput);
+    if (meta?.level !== undefined) await mustBeAtLevel(ctx.db, meta.level);
+    if (meta?.proof && ctx.caller) await mustBeProven({ ...ctx, caller: ctx.caller }, meta.proof, input);
     const own = ownContext(ctx, neededRole, idempotencyKey);
     const run = () =>
       runBehindInput({ ctx: own, input, type, path, batchIndex, meta }, async (changes) => {
@@ -187,6 +196,16 @@ async function answerCall(call: Call, steps: Steps, resolve: Resolver): Promise<
   if (!ctx.caller || !needsSignIn) return proceed();
   return ctx.queue.run(`user:${ctx.caller.id}`, proceed, { longestWaitForOwnMilliseconds: 30_000, signal });
 }
+
+/** The specified operations ignore unknown fields, as specified, except for assistants, who would take that for success. */
+function readInput(sent: unknown, { ctx, meta }: Call, parseInput: ParseInput | undefined): unknown {
+  const isStrict = !meta?.rest?.isSpecified || ctx.origin.surface === 'mcp';
+  if (parseInput) return parseInput(sent, isStrict);
+  if (sent !== undefined) parseNothing(sent, isStrict);
+  return undefined;
+}
+/** For procedures without an input. */
+const parseNothing = inputParser(z.object({}).or(z.unknown()));
 
 /** The calls of a batch share their context, so it is copied for what differs. */
 function ownContext(ctx: Context, neededRole: Role | undefined, idempotencyKey: string | undefined): Context {

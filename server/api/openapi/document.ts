@@ -19,31 +19,15 @@ import {
   VERSION_HEADER,
 } from './headers.ts';
 import { SECURITY_SCHEMES, securityOf } from './security.ts';
+import type { Content, OpenApiDocument, Operation } from './shape.ts';
+import { addStream } from './stream.ts';
 import { WEBHOOK_HEADERS, webhooksOf } from './webhooks.ts';
 
-type Content = { 'application/json': { schema: Schema; example?: unknown } };
-export type Operation = {
-  operationId: string;
-  summary: string;
-  description: string;
-  tags: string[];
-  deprecated?: true;
-  security?: object[];
-  parameters?: { name: string; in: string; description?: string; [key: string]: unknown }[];
-  requestBody?: { required?: boolean; content: Content };
-  responses: Record<string, { description: string; headers?: object; content?: Content }>;
-  'x-beyond-specification'?: true;
-  /** The same call in the typed client: `client.` and this. */
-  'x-client-call': string;
-};
-export type OpenApiDocument = {
-  openapi: string;
-  info: { title: string; version: string; [key: string]: unknown };
-  tags: { name: string; description: string }[];
-  paths: Record<string, { post: Operation }>;
-  components: { schemas: Record<string, Schema>; [kind: string]: unknown };
-  [key: string]: unknown;
-};
+export type { OpenApiDocument, Operation } from './shape.ts';
+
+/** The operations of a document, without the stream of events. */
+export const operationsOf = ({ paths }: Pick<OpenApiDocument, 'paths'>) =>
+  Object.entries(paths).flatMap(([path, { post, get }]) => (get ? [] : { path, ...post }));
 
 /**
  * The OpenAPI document: generated from the routers, with the additions of the REST facade. Without a public address its paths
@@ -75,7 +59,27 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
   for (const procedure of restProcedures) completeOperation(document, procedure);
   document.components.parameters = WEBHOOK_HEADERS;
   document.webhooks = webhooksOf(document.components.schemas);
-  return toStandardKeywords(document) as OpenApiDocument;
+  const standard = toStandardKeywords(document) as OpenApiDocument;
+  for (const procedure of restProcedures) {
+    const request = standard.components.schemas[`${schemaNameOf(procedure)}Request`];
+    if (request && !procedure.rest.isSpecified) refuseOtherFields(request);
+  }
+  addStream(standard);
+  return standard;
+}
+
+const operationIdOf = ({ name }: RestProcedure) => name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
+
+function schemaNameOf(procedure: RestProcedure): string {
+  const id = operationIdOf(procedure);
+  return id.charAt(0).toUpperCase() + id.slice(1);
+}
+
+/** Unknown fields of requests are a 422, in the objects inside of them, too. */
+function refuseOtherFields(schema: Schema): void {
+  const { properties, items, anyOf = [] } = schema;
+  if (properties) schema.additionalProperties = false;
+  for (const part of [...Object.values(properties ?? {}), ...(items ? [items] : []), ...anyOf]) refuseOtherFields(part);
 }
 
 const INTRODUCTION = `Task boards with master templates for many projects.
@@ -87,8 +91,8 @@ changes something can be repeated safely.
 
 The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
 
-Unknown fields in requests are ignored, and new fields may be added to answers later. An unknown path is a 404, another method
-than POST a 405, both with the schema \`Refusal\`.`;
+The specified operations ignore unknown fields in requests. All others refuse them with a 422 that names the nearest known field.
+New fields may be added to answers later. An unknown path is a 404, another method than POST a 405, both with the schema \`Refusal\`.`;
 
 /** The areas of the specified operations. */
 const AREAS: Record<string, string> = {
@@ -99,22 +103,25 @@ const AREAS: Record<string, string> = {
   Websites: 'Themes and their versions.',
 };
 
+const ON_A_CHANGED_ROW = ' With `If-Match`, it answers 412 if the row has changed since.';
+
 function completeOperation({ paths, components: { schemas } }: OpenApiDocument, procedure: RestProcedure) {
   const { name, type, access, rest, input, isKeyed, isVersioned, isConditional, needsInput } = procedure;
   const operation = paths[rest.path]!.post;
-  const operationId = name.replace(/\.(.)/g, (_, letter: string) => letter.toUpperCase());
-  const schemaName = operationId.charAt(0).toUpperCase() + operationId.slice(1);
-  operation.operationId = operationId;
+  const schemaName = schemaNameOf(procedure);
+  operation.operationId = operationIdOf(procedure);
   operation.security = securityOf(procedure);
   operation['x-client-call'] = `${name}.${type === 'query' ? 'query' : 'mutate'}`;
-  operation.description += ` ${ACCESS[access].callers}`;
+  operation.description = `${procedure.description}${isConditional ? ON_A_CHANGED_ROW : ''} ${ACCESS[access].callers}`;
   if (!rest.isSpecified) operation['x-beyond-specification'] = true;
   if (procedure.deprecated) markDeprecated(operation, procedure.deprecated);
 
   const { requestBody, responses } = operation;
   const sent = requestBody?.content['application/json'].schema;
   const answered = responses[200]!.content!['application/json'].schema;
-  if (isConditional) removeField(sent!, 'if_version');
+  if (isConditional) {
+    removeField(sent!, 'if_version');
+  }
   if (isVersioned) removeField(answered, 'version');
   if (input && sent) {
     schemas[`${schemaName}Request`] = sent;
@@ -187,6 +194,7 @@ function errorResponse(status: ErrorStatus, procedure: RestProcedure, schemas: R
     description: MEANINGS[status],
     headers: headerReferences(
       'X-Error-Reason',
+      ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
       ...(status === 429 ? (['Retry-After'] as const) : []),
       ...endHeaders(procedure),
     ),

@@ -1,5 +1,5 @@
 import { TRPCError } from '@trpc/server';
-import { badRequest, JSON_WANTED, notFound, toFailure } from '../../../shared/errors.ts';
+import { badRequest, invalid, JSON_WANTED, notFound, toFailure } from '../../../shared/errors.ts';
 import { accessError } from '../../domain/access/access.ts';
 import type { Caller } from '../../domain/access/context.ts';
 import { wrongCredentials } from '../../domain/account/signIn.ts';
@@ -57,7 +57,12 @@ function rowOf({ name, input }: RestProcedure): string {
   return own.startsWith('master ') ? `master ${other}` : other;
 }
 
-const NOUNS: Record<string, string> = { version_id: 'theme version', templateRuns: 'run' };
+const NOUNS: Record<string, string> = {
+  version_id: 'theme version',
+  templateRuns: 'run',
+  trash: 'board',
+  masterTrash: 'master board',
+};
 
 /** `masterBoards.get` is about a master board. */
 const nounOf = (name: string) => name.replace(/s?\..*/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
@@ -67,8 +72,9 @@ function fieldsOf(input: RestProcedure['input']): string[] {
   return Object.keys(shape ?? def?.innerType?.shape ?? {});
 }
 
-/** The validation error of an input without fields or, if none is required, with a field of the wrong type. */
+/** The validation error of an input without fields or, if none is required, with a field of the wrong type; or with any field. */
 function invalidInput({ input }: RestProcedure): unknown {
+  if (!input) return invalid({ id: 'is not a known field' });
   const inputs = [{}, ...fieldsOf(input).map((field) => ({ [field]: {} }))];
   const cause = inputs.map((wrong) => input?.safeParse(wrong).error).find((error) => error !== undefined);
   return new TRPCError({ code: 'BAD_REQUEST', cause });

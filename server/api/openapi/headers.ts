@@ -34,11 +34,17 @@ export const VERSION_HEADER = {
 export const HEADERS = {
   'X-RateLimit-Limit': { description: 'The allowed requests per minute.', schema: { type: 'integer' } },
   'X-RateLimit-Remaining': { description: 'The remaining requests in this window.', schema: { type: 'integer' } },
+  'X-RateLimit-Reset': { description: 'The seconds until this window ends.', schema: { type: 'integer' } },
   'X-Request-Id': { description: 'The id of the request in the logs.', schema: { type: 'string' } },
   'X-Deckhand-Version': { description: 'The version of the service.', schema: { type: 'string' } },
   'X-Error-Reason': {
     description: `Why it failed, for programs. New reasons may be added later. Now: ${Object.keys(REASONS).join(', ')}.`,
     schema: { type: 'string' },
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate; with `error="invalid_token"` if the token or API key that was sent is wrong.',
+    schema: { type: 'string' },
+    example: 'Bearer realm="Deckhand"',
   },
   'Retry-After': { description: 'The seconds until a retry.', schema: { type: 'integer' } },
   ETag: {
@@ -53,6 +59,9 @@ export const HEADERS = {
   },
 };
 
+/** Of every response that counts against the limit. */
+const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
+
 /** The headers of a deprecated operation. */
 export const DEPRECATION_HEADERS = {
   Deprecation: { description: 'The date of the notice, in Unix seconds (RFC 9745).', schema: { type: 'string' } },
@@ -63,9 +72,15 @@ export const DEPRECATION_HEADERS = {
   },
 };
 
-type Further = 'X-Error-Reason' | 'Retry-After' | 'ETag' | 'Idempotent-Replayed' | keyof typeof DEPRECATION_HEADERS;
+type Further =
+  | 'X-Error-Reason'
+  | 'WWW-Authenticate'
+  | 'Retry-After'
+  | 'ETag'
+  | 'Idempotent-Replayed'
+  | keyof typeof DEPRECATION_HEADERS;
 
 export function headerReferences(...further: Further[]) {
-  const names = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-Request-Id', 'X-Deckhand-Version', ...further];
+  const names = [...LIMIT_HEADERS, 'X-Request-Id', 'X-Deckhand-Version', ...further];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

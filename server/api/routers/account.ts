@@ -4,6 +4,7 @@ import {
   DefaultProject,
   PasswordChange,
   PasswordChanged,
+  ProofGiven,
   RecoveryCodes,
   SecondFactorConfirm,
   SecondFactorOffer,
@@ -27,6 +28,7 @@ import {
   whoAmI,
 } from '../../domain/account/account.ts';
 import { acceptInvitation, declineInvitation, listOwnInvitations } from '../../domain/account/invitation.ts';
+import { giveProof } from '../../domain/account/proof.ts';
 import { rest } from '../restOperation.ts';
 import { router, signedInProcedure } from '../trpc.ts';
 
@@ -67,7 +69,7 @@ export const accountRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ events: ['sessions.ended', 'key.revoked'] })
+    .meta({ events: ['sessions.ended', 'key.revoked', 'webhook.disabled'] })
     .input(SignOutEverywhere)
     .output(SignedOutEverywhere)
     .mutation(({ ctx, input }) => signOutEverywhere(ctx, input)),
@@ -125,18 +127,34 @@ export const accountRouter = router({
     .output(z.void())
     .mutation(({ ctx, input }) => declineInvitation(ctx, input)),
 
+  prove: signedInProcedure
+    .meta(
+      rest('/v1/account/prove', {
+        message: 'Proof accepted.',
+        summary: 'Prove that it is you',
+        description:
+          'Takes the password, and a code if a second factor is enabled. For ten minutes, the session may then do what needs fresh proof: create secrets, rights and ways out of the house. Signing in with both counts as proof, too. Wrong ones count as failed sign-ins.',
+        namesRow: false,
+      }),
+    )
+    .meta({ idempotency: 'never' })
+    .meta({ events: ['session.proven'] })
+    .input(ProofGiven)
+    .output(z.void())
+    .mutation(({ ctx, input }) => giveProof(ctx, input)),
+
   changePassword: signedInProcedure
     .meta(
       rest('/v1/account/change-password', {
         message: 'Password changed.',
         summary: 'Change your password',
         description:
-          'Changes the password, ends all sessions, and returns the token of a new one. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
+          'Changes the password, ends all sessions, and returns the token of a new one. If a second factor is enabled, a code must have been given within the last ten minutes (`account.prove`). API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
         namesRow: false,
       }),
     )
     .meta({ idempotency: 'secret' })
-    .meta({ events: ['user.password_changed', 'key.revoked'] })
+    .meta({ events: ['user.password_changed', 'key.revoked', 'webhook.disabled'] })
     .input(PasswordChange)
     .output(PasswordChanged)
     .mutation(({ ctx, input }) => changePassword(ctx, input)),

@@ -17,6 +17,7 @@ import { projectRouter } from './project.ts';
 import { planRouter, subscriptionRouter } from './subscription.ts';
 import { tagRouter } from './tag.ts';
 import { themeRouter } from './theme.ts';
+import { masterTrashRouter, trashRouter } from './trash.ts';
 import { authRouter, userRouter } from './user.ts';
 import { webhookRouter } from './webhook.ts';
 
@@ -29,9 +30,11 @@ const routers = {
   comments: commentRouter,
   tags: tagRouter,
   tour: tourRouter,
+  trash: trashRouter,
   masterBoards: masterBoardRouter,
   masterGroups: masterGroupRouter,
   masterCards: masterCardRouter,
+  masterTrash: masterTrashRouter,
   templateRuns: templateRunRouter,
   subscriptions: subscriptionRouter,
   themes: themeRouter,

@@ -11,9 +11,18 @@ import {
   ListedBoard,
 } from '../../../shared/board.ts';
 import { rowVersion, sentAsText } from '../../../shared/fields.ts';
-import { createBoard, deleteBoard, listBoards, reorderBoards, updateBoard } from '../../domain/board/board.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
+import {
+  createBoard,
+  deleteBoard,
+  listBoards,
+  reorderBoards,
+  restoreBoard,
+  updateBoard,
+} from '../../domain/board/board.ts';
 import { getBoard } from '../../domain/board/fullBoard.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 export const boardRouter = router({
@@ -105,4 +114,15 @@ export const boardRouter = router({
     .input(BoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteBoard(ctx, input)),
+
+  restore: memberProcedure
+    .meta(
+      restoring('/services/operations/v1/operations/boards/restore', 'board', {
+        events: ['board.restored'],
+        with: 'the groups and cards',
+      }),
+    )
+    .input(restoreOf(2))
+    .output(restoredOf('board', Board))
+    .mutation(({ ctx, input }) => restoreBoard(ctx, input)),
 });

@@ -17,7 +17,8 @@ import {
 } from '../../../shared/card.ts';
 import { count, rowVersion } from '../../../shared/fields.ts';
 import { COUNTS_AS, callsFor } from '../../../shared/limits.ts';
-import { createCard, deleteCard, getCard, snoozeCard, updateCard } from '../../domain/board/card.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
+import { createCard, deleteCard, getCard, restoreCard, snoozeCard, updateCard } from '../../domain/board/card.ts';
 import { createCards } from '../../domain/board/cardCreateMany.ts';
 import { listCards } from '../../domain/board/cardList.ts';
 import { moveCard } from '../../domain/board/cardMove.ts';
@@ -25,6 +26,7 @@ import { sanitiseCopies, updateCards } from '../../domain/board/cardUpdateMany.t
 import { sanitiseDescription } from '../../domain/board/description.ts';
 import { dismissTourCards, restartTours } from '../../domain/board/tour.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 const oneCard = z.object({ card: Card, version: rowVersion });
@@ -79,6 +81,12 @@ export const cardRouter = router({
     .output(z.void())
     .mutation(({ ctx, input }) => deleteCard(ctx, input)),
 
+  restore: memberProcedure
+    .meta(restoring('/services/operations/v1/operations/cards/restore', 'card', { events: ['card.restored'] }))
+    .input(restoreOf(16))
+    .output(restoredOf('card', Card))
+    .mutation(({ ctx, input }) => restoreCard(ctx, input)),
+
   get: viewerProcedure
     .meta(
       rest('/services/operations/v1/operations/cards/get', {
@@ -98,7 +106,7 @@ export const cardRouter = router({
         message: 'Cards of the project.',
         summary: 'List cards',
         description:
-          'The cards that match all filters, in order, page by page: of the project of the group or tag that is named, else of the project of the call.',
+          'The cards that match all filters, in order, page by page: of the project of the board, group or tag that is named, else of the project of the call.',
         namesRow: false,
       }),
     )

@@ -10,14 +10,17 @@ import {
   ReplyPage,
 } from '../../../shared/comment.ts';
 import { rowVersion } from '../../../shared/fields.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
 import {
   createComment,
   deleteComment,
   listComments,
   listReplies,
   markCommentRead,
+  restoreComment,
 } from '../../domain/board/comment.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 const oneComment = z.object({ comment: Comment, version: rowVersion });
@@ -88,4 +91,15 @@ export const commentRouter = router({
     .input(CommentDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteComment(ctx, input)),
+
+  restore: memberProcedure
+    .meta(
+      restoring('/services/operations/v1/operations/comments/restore', 'comment', {
+        events: ['comment.restored'],
+        with: 'the replies',
+      }),
+    )
+    .input(restoreOf(1))
+    .output(restoredOf('comment', Comment))
+    .mutation(({ ctx, input }) => restoreComment(ctx, input)),
 });

@@ -11,7 +11,7 @@ export const eventRouter = router({
         message: 'Events.',
         summary: 'List events',
         description:
-          'What happened in the projects of the caller, for superadmins everywhere, in the order of its transactions, page by page: send `cursor` as `after` to go on. A filtered page may be empty and still have more behind it. Events are kept for 30 days, or as the operator has set. `GET …/events/stream` sends the same events as they happen (`text/event-stream`), with `types` (separated by commas), `project_id` and `after` in the query; `Last-Event-ID` resumes.',
+          'What happened in the projects of the caller, for superadmins everywhere, in the order of its transactions, page by page: send `cursor` as `after` to go on. A filtered page may be empty and still have more behind it. Events are kept for 30 days, or as the operator has set.',
       }),
     )
     // A replica does not know which transactions are still running on the primary.

@@ -1,9 +1,28 @@
 import { z } from 'zod';
 import { rowVersion, sentAsText } from '../../../shared/fields.ts';
-import { Group, GroupConfigure, GroupCreate, GroupDelete, GroupReorder, GroupUpdate } from '../../../shared/group.ts';
-import { configureGroup, createGroup, deleteGroup, reorderGroups, updateGroup } from '../../domain/board/group.ts';
+import {
+  Group,
+  GroupConfigure,
+  GroupCreate,
+  GroupDelete,
+  GroupList,
+  GroupPage,
+  GroupReorder,
+  GroupUpdate,
+} from '../../../shared/group.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
+import {
+  configureGroup,
+  createGroup,
+  deleteGroup,
+  listGroups,
+  reorderGroups,
+  restoreGroup,
+  updateGroup,
+} from '../../domain/board/group.ts';
 import { rest, specified } from '../restOperation.ts';
-import { memberProcedure, router } from '../trpc.ts';
+import { restoring } from '../restoreOperation.ts';
+import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 export const groupRouter = router({
   create: memberProcedure
@@ -20,6 +39,18 @@ export const groupRouter = router({
     .input(GroupCreate)
     .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => createGroup(ctx, input)),
+
+  list: viewerProcedure
+    .meta(
+      rest('/services/operations/v1/operations/groups/list', {
+        message: 'Groups of the board.',
+        summary: 'List groups',
+        description: 'The groups of a board in order, page by page: for a board that is too large for `boards.get`.',
+      }),
+    )
+    .input(GroupList)
+    .output(GroupPage)
+    .query(({ ctx, input }) => listGroups(ctx, input)),
 
   update: memberProcedure
     .meta(
@@ -74,4 +105,15 @@ export const groupRouter = router({
     .input(GroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteGroup(ctx, input)),
+
+  restore: memberProcedure
+    .meta(
+      restoring('/services/operations/v1/operations/groups/restore', 'group', {
+        events: ['group.restored'],
+        with: 'the cards',
+      }),
+    )
+    .input(restoreOf(7))
+    .output(restoredOf('group', Group))
+    .mutation(({ ctx, input }) => restoreGroup(ctx, input)),
 });

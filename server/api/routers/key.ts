@@ -9,6 +9,7 @@ import {
   NewApiKey,
   OwnKey,
 } from '../../../shared/key.ts';
+import { pausedWebhooks } from '../../../shared/webhook.ts';
 import { createKey, listKeys, revokeKey, rotateKey } from '../../domain/account/key.ts';
 import { describeOwnKey, rotateOwnKey } from '../../domain/account/ownKey.ts';
 import { rest } from '../restOperation.ts';
@@ -24,10 +25,10 @@ export const keyRouterFor = (scopes: string[]) =>
           message: 'Key created.',
           summary: 'Create an API key',
           description:
-            'Creates a key that acts as the caller or, for superadmins, as a service. Its secret is shown only this once. Asks for the password, and for a code if a second factor is enabled, unless they were given within the last ten minutes.',
+            'Creates a key that acts as the caller or, for superadmins, as a service. Its secret is shown only this once. The scope `grants:write` is for owners and superadmins.',
         }),
       )
-      .meta({ idempotency: 'secret' })
+      .meta({ idempotency: 'secret', proof: 'inInput' })
       .meta({ events: ['key.created'] })
       .input(KeyCreate(scopes))
       .output(NewApiKey)
@@ -71,7 +72,7 @@ export const keyRouterFor = (scopes: string[]) =>
         }),
       )
       .meta({ idempotency: 'secret' })
-      .meta({ events: ['key.rotated'] })
+      .meta({ events: ['key.rotated', 'webhook.disabled'] })
       .input(KeyRotateSelf(scopes))
       .output(NewApiKey)
       .mutation(({ ctx, input }) => rotateOwnKey(ctx, input)),
@@ -82,10 +83,10 @@ export const keyRouterFor = (scopes: string[]) =>
           message: 'Key rotated.',
           summary: 'Rotate an API key',
           description:
-            'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not. Asks for the same proof as `keys/create`.',
+            'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not.',
         }),
       )
-      .meta({ idempotency: 'secret' })
+      .meta({ idempotency: 'secret', proof: 'inInput' })
       .meta({ events: ['key.rotated'] })
       .input(KeyRotate)
       .output(NewApiKey)
@@ -96,11 +97,12 @@ export const keyRouterFor = (scopes: string[]) =>
         rest('/services/platforms/v1/keys/revoke', {
           message: 'Key revoked.',
           summary: 'Revoke an API key',
-          description: 'Makes a key invalid from the next request on.',
+          description:
+            'Makes a key invalid from the next request on. Webhooks that were created with it are switched off.',
         }),
       )
-      .meta({ events: ['key.revoked'] })
+      .meta({ events: ['key.revoked', 'webhook.disabled'] })
       .input(KeyChoice)
-      .output(z.void())
+      .output(z.object({ paused_webhooks: pausedWebhooks }))
       .mutation(({ ctx, input }) => revokeKey(ctx, input)),
   });

@@ -23,6 +23,7 @@ import {
   TemplateRunPage,
   TemplateRunReport,
 } from '../../../shared/templateRun.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
 import { getMasterBoard } from '../../domain/board/fullBoard.ts';
 import {
   createMasterBoard,
@@ -32,11 +33,13 @@ import {
   previewSync,
   pushMasterBoard,
   reorderMasterBoards,
+  restoreMasterBoard,
   syncMasterBoard,
   updateMasterBoard,
 } from '../../domain/template/masterBoard.ts';
 import { getTemplateRun, listTemplateRuns, reportTemplateRun } from '../../domain/template/templateRun.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 const oneBoard = z.object({ board: Board, version: rowVersion });
@@ -88,6 +91,17 @@ export const masterBoardRouter = router({
     .input(MasterBoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterBoard(ctx, input)),
+
+  restore: superadminProcedure
+    .meta(
+      restoring('/services/operations/v1/admin/master-boards/restore', 'master board', {
+        events: ['master_board.restored'],
+        with: 'the groups and cards',
+      }),
+    )
+    .input(restoreOf(1))
+    .output(restoredOf('board', Board))
+    .mutation(({ ctx, input }) => restoreMasterBoard(ctx, input)),
 
   create: superadminProcedure
     .meta(

@@ -10,6 +10,7 @@ import {
   projectsUpdated,
 } from '../../../shared/master.ts';
 import { OutcomePage, PushPreview } from '../../../shared/templateRun.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
 import { sanitiseDescription } from '../../domain/board/description.ts';
 import {
   createMasterCard,
@@ -17,9 +18,11 @@ import {
   previewPush,
   pushMasterCard,
   reorderMasterCards,
+  restoreMasterCard,
   updateMasterCard,
 } from '../../domain/template/masterCard.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 const projects_updated = sentAsText(projectsUpdated, 'Number of changed projects, as text.');
@@ -68,6 +71,17 @@ export const masterCardRouter = router({
     .input(MasterCardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterCard(ctx, input)),
+
+  restore: superadminProcedure
+    .meta(
+      restoring('/services/operations/v1/admin/master-cards/restore', 'master card', {
+        events: ['master_card.restored', 'template.applied'],
+        with: 'the copies',
+      }),
+    )
+    .input(restoreOf(1))
+    .output(restoredOf('card', Card))
+    .mutation(({ ctx, input }) => restoreMasterCard(ctx, input)),
 
   update: superadminProcedure
     .meta(

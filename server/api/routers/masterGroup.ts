@@ -13,6 +13,7 @@ import {
   projectsUpdated,
 } from '../../../shared/master.ts';
 import { GroupPushPreview, OutcomePage } from '../../../shared/templateRun.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
 import {
   configureMasterGroup,
   createMasterGroup,
@@ -21,9 +22,11 @@ import {
   previewGroupPush,
   pushMasterGroup,
   reorderMasterGroups,
+  restoreMasterGroup,
   updateMasterGroup,
 } from '../../domain/template/masterGroup.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 export const masterGroupRouter = router({
@@ -82,6 +85,17 @@ export const masterGroupRouter = router({
     .input(MasterGroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterGroup(ctx, input)),
+
+  restore: superadminProcedure
+    .meta(
+      restoring('/services/operations/v1/admin/master-groups/restore', 'master group', {
+        events: ['master_group.restored'],
+        with: 'the cards',
+      }),
+    )
+    .input(restoreOf(1))
+    .output(restoredOf('group', Group))
+    .mutation(({ ctx, input }) => restoreMasterGroup(ctx, input)),
 
   list: superadminProcedure
     .meta(

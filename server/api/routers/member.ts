@@ -15,6 +15,9 @@ import {
   MemberPage,
   MemberSet,
 } from '../../../shared/member.ts';
+import type { Role } from '../../../shared/user.ts';
+import { pausedWebhooks } from '../../../shared/webhook.ts';
+import type { ProofNeed } from '../../domain/access/proofNeed.ts';
 import { inviteMember, listInvitations, withdrawInvitation } from '../../domain/account/invitation.ts';
 import { addMember, leaveProject, listMembers, removeMember, setMember } from '../../domain/account/member.ts';
 import { rest } from '../restOperation.ts';
@@ -25,6 +28,9 @@ import {
   superadminProcedure,
   viewerProcedure,
 } from '../trpc.ts';
+
+/** An owner can invite, remove and make webhooks. */
+const AS_OWNER: ProofNeed = { for: 'the role owner', isNeeded: ({ role }: { role: Role }) => role === 'owner' };
 
 export const memberRouter = router({
   invite: ownerOrSuperadminProcedure
@@ -37,7 +43,7 @@ export const memberRouter = router({
           'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
       }),
     )
-    .meta({ events: ['invitation.created'] })
+    .meta({ proof: AS_OWNER, events: ['invitation.created'] })
     .input(MemberInvite)
     .output(z.object({ invitation: Invitation }))
     .mutation(({ ctx, input }) => inviteMember(ctx, input)),
@@ -77,7 +83,7 @@ export const memberRouter = router({
           'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
       }),
     )
-    .meta({ events: ['member.added'] })
+    .meta({ proof: AS_OWNER, events: ['member.added'] })
     .input(MemberAdd)
     .output(z.object({ member: Member }))
     .mutation(({ ctx, input }) => addMember(ctx, input)),
@@ -90,9 +96,9 @@ export const memberRouter = router({
         description: 'Changes the role of a member; superadmins also add users. The last owner stays one.',
       }),
     )
-    .meta({ events: ['member.updated', 'member.added'] })
+    .meta({ proof: AS_OWNER, events: ['member.updated', 'member.added', 'webhook.disabled'] })
     .input(MemberSet)
-    .output(z.object({ member: Member }))
+    .output(z.object({ member: Member, paused_webhooks: pausedWebhooks }))
     .mutation(({ ctx, input }) => setMember(ctx, input)),
 
   remove: ownerOrSuperadminProcedure
@@ -101,12 +107,12 @@ export const memberRouter = router({
         message: 'Member removed.',
         summary: 'Remove a member',
         description:
-          'Removes a user from a project, unless they are its last owner; their cards there lose their owner.',
+          'Removes a user from a project, unless they are its last owner; their cards there lose their owner, and their webhooks are switched off.',
       }),
     )
-    .meta({ events: ['member.removed'] })
+    .meta({ events: ['member.removed', 'webhook.disabled'] })
     .input(MemberChoice)
-    .output(z.void())
+    .output(z.object({ paused_webhooks: pausedWebhooks }))
     .mutation(({ ctx, input }) => removeMember(ctx, input)),
 
   leave: signedInProcedure
@@ -115,10 +121,10 @@ export const memberRouter = router({
         message: 'You left the project.',
         summary: 'Leave a project',
         description:
-          "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner.",
+          "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner, and their webhooks are switched off.",
       }),
     )
-    .meta({ events: ['member.removed'] })
+    .meta({ events: ['member.removed', 'webhook.disabled'] })
     .input(MemberLeave)
     .output(z.void())
     .mutation(({ ctx, input }) => leaveProject(ctx, input)),

@@ -74,7 +74,7 @@ export const planRouter = router({
         namesRow: false,
       }),
     )
-    .meta({ events: ['plan.set'] })
+    .meta({ proof: 'always', events: ['plan.set'] })
     .input(PlanSet)
     .output(z.object({ plan: Plan }))
     .mutation(({ ctx, input }) => setPlan(ctx, input)),

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { rowVersion } from '../../../shared/fields.ts';
 import { Tag, TagCreate, TagDelete, TagList, TagPage, TagUpdate } from '../../../shared/tag.ts';
-import { createTag, deleteTag, listTags, updateTag } from '../../domain/board/tag.ts';
+import { restoredOf, restoreOf } from '../../../shared/trash.ts';
+import { createTag, deleteTag, listTags, restoreTag, updateTag } from '../../domain/board/tag.ts';
 import { rest, specified } from '../restOperation.ts';
+import { restoring } from '../restoreOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 const oneTag = z.object({ tag: Tag, version: rowVersion });
@@ -62,4 +64,10 @@ export const tagRouter = router({
     .input(TagDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteTag(ctx, input)),
+
+  restore: memberProcedure
+    .meta(restoring('/services/operations/v1/operations/tags/restore', 'tag', { events: ['tag.restored'] }))
+    .input(restoreOf(1))
+    .output(restoredOf('tag', Tag))
+    .mutation(({ ctx, input }) => restoreTag(ctx, input)),
 });

@@ -24,6 +24,8 @@ import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
 
 const oneUser = z.object({ user: User });
 
+const givesRights = ({ superadmin, superadmin_billing }: UserCreate) => !!superadmin || !!superadmin_billing;
+
 export const authRouter = router({
   authenticate: anyoneProcedure
     .meta(
@@ -56,6 +58,7 @@ export const userRouter = router({
       }),
     )
     .meta({ prepare: hashSentPassword })
+    .meta({ proof: { for: 'superadmin rights', isNeeded: givesRights } })
     .meta({ events: ['user.created'] })
     .input(UserCreate)
     .output(oneUser)
@@ -67,11 +70,18 @@ export const userRouter = router({
         message: 'User updated.',
         summary: 'Update a user',
         description:
-          'Changes the sent fields of a user; a new password or `is_active: false` signs them out everywhere.',
+          'Changes the sent fields of a user; a new password or `is_active: false` signs them out everywhere. The own password is changed with `account.changePassword` alone.',
       }),
     )
     .meta({ prepare: hashSentPassword })
-    .meta({ events: ['user.updated', 'user.password_changed'] })
+    .meta({
+      proof: {
+        for: 'a password, an e-mail address, superadmin rights, and to activate somebody',
+        isNeeded: ({ password, email, superadmin, superadmin_billing, is_active }: UserUpdate) =>
+          [password, email, superadmin, superadmin_billing].some((sent) => sent != null) || is_active === true,
+      },
+    })
+    .meta({ events: ['user.updated', 'user.password_changed', 'webhook.disabled'] })
     .input(UserUpdate)
     .output(oneUser)
     .mutation(({ ctx, input }) => updateUser(ctx, input)),
@@ -107,9 +117,11 @@ export const userRouter = router({
       rest('/services/platforms/v1/users/drop-second-factor', {
         message: 'Second factor disabled.',
         summary: 'Drop the second factor of a user',
-        description: 'Removes the second factor of a user who has lost it.',
+        description:
+          'Removes the second factor of another user, who has lost it; the own one is dropped with `account.dropSecondFactor`.',
       }),
     )
+    .meta({ proof: 'always' })
     .meta({ events: ['second_factor.dropped'] })
     .input(SecondFactorDrop)
     .output(z.void())

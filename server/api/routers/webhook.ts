@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { COUNTS_AS } from '../../../shared/limits.ts';
 import {
   DeliveryList,
   DeliveryPage,
@@ -9,6 +10,8 @@ import {
   WebhookList,
   WebhookPage,
   WebhookRedeliver,
+  WebhookResend,
+  WebhookSkip,
   WebhookUpdate,
 } from '../../../shared/webhook.ts';
 import {
@@ -16,11 +19,11 @@ import {
   deleteWebhook,
   listDeliveries,
   listWebhooks,
-  redeliver,
   rotateSecret,
   sendTest,
   updateWebhook,
 } from '../../domain/event/webhook.ts';
+import { redeliver, resend, skip } from '../../domain/event/webhookResend.ts';
 import { rest } from '../restOperation.ts';
 import { ownerOrSuperadminProcedure, router } from '../trpc.ts';
 
@@ -35,7 +38,7 @@ export const webhookRouter = router({
           'Sends the events of a project to an address from now on, signed as Standard Webhooks describes it. The secret is shown only this once. A project has at most 20 webhooks.',
       }),
     )
-    .meta({ idempotency: 'secret', events: ['webhook.created'] })
+    .meta({ idempotency: 'secret', events: ['webhook.created'], proof: 'always' })
     .input(WebhookCreate)
     .output(NewWebhook)
     .mutation(({ ctx, input }) => createWebhook(ctx, input)),
@@ -58,10 +61,16 @@ export const webhookRouter = router({
         message: 'Webhook updated.',
         summary: 'Update a webhook',
         description:
-          'Changes a webhook. With another address, or active again, it is tried at once, and goes on where it stopped.',
+          'Changes a webhook. With another address, or active again, it is tried at once, goes on where it stopped, and belongs to the caller (`created_by`).',
       }),
     )
-    .meta({ events: ['webhook.updated'] })
+    .meta({
+      proof: {
+        for: 'an address, and to activate it',
+        isNeeded: ({ url, is_active }: WebhookUpdate) => url != null || is_active === true,
+      },
+      events: ['webhook.updated'],
+    })
     .input(WebhookUpdate)
     .output(z.object({ webhook: Webhook }))
     .mutation(({ ctx, input }) => updateWebhook(ctx, input)),
@@ -88,7 +97,7 @@ export const webhookRouter = router({
           'Returns a new secret once. For 24 hours, each message has a signature with the previous one, too; one that is older no longer signs.',
       }),
     )
-    .meta({ idempotency: 'secret', events: ['webhook.rotated'] })
+    .meta({ idempotency: 'secret', events: ['webhook.rotated'], proof: 'always' })
     .input(WebhookChoice)
     .output(NewWebhook)
     .mutation(({ ctx, input }) => rotateSecret(ctx, input)),
@@ -111,14 +120,41 @@ export const webhookRouter = router({
       rest('/services/platforms/v1/webhooks/redeliver', {
         message: 'Events are sent again.',
         summary: 'Send events again',
-        description:
-          'Moves a webhook back to an event: this one and all later ones are sent again, in their order and with the same ids. It is tried at once, if it is active.',
+        description: `Moves a webhook back to an event: this one and all later ones are sent again, in their order and with the same ids. It is tried at once, if it is active. At most 10,000 events are sent again. The call ${COUNTS_AS}. Until they can have been sent, 10 of them a second, the next call gets a 429 (\`too_many_resends\`); so does one if too many wait in the project or for the host.`,
       }),
     )
     .meta({ events: ['webhook.redelivered'] })
     .input(WebhookRedeliver)
     .output(z.object({ webhook: Webhook }))
     .mutation(({ ctx, input }) => redeliver(ctx, input)),
+
+  resend: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/webhooks/resend', {
+        message: 'The event is sent again.',
+        summary: 'Send one event again',
+        description:
+          'Sends one event again, with the same id, while the other events go on. It is tried once; `deliveries` then shows what came of it.',
+      }),
+    )
+    .meta({ events: ['webhook.redelivered'], level: 1 })
+    .input(WebhookResend)
+    .output(z.void())
+    .mutation(({ ctx, input }) => resend(ctx, input)),
+
+  skip: ownerOrSuperadminProcedure
+    .meta(
+      rest('/services/platforms/v1/webhooks/skip', {
+        message: 'Event skipped.',
+        summary: 'Skip the next event',
+        description:
+          'Moves a webhook behind the event that it sends next, which its receiver does not take. The later events follow at once.',
+      }),
+    )
+    .meta({ events: ['webhook.skipped'], level: 1 })
+    .input(WebhookSkip)
+    .output(z.object({ webhook: Webhook }))
+    .mutation(({ ctx, input }) => skip(ctx, input)),
 
   sendTest: ownerOrSuperadminProcedure
     .meta(
