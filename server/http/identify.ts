@@ -5,7 +5,7 @@ import type { Reason } from '../../shared/reasons.ts';
 import type { Role } from '../../shared/user.ts';
 import { findProcedure, type Procedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
-import { decideAccess, highestNeeded } from '../domain/access/access.ts';
+import { decideAccess, highestNeeded, wrongCredential } from '../domain/access/access.ts';
 import type { Credential } from '../domain/access/caller.ts';
 import type { AccessDecisions, AccountCaller, Context } from '../domain/access/context.ts';
 import { BUSY, type Counted, overLimit, userKey } from '../limits/rateLimit.ts';
@@ -26,6 +26,8 @@ declare module 'fastify' {
     countedLast: Counted | undefined;
     caller: AccountCaller | undefined;
     access: AccessDecisions | undefined;
+    /** The 401 of a wrong token or key; undefined if none was sent. */
+    unidentified: Error | undefined;
     /** Set if the body was not complete when the caller was found. */
     findCallerAgain: (() => Promise<void>) | undefined;
     /** Undefined before a procedure is called. */
@@ -44,7 +46,7 @@ declare module 'fastify' {
  */
 export function identifyCallers(
   scope: FastifyInstance,
-  { findCaller, tokens, rateLimit, unsentResponses, keyHolders, keyUse }: Services,
+  { findCaller, findEndedKey, tokens, rateLimit, unsentResponses, keyHolders, keyUse }: Services,
   /** The names of the procedures that a request calls; each counts against the limit. */
   namesOf: (request: FastifyRequest) => string[],
   /** The highest role that a procedure may need, where the body names it: it decides its access itself. */
@@ -55,6 +57,7 @@ export function identifyCallers(
   scope.decorateRequest('countedLast', undefined);
   scope.decorateRequest('caller', undefined);
   scope.decorateRequest('access', undefined);
+  scope.decorateRequest('unidentified', undefined);
   scope.decorateRequest('findCallerAgain', undefined);
   scope.decorateRequest('unsent', undefined);
   scope.decorateRequest('callerSignal', undefined);
@@ -67,8 +70,12 @@ export function identifyCallers(
     const calls = names.length;
     const called = names.flatMap((name) => findProcedure(name) ?? []);
     request.called = called;
-    const credential = readCredential(tokenOf(request), tokens);
-    if (!credential) return admitCounted(await rateLimit.count(addressKey(request), calls));
+    const token = tokenOf(request);
+    const credential = readCredential(token, tokens);
+    if (!credential) {
+      if (token !== '') request.unidentified = wrongCredential(isKeySecret(token));
+      return admitCounted(await rateLimit.count(addressKey(request), calls));
+    }
 
     // Anybody can make up a key with a valid checksum: until it is found, its calls count for the address.
     const userId = 'keyHash' in credential ? keyHolders.find(credential.keyHash) : credential.userId;
@@ -84,7 +91,7 @@ export function identifyCallers(
       if (!request.raw.complete)
         request.findCallerAgain = async () => {
           request.caller = await find();
-          request.access = decideAccess(request.caller, called);
+          await decide();
         };
     } catch (error) {
       admitCounted(await rateLimit.count(addressKey(request), calls));
@@ -92,6 +99,16 @@ export function identifyCallers(
     }
     if ('keyHash' in credential) keyHolders.remember(credential.keyHash, request.caller?.id);
     admitCounted(await rateLimit.count(callerKey(request), calls, request.caller?.ownRateLimit));
+    if (!request.caller) await decide();
+
+    /** After the call is counted: guesses of ended keys are limited like others. */
+    async function decide() {
+      if (!request.caller && credential) {
+        const ended = 'keyHash' in credential ? await findEndedKey(credential.keyHash) : undefined;
+        request.unidentified = ended ?? wrongCredential('keyHash' in credential);
+      }
+      request.access = decideAccess(request.caller, called, request.unidentified);
+    }
 
     function admitCounted(counted: Counted) {
       request.counted = counted;
@@ -99,7 +116,7 @@ export function identifyCallers(
       if (counted.callsAllowed < calls) reply.header('Retry-After', counted.retryAfterSeconds);
       if (counted.callsAllowed === 0) throw overLimit(counted);
       unsentResponses.mustBeFew(callerKey(request));
-      request.access = decideAccess(request.caller, called);
+      request.access = decideAccess(request.caller, called, request.unidentified);
     }
   });
 

@@ -23,9 +23,16 @@ export function limitBadRequests(scope: FastifyInstance, rateLimit: RateLimit): 
   });
 }
 
-export function sendLimitHeaders(reply: FastifyReply, { limit, remaining }: Counted): void {
-  reply.headers({ 'X-RateLimit-Limit': limit, 'X-RateLimit-Remaining': remaining });
+export function sendLimitHeaders(reply: FastifyReply, counted: Counted): void {
+  reply.headers(limitHeaders(counted));
 }
+
+/** The limit, what is left of it, and the seconds until it is whole again. */
+export const limitHeaders = ({ limit, remaining, until }: Counted) => ({
+  'X-RateLimit-Limit': limit,
+  'X-RateLimit-Remaining': remaining,
+  'X-RateLimit-Reset': Math.max(0, Math.ceil((until - Date.now()) / 1000)),
+});
 
 /** The key that calls without a valid token are counted under. */
 export const addressKey = (request: FastifyRequest) => networkKey(addressOf(request));

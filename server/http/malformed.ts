@@ -7,6 +7,7 @@ import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/
 import { canonicalAddress } from '../runtime/address.ts';
 import { VERSION } from '../runtime/version.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
+import { limitHeaders } from './limitRequests.ts';
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
 
@@ -77,8 +78,7 @@ function rawResponse(isOverLimit: boolean, body: object, counted: Counted, reque
     `X-Request-Id: ${requestId}`,
     `X-Deckhand-Version: ${VERSION}`,
     `${REASON_HEADER}: ${isOverLimit ? 'over_rate_limit' : 'malformed_request'}`,
-    `X-RateLimit-Limit: ${counted.limit}`,
-    `X-RateLimit-Remaining: ${counted.remaining}`,
+    ...Object.entries(limitHeaders(counted)).map(([name, value]) => `${name}: ${value}`),
     ...(isOverLimit ? [`Retry-After: ${counted.retryAfterSeconds}`] : []),
     '',
     text,

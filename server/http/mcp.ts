@@ -30,7 +30,8 @@ export async function mcpSurface(scope: FastifyInstance, services: Services): Pr
   const ownAddress = () => services.publicUrl ?? scope.ownOrigin;
 
   // Before the body is read, and for every message: tools depend on the caller.
-  const mustBeSignedIn = ({ caller }: FastifyRequest) => (caller ? undefined : notSignedIn());
+  const mustBeSignedIn = ({ caller, unidentified }: FastifyRequest) =>
+    caller ? undefined : (unidentified ?? notSignedIn());
   scope.addHook('onRequest', (request, reply, done) => {
     if (isForeign(request, reply, new URL(ownAddress()).origin)) return done(forbidden(FOREIGN, 'origin_not_allowed'));
     done(mustBeSignedIn(request));

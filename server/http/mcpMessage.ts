@@ -33,7 +33,7 @@ import { logFailure } from './logFailure.ts';
 
 const INSTRUCTIONS = `Deckhand keeps task boards: a project has boards, a board has groups, a group has cards, a card has comments.
 Calls act in the project of the row that they name, else in the caller's default project. Operations without a tool of their own:
-find them with operations_search, call them with operations_call.`;
+find them with operations_search, call them with operations_call. Answers are JSON; fields without a value are left out.`;
 
 /** Answers one message, with a server of its own, since nothing is kept between requests. */
 export async function answerMessage(
@@ -78,7 +78,7 @@ function serverFor(request: FastifyRequest, reply: FastifyReply, services: Servi
     try {
       if (name === SEARCH.name) {
         request.operation = name;
-        return resultOf(JSON.stringify(searchOperations(caller, readSearch(input) as OperationSearch)));
+        return textOf(JSON.stringify(searchOperations(caller, readSearch(input, true) as OperationSearch)));
       }
       const called = procedureOf(name, input);
       request.operation = called.procedure.name;
@@ -99,7 +99,7 @@ function procedureOf(tool: string, given: unknown): { procedure: Procedure; inpu
   const own = findToolProcedure(tool);
   if (own) return { procedure: own, input: given };
   if (tool !== CALL.name) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${tool}`);
-  const { name, input } = readCall(given) as OperationCall;
+  const { name, input } = readCall(given, true) as OperationCall;
   const procedure = findOperation(name);
   if (!procedure) throw notFound(noOperation(name), 'unknown_procedure');
   return { procedure, input };
@@ -121,30 +121,26 @@ async function callTool(
   const ctx = { ...contextOf(request, services), idempotency: keyOfCall(key) };
   const data = await callProcedure(procedure, ctx, input, request.callerSignal);
   sendReplayed(reply, ctx, 1);
-  if (data === undefined) return { content: [{ type: 'text', text: rest?.message ?? name }], structuredContent: {} };
+  if (data === undefined) return textOf(rest?.message ?? name);
   const text = writeFields(data as object);
   if (type === 'query' && text.length > LARGEST_RESULT) throw badRequest(TOO_LARGE, 'answer_too_large');
-  return resultOf(text);
+  return textOf(JSON.stringify(JSON.parse(text), withoutNull));
 }
 
-/** No model reads more, and writing it twice would block the event loop. */
+/** No model reads more. */
 const LARGEST_RESULT = 1024 * 1024;
 const TOO_LARGE = 'The answer is too large for an assistant: more than 1 MiB. Read fewer rows, page by page.';
 
-/** Programs read the structure, models the text. */
-const resultOf = (text: string): CallToolResult => ({
-  content: [{ type: 'text', text }],
-  structuredContent: JSON.parse(text),
-});
+/** Once, as text, which models read. Fields without a value are left out: half of a card's are null. */
+const textOf = (text: string): CallToolResult => ({ content: [{ type: 'text', text }] });
+const withoutNull = (_: string, value: unknown) => (value === null ? undefined : value);
 
-/** A refused call is a result, so that the model can read why. */
+/** A refused call is a result, so that the model can read why; and a structure, so that programs can decide by the reason. */
 function refusalOf(request: FastifyRequest, reply: FastifyReply, thrown: unknown): CallToolResult {
   const failure = toFailure(thrown);
   logFailure(request.log, thrown, failure);
   sendErrorHeaders(reply, failure);
   const { status, reason, message, errors, retryAfterSeconds: retry_after_seconds } = failure;
-  return {
-    ...resultOf(JSON.stringify({ error: { status, reason, message, errors, retry_after_seconds } })),
-    isError: true,
-  };
+  const refusal = { error: { status, reason, message, errors, retry_after_seconds } };
+  return { ...textOf(JSON.stringify(refusal)), structuredContent: refusal, isError: true };
 }

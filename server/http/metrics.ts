@@ -7,14 +7,15 @@ import type { MetricsAccess, Services } from '../api/services.ts';
 import type { Db } from '../database/query.ts';
 import { type Readiness, UNREADY } from '../database/readiness.ts';
 import { countEndingKeys } from '../domain/account/keyWarning.ts';
-import { eventDelaySeconds } from '../domain/event/feed.ts';
 import { addReplacements, metricsOf, sumMetrics } from '../runtime/metricSum.ts';
 import { VERSION } from '../runtime/version.ts';
+import { addDatabaseState } from './databaseMetrics.ts';
 import { announceDeprecations } from './deprecation.ts';
 import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
 import { addLoad } from './loadMetrics.ts';
-import { methodOf, operationOf } from './operation.ts';
+import { addEventMetrics } from './measuredMetrics.ts';
+import { operationOf } from './operation.ts';
 import { addReplicas } from './replicaMetrics.ts';
 
 declare module 'fastify' {
@@ -34,7 +35,8 @@ export async function metrics(scope: FastifyInstance, services: Services): Promi
   addBuildInfo(registry, database.isEmbedded ? 'embedded' : 'postgresql');
   addLoad(registry, load);
   addReadiness(registry, readiness);
-  addEventDelay(registry, database.db);
+  addEventMetrics(registry, database.db);
+  addDatabaseState(registry, database.db);
   addEndingKeys(registry, database.db, keyMaxDays);
   if (replicas) addReplicas(registry, replicas);
   addWorkers(registry);
@@ -55,15 +57,28 @@ export async function metrics(scope: FastifyInstance, services: Services): Promi
 }
 
 /**
- * Duration of requests, and errors by reason. All labels come from closed lists. The route and, for REST, the method follow from
- * surface and operation: they add no series.
+ * Requests by surface and status, their duration by surface and by operation, and errors by reason. All labels come from closed
+ * lists. No metric has both the operation and something else: with its buckets, that would be thousands of series.
  */
 function countRequests(scope: FastifyInstance, registry: Registry): void {
+  const requests = new Counter({
+    name: 'deckhand_requests_total',
+    help: 'Requests, without health checks and scrapes.',
+    labelNames: ['surface', 'http_response_status_code'] as const,
+    registers: [registry],
+  });
   const durations = new Histogram({
     name: 'http_server_request_duration_seconds',
     help: 'Duration of requests, without health checks, scrapes and streams of events.',
-    labelNames: ['http_request_method', 'http_route', 'http_response_status_code', 'surface', 'operation'] as const,
+    labelNames: ['surface'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+  const operations = new Histogram({
+    name: 'deckhand_operation_duration_seconds',
+    help: 'Duration of the requests of each operation, over all surfaces.',
+    labelNames: ['operation'] as const,
+    buckets: [0.01, 0.05, 0.25, 1, 5],
     registers: [registry],
   });
   const errors = new Counter({
@@ -79,15 +94,13 @@ function countRequests(scope: FastifyInstance, registry: Registry): void {
     done();
     const { config, url } = request.routeOptions;
     if (config.isProbe) return;
-    const surface = config.surface ?? 'other';
-    const labels = {
-      http_request_method: methodOf(request),
-      http_route: url ?? '',
-      http_response_status_code: reply.statusCode,
-      surface,
-      operation: operationOf(request),
-    };
-    if (!request.isOpenEnded) durations.observe(labels, reply.elapsedTime / 1000);
+    const surface = config.surface ?? (url?.startsWith('/webhooks/') ? 'payments' : 'other');
+    requests.inc({ surface, http_response_status_code: reply.statusCode });
+    if (!request.isOpenEnded) {
+      const seconds = reply.elapsedTime / 1000;
+      durations.observe({ surface }, seconds);
+      if (config.surface) operations.observe({ operation: operationOf(request) }, seconds);
+    }
     const reason = reply.getHeader(REASON_HEADER) as Reason | undefined;
     for (const each of request.reasons ?? (reason ? [reason] : [])) errors.inc({ surface, reason: each });
   });
@@ -109,22 +122,10 @@ function addWorkers(registry: Registry): void {
   addReplacements(registry);
 }
 
-/** Read at each scrape; without a value if the database does not answer. */
-function addEventDelay(registry: Registry, db: Db): void {
-  new Gauge({
-    name: 'deckhand_event_delay_seconds',
-    help: 'How long the oldest event waits for a transaction that is still running.',
-    registers: [registry],
-    aggregator: 'max',
-    async collect() {
-      this.reset();
-      const seconds = await eventDelaySeconds(db).catch(() => undefined);
-      if (seconds !== undefined) this.set(seconds);
-    },
-  });
-}
-
+/** Counted at most once a minute: it reads all keys that may end soon. */
 function addEndingKeys(registry: Registry, db: Db, keyMaxDays: number | undefined): void {
+  let counts = new Map<number, number>();
+  let countedAt = Number.NEGATIVE_INFINITY;
   new Gauge({
     name: 'deckhand_ending_keys',
     help: 'Valid API keys that end within so many days; those with a short life, in its last quarter.',
@@ -132,12 +133,19 @@ function addEndingKeys(registry: Registry, db: Db, keyMaxDays: number | undefine
     registers: [registry],
     aggregator: 'max',
     async collect() {
+      if (performance.now() - countedAt >= COUNTED_EVERY_MILLISECONDS) {
+        const startedAt = performance.now();
+        const counted = await countEndingKeys(db, keyMaxDays).catch(() => undefined);
+        if (counted) countedAt = startedAt;
+        counts = counted ?? new Map();
+      }
       this.reset();
-      const counts = await countEndingKeys(db, keyMaxDays).catch(() => new Map<number, number>());
       for (const [days, count] of counts) this.set({ days }, count);
     },
   });
 }
+
+const COUNTED_EVERY_MILLISECONDS = 60_000;
 
 /** Checked at each scrape, as by `/health/ready`. */
 function addReadiness(registry: Registry, readiness: Readiness): void {
@@ -158,8 +166,12 @@ function mustBeAllowed(request: FastifyRequest, access: MetricsAccess): void {
   if (access.isOpen) return;
   if (access.token === undefined)
     throw forbidden('The metrics are closed: the service has no METRICS_TOKEN.', 'metrics_closed');
-  if (!hasToken(request, access))
-    throw unauthorized('Send the METRICS_TOKEN of the service as a Bearer token.', 'not_signed_in');
+  if (hasToken(request, access)) return;
+  const isSent = /^Bearer +\S/i.test(request.headers.authorization ?? '');
+  throw unauthorized(
+    'Send the METRICS_TOKEN of the service as a Bearer token.',
+    isSent ? 'credential_invalid' : 'not_signed_in',
+  );
 }
 
 const hasToken = ({ headers: { authorization = '' } }: FastifyRequest, { token }: MetricsAccess) =>

@@ -14,7 +14,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
 
 const ALLOWED = 'Access-Control-Allow-Origin';
 const READABLE =
-  'X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Error-Reason, Retry-After, ETag, Idempotent-Replayed, X-Deckhand-Version, Deprecation, Sunset, Link, WWW-Authenticate';
+  'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id, X-Error-Reason, Retry-After, ETag, Idempotent-Replayed, X-Deckhand-Version, Deprecation, Sunset, Link, WWW-Authenticate';
 
 /** Whether a page of another origin sent it that is not allowed: it may have been led here by a changed DNS entry. */
 export const isForeign = ({ headers: { origin } }: FastifyRequest, reply: FastifyReply, own: string) =>

@@ -11,6 +11,7 @@ export function addReplicas(registry: Registry, { load }: Replicas): void {
     labelNames: ['replica'],
     registers,
     collect() {
+      this.reset();
       for (const { name, isLeftOut } of load().replicas) this.set({ replica: name }, Number(!isLeftOut));
     },
   });
@@ -21,7 +22,9 @@ export function addReplicas(registry: Registry, { load }: Replicas): void {
     labelNames: ['replica'],
     registers,
     collect() {
-      for (const { name, lagSeconds } of load().replicas) this.set({ replica: name }, lagSeconds);
+      this.reset();
+      for (const { name, lagSeconds } of load().replicas)
+        if (lagSeconds !== undefined) this.set({ replica: name }, lagSeconds);
     },
   });
   new Counter({

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { badRequest, type Failure, JSON_WANTED, toFailure } from '../../shared/errors.ts';
+import { badRequest, type Failure, invalid, JSON_WANTED, toFailure } from '../../shared/errors.ts';
 import { callProcedure, restProcedures } from '../api/procedures.ts';
 import { ERROR_BODIES, type ErrorStatus, errorBody, type RestOperation } from '../api/restOperation.ts';
 import type { Services } from '../api/services.ts';
@@ -49,7 +49,10 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
       },
       async (request, reply) => {
         const input = readInput(request, rest, procedure.needsInput);
-        if (isConditional) input.if_version = readIfMatch(request);
+        if (isConditional) {
+          if (!rest.isSpecified && Object.hasOwn(input, 'if_version')) throw invalid({ if_version: SEND_IF_MATCH });
+          input.if_version = readIfMatch(request);
+        }
         const ctx = contextOf(request, services);
         const result = await callProcedure(procedure, ctx, input, request.callerSignal);
         sendReplayed(reply, ctx, 1);
@@ -64,6 +67,8 @@ export async function restFacade(scope: FastifyInstance, services: Services): Pr
     );
   }
 }
+
+const SEND_IF_MATCH = 'is not a known field over REST: send If-Match';
 
 const STREAM = `/api${STREAM_PATH}`;
 const isStream = ({ url }: FastifyRequest) => url.split('?', 1)[0] === STREAM;

@@ -33,12 +33,12 @@ const FORMAT: StreamFormat = {
 };
 
 function readInput({ query, headers }: FastifyRequest): Record<string, unknown> {
-  const { types, project_id, after } = query as Record<string, string | string[] | undefined>;
+  const { types, project_id, lastEventId, ...others } = query as Record<string, string | string[] | undefined>;
   return {
+    ...others,
     types: types === undefined ? undefined : [types].flat().flatMap((list) => list.split(',')),
     project_id: typeof project_id === 'string' && /^\d{1,15}$/.test(project_id) ? Number(project_id) : project_id,
-    after,
     // Sent by `EventSource`, also empty.
-    lastEventId: headers['last-event-id'] || undefined,
+    lastEventId: headers['last-event-id'] || lastEventId,
   };
 }

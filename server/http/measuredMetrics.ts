@@ -1,0 +1,70 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Db } from '../database/query.ts';
+import { eventDelaySeconds } from '../domain/event/feed.ts';
+import { measureBacklog } from '../domain/event/webhookBacklog.ts';
+
+type Values<Label extends string> = [value: number, labels: Partial<Record<Label, string>>][];
+
+/** The results of a statement are used for this long, however many ask for metrics. */
+const KEPT_MILLISECONDS = 10_000;
+
+/** A metric that is read at each scrape. If that fails, it has no value: 0 would look healthy. Each worker measures the same. */
+export function addMeasured<Label extends string>(
+  registry: Registry,
+  name: string,
+  help: string,
+  labelNames: Label[],
+  measure: () => Promise<Values<Label>>,
+): void {
+  new Gauge({
+    name,
+    help,
+    labelNames,
+    registers: [registry],
+    aggregator: 'max',
+    async collect() {
+      const values = await measure().catch((): Values<Label> => []);
+      // Without labels, `reset` would set 0.
+      this.reset();
+      if (labelNames.length === 0) this.remove();
+      for (const [value, labels] of values) this.set(labels, value);
+    },
+  });
+}
+
+/** How late events are, for all readers and for webhooks. */
+export function addEventMetrics(registry: Registry, db: Db): void {
+  addMeasured(
+    registry,
+    'deckhand_event_delay_seconds',
+    'How long the oldest event waits for a transaction that is still running.',
+    [],
+    async () => [[await eventDelaySeconds(db), {}]],
+  );
+  const backlog = kept(() => measureBacklog(db));
+  const byState = (name: string, help: string, field: 'webhooks' | 'behind' | 'events' | 'oldestSeconds') =>
+    addMeasured(registry, name, help, ['state'], async () =>
+      (await backlog()).map(({ state, [field]: value }) => [value, { state }]),
+    );
+  byState('deckhand_webhooks', 'Webhooks by state.', 'webhooks');
+  byState('deckhand_webhooks_behind', 'Webhooks with events that are not delivered yet.', 'behind');
+  byState('deckhand_webhook_waiting_events', 'Events that wait for webhooks, at most 100 for each one.', 'events');
+  byState(
+    'deckhand_webhook_oldest_event_seconds',
+    'The age of the oldest event that waits for a webhook.',
+    'oldestSeconds',
+  );
+}
+
+/** Measures at most once in a while. */
+function kept<Result>(measure: () => Promise<Result>): () => Promise<Result> {
+  let measured: Promise<Result> | undefined;
+  let measuredAt = 0;
+  return () => {
+    if (!measured || performance.now() - measuredAt > KEPT_MILLISECONDS) {
+      measuredAt = performance.now();
+      measured = measure();
+    }
+    return measured;
+  };
+}
