@@ -13,7 +13,8 @@ export async function loadDocument() {
  * @param {OpenApiDocument} document
  * @returns {Described[]}
  */
-export const operationsOf = ({ paths }) => Object.entries(paths).map(([path, { post }]) => ({ path, ...post }));
+export const operationsOf = ({ paths }) =>
+  Object.entries(paths).flatMap(([path, { post, get }]) => (get ? [] : { path, ...post }));
 
 /**
  * The groups of the sidebar, each with its areas and their operations.

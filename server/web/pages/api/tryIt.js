@@ -1,6 +1,7 @@
 import { copyButton } from '../copy.js';
 import { reach } from '../reach.js';
 import { needsSignIn } from './apiDocument.js';
+import { confirmSending } from './confirmDialog.js';
 import { element, field, whileBusy } from './dom.js';
 import { keepTexts } from './drafts.js';
 import { codeBlock } from './highlight.js';
@@ -30,6 +31,7 @@ export function tryIt(operation) {
   const request = () => requestOf(operation, parameters, body?.input.value);
   const showSamples = () => samples.show(request);
   const send = async () => {
+    if (!(await confirmSending(operation))) return;
     place.replaceChildren(element('p', { class: 'hint' }, 'Sending…'));
     place.replaceChildren(...(await outcomeOf(request)));
   };

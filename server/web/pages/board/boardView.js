@@ -1,4 +1,5 @@
 import { element, whileBusy } from '../api/dom.js';
+import { dayOf } from './dueDate.js';
 
 /**
  * @typedef {Awaited<ReturnType<import('../client.js').Client['boards']['get']['query']>>['board']} Board
@@ -114,7 +115,7 @@ function keepFocus(change) {
  * @param {Actions} actions
  */
 function cardOf(card, actions) {
-  const due = card.due_date?.toLocaleDateString(undefined, { dateStyle: 'medium' });
+  const due = card.due_date && dayOf(card.due_date);
   const details = element(
     'p',
     { class: 'hint' },

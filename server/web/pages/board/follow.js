@@ -6,7 +6,7 @@ const TYPES = /** @type {const} */ ([
 const PAUSE_MILLISECONDS = 300;
 const TYPING_MILLISECONDS = 1000;
 
-/** The changes of this page, which reads the board after them anyway. @type {Set<string | null>} */
+/** The requests of this page, which reads the board after them anyway. @type {Set<string | null>} */
 const own = new Set();
 
 /** Sends a request of the client. @type {typeof fetch} */
@@ -16,14 +16,22 @@ export const fetchNoted = (address, init) => {
 };
 
 /**
+ * Whether this page made the change. Anybody can send a request with the same id, so the user counts, too; the page has no key.
+ * @param {{ request_id: string | null, user_id: number | null, key_id: number | null }} event
+ * @param {number} userId
+ */
+export const isOwn = ({ request_id, user_id, key_id }, userId) =>
+  own.has(request_id) && user_id === userId && key_id === null;
+
+/**
  * Calls `read` soon after others changed the project, but not during a drag, a click or typing. A hidden tab follows nothing, and
  * reads when it is visible again. Without a stream, the page only misses what others do.
  * @param {import('../client.js').Client} client
  * @param {number} project_id
- * @param {{ place: HTMLElement, read: () => void }} page
+ * @param {{ place: HTMLElement, userId: number, read: () => void }} page
  * @returns {AbortController} ends it
  */
-export function followProject(client, project_id, { place, read }) {
+export function followProject(client, project_id, { place, userId, read }) {
   const ended = new AbortController();
   const { signal } = ended;
   let stream = new AbortController();
@@ -49,7 +57,7 @@ export function followProject(client, project_id, { place, read }) {
     const latest = await client.events.list.query({ after: 'latest', project_id }, options).catch(() => undefined);
     if (isBack) readSoon();
     const events = client.events.follow({ types: [...TYPES], project_id, after: latest?.cursor }, options);
-    for await (const { request_id } of events) if (!own.has(request_id)) readSoon();
+    for await (const event of events) if (!isOwn(event, userId)) readSoon();
   };
   const start = (isBack = false) => follow(isBack).catch(() => undefined);
   place.addEventListener('input', () => (typedAt = performance.now()), { signal });

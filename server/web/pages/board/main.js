@@ -34,7 +34,7 @@ let opening = new AbortController();
 let following = new AbortController();
 /** The boards that were opened. @type {Map<number, ReturnType<typeof changesOf>>} */
 const boards = new Map();
-const shown = { projectId: 0, boardId: 0 };
+const shown = { userId: 0, projectId: 0, boardId: 0 };
 
 const view = boardView(byId('board'), {
   add: (group_id, title, idempotencyKey) =>
@@ -101,6 +101,7 @@ async function showUser(signal) {
     limit: 200,
   });
   signal.throwIfAborted();
+  shown.userId = account.id;
   const first = projects.find(({ id }) => id === account.default_project_id) ?? projects[0];
   const options = projects.map(({ id, name }) =>
     element('option', { value: String(id), selected: id === first?.id }, name),
@@ -161,6 +162,7 @@ async function listBoards(projectId, signal) {
 const follow = (projectId) =>
   followProject(client, projectId, {
     place: byId('board'),
+    userId: shown.userId,
     read: () => {
       for (const [id, changes] of boards) changes.refresh(id === shown.boardId);
     },
