@@ -7,31 +7,46 @@ import { document, documentedHeaders, violations } from './violations.ts';
 
 type SentAnswer = { method: string; path: string; response: Pick<Response, 'status' | 'headers'>; text: string };
 
-/** How a REST answer differs from the document. Behind a proxy it may have other headers, too. */
-export function undocumented(
+/** What is wrong with the headers, and with the rest, each judged by itself: a lost header must not hide a wrong body. */
+export type Judgement = { headers: string[]; body: string[] };
+
+/** How a REST answer differs from the document. */
+export function undocumented(sent: SentAnswer): string[] {
+  const { headers, body } = judgedByDocument(sent);
+  return [...headers, ...body];
+}
+
+/** The same in two parts. Behind a proxy it may have other headers, too. */
+export function judgedByDocument(
   { method, path, response, text }: SentAnswer,
   { allowsOtherHeaders = false } = {},
-): string[] {
+): Judgement {
   // The preflight request of a browser is not documented.
-  if (method === 'OPTIONS' && response.status === 204) return [];
+  if (method === 'OPTIONS' && response.status === 204) return { headers: [], body: [] };
   const documented = responsesOf(method, path)[response.status];
-  if (!documented) return ['The status is not listed.'];
+  if (!documented) return { headers: [], body: ['The status is not listed.'] };
   const headers = [
     ...headerViolations(response.headers, documented.headers),
     ...(allowsOtherHeaders ? [] : unlistedHeaders(response.headers, documented.headers)),
-    ...reasonViolations(method, path, response),
   ];
-  if (method === 'HEAD') return text === '' ? headers : [...headers, 'The answer to HEAD has a body.'];
-  const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
-  return [...headers, ...(isJson ? bodyViolations(documented.schema, text) : ['The content type is not JSON.'])];
+  const reason = reasonViolations(method, path, response);
+  if (method === 'HEAD')
+    return { headers, body: [...reason, ...(text === '' ? [] : ['The answer to HEAD has a body.'])] };
+  const content = judgedAsJson(response.headers, text, (value) => violations(documented.schema, value));
+  return { headers: [...headers, ...content.headers], body: [...reason, ...content.body] };
 }
 
-function bodyViolations(schema: Schema, text: string): string[] {
+/** A page of a proxy is one problem; JSON with a wrong content type is still checked. */
+export function judgedAsJson(headers: Headers, text: string, check: (value: unknown) => string[]): Judgement {
+  const isJson = headers.get('content-type') === 'application/json; charset=utf-8';
+  const wrongType = isJson ? [] : ['The content type is not JSON.'];
+  let value: unknown;
   try {
-    return violations(schema, JSON.parse(text));
+    value = JSON.parse(text);
   } catch {
-    return ['The body is not JSON.'];
+    return { headers: [], body: isJson ? ['The body is not JSON.'] : wrongType };
   }
+  return { headers: wrongType, body: check(value) };
 }
 
 type Documented = { headers: Record<string, Schema>; schema: Schema };
@@ -55,6 +70,12 @@ function responsesOf(method: string, path: string): Record<number, Documented> {
 const STREAM = '/services/platforms/v1/events/stream';
 const LISTED = '/services/platforms/v1/events/list';
 
+/** The headers of every answer with this status, whatever the operation, over RPC, too. */
+export function commonHeaders(status: number): Record<string, Schema> {
+  const responses = documentedIn(DEFAULT);
+  return (responses[status] ?? responses[400])!.headers;
+}
+
 /** An operation with the default body for each error. */
 const DEFAULT = '/services/operations/v1/operations/boards/get';
 
@@ -68,7 +89,7 @@ function documentedIn(path: string): Record<string, Documented> {
   );
 }
 
-function headerViolations(headers: Headers, documented: Record<string, Schema>): string[] {
+export function headerViolations(headers: Headers, documented: Record<string, Schema>): string[] {
   return Object.entries(documented).flatMap(([name, schema]) => {
     const value = headers.get(name);
     if (value === null) return documentedHeaders[name]?.required === false ? [] : [`The header ${name} is missing.`];

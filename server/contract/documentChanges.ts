@@ -49,6 +49,7 @@ function changesBetween(one: Located, other: Located, words: Words): string[] {
   });
   return [
     ...addressChanges(one, other, words),
+    ...schemeChanges(one, other, words),
     ...headerChanges(one, other, words),
     ...operations,
     ...webhookChanges(one, other, words),
@@ -78,31 +79,74 @@ function addressChanges(one: Located, other: Located, words: Words): string[] {
   return addresses(one).flatMap((url) => (known.includes(url) ? [] : say(`the address ${url}`, words.gone)));
 }
 
-/** Changes of header values; a missing header is reported with the response. */
-function headerChanges(one: Located, other: Located, words: Words): string[] {
-  const schemasOf = ({ document: { components } }: Located) =>
-    (components?.headers ?? {}) as Record<string, { schema: Schema } | undefined>;
-  return Object.entries(schemasOf(one)).flatMap(([name, before]) => {
-    const after = schemasOf(other)[name];
-    return before && after ? answeredChanges(before.schema, after.schema, `header ${name}`, one, other, words) : [];
+/** How a credential is sent. One that an operation no longer accepts is reported with the operation. */
+function schemeChanges(one: Located, other: Located, words: Words): string[] {
+  const schemesOf = ({ document: { components } }: Located) =>
+    ((components as { securitySchemes?: object })?.securitySchemes ?? {}) as Record<string, Schema | undefined>;
+  return Object.entries(schemesOf(one)).flatMap(([name, before]) => {
+    const [old, now] = [before, schemesOf(other)[name]].map((scheme) => scheme && sendingOf(scheme));
+    if (!now || old === now) return [];
+    return words.schemeChanged(old!, now).map((change) => `security scheme ${name} ${change}`);
   });
 }
+
+/** Without what only describes it. */
+function sendingOf({ description: _, bearerFormat: __, ...scheme }: Schema): string {
+  return Object.values(scheme)
+    .map((part) => (typeof part === 'string' ? part : JSON.stringify(part)))
+    .join(' ');
+}
+
+type Header = { $ref?: string; required?: boolean; schema?: Schema };
+
+/** Changes of headers that answers share; a missing header is reported with the response. */
+function headerChanges(one: Located, other: Located, words: Words): string[] {
+  const headersOf = ({ document: { components } }: Located) =>
+    (components?.headers ?? {}) as Record<string, Header | undefined>;
+  return Object.entries(headersOf(one)).flatMap(([name, before]) => {
+    const after = headersOf(other)[name];
+    return before && after ? oneHeaderChanges(before, after, `header ${name}`, one, other, words) : [];
+  });
+}
+
+function oneHeaderChanges(before: Header, after: Header, place: string, one: Located, other: Located, words: Words) {
+  return [
+    ...(certainty(after) < certainty(before) ? say(place, words.answered.uncertain) : []),
+    ...answeredChanges(before.schema ?? {}, after.schema ?? {}, place, one, other, words),
+  ];
+}
+
+/** Only `false` says that a header may be absent: our documents say nothing of headers that are always there. */
+const certainty = ({ required }: Header) => (required === undefined ? 1 : required ? 2 : 0);
 
 /** What webhooks send: a receiver depends on it as a caller does on an answer. */
 function webhookChanges(one: Located, other: Located, words: Words): string[] {
   const sentBy = ({ document: { webhooks = {} } }: Located) => webhooks as Record<string, { post?: Operation }>;
   const schemaOf = (webhook: { post?: Operation }) => schemaIn(webhook.post?.requestBody?.content);
-  return Object.entries(sentBy(one)).flatMap(([type, before]) => {
-    const after = sentBy(other)[type];
-    const place = `webhook ${type}`;
-    if (!after) return say(place, words.gone);
-    return answeredChanges(schemaOf(before), schemaOf(after), place, one, other, words);
+  const known = sentBy(other);
+  const changes = Object.entries(sentBy(one)).map(([type, before]) => {
+    const after = known[type];
+    if (!after) return { type, lines: [` ${words.gone}`] };
+    return { type, lines: answeredChanges(schemaOf(before), schemaOf(after), '', one, other, words) };
   });
+  // Events share a model: a change of it is one line.
+  const counts = Map.groupBy(
+    changes.flatMap(({ lines }) => lines),
+    (line) => line,
+  );
+  const isShared = (line: string) => changes.length > 2 && counts.get(line)!.length > changes.length / 2;
+  return [
+    ...[...counts.keys()].filter(isShared).map((line) => `webhooks of events${line}`),
+    ...changes.flatMap(({ type, lines }) =>
+      lines.filter((line) => !isShared(line)).map((line) => `webhook ${type}${line}`),
+    ),
+  ];
 }
 
 function operationChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
   return [
     ...nameChanges(before, after, words),
+    ...deprecationChanges(before, after, words),
     ...securityChanges(before, after, one, other, words),
     ...parameterChanges(before, after, one, other, words),
     ...requestChanges(before, after, one, other, words),
@@ -112,6 +156,11 @@ function operationChanges(before: Operation, after: Operation, one: Located, oth
 
 function nameChanges({ operationId: before }: Operation, { operationId: after }: Operation, words: Words): string[] {
   return before === after ? [] : words.renamed(before, after);
+}
+
+function deprecationChanges(before: object, after: object, words: Words): string[] {
+  const [old, now] = [before, after].map((part) => Boolean((part as { deprecated?: boolean }).deprecated));
+  return old === now ? [] : words.deprecated(old!, now!);
 }
 
 type Requirement = Record<string, string[]>;
@@ -152,6 +201,7 @@ function parameterChanges(before: Operation, after: Operation, one: Located, oth
       if (!kept) return say(place, words.gone);
       return [
         ...(kept.required && !parameter.required ? say(place, words.required) : []),
+        ...deprecationChanges(parameter, kept, words).flatMap((change) => say(place, change)),
         ...takenChanges(asSent(parameter), asSent(kept), place, one, other, words),
       ];
     }),
@@ -189,9 +239,16 @@ function responseChanges(
   const old = before.responses[status]!;
   const now = after.responses[status];
   if (!now) return say(status, words.gone);
-  const lostHeaders = Object.keys(old.headers ?? {}).filter((name) => !(name in (now.headers ?? {})));
   return [
-    ...lostHeaders.flatMap((name) => say(`${status} header ${name}`, words.gone)),
+    ...Object.entries((old.headers ?? {}) as Record<string, Header>).flatMap(([name, header]) => {
+      const kept = (now.headers as Record<string, Header> | undefined)?.[name];
+      const place = `${status} header ${name}`;
+      if (!kept) return say(place, words.gone);
+      // Shared headers are compared once.
+      if (header.$ref !== undefined && header.$ref === kept.$ref) return [];
+      const [before, after] = [one.resolve(header as Schema), other.resolve(kept as Schema)];
+      return oneHeaderChanges(before as Header, after as Header, place, one, other, words);
+    }),
     ...answeredChanges(schemaIn(old.content), schemaIn(now.content), status, one, other, words),
   ];
 }

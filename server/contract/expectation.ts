@@ -28,6 +28,8 @@ const NO_ACCESS = new Set([
   'not_a_superadmin',
   'no_project_access',
   'no_account',
+  // Until an operator finishes an upgrade, it is refused to everybody.
+  'upgrade_unfinished',
 ]);
 
 /** Sends a call over both surfaces that must have one of these statuses, unless the caller has no access. */
@@ -35,8 +37,8 @@ export async function expectStatus(run: Run, call: Call, statuses: number[]): Pr
   const both = await overBoth(run.send, call);
   const { rest, rpc, problems } = both;
   const { name, rest: operation } = call.procedure;
-  const { status, reason } = rest.outcome ?? {};
-  if (status === 403 && reason && NO_ACCESS.has(reason) && !call.isAnonymous) {
+  const reason = rest.outcome?.reason ?? rpc.outcome?.reason;
+  if (reason && NO_ACCESS.has(reason) && !call.isAnonymous) {
     run.denied.set(name, reason);
     return both;
   }

@@ -16,6 +16,12 @@ export type NarrowingWords = {
   unknown: string | undefined;
   /** A value that only the narrow schema allows. */
   outside: (value: string) => string | undefined;
+  /** Another default, or none: what a request without the field means. */
+  otherDefault?: (narrow: unknown, wide: unknown) => string | undefined;
+  /** A field that requests, or answers, of the one schema have and those of the other do not. */
+  hidden: string;
+  hiddenBy: (narrow: Schema, wide: Schema) => boolean;
+  deprecated?: (narrow: boolean, wide: boolean) => string | undefined;
 };
 
 const say = (place: string, reason: string | undefined) => (reason === undefined ? [] : [`${place} ${reason}`]);
@@ -25,12 +31,28 @@ export function narrowings(narrow: Located, wide: Located, place: string, words:
   // A schema that refers to itself is compared once.
   if (isWithinItself(narrow) && isWithinItself(wide)) return [];
   const allowed = alternatives(wide);
-  return alternatives(narrow).flatMap((kind) => {
+  const marks = markReasons(marked(narrow), marked(wide), place, words);
+  const values = withoutContained(alternatives(narrow)).flatMap((kind) => {
     const fitting = allowed.filter(({ schema }) => isOfType(kind.schema, schema));
     if (fitting.length === 0) return say(place, words.outside(`${kind.schema.type}`));
     const reasons = fitting.map((candidate) => reasonsAgainst(kind, candidate, place, words));
     return reasons.toSorted((one, other) => one.length - other.length)[0]!;
   });
+  return [...marks, ...values];
+}
+
+/** With what stands beside a reference. */
+const marked = ({ schema, resolve }: Located): Schema => ({ ...resolve(schema), ...schema });
+
+/** What a schema says beside the values that it allows. */
+function markReasons(narrow: Schema, wide: Schema, place: string, words: NarrowingWords): string[] {
+  const hasOtherDefault = narrow.default !== undefined && !isDeepStrictEqual(narrow.default, wide.default);
+  const isChanged = Boolean(narrow.deprecated) !== Boolean(wide.deprecated);
+  return [
+    ...(hasOtherDefault ? say(place, words.otherDefault?.(narrow.default, wide.default)) : []),
+    ...(words.hiddenBy(narrow, wide) ? say(place, words.hidden) : []),
+    ...(isChanged ? say(place, words.deprecated?.(Boolean(narrow.deprecated), Boolean(wide.deprecated))) : []),
+  ];
 }
 
 const isWithinItself = ({ schema: { $ref }, through = [] }: Located) => $ref !== undefined && through.includes($ref);
@@ -44,6 +66,12 @@ function alternatives({ schema, resolve, through = [] }: Located): Located[] {
   if (!Array.isArray(resolved.type)) return [{ schema: resolved, ...further }];
   return resolved.type.map((type) => ({ schema: { ...resolved, type }, ...further }));
 }
+
+/** Choices beside any text say nothing more: `anyOf` of both documents an open choice. */
+const withoutContained = (parts: Located[]) =>
+  parts.filter(
+    ({ schema }) => !schema.enum || !parts.some((other) => isDeepStrictEqual(other.schema, { type: schema.type })),
+  );
 
 const isOfType = (narrow: Schema, wide: Schema) =>
   wide.type === undefined || narrow.type === wide.type || (narrow.type === 'integer' && wide.type === 'number');
@@ -63,11 +91,15 @@ function valueReasons(narrow: Schema, wide: Schema, place: string, words: Narrow
   const allowed = valuesOf(wide);
   if (!allowed) return [];
   const values = valuesOf(narrow);
-  if (!values) return say(place, words.outside(`anything but ${allowed.join(', ')}`));
+  if (!values) return say(place, words.outside(`anything but ${listed(allowed)}`));
   return values
     .filter((value) => !allowed.includes(value))
     .flatMap((value) => say(place, words.outside(String(value))));
 }
+
+const listed = (values: unknown[]) =>
+  values.length > MOST_LISTED ? `the ${values.length} known values` : values.join(', ');
+const MOST_LISTED = 10;
 
 function limitReasons(narrow: Schema, wide: Schema, place: string, words: NarrowingWords): string[] {
   const limits = (schema: Schema, names: string[]) => names.map((name) => [name, schema[name]] as [string, number?]);
@@ -92,7 +124,7 @@ const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stri
 const UNDERSTOOD = new Set(
   (
     '$ref type anyOf oneOf enum const properties required items additionalProperties contentSchema ' +
-    'maximum maxLength maxItems minimum minLength minItems title description default deprecated example examples'
+    'maximum maxLength maxItems minimum minLength minItems title description default deprecated readOnly writeOnly example examples'
   ).split(' '),
 );
 

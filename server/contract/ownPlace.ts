@@ -11,8 +11,10 @@ export type Place = {
   rows: Rows;
   /** Whether nobody else uses the project. */
   isOwn: boolean;
-  /** Keeps a created row in mind, to remove it at the end. */
-  remember: (procedure: string, id: number) => void;
+  /** Set when a row was created in another project: the header that chooses the project was lost on the way. */
+  isForeign: boolean;
+  /** Keeps a created row in mind, and its project, to remove it at the end. */
+  remember: (procedure: string, id: number, projectId?: number | null) => void;
   /** Removes all rows, also those that a failure left. */
   close: () => Promise<void>;
   /** What could not be removed. */
@@ -35,10 +37,11 @@ export async function openPlace(run: Run): Promise<Place | undefined> {
       : "the caller's default project";
   run.announce(`Creates rows in ${where}; their titles begin with "${OWN}".`);
 
-  const created: { procedure: string; id: number }[] = [];
+  const created: { procedure: string; id: number; headers: Record<string, string> }[] = [];
   const left: string[] = [];
-  const headers: Record<string, string> = projectId === undefined ? {} : { 'x-project-id': String(projectId) };
-  const remove = async (procedure: string, id: number, input: Given = { id }) => {
+  const headersFor = (project: number | undefined): Record<string, string> =>
+    project === undefined ? {} : { 'x-project-id': String(project) };
+  const remove = async (procedure: string, id: number, headers: Record<string, string>, input: Given = { id }) => {
     const { status, problems } = await call(run.sendLast, procedure, input, headers);
     // 404: removed already.
     if (status !== 404 && (status === undefined || status >= 400))
@@ -48,12 +51,14 @@ export async function openPlace(run: Run): Promise<Place | undefined> {
     projectId,
     rows: own ? { project_id: own.id } : {},
     isOwn: own !== undefined,
-    remember: (procedure, id) => {
-      if (procedure in REMOVED_BY) created.push({ procedure: REMOVED_BY[procedure]!, id });
+    isForeign: false,
+    remember: (procedure, id, foundIn) => {
+      const headers = headersFor(foundIn ?? projectId);
+      if (procedure in REMOVED_BY) created.push({ procedure: REMOVED_BY[procedure]!, id, headers });
     },
     close: async () => {
-      for (const { procedure, id } of created.reverse()) await remove(procedure, id);
-      if (own) await remove('projects.update', own.id, { id: own.id, is_active: false });
+      for (const { procedure, id, headers } of created.reverse()) await remove(procedure, id, headers);
+      if (own) await remove('projects.update', own.id, headersFor(own.id), { id: own.id, is_active: false });
     },
     left,
   };

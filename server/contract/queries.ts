@@ -3,12 +3,15 @@ import { expectStatus, type Run } from './expectation.ts';
 import { type Given, inputSchemaOf } from './input.ts';
 import { inTurns } from './sender.ts';
 
-/** Where the required id of a query comes from: the rows of another query's answer. */
-export const SOURCES: Record<string, { field: string; from: string; rows: string }> = {
+/** Where the required id of a query comes from: the rows of another query's answer; `more` are its other required fields. */
+export const SOURCES: Record<string, { field: string; from: string; rows: string; more?: Given }> = {
   'boards.get': { field: 'id', from: 'boards.list', rows: 'boards' },
   'cards.get': { field: 'id', from: 'cards.list', rows: 'cards' },
   'comments.list': { field: 'card_id', from: 'cards.list', rows: 'cards' },
   'comments.listReplies': { field: 'id', from: 'comments.list', rows: 'threads' },
+  'groups.list': { field: 'board_id', from: 'boards.list', rows: 'boards' },
+  'trash.preview': { field: 'id', from: 'boards.list', rows: 'boards', more: { type: 'board' } },
+  'masterTrash.preview': { field: 'id', from: 'masterBoards.list', rows: 'boards', more: { type: 'board' } },
   'masterBoards.get': { field: 'id', from: 'masterBoards.list', rows: 'boards' },
   'masterBoards.previewSync': { field: 'board_id', from: 'masterBoards.list', rows: 'boards' },
   'masterBoards.previewPush': { field: 'board_id', from: 'masterBoards.list', rows: 'boards' },
@@ -38,7 +41,10 @@ async function checkQuery(run: Run, procedure: RestProcedure, results: Map<strin
   const row = source && rowsIn(results.get(source.from), source.rows.split('.'))[0];
   // There is no such row: the refusal of an unknown one was checked.
   if (source && !row) return;
-  const input: Given = { ...(source && { [source.field]: row!.id }), ...('limit' in properties && { limit: 2 }) };
+  const input: Given = {
+    ...(source && { ...source.more, [source.field]: row!.id }),
+    ...('limit' in properties && { limit: 2 }),
+  };
   let cursor: unknown;
   await run.record('query', name, async () => {
     const { data, problems } = await compared(run, procedure, input);

@@ -20,12 +20,31 @@ export type Report = {
   left: string[];
 };
 
-/** Each problem once, with the calls that have it. */
+/** Each problem once, with the surfaces, statuses and calls that have it: a header that is lost everywhere is one line. */
 export function problemsOf({ cases }: Pick<Report, 'cases'>): { problem: string; check: string; calls: string[] }[] {
-  const found = cases.flatMap(({ check, call, problems }) => problems.map((problem) => ({ check, call, problem })));
-  return [...Map.groupBy(found, ({ problem }) => problem)].map(([problem, same]) => ({
-    problem,
+  const found = cases.flatMap(({ check, call, problems }) =>
+    problems.map((problem) => ({ check, call, ...partsOf(problem) })),
+  );
+  return [...Map.groupBy(found, ({ text }) => text)].map(([text, same]) => ({
+    problem: `${placesOf(same)}${text}`,
     check: same[0]!.check,
     calls: [...new Set(same.map(({ call }) => call))],
   }));
+}
+
+type Parts = { surface?: string | undefined; status?: string | undefined; text: string };
+
+/** `REST 200: The header …`. */
+function partsOf(problem: string): Parts {
+  const [, surface, status, text = problem] = /^(REST|RPC|MCP)(?: (\d{3}))?: (.*)$/s.exec(problem) ?? [];
+  return { surface, status, text };
+}
+
+function placesOf(parts: Parts[]): string {
+  const places = [...Map.groupBy(parts, ({ surface }) => surface)].map(([surface, own]) => {
+    const statuses = [...new Set(own.flatMap(({ status }) => status ?? []))].toSorted();
+    return [surface, statuses.join(', ')].filter(Boolean).join(' ');
+  });
+  const named = places.filter((place) => place !== '');
+  return named.length === 0 ? '' : `${named.join('; ')}: `;
 }

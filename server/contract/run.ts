@@ -2,6 +2,7 @@ import { restProcedures } from '../api/procedures.ts';
 import { counted } from '../runtime/count.ts';
 import { restProblems, rpcProblems } from './exchange.ts';
 import type { Run } from './expectation.ts';
+import { checkGateway, makeRequestIds } from './gateway.ts';
 import { checkLimits } from './limits.ts';
 import { checkQueries } from './queries.ts';
 import { checkRefusals } from './refusals.ts';
@@ -34,11 +35,14 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     const problems = limitedProblems(sent, answer);
     cases.push({ check: 'too many calls', call: sent.path, problems: problems.map((problem) => `429: ${problem}`) });
   };
+  const requestIds = makeRequestIds();
   const counting =
     (send: Send): Send =>
-    (sent) => {
+    async (sent) => {
       requests++;
-      return send(sent);
+      const answer = await send(sent);
+      requestIds.note(sent, answer);
+      return answer;
     };
   const run: Run = {
     target,
@@ -63,7 +67,9 @@ export async function checkContract(target: Target, options: Options = {}): Prom
   await checkRefusals(run);
   await checkLimits(run);
   await checkQueries(run);
+  await checkGateway(run);
   const left = isWriting ? await checkWrites(run) : [];
+  await run.record('request ids', 'all answers', async () => requestIds.problems());
 
   const reasons = Map.groupBy(run.denied.keys(), (name) => run.denied.get(name)!);
   return {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** The service, and who calls it. */
@@ -10,9 +11,11 @@ export type Sent = {
   headers?: Record<string, string>;
   /** Whether it is sent without the key. */
   isAnonymous?: boolean;
+  /** How long the answer may take; that of a stream, its first bytes. */
+  withinSeconds?: number;
 };
 
-export type Answer = { status: number; headers: Headers; text: string };
+export type Answer = { status: number; headers: Headers; text: string; isUtf8?: boolean };
 
 /** Sends a request. Throws if there is no answer. */
 export type Send = (sent: Sent) => Promise<Answer>;
@@ -25,14 +28,14 @@ type Options = {
 
 export function senderTo({ url, token, projectId }: Target, { signal, onLimited }: Options = {}): Send {
   return async (sent) => {
-    const { method = 'POST', path, body, headers, isAnonymous = false } = sent;
+    const { method = 'POST', path, body, headers, isAnonymous = false, withinSeconds = LONGEST_CALL_SECONDS } = sent;
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted();
       const response = await fetch(url + path, {
         method,
         body: body ?? null,
         redirect: 'manual',
-        signal: AbortSignal.any([AbortSignal.timeout(LONGEST_CALL_MILLISECONDS), ...(signal ? [signal] : [])]),
+        signal: AbortSignal.any([AbortSignal.timeout(withinSeconds * 1000), ...(signal ? [signal] : [])]),
         headers: {
           ...(body !== undefined && { 'content-type': 'application/json' }),
           ...(projectId !== undefined && !isAnonymous && { 'x-project-id': String(projectId) }),
@@ -50,17 +53,21 @@ export function senderTo({ url, token, projectId }: Target, { signal, onLimited 
   };
 }
 
-const LONGEST_CALL_MILLISECONDS = 30_000;
+const LONGEST_CALL_SECONDS = 30;
 const LONGEST_PAUSE_SECONDS = 90;
 const MOST_ATTEMPTS = 6;
 
-/** A stream has no end: only its begin counts. */
+/** A stream has no end: only its begin is read. */
 async function read(response: Response): Promise<Answer> {
   const { status, headers } = response;
-  if (!headers.get('content-type')?.startsWith('text/event-stream'))
-    return { status, headers, text: await response.text() };
-  await response.body?.cancel();
-  return { status, headers, text: '' };
+  if (headers.get('content-type')?.startsWith('text/event-stream')) {
+    const reader = response.body!.getReader();
+    const { value } = await reader.read();
+    await reader.cancel();
+    return { status, headers, text: new TextDecoder().decode(value) };
+  }
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { status, headers, text: bytes.toString(), isUtf8: isUtf8(bytes) };
 }
 
 /** Works on a few elements at once, in their order. */

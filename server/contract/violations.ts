@@ -34,7 +34,7 @@ function compile(schema: Schema): ValidateFunction {
 
 const JSON_TEXT = 'jsonText';
 
-/** The same schema, without additional properties, and with the content of JSON text checked. */
+/** The same schema, without additional properties where they are not documented, and with the content of JSON text checked. */
 function closed(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(closed);
   if (typeof node !== 'object' || node === null) return node;
@@ -42,7 +42,7 @@ function closed(node: unknown): unknown {
   const parts = Object.fromEntries(Object.entries(rest).map(([key, part]) => [key, closed(part)]));
   return {
     ...parts,
-    ...(rest.properties && rest.type === 'object' && { additionalProperties: false }),
+    ...(rest.properties && rest.type === 'object' && !rest.additionalProperties && { additionalProperties: false }),
     ...(typeof rest.$ref === 'string' && { $ref: `document${rest.$ref}` }),
     ...(contentSchema !== undefined && { [JSON_TEXT]: closed(contentSchema) }),
   };

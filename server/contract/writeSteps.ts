@@ -16,12 +16,13 @@ export type Step = {
   fails?: 400 | 404 | 422;
   /** Fields that depend on other rows. */
   ignores?: string[];
-  /** Whether it is sent twice with the same Idempotency-Key. */
-  isRepeated?: boolean;
 };
 
 /** The title of all own rows. */
 export const OWN = 'Deckhand contract check';
+
+/** Characters of two, three and four bytes. */
+const TEXT = 'Can be deleted: Grüße, 日本語, 🚢';
 
 /** The id of the created row, as this field of later inputs. */
 const as =
@@ -46,10 +47,9 @@ const step = (call: string, needs: string[], input: Step['input'], more: Partial
 
 /** On a board of its own. Positions beside other boards and tags depend on these. */
 export const BOARD_STEPS: Step[] = [
-  step('boards.create', [], () => ({ title: OWN, description: 'Can be deleted.' }), {
+  step('boards.create', [], () => ({ title: OWN, description: TEXT }), {
     creates: as('board', 'board_id'),
     ignores: ['position'],
-    isRepeated: true,
   }),
   step('boards.create', [], () => ({ title: '' }), { title: 'without a title', fails: 422 }),
   step('boards.update', ['board_id'], ({ board_id }) => ({ id: board_id, description: null }), {
@@ -58,7 +58,7 @@ export const BOARD_STEPS: Step[] = [
   step('groups.create', ['board_id'], ({ board_id }) => ({ board_id, title: 'First' }), {
     creates: as('group', 'group_id'),
   }),
-  step('groups.create', ['board_id'], ({ board_id }) => ({ board_id, title: 'Second', color: '#8a4baf' }), {
+  step('groups.create', ['board_id'], ({ board_id }) => ({ board_id, title: TEXT, color: '#8a4baf' }), {
     title: 'again',
     creates: as('group', 'other_group_id'),
   }),
@@ -79,7 +79,7 @@ export const BOARD_STEPS: Step[] = [
     'cards.create',
     ['group_id', 'tag_id'],
     ({ group_id, tag_id }) => ({ title: OWN, group_id, tag_id, priority: 'high', due_date: '2099-01-31' }),
-    { creates: as('card', 'card_id'), isRepeated: true },
+    { creates: as('card', 'card_id') },
   ),
   step('cards.create', ['group_id'], ({ group_id }) => ({ title: OWN, group_id }), {
     title: 'again',
@@ -87,7 +87,7 @@ export const BOARD_STEPS: Step[] = [
   }),
   step('cards.get', ['card_id'], ({ card_id }) => ({ id: card_id }), { ignores: ['version'] }),
   step('cards.list', ['group_id'], ({ group_id }) => ({ group_id })),
-  step('cards.update', ['card_id'], ({ card_id }) => ({ id: card_id, status: 'closed', description: 'A text' })),
+  step('cards.update', ['card_id'], ({ card_id }) => ({ id: card_id, status: 'closed', description: TEXT })),
   step('cards.update', ['card_id'], ({ card_id }) => ({ id: card_id, priority: 'nonsense' }), {
     title: 'with a wrong priority',
     fails: 422,
@@ -107,7 +107,7 @@ export const BOARD_STEPS: Step[] = [
     cards: [{ id: listed_card_id, priority: 'low' }],
   })),
   step('cards.snooze', ['card_id'], ({ card_id }) => ({ id: card_id, until: '2099-01-31T09:30:00Z' })),
-  step('comments.create', ['card_id'], ({ card_id }) => ({ card_id, comment: 'A comment' }), {
+  step('comments.create', ['card_id'], ({ card_id }) => ({ card_id, comment: TEXT }), {
     creates: as('comment', 'comment_id'),
   }),
   step(
@@ -120,15 +120,19 @@ export const BOARD_STEPS: Step[] = [
   step('comments.listReplies', ['comment_id'], ({ comment_id }) => ({ id: comment_id })),
   step('comments.markRead', ['reply_comment_id'], ({ reply_comment_id }) => ({ id: reply_comment_id })),
   step('comments.delete', ['reply_comment_id'], ({ reply_comment_id }) => ({ id: reply_comment_id })),
+  step('comments.restore', ['reply_comment_id'], ({ reply_comment_id }) => ({ id: reply_comment_id })),
   step('boards.get', ['board_id'], ({ board_id }) => ({ id: board_id }), { ignores: ['position', 'version'] }),
   step('cards.delete', ['card_id'], ({ card_id }) => ({ id: card_id })),
   step('cards.get', ['card_id'], ({ card_id }) => ({ id: card_id }), { title: 'after its deletion', fails: 404 }),
+  step('cards.restore', ['card_id'], ({ card_id }) => ({ id: card_id })),
   step('groups.delete', ['group_id'], ({ group_id }) => ({ id: group_id })),
   step('groups.update', ['group_id'], ({ group_id }) => ({ id: group_id, title: 'x' }), {
     title: 'after its deletion',
     fails: 404,
   }),
+  step('groups.restore', ['group_id'], ({ group_id }) => ({ id: group_id })),
   step('tags.delete', ['tag_id'], ({ tag_id }) => ({ id: tag_id })),
+  step('tags.restore', ['tag_id'], ({ tag_id }) => ({ id: tag_id }), { ignores: ['position'] }),
 ];
 
 /** What would change other rows of a shared project. */
@@ -141,6 +145,7 @@ export const PROJECT_STEPS: Step[] = [
   step('boards.reorder', ['board_id'], ({ board_id }) => ({ boards: [{ id: board_id, position: 1 }] })),
   step('members.list', ['project_id'], ({ project_id }) => ({ project_id })),
   step('boards.delete', ['board_id'], ({ board_id }) => ({ id: board_id })),
+  step('boards.restore', ['board_id'], ({ board_id }) => ({ id: board_id }), { ignores: ['position'] }),
 ];
 
 /** No project has this tool, so no copies are made. */
@@ -152,13 +157,13 @@ export const TEMPLATE_STEPS: Step[] = [
     creates: as('board', 'board_id'),
     ignores: ['position'],
   }),
-  step('masterBoards.update', ['board_id'], ({ board_id }) => ({ id: board_id, description: 'Can be deleted.' }), {
+  step('masterBoards.update', ['board_id'], ({ board_id }) => ({ id: board_id, description: TEXT }), {
     ignores: ['position'],
   }),
   step('masterGroups.create', ['board_id'], ({ board_id }) => ({ board_id, title: 'First' }), {
     creates: as('group', 'group_id'),
   }),
-  step('masterGroups.update', ['group_id'], ({ group_id }) => ({ id: group_id, description: 'Begin here.' })),
+  step('masterGroups.update', ['group_id'], ({ group_id }) => ({ id: group_id, description: TEXT })),
   step('masterGroups.configure', ['group_id'], ({ group_id }) => ({ id: group_id, is_collapsed: true })),
   step('masterGroups.reorder', ['board_id', 'group_id'], ({ board_id, group_id }) => ({
     board_id,
@@ -185,5 +190,7 @@ export const TEMPLATE_STEPS: Step[] = [
   }),
   step('masterCards.delete', ['card_id'], ({ card_id }) => ({ id: card_id })),
   step('masterGroups.delete', ['group_id'], ({ group_id }) => ({ id: group_id })),
+  step('masterGroups.restore', ['group_id'], ({ group_id }) => ({ id: group_id })),
   step('masterBoards.delete', ['board_id'], ({ board_id }) => ({ id: board_id })),
+  step('masterBoards.restore', ['board_id'], ({ board_id }) => ({ id: board_id }), { ignores: ['position'] }),
 ];
