@@ -9,19 +9,19 @@ export type Command = {
   input: z.ZodType | undefined;
   /** The required options whose values can be given without their names, in this order. */
   operands?: readonly string[];
-  example?: () => Example;
+  example?: () => Example | undefined;
   /** The options that it has besides those of its input. */
   common: readonly Common[];
   run: (given: Given) => Promise<Outcome>;
 };
 
 /** The fields of a request that works on the demo data, and who may send it. */
-export type Example = { fields: object; as: string | undefined };
+export type Example = { fields: object; email: string };
 
-export type Given = Where & { input: unknown; terminal: Terminal };
+export type Given = Where & { input: unknown };
 
-/** What decides where a command runs, and as whom. */
-export type Where = { chosen: Chosen; environment: ReadEnvironment };
+/** What decides where a command runs and as whom, and who can be asked. */
+export type Where = { chosen: Chosen; environment: ReadEnvironment; terminal: Terminal };
 
 export type ReadEnvironment = () => NodeJS.ProcessEnv;
 

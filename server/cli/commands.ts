@@ -6,6 +6,7 @@ import type { Call, Command } from './command.ts';
 import { INSTALL, SHELLS, scriptFor } from './completion.ts';
 import { CONTRACT_COMMANDS } from './contractCommands.ts';
 import { DATABASE_COMMANDS } from './databaseCommands.ts';
+import { isDeletion, runDeletion } from './deletion.ts';
 import { exampleFor } from './example.ts';
 import { hasPages, kebab } from './options.ts';
 import { isTemplateRun, runTemplate } from './templateRun.ts';
@@ -23,6 +24,7 @@ const BUILT_IN: Record<string, Command> = {
         migrate(database, {
           onMigration: (name) => show(`Runs ${name}`),
           onWait: (line) => terminal.write(`${line}\n`),
+          onAdopted: (line) => terminal.write(`${line}\n`),
         }),
       ).finally(() => show(''));
       return {
@@ -110,11 +112,12 @@ function commandOf(procedure: Procedure): Command {
       'url',
       ...(isList ? (['all'] as const) : []),
       ...(type === 'query' ? (['columns'] as const) : []),
-      ...(isRun ? (['yes'] as const) : []),
+      ...(isRun || isDeletion(name) ? (['yes'] as const) : []),
     ],
     run: (given) =>
       withCalls(given, async (call) => {
         if (isRun) return runTemplate(call, name, given);
+        if (isDeletion(name)) return runDeletion(call, name, given);
         const result = await (given.chosen.all ? resultOfAll(call, name, given.input) : call(name, given.input));
         return { result, ...(name in MESSAGES && { message: MESSAGES[name] }) };
       }),

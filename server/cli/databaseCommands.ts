@@ -8,8 +8,13 @@ export const DATABASE_COMMANDS: Record<string, Command> = {
   'database copy': {
     does: 'Copy the embedded database to a PostgreSQL server.',
     explains:
-      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first.',
-    input: undefined,
+      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first. Webhooks are paused in the copy, so that it calls nobody by itself.',
+    input: z.object({
+      resume_webhooks: z
+        .boolean()
+        .optional()
+        .meta({ description: 'The copy takes the place of the embedded database: its webhooks go on.' }),
+    }),
     common: [],
     run: async (given) => (await import('./databaseCopy.ts')).copyToServer(given),
   },
@@ -32,10 +37,34 @@ export const DATABASE_COMMANDS: Record<string, Command> = {
   'database restore': {
     does: 'Restore the embedded database from a file.',
     explains:
-      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing.',
+      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing. Webhooks are paused, until webhooks resume.',
     input: file('The file that database backup wrote.'),
     common: [],
     run: async (given) => (await import('./databaseFile.ts')).restore(given),
+  },
+  'database finish-upgrade': {
+    does: 'Finish an upgrade, once all nodes are of this version.',
+    explains:
+      'Raises the level of the database to that of this version: what nodes of the version before could not read is written from then on. First replace all nodes, which may run meanwhile. It can be repeated. An embedded database, and a new one, need no command.',
+    input: undefined,
+    common: [],
+    run: async (given) => (await import('./databaseState.ts')).finishUpgradeOf(given),
+  },
+  'database mark-restored': {
+    does: 'Say that a database went back in time, or is a copy of its files.',
+    explains:
+      'The start notices by itself that a database was restored with pg_restore, database restore or database copy. It can not notice a snapshot of a disk, or copied files of a data directory. Run this before the first start on them: webhooks are paused, cursors of events from before are refused, and ids of events jump ahead. Stop the service first.',
+    input: undefined,
+    common: [],
+    run: async (given) => (await import('./databaseState.ts')).markRestored(given),
+  },
+  'webhooks resume': {
+    does: 'Let webhooks go on that a restore or a copy has paused.',
+    explains:
+      'A restored or copied database sends nothing to receivers until this command, so that a copy for tests never calls them. Run it if the database takes the place of the earlier one. Each webhook goes on behind the last event that it got; receivers may get events again that were sent after the backup, with the same ids.',
+    input: undefined,
+    common: [],
+    run: async (given) => (await import('./databaseState.ts')).resumeWebhooksOf(given),
   },
   'database verify': {
     does: 'Look for rows that do not fit together.',

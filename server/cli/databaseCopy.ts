@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
 import { stopFirst } from '../database/embedded/dataDirectory.ts';
+import { remindersOf } from '../database/level.ts';
 import { findDemoPasswords } from '../database/seed/firstUsers.ts';
 import { copyDatabase } from '../database/transfer/copy.ts';
 import { sealingKeyIds } from '../domain/account/reencrypt.ts';
@@ -15,7 +16,8 @@ import { progressBar } from './progress.ts';
 import type { Terminal } from './terminal.ts';
 
 /** From `DATA_DIR` to `DATABASE_URL`: both are settings, since a URL with a password must not be an argument. */
-export async function copyToServer({ environment, terminal }: Given): Promise<Outcome> {
+export async function copyToServer({ environment, terminal, input }: Given): Promise<Outcome> {
+  const { resume_webhooks: keepsWebhooks = false } = (input ?? {}) as { resume_webhooks?: boolean };
   if (!environment().DATABASE_URL) {
     throw startFailure('DATABASE_URL: must be set to the empty PostgreSQL database to copy to.');
   }
@@ -23,9 +25,11 @@ export async function copyToServer({ environment, terminal }: Given): Promise<Ou
     refuseWithoutDatabase(settings.DATA_DIR);
     const source = await connect({ ...settings, DATABASE_URL: undefined }).catch(stopFirst(settings.DATA_DIR));
     try {
-      const tables = await copyDatabase(source, target, progressOn(terminal)).finally(() => clearLine(terminal));
+      const tables = await copyDatabase(source, target, progressOn(terminal), { keepsWebhooks }).finally(() =>
+        clearLine(terminal),
+      );
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
-      const next = await nextSteps(source, settings, secret);
+      const next = [...(await nextSteps(source, settings, secret)), ...(await remindersOf(target.db))];
       const done = `Copied ${counted(rows, 'row')} of ${counted(Object.keys(tables).length, 'table')}. All values were compared and are equal. The embedded database was not changed.`;
       return { result: { rows, tables, next }, message: [done, ...next.map((step) => `- ${step}`)].join('\n') };
     } finally {

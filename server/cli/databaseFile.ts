@@ -23,9 +23,12 @@ export async function restore({ input, environment }: Given): Promise<Outcome> {
   const file = fileOf(input);
   const { DATA_DIR, JWT_SECRET } = embeddedSettings(environment, 'pg_restore');
   await restoreBackup(DATA_DIR, file);
-  const message = `Restored ${file} into ${resolve(DATA_DIR)}.`;
-  const hint = ' If the service was started with JWT_SECRET, it needs the same one again.';
-  return { result: { file, directory: resolve(DATA_DIR) }, message: JWT_SECRET ? message : message + hint };
+  const message = [
+    `Restored ${file} into ${resolve(DATA_DIR)}.`,
+    ...(JWT_SECRET ? [] : ['If the service was started with JWT_SECRET, it needs the same one again.']),
+    'If there are webhooks, they are paused until npx deckhand webhooks resume.',
+  ];
+  return { result: { file, directory: resolve(DATA_DIR) }, message: message.join(' ') };
 }
 
 function fileOf(input: unknown): string {

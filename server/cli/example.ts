@@ -6,26 +6,36 @@ import type { Access } from '../domain/access/access.ts';
 import type { Command, Example } from './command.ts';
 import { type Option, optionsOf, schemaOf } from './options.ts';
 
-export const exampleFor = ({ input, access }: Procedure): Example => ({
-  fields: (input && requestExamples.get(input)?.example) ?? exampleOfRequired(input),
-  as: DEMO_USERS[access],
-});
+/** Undefined for what needs an API key. */
+export function exampleFor({ input, access }: Procedure): Example | undefined {
+  const email = DEMO_USERS[access];
+  if (email === undefined) return undefined;
+  return { fields: (input && requestExamples.get(input)?.example) ?? exampleOfRequired(input), email };
+}
 
-/** The example at the end of a command's help. */
+/** The address of a service with the default settings. */
+export const EXAMPLE_URL = 'http://127.0.0.1:3000';
+
+/** The example at the end of a command's help, with the login that it needs. */
 export function exampleLine(name: string, command: Command): string {
-  if (!command.example) return '';
+  const example = command.example?.();
+  if (!example) return '';
   const words = exampleWords(command).map(quoted).join(' ');
-  return `\n\nFor example, on the demo data:\n  npx deckhand ${`${name} ${words}`.trimEnd()}`;
+  return `
+
+For example, while the service runs with the demo data:
+  npx deckhand login --url ${EXAMPLE_URL} --email ${example.email}
+  npx deckhand ${name} ${words}`;
 }
 
 /** The words of an example after the name of the command. */
 export function exampleWords({ input, example }: Command): string[] {
-  const { fields = {}, as } = example?.() ?? {};
+  const { fields = {} } = example?.() ?? {};
   const options = optionsOf(input);
   const words = Object.entries(fields).flatMap(([field, value]) =>
     options.filter((option) => option.field === field).flatMap((option) => wordsFor(option, value)),
   );
-  return [...words, ...(as === undefined ? [] : ['--as', as])];
+  return [...words, '--url', EXAMPLE_URL];
 }
 
 function wordsFor({ flag, kind, isRequired }: Option, value: unknown): string[] {
@@ -45,13 +55,14 @@ function textOf(kind: Option['kind'], value: unknown): string {
 /** For a shell. */
 const quoted = (word: string) => (/^[\w@.,:+/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-/** Those who may call, on the demo data; what is for superadmins needs no account. */
+/** Those who may call, on the demo data. */
 const DEMO_USERS: Partial<Record<Access, string>> = {
   signedIn: 'member@demo.test',
   viewer: 'member@demo.test',
   member: 'member@demo.test',
   ownerOrSuperadmin: 'owner@demo.test',
   billing: 'owner@demo.test',
+  superadmin: 'admin@demo.test',
 };
 
 function exampleOfRequired(input: z.ZodType | undefined): object {

@@ -5,6 +5,7 @@ import { callProcedure, findProcedure } from '../api/procedures.ts';
 import { openServices } from '../api/services.ts';
 import { connect, type Database } from '../database/connect.ts';
 import { isInUse, readAddress, stopFirst } from '../database/embedded/dataDirectory.ts';
+import { adoptDatabase } from '../database/incarnation.ts';
 import { replicasForCommands } from '../database/replicas.ts';
 import { findCallerByEmail, findOperator } from '../domain/access/caller.ts';
 import type { Context } from '../domain/access/context.ts';
@@ -56,6 +57,8 @@ export function callOnDatabase<Result>(
   calls: (call: Call) => Promise<Result>,
 ): Promise<Result> {
   const work: Opened<Result> = async (database, settings, secret) => {
+    // Before anything is written to a restored database, which no node has used yet.
+    await adoptDatabase(database.db).catch(ignoreMissingTables);
     const ctx: Context = {
       ...(await servicesOf(database, settings, secret)),
       ...database,
@@ -72,6 +75,12 @@ export function callOnDatabase<Result>(
   };
   return withDatabase(environment, work, callInstead);
 }
+
+/** The call itself says how to create them. */
+function ignoreMissingTables(error: { code?: string }): void {
+  if (error.code !== UNDEFINED_TABLE) throw error;
+}
+const UNDEFINED_TABLE = '42P01';
 
 /** If there is no project at all, says how to create one. */
 async function missingProject(error: unknown, { db }: Database): Promise<Error | undefined> {

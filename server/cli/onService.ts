@@ -3,20 +3,22 @@ import { unauthorized } from '../../shared/errors.ts';
 import { findProcedure } from '../api/procedures.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
+import { askSecret, type Terminal } from './terminal.ts';
 import { isOnThisMachine, plainUrl } from './url.ts';
 
 /** Calls procedures over RPC, with the API key of the environment, or as the user who signed in. */
-export async function callsOnService(url: string, { chosen, environment }: Where): Promise<Call> {
+export async function callsOnService(url: string, { chosen, environment, terminal }: Where): Promise<Call> {
   const { token, email } = await credentialFor(url, environment);
   const client = createClient({ url, token, projectId: chosen.project });
   return async (procedure, input) => {
-    const result = await send(client, procedure, input).catch((error: DeckhandError) => {
+    const attempt = () => send(client, procedure, input);
+    const result = await withProof(client, terminal, attempt).catch((error: DeckhandError) => {
       if (error.status !== 401) throw withStartHint(error, url);
       throw unauthorized(
         email === undefined
-          ? `${url} did not accept the key in DECKHAND_KEY: it is mistyped, revoked or expired.`
+          ? `${url} did not accept the key in DECKHAND_KEY: ${error.message}`
           : `Your login to ${url} has expired or was ended. ${signInFirst(url, email)}`,
-        'not_signed_in',
+        error.reason ?? 'not_signed_in',
       );
     });
     if (procedure === CHANGES_TOKEN && email !== undefined) {
@@ -24,6 +26,24 @@ export async function callsOnService(url: string, { chosen, environment }: Where
     }
     return result;
   };
+}
+
+/** On a terminal, asks for the proof that a call needs, and repeats the call. Programs call `account prove` first. */
+async function withProof(client: Client, terminal: Terminal, attempt: () => Promise<unknown>): Promise<unknown> {
+  const isAskedFor = ({ reason }: DeckhandError) => reason === 'proof_required' && terminal.canReply;
+  try {
+    return await attempt();
+  } catch (error) {
+    if (!isAskedFor(error as DeckhandError)) throw error;
+  }
+  terminal.write('This needs your password again; it then counts for ten minutes.\n');
+  const password = await askSecret(terminal, 'password', false);
+  await client.account.prove.mutate({ password }).catch(async (error: DeckhandError) => {
+    if (!isAskedFor(error)) throw error;
+    const code = (await terminal.ask('code of the authenticator app: ')).trim();
+    await client.account.prove.mutate({ password, code });
+  });
+  return attempt();
 }
 
 /** `email` is undefined for an API key. */

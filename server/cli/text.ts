@@ -114,7 +114,7 @@ const isShown = (rows: Fields[], column: string) =>
   !IN_NO_TEXT.has(column) && rows.some((row) => row[column] !== null && row[column] !== undefined);
 
 /** Fields that `--json` alone has: for programs, or too long. */
-const IN_NO_TEXT = new Set(['deleted_at', 'qr_svg']);
+const IN_NO_TEXT = new Set(['qr_svg']);
 const IN_NO_TABLE = new Set([
   'created_by',
   'description',

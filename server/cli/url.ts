@@ -4,7 +4,7 @@ import type { ReadEnvironment, Where } from './command.ts';
 import { misuse } from './misuse.ts';
 
 /** The address of the service without a trailing slash; undefined for the database of the settings. */
-export function chosenUrl({ chosen, environment }: Where): string | undefined {
+export function chosenUrl({ chosen, environment }: Omit<Where, 'terminal'>): string | undefined {
   const given = chosen.url ?? environment().DECKHAND_URL ?? '';
   if (given === '') return undefined;
   const url = plainUrl(given);

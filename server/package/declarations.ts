@@ -137,12 +137,18 @@ function print(schema: Schema, models: Models): string {
   if (printedAs) return printedAs;
   if (schema.enum) return union(schema.enum.map((choice) => JSON.stringify(choice)));
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (anyOf ?? oneOf) return union((anyOf ?? oneOf)!.map(printOne));
+  if (anyOf ?? oneOf) return printAlternatives((anyOf ?? oneOf)!, printOne);
   if (allOf) return allOf.map((part) => `(${printOne(part)})`).join(' & ');
   if (Array.isArray(type)) return union(type.map((one) => printOne({ ...schema, type: one })));
   if (type === 'array') return printArray(schema, models);
   if (type === 'object') return printObject(schema, models);
   return type === undefined ? 'unknown' : type.replace('integer', 'number');
+}
+
+/** Text beside choices is printed so that editors still suggest the choices. */
+function printAlternatives(parts: Schema[], printOne: (part: Schema) => string): string {
+  const hasChoices = parts.some((part) => part.enum);
+  return union(parts.map(printOne).map((type) => (hasChoices && type === 'string' ? '(string & {})' : type)));
 }
 
 function printArray({ items, prefixItems }: Schema, models: Models): string {

@@ -1,0 +1,61 @@
+import type { z } from 'zod';
+import { toFailure } from '../../shared/errors.ts';
+import type { PreviewedDeletion } from '../../shared/trash.ts';
+import { counted } from '../runtime/count.ts';
+import { startFailure } from '../runtime/startFailure.ts';
+import type { Call, Given, Outcome } from './command.ts';
+import { kebab } from './options.ts';
+
+/** A deletion names what goes, asks before it, and says how to undo it. */
+
+export const isDeletion = (procedure: string) => procedure.endsWith('.delete');
+
+/** What can be restored, and how its preview names it. */
+const PREVIEWS: Record<string, { preview: string; type: string }> = Object.fromEntries(
+  ['board', 'group', 'card', 'comment', 'tag'].flatMap((type) => [
+    [`${type}s`, { preview: 'trash.preview', type }],
+    [`master${type[0]?.toUpperCase()}${type.slice(1)}s`, { preview: 'masterTrash.preview', type }],
+  ]),
+);
+
+type Named = { id: number; delete_from_projects?: boolean };
+
+export async function runDeletion(call: Call, procedure: string, given: Given): Promise<Outcome> {
+  const { chosen, terminal } = given;
+  const input = given.input as Named;
+  const [nouns = ''] = procedure.split('.');
+  const what = await nameOf(call, nouns, input);
+
+  if (terminal.canReply && terminal.canSee && !chosen.yes) {
+    const reply = await terminal.ask(`Delete ${what}? [y/N] `);
+    if (!/^y(es)?$/i.test(reply.trim())) throw startFailure('Nothing was deleted.');
+  }
+  const result = await call(procedure, input);
+  const where = (['as', 'url'] as const).map((name) => (chosen[name] ? ` --${name} ${chosen[name]}` : '')).join('');
+  const undo = `\nGet it back: npx deckhand ${kebab(nouns)} restore --id ${input.id}${where}`;
+  return { result, message: `Deleted ${what}.${nouns in PREVIEWS ? undo : ''}` };
+}
+
+/** Such as `board 'Launch' with 3 groups and 400 cards`; only the id if the preview is not allowed, or the service is older. */
+async function nameOf(call: Call, nouns: string, { id, delete_from_projects }: Named): Promise<string> {
+  const noun = kebab(nouns).replace('-', ' ').slice(0, -1);
+  const preview = PREVIEWS[nouns];
+  const found = preview && (await call(preview.preview, { type: preview.type, id }).catch(unlessMissing));
+  if (!found) return `${noun} ${id}`;
+  const { title, ...counts } = found as z.output<typeof PreviewedDeletion>;
+  const parts = [
+    ...(counts.groups_count > 0 ? [counted(counts.groups_count, 'group')] : []),
+    ...(counts.cards_count > 0 ? [counted(counts.cards_count, 'card')] : []),
+    ...(counts.comments_count > 0
+      ? [`${counts.comments_count} ${counts.comments_count === 1 ? 'reply' : 'replies'}`]
+      : []),
+    ...(delete_from_projects ? ['its copies in all projects'] : []),
+  ];
+  const others = parts.length === 0 ? '' : ` ${noun === 'tag' ? 'of' : 'with'} ${parts.join(' and ')}`;
+  return `${noun} ${title === null ? id : `'${title}'`}${others}`;
+}
+
+function unlessMissing(error: unknown): undefined {
+  const { status = toFailure(error).status } = error as { status?: number };
+  if (status === 404) throw error;
+}
