@@ -13,7 +13,15 @@ export type Mutation<Input, Output> = {
 };
 
 /** A procedure that streams: `for await (const event of client.events.follow())`. */
-export type Follow<Input, Event> = (...parts: Parts<Input, FollowOptions>) => AsyncGenerator<Event, void, undefined>;
+export type Follow<Input, Event> = (
+  ...parts: Parts<Input, FollowOptions>
+) => AsyncGenerator<Followed<Event>, void, undefined>;
+
+/** An event of a stream, with its place in the feed. */
+export type Followed<Event> = Event & {
+  /** Goes on behind this event, in another process, too: `client.events.follow({ after: event.cursor })`. */
+  cursor: string;
+};
 
 /** Defaults for all calls of a client; each call can override them. */
 export type CallDefaults = {

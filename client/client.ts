@@ -31,7 +31,11 @@ export function createClient(given: ClientOptions): Client {
   const options = withVersions(given);
   const { url, fetch, retries = 3, maxInFlight = 100, traceparent } = options;
   const { onRequest, onResponse, onRetry } = options;
-  const session = openSession(options, (...parts) => client.auth.authenticate.mutate(...parts));
+  const session = openSession(
+    options,
+    (...parts) => client.auth.authenticate.mutate(...parts),
+    (proof) => client.account.prove.mutate(proof),
+  );
 
   const lineOf = (largestBatch: number, tokenOf: () => Promise<string | undefined>) =>
     makeLine({

@@ -59,7 +59,7 @@ export function makeFollow(options: ClientOptions, session: Session): FollowStre
         for await (const { id, event } of open(options, call, connection)) {
           [failures, wasOpen, rejected] = [0, true, undefined];
           call.lastEventId = id ?? call.lastEventId;
-          if (event) yield event.value;
+          if (event) yield { ...(event.value as object), cursor: call.lastEventId ?? '' };
         }
       } catch (error) {
         failure = toDeckhandError(error);

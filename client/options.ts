@@ -26,7 +26,7 @@ export type ClientOptions = SessionOptions &
      */
     headers?: HeadersOption | undefined;
     /**
-     * Called once if the service is older than this client needs. Default: `console.warn`. `false` turns it off.
+     * Called once if the service is older than this client needs, or of a newer major version. Default: `console.warn`. `false` turns it off.
      */
     warn?: ((message: string) => void) | false | undefined;
     /** Replaces the global `fetch`. */
@@ -40,6 +40,9 @@ export function checkOptions(options: ClientOptions): void {
     const isAbsent = given[name] === undefined && name !== 'url';
     if (!isAbsent && !isValid(given[name])) throw new DeckhandError(`${name} must be ${rule}.`);
   }
+  // That of a missing variable, for example: the calls would be anonymous.
+  if (isText(given.token) && `${given.token}`.trim() === '')
+    throw new DeckhandError('token is empty: pass a token or an API key, or leave it out.');
   if (typeof options.headers === 'object') validHeaders(options.headers);
 }
 

@@ -8,7 +8,7 @@ import type { Procedures } from './procedures.ts';
 export type SessionOptions = {
   /** The Bearer token of a sign-in, or an API key; a function is called before each request, and awaited. */
   token?: string | (() => string | undefined | Promise<string | undefined>) | undefined;
-  /** Signs in before the first call, and again when the token has expired. */
+  /** Signs in before the first call, and again when the token has expired. Gives the password for calls that need fresh proof, too. */
   signIn?: SignIn | undefined;
   /** Called after each sign-in by `signIn`, and awaited. Store the token and pass it as `token` to skip the second factor later. */
   onSignIn?: ((user: SignedIn) => void | Promise<void>) | undefined;
@@ -31,21 +31,27 @@ export type SignedIn = Awaited<ReturnType<Authenticate>>;
 
 type Mutate = Procedures['auth']['authenticate']['mutate'];
 type Authenticate = (...parts: Parameters<Mutate>) => ReturnType<Mutate>;
+type Prove = (input: { password: string; code?: string; is_recovery?: boolean }) => Promise<unknown>;
 
 export type Session = {
   token: () => Promise<string | undefined>;
   /** Signs in again; concurrent calls share one sign-in. Undefined without `signIn`. */
   renew: (() => Promise<void>) | undefined;
+  /** Gives the proof that a call was refused for; concurrent calls share it. */
+  prove: () => Promise<void>;
 };
 
-export function openSession({ token, signIn, onSignIn }: SessionOptions, authenticate: Authenticate): Session {
+export function openSession(
+  { token, signIn, onSignIn }: SessionOptions,
+  authenticate: Authenticate,
+  giveProof: Prove,
+): Session {
   let renewed: string | undefined;
   const current = async () =>
     checkToken(renewed ?? (await (typeof token === 'function' ? runCallback('token', token) : token)));
-  if (!signIn) return { token: current, renew: undefined };
+  if (!signIn) return { token: current, renew: undefined, prove: async () => undefined };
 
   const { email, password, code, is_recovery = false } = signIn;
-  let renewal: Promise<void> | undefined;
 
   async function renew() {
     const isCodeUnused = typeof code === 'string' && renewed === undefined;
@@ -71,38 +77,54 @@ export function openSession({ token, signIn, onSignIn }: SessionOptions, authent
     await runCallback('onSignIn', () => onSignIn?.(user));
   }
 
-  return {
-    token: current,
-    renew: () => {
-      renewal ??= renew().finally(() => {
-        renewal = undefined;
-      });
-      return renewal;
-    },
+  async function prove() {
+    try {
+      await giveProof({ password });
+    } catch (error) {
+      const newCode = typeof code === 'function' && isProofRequired(error) && (await runCallback('signIn.code', code));
+      if (!newCode) throw error;
+      await giveProof({ password, code: newCode, is_recovery });
+    }
+  }
+
+  return { token: current, renew: shared(renew), prove: shared(prove) };
+}
+
+/** Calls that begin while one is running share that one. */
+function shared(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
   };
 }
 
-/** Signs in before the first call, and again after a 401; a second 401 is thrown. */
+/** Signs in before the first call, and again after a 401; gives proof if it is required. A second refusal is thrown. */
 export async function withSignIn<Result>(
-  { token, renew }: Session,
+  { token, renew, prove }: Session,
   call: Call,
   send: () => Promise<Result>,
 ): Promise<Result> {
   if (!renew || isSignIn(call)) return send();
 
-  const signIn = async () => {
+  const waitFor = async (work: () => Promise<void>) => {
     call.stopwatch.wait();
-    await renew();
+    await work();
     call.signal.throwIfAborted();
   };
+  const signIn = () => waitFor(renew);
   if (!(await token())) await signIn();
   const used = await token();
   try {
     return await send();
   } catch (error) {
-    if (!isRefusal(error) || error.status !== 401) throw error;
+    const needsProof = isProofRequired(error) && call.path !== 'account.prove';
+    if (!isRefusal(error) || (error.status !== 401 && !needsProof)) throw error;
     tellOfRetry(call, error, 0);
-    if ((await token()) === used) await signIn();
+    if (needsProof) await waitFor(prove);
+    else if ((await token()) === used) await signIn();
     return send();
   }
 }
@@ -121,4 +143,5 @@ async function runCallback<Result>(name: string, callback: () => Result | Promis
   }
 }
 
+const isProofRequired = (error: unknown) => isRefusal(error) && error.reason === 'proof_required';
 const isCodeRequired = (error: unknown) => isRefusal(error) && error.reason === 'code_required';

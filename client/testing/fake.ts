@@ -34,6 +34,7 @@ export type FakeClient = Client & {
 /** A client without a service: its calls return these results. A call of any other procedure throws an error that names it. */
 export function fakeClient(results: FakeResults = {}): FakeClient {
   const calls: FakeCall[] = [];
+  let events = 0;
   const answer = (path: string, input: unknown, projectId: number | undefined) => {
     calls.push({ procedure: path, input, ...(projectId !== undefined && { projectId }) });
     const result = resultAt(results, path);
@@ -49,7 +50,7 @@ export function fakeClient(results: FakeResults = {}): FakeClient {
     async function* ({ path, input, options: { signal, projectId } }) {
       for await (const event of answer(path, input, projectId) as AsyncIterable<unknown>) {
         if (signal?.aborted) return;
-        yield event;
+        yield { cursor: `fake-${++events}`, ...(event as object) };
       }
     },
   );

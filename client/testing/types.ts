@@ -1,3 +1,5 @@
+import type { Followed } from '../calls.ts';
+
 /** The input and the output of a procedure. */
 export type InputOf<Procedure> = NonNullable<PartsOf<Procedure>['input']>;
 export type OutputOf<Procedure> = PartsOf<Procedure>['output'];
@@ -12,6 +14,6 @@ export type PartsOf<Procedure> = Procedure extends { query: infer Call } | { mut
 /** The input and the events of a stream. */
 export type StreamPartsOf<Procedure> = Procedure extends (
   ...parts: infer Parts
-) => AsyncGenerator<infer Event, void, undefined>
+) => AsyncGenerator<Followed<infer Event>, void, undefined>
   ? { input: Parts[0 & keyof Parts]; event: Event }
   : never;
