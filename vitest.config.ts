@@ -12,6 +12,7 @@ if (!hasServerPrograms())
 /** The suites where a server differs from the embedded database: concurrency, plans, types and limits of connections. */
 const ON_A_SERVER = [
   'answerSize',
+  'audit',
   'baselines',
   'connections',
   'deletion',
@@ -19,6 +20,8 @@ const ON_A_SERVER = [
   'events',
   'faults',
   'idempotency',
+  'idle',
+  'incarnation',
   'keyAge',
   'lane',
   'largeBoards',
@@ -29,8 +32,10 @@ const ON_A_SERVER = [
   'positions',
   'races',
   'removal',
+  'restoration',
   'schema',
   'search',
+  'staleStatistics',
   'statements',
   'templateIdentifiers',
   'templatePush',
@@ -38,6 +43,8 @@ const ON_A_SERVER = [
   'templates',
   'tenancy',
   'rowVersions',
+  'webhookResends',
+  'webhookRights',
   'webhooks',
 ];
 

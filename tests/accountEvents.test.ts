@@ -343,7 +343,7 @@ describe('members', () => {
     const id = await givenInvitation(project, users.outsider, { role: 'viewer' });
     const accept = () => asOutsider.rpc.account.acceptInvitation.mutate({ id });
     expect(await written(accept)).toEqual([
-      event('member.added', { ...inProject(project), user_id, data: { user_id, role: 'viewer' } }),
+      event('member.added', { ...inProject(project), user_id, data: { user_id, role: 'viewer', invitation_id: id } }),
     ]);
     const late = await givenInvitation(project, users.outsider, { role: 'owner' });
     expect(await written(() => asOutsider.rpc.account.acceptInvitation.mutate({ id: late }))).toEqual([
@@ -356,7 +356,8 @@ describe('members', () => {
     const { asSuperadmin, asOwner, asMember, users, project } = await givenWorld();
     const user = await givenUser();
     const choice = { project_id: project.id, user_id: user.id };
-    const add = () => asSuperadmin.rpc.members.add.mutate({ ...inProject(project), email: user.email, role: 'viewer' });
+    const add = () =>
+      asSuperadmin.rpc.members.add.mutate({ project_id: project.id, email: user.email, role: 'viewer' });
     const set = (role: 'viewer' | 'member') => asOwner.rpc.members.set.mutate({ ...choice, role });
     const ofMember = (type: AuditType, by: TestUser, role: string) => [
       event(type, { ...inProject(project), user_id: by.id, data: { user_id: user.id, role } }),

@@ -61,7 +61,7 @@ describe('boards.get', () => {
         select ${project.id}, ${project.platform_id}, ${group_id}, 'A card', repeat('x', 65536), n, n
         from generate_series(1, 130) as n`,
     );
-    const list = (cursor: string | null) => asViewer.rpc.cards.list.query({ group_id, limit: 2, cursor });
+    const list = (cursor: string | null) => asViewer.rpc.cards.list.query({ board_id: id, limit: 2, cursor });
 
     let answer: unknown;
     const statements = await countStatements(async () => {
@@ -70,11 +70,13 @@ describe('boards.get', () => {
     const page = await list(null);
     const next = await list(page.next_cursor);
 
-    const message = 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.';
+    const message =
+      'The board is too large for one answer. Read it page by page: groups.list and cards.list with its board_id.';
     expect(answer).toMatchObject({ status: 400, body: { error: true, message, data: [] } });
     // The caller, whether it is a small board, and its size.
     expect(statements).toBe(3);
     expect([...page.cards, ...next.cards].map(({ position }) => position)).toEqual([1, 2, 3, 4]);
+    expect((await asViewer.rpc.groups.list.query({ board_id: id })).groups).toMatchObject([{ id: group_id }]);
   });
 
   it.each([

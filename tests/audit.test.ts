@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { givenCard, givenProject, givenUser, givenWorld, PASSWORD } from './harness/world.ts';
+import { insertRows } from '../server/database/query.ts';
+import type { TestCaller } from './harness/caller.ts';
+import { withOwnDatabase } from './harness/service.ts';
+import { givenCard, givenInvitation, givenProject, givenUser, givenWorld, PASSWORD, testDb } from './harness/world.ts';
+
+withOwnDatabase();
+
+type AuditPage = Awaited<ReturnType<TestCaller['rpc']['audit']['list']['query']>>;
 
 const LIST = '/services/platforms/v1/audit/list';
 type Entry = { id: string; type: string; user_id: number | null; address: string | null; data: object };
@@ -49,5 +56,97 @@ describe('POST …/audit/list', () => {
     expect(second.next_cursor).toBeNull();
     expect(later.entries).toEqual([]);
     expect((await asOwner.rpc.audit.list.query({ user_id })).entries).toEqual([]);
+  });
+});
+
+describe('a page of the audit trail', () => {
+  const EARLIER = { type: 'member.added', surface: 'rest' } as const;
+  const givenEntries = async (project_id: number, entries: number, state: object = {}) =>
+    insertRows(
+      await testDb(),
+      'audit_entries',
+      Array.from({ length: entries }, () => ({ ...EARLIER, project_id, ...state })),
+    );
+  const read = async ({ rpc }: TestCaller, input: object) => {
+    const pages: AuditPage[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; cursor = pages.at(-1)!.next_cursor)
+      pages.push(await rpc.audit.list.query({ ...input, cursor }));
+    return pages;
+  };
+
+  it('reads 1,000 entries at most: with a filter it may be empty, and the next one goes on', async () => {
+    const { asOwner, project } = await givenWorld();
+    const project_id = project.id;
+    await givenEntries(project_id, 2, { type: 'member.removed' });
+    await givenEntries(project_id, 2100);
+
+    const pages = await read(asOwner, { project_id, types: ['member.removed'] });
+
+    expect(pages.map(({ entries }) => entries.length)).toEqual([0, 0, 2]);
+    expect((await read(asOwner, { project_id, limit: 200 })).flatMap(({ entries }) => entries)).toHaveLength(2102);
+  });
+
+  it('ends where the entries are older than the wanted ones', async () => {
+    const { asOwner, project } = await givenWorld();
+    const project_id = project.id;
+    await givenEntries(project_id, 1000, { created_at: new Date('2020-01-01') });
+    await givenEntries(project_id, 1);
+
+    const pages = await read(asOwner, { project_id, since: new Date(Date.now() - 60_000) });
+
+    expect(pages.map(({ entries }) => entries.length)).toEqual([1]);
+  });
+
+  it('goes on behind ids that are too large for an integer', async () => {
+    const { asOwner, project } = await givenWorld();
+    const project_id = project.id;
+    const ids = ['4294967297', '4294967296'];
+    await givenEntries(project_id, 1);
+    for (const id of ids) await givenEntries(project_id, 1, { id: `${id}${project_id}` });
+
+    const pages = await read(asOwner, { project_id, limit: 1 });
+
+    expect(pages.slice(0, 2).map(({ entries: [entry] }) => entry!.id)).toEqual(ids.map((id) => `${id}${project_id}`));
+    expect(pages).toHaveLength(3);
+  });
+});
+
+describe('who is not a member of the project', () => {
+  it('is known to superadmins with their address, to owners without it', async () => {
+    const { asOwner, asSuperadmin, project, users } = await givenWorld();
+    const id = await givenCard(project);
+    await asSuperadmin.rpc.cards.update.mutate({ id, title: 'By a superadmin' });
+    await asOwner.rpc.members.set.mutate({ project_id: project.id, user_id: users.viewer.id, role: 'member' });
+
+    const addresses = async ({ rpc }: TestCaller) =>
+      (await rpc.audit.list.query({ project_id: project.id })).entries.map(({ user_id, address }) => [
+        user_id,
+        address,
+      ]);
+
+    expect(await addresses(asSuperadmin)).toEqual([
+      [users.owner.id, '127.0.0.1'],
+      [users.superadmin.id, '127.0.0.1'],
+    ]);
+    expect(await addresses(asOwner)).toEqual([
+      [users.owner.id, '127.0.0.1'],
+      [users.superadmin.id, null],
+    ]);
+  });
+
+  it('stays unknown after declining an invitation: in the trail, its filter, and the events', async () => {
+    const { asOwner, asOutsider, asSuperadmin, project, users } = await givenWorld();
+    const id = await givenInvitation(project, users.outsider);
+    await asOutsider.rpc.account.declineInvitation.mutate({ id });
+    const declined = { type: 'invitation.declined', subject_id: id };
+    const types = ['invitation.declined' as const];
+    const list = async ({ rpc }: TestCaller, more: object = {}) =>
+      (await rpc.audit.list.query({ project_id: project.id, types, ...more })).entries;
+
+    expect(await list(asOwner)).toMatchObject([{ ...declined, user_id: null, address: null }]);
+    expect(await list(asOwner, { user_id: users.outsider.id })).toEqual([]);
+    expect(await list(asSuperadmin)).toMatchObject([{ ...declined, user_id: users.outsider.id, address: '127.0.0.1' }]);
+    const { events } = await asOwner.rpc.events.list.query({ project_id: project.id, types });
+    expect(events).toMatchObject([{ ...declined, user_id: null }]);
   });
 });

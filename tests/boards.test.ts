@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ListedBoard } from '../shared/board.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
+import { pagesOf } from './harness/pages.ts';
 import { countStatements, testService } from './harness/service.ts';
 import {
   givenBoard,
@@ -219,5 +220,32 @@ describe('an inactive board or group', () => {
     expect(await boards.get.query({ id })).toMatchObject({
       board: { is_active: false, groups: [{ is_active: false, cards: [{ id: card.id }] }] },
     });
+  });
+});
+
+describe('groups.list', () => {
+  it('has the live groups of a board in order, page by page', async () => {
+    const { asViewer, project } = await givenWorld();
+    const board_id = await givenBoard(project);
+    const last = await givenGroup(project, board_id, { position: 9 });
+    const first = await givenGroup(project, board_id, { position: -1 });
+    const second = await givenGroup(project, board_id, { position: 9 });
+    await givenGroup(project, board_id, { deleted_at: new Date() });
+
+    const pages = await pagesOf((cursor) => asViewer.rpc.groups.list.query({ board_id, limit: 2, cursor }));
+
+    expect(pages.map(({ groups }) => idsOf(groups))).toEqual([[first, last], [second]]);
+  });
+
+  it('404 for an unknown or deleted board, 403 for another project', async () => {
+    const { asViewer, asOutsider, project } = await givenWorld();
+    const board_id = await givenBoard(project);
+    const gone = await givenBoard(project, { deleted_at: new Date() });
+    const list = (caller: typeof asViewer, board_id: number) =>
+      refusalOf(caller.rpc.groups.list.query({ board_id })).then(({ status }) => status);
+
+    expect([await list(asViewer, UNKNOWN), await list(asViewer, gone), await list(asOutsider, board_id)]).toEqual([
+      404, 404, 403,
+    ]);
   });
 });

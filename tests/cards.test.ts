@@ -142,13 +142,34 @@ describe('cards over RPC', () => {
     expect((await list({ status: 'open', limit: 200 })).at(0)?.cards).toHaveLength(200);
   });
 
-  it('list finds no cards by a group or tag of a project without access', async () => {
+  it('list by a board finds the cards in its groups, also with another filter', async () => {
+    const { asViewer, project } = await givenWorld();
+    const board_id = await givenBoard(project);
+    const groups = [await givenGroup(project, board_id), await givenGroup(project, board_id)];
+    const tag_id = await givenTag(project);
+    const last = await givenCard(project, { group_id: groups[0], sort_order: 2, tag_id });
+    const first = await givenCard(project, { group_id: groups[1], sort_order: 1 });
+    await givenCard(project, { group_id: await givenGroupIn(project), tag_id });
+    await givenCard(project, { tag_id });
+    const listed = async (wanted: object) =>
+      (await asViewer.rpc.cards.list.query({ board_id, ...wanted })).cards.map(({ id }) => id);
+
+    expect(await listed({})).toEqual([first, last]);
+    expect(await listed({ group_id: groups[0] })).toEqual([last]);
+    expect(await listed({ group_id: await givenGroupIn(project) })).toEqual([]);
+    expect(await listed({ tag_id })).toEqual([last]);
+    expect(await listed({ status: 'open', limit: 1 })).toEqual([first]);
+    expect(await listed({ text: 'a card' })).toEqual([first, last]);
+  });
+
+  it('list finds no cards by a board, group or tag of a project without access', async () => {
     const { asOutsider, asViewer, project } = await givenWorld();
-    const group_id = await givenGroupIn(project);
+    const board_id = await givenBoard(project);
+    const group_id = await givenGroup(project, board_id);
     const tag_id = await givenTag(project);
     const card = await givenCard(project, { group_id, tag_id });
 
-    for (const filter of [{ group_id }, { tag_id }]) {
+    for (const filter of [{ board_id }, { group_id }, { tag_id }]) {
       expect((await asViewer.rpc.cards.list.query(filter)).cards).toMatchObject([{ id: card }]);
       expect((await asOutsider.rpc.cards.list.query(filter)).cards).toEqual([]);
     }

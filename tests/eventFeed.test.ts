@@ -96,6 +96,41 @@ describe('events.list', () => {
     expect(subjects(await readOn(asMember, after))).toEqual(own);
   });
 
+  it('shows events of keys, webhooks and invitations to owners, and of a key to its user', async () => {
+    const { asViewer, asMember, asOwner, asSuperadmin, users, project } = await givenWorld();
+    const after = await latest(asSuperadmin);
+    const values = [
+      ['key.created', users.member.id],
+      ['key.revoked', users.owner.id],
+      ['webhook.disabled', users.member.id],
+      ['invitation.created', users.viewer.id],
+      ['member.added', users.member.id],
+    ] as const;
+    for (const [type, user_id] of values)
+      await query(
+        await testDb(),
+        sql`insert into events (type, project_id, surface, subject_id, data)
+          values (${type}, ${project.id}, 'rest', 1, ${JSON.stringify({ user_id })}::jsonb)`,
+      );
+    await feedComplete();
+    const { secret } = await givenKey(users.viewer, { scopes: ['events:read'], project_id: project.id });
+    const withKey = makeCaller((await testService()).url, secret);
+    const typesFor = async (caller: TestCaller, input: object = {}) =>
+      (await readOn(caller, after, input)).map(({ type }) => type);
+
+    const all = values.map(([type]) => type);
+    expect(await typesFor(asOwner)).toEqual(all);
+    expect(await typesFor(asOwner, { project_id: project.id, limit: 1 })).toEqual(all);
+    expect(await typesFor(asSuperadmin.in(project.id))).toEqual(all);
+    for (const input of [{}, { project_id: project.id }, { limit: 1 }]) {
+      expect(await typesFor(asMember, input)).toEqual(['key.created', 'member.added']);
+      expect(await typesFor(asMember.in(project.id), input)).toEqual(['key.created', 'member.added']);
+      expect(await typesFor(asViewer, input)).toEqual(['member.added']);
+      expect(await typesFor(withKey, input)).toEqual(['member.added']);
+    }
+    expect(await typesFor(asViewer, { types: ['webhook.disabled'] })).toEqual([]);
+  });
+
   it('shows superadmins all, also those outside of projects, or one project', async () => {
     const { asSuperadmin, project, otherProject, after, own, other, master } = await givenEvents();
 
@@ -249,6 +284,29 @@ describe('a cursor', () => {
 
     expect(await errorOf(list(asMember, { after: aged(31) }))).toMatchObject({ status: 422, reason: 'cursor_too_old' });
     expect(await list(asMember, { after: aged(29) })).toMatchObject({ events: expect.any(Array) });
+  });
+
+  it('of a page is valid for the next one, also if events are older than they are kept', async () => {
+    const { asMember, project } = await givenWorld();
+    const aged = (hours: number) => sql`
+      insert into events (type, project_id, surface, subject_id, created_at)
+      values ('card.created', ${project.id}, 'rest', ${hours}::int, now() - make_interval(hours => ${hours}::int))`;
+    const days = 30 * 24;
+    for (const hours of [days + 20, days + 13, days - 1, days - 2, days - 3]) await query(await testDb(), aged(hours));
+    await feedComplete();
+
+    const first = await list(asMember, { limit: 1 });
+    // The oldest kept event grows older than that between two pages.
+    await query(
+      await testDb(),
+      sql`update events set created_at = created_at - interval '5 hours' where project_id = ${project.id}`,
+    );
+    const parts = JSON.parse(Buffer.from(first.cursor, 'base64url').toString());
+    const later = { transaction: parts[0], id: parts[1], seconds: parts[2] - 5 * 60 * 60 };
+    const next = await list(asMember, { after: toCursor(later) });
+
+    expect(subjects(first.events)).toEqual([days - 1]);
+    expect(subjects(next.events)).toEqual([days - 2, days - 3]);
   });
 
   it('422 with cursor_too_old if it is of another database, which is further', async () => {

@@ -1,25 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { appRouter } from '../server/api/routers/app.ts';
 import type { Meta } from '../server/api/trpc.ts';
 import { type Given, inputFor } from '../server/contract/input.ts';
-import { query } from '../server/database/query.ts';
 import { EVENT_TYPES, EventData, type EventType } from '../shared/event.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
-import { codeAt, SECRET } from './harness/codes.ts';
 import { eventsOf } from './harness/events.ts';
+import { type Called, givenCall, mutations, overRest, overRpc } from './harness/mutations.ts';
 import { testService } from './harness/service.ts';
 import { allowedCaller, givenStartState, startStates, type Whose } from './harness/startStates.ts';
 import { hideEarlierProjects } from './harness/template.ts';
-import { givenKey, givenToken, givenWorld, PASSWORD, testDb, type World } from './harness/world.ts';
+import { givenKey, givenWorld, type World } from './harness/world.ts';
 
 /** What holds for every mutation: it declares its events, and writes them with each change, and only then. */
 
 hideEarlierProjects();
-
-const mutations = procedures.filter(({ type }) => type === 'mutation');
 
 function declaredBy({ name }: Procedure): readonly EventType[] {
   const definitions = appRouter._def.procedures as unknown as Record<string, { _def: { meta: Meta } }>;
@@ -35,84 +31,13 @@ describe('the router', () => {
     expect(procedures.filter(({ type }) => type === 'query').flatMap(declaredBy)).toEqual([]);
   });
 
-  it('has a mutation for each type, apart from what payments and receivers cause', () => {
+  it('has a mutation for each type, apart from what payments cause', () => {
     const declared = new Set(mutations.flatMap(declaredBy));
     const others = (Object.keys(EVENT_TYPES) as EventType[]).filter((type) => !declared.has(type));
 
-    expect(others).toEqual(['subscription.changed', 'webhook.disabled']);
+    expect(others).toEqual(['subscription.changed']);
   });
 });
-
-type Called = { status: number; headers: Headers };
-type Surface = (caller: TestCaller, procedure: Procedure, input: Given, key?: string) => Promise<Called>;
-
-const keyHeader = (key?: string): Record<string, string> => (key === undefined ? {} : { 'Idempotency-Key': key });
-
-const overRest: Surface = (caller, { rest }, input, key) => caller.post(rest!.path, input, keyHeader(key));
-
-const overRpc: Surface = async ({ token }, { name }, input, key) => {
-  const { url } = await testService();
-  const headers = {
-    'content-type': 'application/json',
-    ...(token && { authorization: `Bearer ${token}` }),
-    ...keyHeader(key),
-  };
-  return fetch(`${url}/trpc/${name}`, { method: 'POST', headers, body: JSON.stringify({ json: input }) });
-};
-
-const change = async (statement: ReturnType<typeof sql>): Promise<undefined> => {
-  await query(await testDb(), statement);
-};
-
-/** Makes a start state one that the call changes, since some have the result of their call already. Returns more input. */
-const BEFORE: Record<string, (world: World, given: Given) => Promise<Given | undefined>> = {
-  'account.setDefaultProject': ({ users }) =>
-    change(sql`update users set default_project_id = null where id = ${users.superadmin.id}`),
-  'account.confirmSecondFactor': async ({ asSuperadmin }) => {
-    const { secret } = await asSuperadmin.rpc.account.startSecondFactor.mutate({ password: PASSWORD });
-    return { code: codeAt(0, secret) };
-  },
-  'account.dropSecondFactor': protectCaller,
-  'account.renewRecoveryCodes': protectCaller,
-  'groups.configure': async () => ({ is_active: false }),
-  'tour.restart': async ({ asSuperadmin }): Promise<undefined> => {
-    await asSuperadmin.rpc.tour.dismissAll.mutate();
-  },
-  'themes.undoDeprecation': (_, { version_id }) =>
-    change(sql`update theme_versions set theme_status = 'deprecated', deprecated_at = now() where id = ${version_id}`),
-  'themes.approveVersion': (_, { version_id }) =>
-    change(sql`
-      update theme_versions set approval_status = 'pending', theme_status = 'draft', published_at = null where id = ${version_id}`),
-  'themes.publishVersion': (_, { version_id }) =>
-    change(sql`update theme_versions set theme_status = 'draft', published_at = null where id = ${version_id}`),
-  'users.signOut': async (_, { id }): Promise<undefined> => {
-    await givenToken({ id: Number(id), email: '' });
-  },
-  'users.dropSecondFactor': (_, { id }) => change(sql`update users set totp_secret = ${SECRET} where id = ${id}`),
-};
-
-async function protectCaller({ users }: World): Promise<Given> {
-  await change(sql`update users set totp_secret = ${SECRET} where id = ${users.superadmin.id}`);
-  return { code: codeAt(0) };
-}
-
-/** A call that changes something: its caller with their id, and its input. */
-async function givenCall(procedure: Procedure) {
-  const world = await givenWorld();
-  const given = await givenStartState(procedure, world);
-  const more = await BEFORE[procedure.name]?.(world, given);
-  const input = { ...inputFor(procedure, given), ...more };
-  const caller = allowedCaller(world, procedure);
-  const userId = await userOf(world, caller, input);
-  return { world, caller, input, userId };
-}
-
-/** The user who calls; at sign-in, the one who signs in. */
-async function userOf({ users, asMember, asNobody }: World, caller: TestCaller, { email }: Given): Promise<number> {
-  if (caller !== asNobody) return (caller === asMember ? users.member : users.superadmin).id;
-  const [user] = await query(await testDb(), sql<{ id: number }>`select id from users where email = ${email}`);
-  return user!.id;
-}
 
 describe.each(mutations.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
   it.each([

@@ -1,13 +1,18 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { createTRPCClient, httpSubscriptionLink } from '@trpc/client';
 import { sql } from 'kysely';
+import { pino } from 'pino';
 import superjson from 'superjson';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createClient, type DeckhandError } from '../client/client.ts';
 import type { AppRouter } from '../client/router.ts';
 import { type Message, readMessages } from '../client/sse.ts';
 import { query } from '../server/database/query.ts';
+import { openCounters } from '../server/limits/counters.ts';
+import { makeRateLimit, overLimit, type RateLimit } from '../server/limits/rateLimit.ts';
 import { makeCaller } from './harness/caller.ts';
 import { eventSourceWith } from './harness/eventSource.ts';
 import { countStatements, givenService, type TestService } from './harness/service.ts';
@@ -116,6 +121,79 @@ describe('GET …/events/stream', () => {
     const sent = namesOf(await resumed.take(21));
 
     expect(sent).toEqual([ids[2], ...(await writing)]);
+  });
+
+  it('counts as a call for each further page of a catch-up, and waits above the limit', async () => {
+    const service = await givenService({ RATE_LIMIT_PER_MINUTE: '4' });
+    const world = await givenWorld(service);
+    const { cursor } = await world.asViewer.rpc.events.list.query({ after: 'latest' });
+    await insertEvents(world, 1700);
+
+    const stream = await follow(service, world.asViewer.token, { query: `?after=${cursor}` });
+    await stream.take(1500);
+    const { status, headers } = await world.asViewer.post(LIST);
+
+    // One call for the cursor, one for the stream with its first page, and two for further pages.
+    expect([status, headers.get('x-error-reason')]).toEqual([429, 'over_rate_limit']);
+    expect(await Promise.race([stream.take(1), setTimeout(300, 'waits')])).toBe('waits');
+    stream.close();
+    await expect.poll(() => followersOf(service)).toBe(0);
+  });
+
+  it('goes on after the minute in which it was above the limit', async () => {
+    let refusals = 0;
+    const rateLimit = makeRateLimit(await openCounters(undefined, pino({ level: 'silent' })), 1000);
+    const countFurther: RateLimit['countFurther'] = (counted, calls, work, note) => {
+      if (refusals++ === 0) throw overLimit({ retryAfterSeconds: 1 });
+      return rateLimit.countFurther(counted, calls, work, note);
+    };
+    const service = await givenService({}, { rateLimit: { ...rateLimit, countFurther } });
+    const world = await givenWorld(service);
+    const { cursor } = await world.asViewer.rpc.events.list.query({ after: 'latest' });
+    await insertEvents(world, 1200);
+
+    const stream = await follow(service, world.asViewer.token, { query: `?after=${cursor}` });
+
+    expect(await stream.take(1200)).toHaveLength(1200);
+    expect(refusals).toBeGreaterThan(1);
+  });
+
+  it('sends events of webhooks and invitations to owners alone, also after a role has changed', async () => {
+    const { service, world } = await givenFollowed();
+    const { users, project } = world;
+    const begin = await world.asViewer.rpc.events.list.query({ after: 'latest' });
+    const [viewer, owner] = [
+      await follow(service, world.asViewer.token),
+      await follow(service, world.asOwner.token, { query: `?project_id=${project.id}` }),
+    ];
+    const invite = () => world.asSuperadmin.rpc.members.invite.mutate(invitation());
+    const invitation = () => ({
+      project_id: project.id,
+      email: `${randomUUID()}@example.test`,
+      role: 'viewer' as const,
+    });
+    const promote = (role: 'viewer' | 'owner') =>
+      world.asSuperadmin.rpc.members.set.mutate({ project_id: project.id, user_id: users.viewer.id, role });
+
+    const typesOf = (messages: Message[]) => messages.map(({ event }) => event);
+    const [invited, updated, created] = ['invitation.created', 'member.updated', 'tag.created'];
+
+    await invite();
+    await createTag(world);
+    expect(typesOf(await viewer.take(1))).toEqual([created]);
+    await promote('owner');
+    expect(typesOf(await viewer.take(1))).toEqual([updated]);
+    await invite();
+    expect(typesOf(await viewer.take(1))).toEqual([invited]);
+    await promote('viewer');
+    expect(typesOf(await viewer.take(1))).toEqual([updated]);
+    await invite();
+    await createTag(world);
+
+    expect(typesOf(await viewer.take(1))).toEqual([created]);
+    expect(typesOf(await owner.take(7))).toEqual([invited, created, updated, invited, updated, invited, created]);
+    const resumed = await follow(service, world.asViewer.token, { query: `?after=${begin.cursor}` });
+    expect(typesOf(await resumed.take(4))).toEqual([created, updated, updated, created]);
   });
 
   it('begins with an id, so that nothing is missed before the first event', async () => {
@@ -330,11 +408,21 @@ describe('refusals', () => {
     expect(await followersOf(service)).toBe(0);
   });
 
+  const remainingCalls = async ({ asViewer }: World) =>
+    Number((await asViewer.post(LIST, { after: 'latest' })).headers.get('x-ratelimit-remaining'));
+
   it('429 for the 21st stream of a user, until one is closed', async () => {
     const { service, world } = await givenFollowed();
     const streams = await Promise.all(Array.from({ length: 20 }, () => follow(service, world.asViewer.token)));
 
-    expect(await refused(world, service, '')).toMatchObject({ status: 429, reason: 'service_busy' });
+    const begun = await remainingCalls(world);
+    const statements = await countStatements(async () => {
+      const { status, reason } = await refused(world, service, '?project_id=1&after=x');
+      expect([status, reason]).toEqual([429, 'too_many_at_once']);
+    });
+    // It counts, and nothing but its caller was read.
+    expect(await remainingCalls(world)).toBe(begun - 2);
+    expect(statements).toBe(1);
     streams[0]!.close();
 
     await expect.poll(() => followersOf(service)).toBe(19);
@@ -403,7 +491,7 @@ describe('httpSubscriptionLink', () => {
 
     await expect
       .poll(() => errors, { timeout: 10_000 })
-      .toMatchObject([{ data: { httpStatus: 401, reason: 'not_signed_in' } }]);
+      .toMatchObject([{ data: { httpStatus: 401, reason: 'credential_invalid' } }]);
   });
 });
 
@@ -425,6 +513,23 @@ describe('client.events.follow', () => {
     expect(seen.map(({ subject_id }) => subject_id)).toEqual(ids);
     expect(seen[0]!.created_at).toBeInstanceOf(Date);
     await expect.poll(() => followersOf(service)).toBe(0);
+  });
+
+  it('goes on behind the cursor of an event, as another process does after a kill', async () => {
+    const { service, world } = await givenFollowed();
+    const client = createClient({ url: service.url, token: world.asViewer.token });
+    const { cursor: start } = await client.events.list.query({ after: 'latest' });
+    const ids = await createTags(world, 3);
+    const nextAfter = async (after: string) => {
+      for await (const event of client.events.follow({ types: ['tag.created'], after })) return event;
+      throw new Error('The stream ended.');
+    };
+
+    const first = await nextAfter(start);
+    const second = await nextAfter(first.cursor);
+    const listed = await client.events.list.query({ types: ['tag.created'], after: second.cursor });
+
+    expect([first, second, ...listed.events].map(({ subject_id }) => subject_id)).toEqual(ids);
   });
 
   it('goes on at another node behind the last event when its own stops', async () => {

@@ -52,7 +52,7 @@ describe('a key of a service with API_KEYS_MAX_DAYS', () => {
     const { rpc } = await callerWith(await givenToken(user));
 
     expect((await asOld.post('/services/platforms/v1/keys/self')).status).toBe(401);
-    expect(await reasonOf(asOld.rpc.keys.rotateSelf.mutate({}))).toBe('401 not_signed_in');
+    expect(await reasonOf(asOld.rpc.keys.rotateSelf.mutate({}))).toBe('401 key_ended');
     expect(await (await callerWith(young.secret)).rpc.keys.self.query()).toMatchObject({ key: { id: young.id } });
     expect(await makeCaller((await testService()).url, old.secret).rpc.keys.self.query()).toMatchObject({
       key: { id: old.id, expires_at: null },
@@ -230,7 +230,11 @@ describe('the warning of keys that end', () => {
     await givenKey(user, { created_at: fromNow(-80) });
     await givenKey(user, { created_at: fromNow(-88) });
 
+    expect(await read(), 'counted once a minute').toEqual([soon, urgent]);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
     expect(await read()).toEqual([soon + 2, urgent + 1]);
+    vi.restoreAllMocks();
     expect([...(await countEndingKeys(await testDb(), MAX_DAYS))]).toEqual([
       [14, soon + 2],
       [3, urgent + 1],

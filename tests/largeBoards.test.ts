@@ -123,7 +123,8 @@ describe('boards.get', () => {
     expect(await get(asOutsider, id)).toMatchObject({ status: 403 });
     expect(await get(asViewer, escaped)).toEqual({
       status: 400,
-      message: 'The board is too large for one answer. Read its cards page by page: cards.list with group_id.',
+      message:
+        'The board is too large for one answer. Read it page by page: groups.list and cards.list with its board_id.',
     });
     await query(await testDb(), sql`update boards set deleted_at = now() where id = ${id}`);
     expect(await get(asViewer, id)).toMatchObject({ status: 404 });

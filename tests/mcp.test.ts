@@ -32,6 +32,9 @@ const send = async (body: unknown, headers: Record<string, string> = {}, url?: s
     body: typeof body === 'string' ? body : JSON.stringify(body),
   });
 
+/** What a model reads: JSON, in one text. */
+const answerOf = ({ content }: { content?: unknown }) => JSON.parse((content as [{ text: string }])[0].text);
+
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
 describe.each(['legacy', 'auto'] as const)('the official client (%s)', (mode) => {
@@ -41,15 +44,14 @@ describe.each(['legacy', 'auto'] as const)('the official client (%s)', (mode) =>
 
     const { tools } = await client.listTools();
     const events = await eventsOf(async () => {
-      const { structuredContent, isError } = await client.callTool({
-        name: 'cards_create',
-        arguments: { title: 'Paint the deck' },
-      });
-      expect(isError).toBeFalsy();
-      expect(structuredContent).toMatchObject({ card: { title: 'Paint the deck', project_id: project.id } });
+      const created = await client.callTool({ name: 'cards_create', arguments: { title: 'Paint the deck' } });
+      expect(created.isError).toBeFalsy();
+      expect(created).not.toHaveProperty('structuredContent');
+      expect(answerOf(created)).toMatchObject({ card: { title: 'Paint the deck', project_id: project.id } });
+      expect(answerOf(created).card).not.toHaveProperty('group_id');
     });
     const found = await client.callTool({ name: 'operations_search', arguments: { query: 'create a tag' } });
-    const [first] = (found.structuredContent as any).operations;
+    const [first] = answerOf(found).operations;
     const called = await client.callTool({
       name: 'operations_call',
       arguments: { name: first.name, input: { name: 'Urgent' } },
@@ -60,7 +62,7 @@ describe.each(['legacy', 'auto'] as const)('the official client (%s)', (mode) =>
     expect(tools.map(({ name }) => name)).toContain('cards_create');
     expect(events).toMatchObject([{ type: 'card.created', surface: 'mcp', user_id: users.member.id, key_id: keyId }]);
     expect(first).toMatchObject({ name: 'tags.create', is_read_only: false, input_schema: { required: ['name'] } });
-    expect(called.structuredContent).toMatchObject({ tag: { name: 'Urgent' } });
+    expect(answerOf(called)).toMatchObject({ tag: { name: 'Urgent' } });
     await client.close();
   });
 
@@ -118,8 +120,10 @@ describe('the tools', () => {
     for (const { name, title, description, inputSchema, outputSchema } of tools) {
       expect(name).toMatch(/^[a-zA-Z\d_]{1,64}$/);
       expect(title && description).toBeTruthy();
-      expect([inputSchema.type, outputSchema?.type]).toEqual(['object', 'object']);
-      expect(JSON.stringify([inputSchema, outputSchema])).not.toMatch(/x-sent-as-text|x-required-unless|"example"/);
+      expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+      // With one, an answer would have to be sent twice: as a structure for programs, and as text for models.
+      expect(outputSchema).toBeUndefined();
+      expect(JSON.stringify(inputSchema)).not.toMatch(/x-sent-as-text|x-required-unless|"example"/);
     }
     const hints = Object.fromEntries(tools.map(({ name, annotations }) => [name, annotations]));
     expect(hints).toMatchObject({
@@ -131,6 +135,18 @@ describe('the tools', () => {
     });
   });
 
+  it('take little of the context of a model, and name each other as tools', async () => {
+    const { asSuperadmin } = await givenWorld();
+
+    const answer = await send(LIST, { authorization: `Bearer ${asSuperadmin.token}` });
+    const list = await answer.text();
+
+    expect(list.length).toBeLessThan(25_000);
+    const names = procedures.filter(({ isTool }) => isTool).map(({ name }) => name);
+    expect(names.filter((name) => list.includes(name))).toEqual([]);
+    expect(list).not.toMatch(/\/services\/|If-Match|GET |POST /);
+  });
+
   it.each([
     ['invite a colleague', 'members.invite'],
     ['rename a tag', 'tags.update'],
@@ -139,9 +155,9 @@ describe('the tools', () => {
     const { asOwner } = await givenWorld();
     const client = await connect((await testService()).url, asOwner.token!);
 
-    const { structuredContent } = await client.callTool({ name: 'operations_search', arguments: { query } });
+    const found = await client.callTool({ name: 'operations_search', arguments: { query } });
 
-    const names = (structuredContent as { operations: { name: string }[] }).operations.map(({ name }) => name);
+    const names = (answerOf(found) as { operations: { name: string }[] }).operations.map(({ name }) => name);
     expect(names).toContain(expected);
     expect(names).not.toContain('boards.list');
   });
@@ -159,7 +175,7 @@ describe('the tools', () => {
       withToken.callTool({ name: 'operations_call', arguments: { name: 'keys.create' } }),
     ]);
 
-    const names = (found.structuredContent as any).operations.map(({ name }: { name: string }) => name);
+    const names = answerOf(found).operations.map(({ name }: { name: string }) => name);
     expect(names).not.toContain('keys.rotateSelf');
     expect(names).not.toContain('auth.authenticate');
     for (const { structuredContent } of refused)
@@ -185,10 +201,11 @@ describe('the tools', () => {
       'operations_search',
       'operations_call',
     ]);
-    expect((found.structuredContent as any).operations.map(({ name }: { name: string }) => name).sort()).toEqual([
-      'boards.get',
-      'boards.list',
-    ]);
+    expect(
+      answerOf(found)
+        .operations.map(({ name }: { name: string }) => name)
+        .sort(),
+    ).toEqual(['boards.get', 'boards.list']);
     expect(role).toMatchObject({
       isError: true,
       structuredContent: { error: { status: 403, reason: 'role_missing' } },
@@ -205,7 +222,7 @@ describe('the tools', () => {
 
     const { body } = await asSuperadmin.in(otherProject.id).tool('boards_list', {});
 
-    expect(body.result.structuredContent.boards).toMatchObject([{ id: board }]);
+    expect(answerOf(body.result).boards).toMatchObject([{ id: board }]);
   });
 
   it('make a change once for each idempotency key', async () => {
@@ -235,10 +252,10 @@ describe('the tools', () => {
     const large = await asMember.tool('cards_list', {});
     const smaller = await asMember.tool('cards_list', { limit: 2 });
 
-    expect(deleted.body.result).toEqual({ content: [{ type: 'text', text: 'Card deleted.' }], structuredContent: {} });
+    expect(deleted.body.result).toEqual({ content: [{ type: 'text', text: 'Card deleted.' }] });
     expect(await stored('cards', card)).toMatchObject({ deleted_at: expect.any(Date) });
     expect(large.body.result.structuredContent.error).toMatchObject({ status: 400, reason: 'answer_too_large' });
-    expect(smaller.body.result.structuredContent.cards).toHaveLength(2);
+    expect(answerOf(smaller.body.result).cards).toHaveLength(2);
   });
 });
 
@@ -372,9 +389,8 @@ describe('POST /mcp', () => {
       ['other', 200],
     ]);
     expect(metrics).toContain('deckhand_errors_total{surface="mcp",reason="not_found"} 1');
-    expect(metrics).toMatch(
-      /http_server_request_duration_seconds_count\{.*http_route="\/mcp".*operation="boards.get"\} 1/,
-    );
+    expect(metrics).toContain('deckhand_requests_total{surface="mcp",http_response_status_code="200"} 3');
+    expect(metrics).toContain('deckhand_operation_duration_seconds_count{operation="boards.get"} 1');
   });
 });
 

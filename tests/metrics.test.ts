@@ -5,11 +5,14 @@ import { sql } from 'kysely';
 import { describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import packageJson from '../package.json' with { type: 'json' };
+import { type Procedure, procedures } from '../server/api/procedures.ts';
 import { startBackground } from '../server/database/background.ts';
+import { LATEST_LEVEL, resumeWebhooks } from '../server/database/level.ts';
+import { query } from '../server/database/query.ts';
 import { removeSome } from '../server/database/removal.ts';
 import { REASONS } from '../shared/reasons.ts';
 import { databaseUrl, givenService, type TestService, testDatabase } from './harness/service.ts';
-import { givenMasterBoard, givenUser, givenWorld, insert, testDb } from './harness/world.ts';
+import { givenMasterBoard, givenUser, givenWebhook, givenWorld, insert, testDb } from './harness/world.ts';
 
 const TOKEN = 'a-token-for-prometheus';
 
@@ -34,7 +37,8 @@ const labelsOf = (line: string) => /\{(.*)\}/.exec(line)?.[1] ?? '';
 const untilScraped = (service: TestService, metric: string, values: object) =>
   vi.waitFor(async () => expect(valuesOf(await scrape(service), metric)).toEqual(values), { timeout: 5000 });
 
-const REQUESTS = 'http_server_request_duration_seconds_count';
+const REQUESTS = 'deckhand_requests_total';
+const STRIPE = { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
 const LIST = '/services/operations/v1/operations/boards/list';
 
 describe('metrics', () => {
@@ -52,7 +56,23 @@ describe('metrics', () => {
     });
   });
 
-  it('count requests by method, route, status, surface and operation', async () => {
+  it('tell the level of the database, and whether webhooks are paused', async () => {
+    const service = await givenMeasured();
+    const values = async () => {
+      const lines = await scrape(service);
+      const names = ['deckhand_database_level', 'deckhand_database_level_latest', 'deckhand_webhooks_paused'];
+      return names.map((name) => valuesOf(lines, name)['']);
+    };
+    expect(await values()).toEqual([LATEST_LEVEL, LATEST_LEVEL, 0]);
+
+    await query(await testDb(), sql`update database_state set webhooks_paused_at = now()`);
+    const paused = await values();
+    await resumeWebhooks(await testDb());
+
+    expect(paused).toEqual([LATEST_LEVEL, LATEST_LEVEL, 1]);
+  });
+
+  it('count requests by surface and status, and measure them by surface and by operation', async () => {
     const service = await givenMeasured();
     const { asViewer } = await givenWorld(service);
 
@@ -61,13 +81,50 @@ describe('metrics', () => {
     await fetch(`${service.url}/docs`);
     await fetch(`${service.url}/health/live`);
 
-    const labels = (method: string, route: string, surface: string, operation: string) =>
-      `http_request_method="${method}",http_route="${route}",http_response_status_code="200",surface="${surface}",operation="${operation}"`;
     await untilScraped(service, REQUESTS, {
-      [labels('POST', `/api${LIST}`, 'rest', 'boards.list')]: 1,
-      [labels('POST', '/trpc/*', 'rpc', 'boards.list')]: 1,
-      [labels('GET', '/docs', 'other', 'other')]: 1,
+      'surface="rest",http_response_status_code="200"': 1,
+      'surface="rpc",http_response_status_code="200"': 1,
+      'surface="other",http_response_status_code="200"': 1,
     });
+    const lines = await scrape(service);
+    expect(valuesOf(lines, 'http_server_request_duration_seconds_count')).toEqual({
+      'surface="rest"': 1,
+      'surface="rpc"': 1,
+      'surface="other"': 1,
+    });
+    expect(valuesOf(lines, 'deckhand_operation_duration_seconds_count')).toEqual({ 'operation="boards.list"': 2 });
+  });
+
+  it('count refused notifications of payments apart from other requests', async () => {
+    const service = await givenMeasured({ ...STRIPE, TEST_CHECKOUT: 'off' });
+
+    await fetch(`${service.url}/webhooks/stripe`, { method: 'POST', body: '{}' });
+
+    await untilScraped(service, REQUESTS, { 'surface="payments",http_response_status_code="400"': 1 });
+  });
+
+  it('have at most 2,000 series after calls of all operations over all surfaces, and all reasons of errors', async () => {
+    const service = await givenMeasured();
+    const { asSuperadmin, asNobody } = await givenWorld(service);
+    const call = async ({ name, rest }: Procedure, input: string) => {
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${asSuperadmin.token}` };
+      const tool = { name: 'operations_call', arguments: { name, input: {} } };
+      const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool });
+      const accept = 'application/json, text/event-stream';
+      if (rest) await fetch(`${service.url}/api${rest.path}`, { method: 'POST', headers, body: input });
+      await fetch(`${service.url}/trpc/${name}`, { method: 'POST', headers, body: input });
+      await fetch(`${service.url}/mcp`, { method: 'POST', headers: { ...headers, accept }, body: message });
+    };
+
+    for (const procedure of procedures) await call(procedure, '{');
+    await asNobody.post(LIST, {});
+    await asSuperadmin.post(LIST, {});
+
+    const lines = (await scrape(service)).filter((line) => /^\w/.test(line));
+    const seen = lines.filter((line) => line.startsWith('deckhand_errors_total')).length;
+    const others = Object.keys(REASONS).length * ['rest', 'rpc', 'mcp'].length - seen;
+    expect(Object.keys(valuesOf(lines, 'deckhand_operation_duration_seconds_count')).length).toBeGreaterThan(100);
+    expect(lines.length + others).toBeLessThan(2000);
   });
 
   it('have no label with a value that callers make up', async () => {
@@ -155,6 +212,54 @@ describe('metrics', () => {
         ['used', 'idle'].map((state) => `${pool},db_client_connection_state="${state}"`),
       ),
     );
+  });
+
+  it('count webhooks, and the events that wait for them, by state', async () => {
+    const service = await givenMeasured();
+    const { project } = await givenWorld(service);
+    await query(await testDb(), sql`delete from webhooks`);
+    const hour = new Date(Date.now() - 3_600_000);
+    for (const [type, created_at] of [
+      ['card.moved', hour],
+      ['card.created', new Date()],
+    ] as const)
+      await insert('events', { type, project_id: project.id, surface: 'rest', created_at });
+    await givenWebhook(project, { types: ['card.created'] });
+    await givenWebhook(project, { failures: 1 });
+    await givenWebhook(project, { is_active: false });
+    await givenWebhook(project, { is_active: false, disabled_reason: 'gone' });
+
+    const lines = await scrape(service);
+
+    const states = (working: number, failing: number, disabled = 0, off = 0) => ({
+      'state="working"': working,
+      'state="failing"': failing,
+      'state="disabled"': disabled,
+      'state="off"': off,
+    });
+    expect(valuesOf(lines, 'deckhand_webhooks')).toEqual(states(1, 1, 1, 1));
+    expect(valuesOf(lines, 'deckhand_webhooks_behind')).toEqual(states(1, 1));
+    expect(valuesOf(lines, 'deckhand_webhook_waiting_events')).toEqual(states(1, 2));
+    const { 'state="working"': working, 'state="failing"': failing } = valuesOf(
+      lines,
+      'deckhand_webhook_oldest_event_seconds',
+    );
+    expect(working).toBeLessThan(3600);
+    expect(failing).toBeGreaterThanOrEqual(3600);
+  });
+
+  it('that need the database have no value if it does not answer, instead of 0', async () => {
+    const database = await testDatabase();
+    const db = database.db.withPlugin({
+      transformQuery: () => {
+        throw new Error('The database does not answer.');
+      },
+      transformResult: async ({ result }) => result,
+    });
+    const lines = await scrape(await givenMeasured({}, { database: { ...database, db } }));
+
+    for (const metric of ['deckhand_event_delay_seconds', 'deckhand_webhooks', 'deckhand_webhook_oldest_event_seconds'])
+      expect(valuesOf(lines, metric)).toEqual({});
   });
 
   it('say whether Redis is reachable, if there is one', async () => {

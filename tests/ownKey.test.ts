@@ -156,14 +156,14 @@ describe('POST …/keys/rotate-self', () => {
   it('401 for a key that was revoked or has expired, or whose user was deactivated, and nothing changes', async () => {
     const past = new Date('2020-01-01');
     const ended = [
-      await givenCaller(await givenServiceAccount(), { revoked_at: past }),
-      await givenCaller(await givenServiceAccount(), { expires_at: past }),
-      await givenCaller(await givenServiceAccount({ is_active: false })),
+      { ...(await givenCaller(await givenServiceAccount(), { revoked_at: past })), reason: 'key_ended' },
+      { ...(await givenCaller(await givenServiceAccount(), { expires_at: past })), reason: 'key_ended' },
+      { ...(await givenCaller(await givenServiceAccount({ is_active: false }))), reason: 'credential_invalid' },
     ];
 
-    for (const { id, caller } of ended) {
+    for (const { id, caller, reason } of ended) {
       const before = await stored('api_keys', id);
-      expect(await reasonOf(rotate(caller))).toBe('401 not_signed_in');
+      expect(await reasonOf(rotate(caller))).toBe(`401 ${reason}`);
       expect(await stored('api_keys', id)).toEqual(before);
     }
   });

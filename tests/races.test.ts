@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import type { ProjectContext } from '../server/domain/access/context.ts';
 import { listCards } from '../server/domain/board/cardList.ts';
+import { eventsOf } from './harness/events.ts';
 import { waitingFor } from './harness/lock.ts';
 import { databaseUrl } from './harness/service.ts';
 import { boardIn, copiesIn, givenTemplate, hideEarlierProjects, type Template, titlesIn } from './harness/template.ts';
@@ -55,6 +56,39 @@ describe.skipIf(!databaseUrl)('a call that waits for the change of another', () 
     expect(answer.status).toBe(200);
     const left = sql`select from cards where group_id = ${group} and deleted_at is null`;
     expect(await query(await testDb(), left)).toEqual([]);
+  });
+
+  it('takes a deleted tag from a card that got it at the same moment', async () => {
+    const { asMember, project } = await givenWorld();
+    const tag = await givenTag(project);
+    const card = await givenCard(project);
+    const change = [
+      sql`select from tags where id = ${tag} for share`,
+      sql`update cards set tag_id = ${tag} where id = ${card}`,
+    ];
+
+    const answer = await waitingFor(change, () => asMember.post(`${OPERATIONS}/tags/delete`, { id: tag }));
+
+    expect(answer.status).toBe(200);
+    expect(await stored('cards', card)).toMatchObject({ tag_id: null });
+    await asMember.rpc.tags.restore.mutate({ id: tag });
+    expect(await stored('cards', card)).toMatchObject({ tag_id: tag });
+  });
+
+  it('names a card that got a removed member as its owner at the same moment', async () => {
+    const { asOwner, project, users } = await givenWorld();
+    const card = await givenCard(project);
+    const change = [
+      sql`select from members where project_id = ${project.id} and user_id = ${users.member.id} for key share`,
+      sql`update cards set owner_id = ${users.member.id} where id = ${card}`,
+    ];
+
+    const events = await eventsOf(() =>
+      waitingFor(change, () => asOwner.rpc.members.remove.mutate({ user_id: users.member.id })),
+    );
+
+    expect(events).toMatchObject([{ type: 'member.removed', data: { ids: [card] } }]);
+    expect(await stored('cards', card)).toMatchObject({ owner_id: null });
   });
 
   it('deletes a comment with a reply that was created at the same moment', async () => {

@@ -322,7 +322,7 @@ describe('a call that is refused as busy', () => {
     expect((await makeCaller(url).post(LIST)).status).toBe(401);
   });
 
-  it('does not count if the caller has unread answers', async () => {
+  it('counts if the caller causes it alone: with unread answers, or too many calls at once', async () => {
     const mustBeFew = () => {
       throw tooManyRequests('Read your answers first.', 1, 'answers_unread');
     };
@@ -332,8 +332,17 @@ describe('a call that is refused as busy', () => {
 
     const batch = await Promise.all([1, 2].map(() => refusalOf(caller.rpc.boards.list.query())));
 
-    expect(batch).toMatchObject([{ status: 429 }, { status: 429 }]);
-    expect(remainingOf(await caller.post(LIST))).toBe('2');
+    expect(batch).toMatchObject([{ message: 'Read your answers first.' }, { message: 'Read your answers first.' }]);
+    expect(await refusalOf(caller.rpc.boards.list.query())).toMatchObject({
+      message: 'Too many requests. Try again later.',
+    });
+
+    const run = () => Promise.reject(tooManyRequests('You have too many calls.', 1, 'too_many_at_once'));
+    const queue = { run, load: () => ({ running: 0, waiting: 0 }) };
+    const { url: another } = await givenService({ RATE_LIMIT_PER_MINUTE: '2' }, { queue });
+    const refused = await makeCaller(another, caller.token!).post(LIST);
+
+    expect([refused.status, remainingOf(refused)]).toEqual([429, '1']);
   });
 
   it('still counts if it failed for another reason', async () => {

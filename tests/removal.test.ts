@@ -283,6 +283,22 @@ describe('rows that were deleted long ago', () => {
     expect(await left({ ...rows, ...others } as never)).toEqual(['board', 'group', 'card', 'comment', 'tag']);
   });
 
+  it('go with the entry in the trash, which stays as long as its row', async () => {
+    const project = await givenProject();
+    const gone = await givenCard(project, { deleted_at });
+    const kept = await givenCard(project, { deleted_at: NOW });
+    const entry = { noun: 'card', project_id: project.id, deleted_at };
+    const entries = [
+      await insert('deletions', { ...entry, subject_id: gone }),
+      await insert('deletions', { ...entry, subject_id: kept }),
+    ];
+
+    await remove(removals);
+
+    const left = sql`select id from deletions where project_id = ${project.id}`;
+    expect(await query(await testDb(), left)).toEqual([{ id: entries[1] }]);
+  });
+
   it('stay as long as another row refers to them', async () => {
     const project = await givenProject();
     const user = await givenUser({ project });

@@ -205,8 +205,11 @@ describe('If-Match', () => {
     expect(outcomeOf(await update(header))).toBe('400 if_match_invalid');
   });
 
-  it('is the only way to require a version over REST, where if_version is an unknown field', async () => {
-    expect((await update(() => '*', { if_version: 5 })).status).toBe(200);
+  it('is the only way to require a version over REST: 422 for if_version in the body', async () => {
+    expect(await update(() => '*', { if_version: '5' })).toMatchObject({
+      status: 422,
+      body: { errors: { if_version: ['if_version is not a known field over REST: send If-Match.'] } },
+    });
   });
 
   it('404 for a row that does not exist, and 403 for one of others, whatever the version', async () => {
@@ -290,15 +293,15 @@ describe('50 calls at once that require the same version', () => {
     const [board, tag] = [await givenBoard(project), await givenTag(project)];
     const { board: master } = await givenMasterBoard();
     const paths = [
-      [asMember, `${OPERATIONS}/boards/update`, 'boards', board],
-      [asMember, `${OPERATIONS}/tags/update`, 'tags', tag],
-      [asSuperadmin, '/services/operations/v1/admin/master-boards/update', 'boards', master],
+      [asMember, `${OPERATIONS}/boards/update`, 'boards', board, 'title'],
+      [asMember, `${OPERATIONS}/tags/update`, 'tags', tag, 'name'],
+      [asSuperadmin, '/services/operations/v1/admin/master-boards/update', 'boards', master, 'title'],
     ] as const;
 
-    for (const [caller, path, table, id] of paths) {
+    for (const [caller, path, table, id, field] of paths) {
       const required = ifMatch(await tagOf(table, id));
       const update = async (at: number) =>
-        outcomeOf(await caller.post(path, { id, title: `Title ${at}`, name: `Name ${at}`, position: at }, required));
+        outcomeOf(await caller.post(path, { id, [field]: `Text ${at}`, position: at }, required));
       expect([path, await sorted(times(update))]).toEqual([path, ONE_OF_50]);
     }
   });

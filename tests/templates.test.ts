@@ -202,14 +202,15 @@ describe('master boards, groups and cards', () => {
     const { asSuperadmin, groups, cards, tool, projects } = template;
     const [one, two] = cards;
     const unique_identifier = `${tool}-one`;
-    const taken = { group_id: groups[1], title: 'x', unique_identifier };
+    const changes = { title: 'x', unique_identifier };
+    const taken = { group_id: groups[1], ...changes };
     const { masterCards } = asSuperadmin.rpc;
     await sync(template);
     const before = await copiesIn(projects[0], template);
 
     const errors = { unique_identifier: ['unique_identifier belongs to another master card.'] };
     const { create, update } = masterCards;
-    for (const call of [() => create.mutate(taken), () => update.mutate({ id: two, ...taken })])
+    for (const call of [() => create.mutate(taken), () => update.mutate({ id: two, ...changes })])
       expect(await refusalOf(call())).toMatchObject({ status: 422, errors });
     expect(await copiesIn(projects[0], template)).toEqual(before);
     await update.mutate({ id: one, unique_identifier });

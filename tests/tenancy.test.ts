@@ -6,7 +6,7 @@ import { type Given, inputFor } from '../server/contract/input.ts';
 import type { Outcome } from '../server/contract/outcome.ts';
 import { query } from '../server/database/query.ts';
 import { ACCESS } from '../server/domain/access/access.ts';
-import { ADMIN_SCOPE, scopesFor } from '../server/domain/access/scopes.ts';
+import { ADMIN_SCOPE, GRANTS_SCOPE, scopesFor } from '../server/domain/access/scopes.ts';
 import type { Role } from '../shared/user.ts';
 import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { emptyDatabase, readVersions } from './harness/contents.ts';
@@ -143,7 +143,9 @@ describe.each(titled(procedures.filter(({ access }) => access !== 'anyone')))('%
       ofOtherProject: await call(users.superadmin, ofOtherProject, project.id),
       ...(onRowsOfProjects.includes(procedure) && { onOwnRows: await call(ofBoth, ofOtherProject) }),
       ...(isForSuperadmins && { ofProjects: await call(users.superadmin, ofOtherProject) }),
-      withScopes: await call(isForSuperadmins ? users.superadmin : ofBoth, { scopes: scopes ?? ALL_SCOPES }),
+      withScopes: await call(isForSuperadmins ? users.superadmin : ofBoth, {
+        scopes: scopes ? [...scopes, ...(procedure.proof ? [GRANTS_SCOPE] : [])] : ALL_SCOPES,
+      }),
       withoutAdmin: await call(users.superadmin, without(ADMIN_SCOPE)),
     };
 

@@ -104,8 +104,9 @@ describe('a REST call', () => {
       'SELECT tags',
       'BEGIN',
       'SELECT projects',
-      'UPDATE tags INSERT events',
+      'SELECT tags',
       'UPDATE cards',
+      'UPDATE tags INSERT events INSERT deletions',
       'COMMIT',
     ]);
   });

@@ -1,20 +1,22 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type LookupFunction } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { claimWebhooks } from '../server/domain/event/webhookClaim.ts';
+import { claimWebhooks, type Lane, type Running } from '../server/domain/event/webhookClaim.ts';
 import { type Delivering, deliver } from '../server/domain/event/webhookDelivery.ts';
+import { renewLeases } from '../server/domain/event/webhookLease.ts';
 import { deliveryCounts, retrySeconds } from '../server/domain/event/webhookRecord.ts';
 import { startWebhooks } from '../server/domain/event/webhookWork.ts';
+import type { FindAddresses } from '../server/security/hostAddresses.ts';
 import { makeOutgoing, type Outgoing } from '../server/security/outgoing.ts';
 import { isPublicAddress } from '../server/security/publicAddress.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { emptyDatabase } from './harness/contents.ts';
 import { feedComplete } from './harness/events.ts';
-import { givenService, TEST_SECRET, type TestService } from './harness/service.ts';
+import { databaseUrl, givenService, TEST_SECRET, type TestService } from './harness/service.ts';
 import { givenWebhook, givenWorld, stored, testDb, type World } from './harness/world.ts';
 
 const MINUTE = 60_000;
@@ -88,7 +90,7 @@ const delivering = async (now = Date.now()): Promise<Delivering> => ({
 async function deliverDue(now?: number, more: Partial<Delivering> = {}): Promise<void> {
   await feedComplete();
   const context = { ...(await delivering(now)), ...more };
-  const claimed = await claimWebhooks(context);
+  const { claimed } = await claimWebhooks(context);
   await Promise.all(claimed.map((webhook) => deliver(context, webhook)));
 }
 
@@ -134,6 +136,25 @@ describe('a webhook', () => {
     expect(await deliveriesOf(given, id)).toMatchObject([
       { number: 2, event_id: listed.body.data.events[1].id, ...attempt },
       { number: 1, event_id: listed.body.data.events[0].id, ...attempt },
+    ]);
+  });
+
+  it('gets events of a later version, with fields and types that this one does not know', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/later');
+    await query(
+      await testDb(),
+      sql`insert into events (type, project_id, surface, subject_id, data)
+        values ('card.archived', ${given.project.id}, 'telepathy', 1, '{"archive_id": 7}')`,
+    );
+    const card = await createCard(given);
+
+    await deliverDue();
+
+    const sent = received.filter(({ path }) => path === '/200/later').map(({ body }) => JSON.parse(body).data);
+    expect(sent.slice(1)).toMatchObject([
+      { type: 'card.archived', surface: 'telepathy', data: { archive_id: 7 } },
+      { type: 'card.created', subject_id: card },
     ]);
   });
 
@@ -322,19 +343,269 @@ describe('a failing receiver', () => {
     expect(received.map(({ path }) => path)).toEqual(expected);
   });
 
-  it('of a killed node is called by another one once the lease has ended', async () => {
+  it.each<[string, object, number]>([
+    ['after ten seconds', {}, 10_000],
+    ['after a minute, if it was of the version before', { kept_until: null }, MINUTE],
+  ])('of a killed node is called by another one %s', async (_, state, milliseconds) => {
     const given = await world();
-    await givenReceiver(given, '/200/killed', { types: ['card.created'] });
+    const { id } = await givenReceiver(given, '/200/killed', { types: ['card.created'] });
     await createCard(given);
     const start = Date.now() + 1000;
     await feedComplete();
-    expect(await claimWebhooks(await delivering(start))).toHaveLength(1);
+    expect((await claimWebhooks(await delivering(start))).claimed).toHaveLength(1);
+    if ('kept_until' in state) await query(await testDb(), sql`update webhooks set kept_until = null where id = ${id}`);
+    const other = { holder: 'another node' };
 
-    await deliverDue(start + MINUTE - 1);
+    const { dueInMilliseconds } = await claimWebhooks({ ...(await delivering(start + 1000)), ...other });
+    expect(dueInMilliseconds).toBe(milliseconds - 1000);
+    await deliverDue(start + milliseconds - 1, other);
     expect(typesAt('/200/killed')).toEqual([]);
-    await deliverDue(start + MINUTE + 1);
+    await deliverDue(start + milliseconds + 1, other);
 
     expect(typesAt('/200/killed')).toEqual(['card.created']);
+  });
+
+  it('of a living node stays with it, whose leases are renewed', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/living', { types: ['card.created'] });
+    await createCard(given);
+    const start = Date.now() + 1000;
+    await feedComplete();
+    await claimWebhooks(await delivering(start));
+
+    await renewLeases(await delivering(start + 9000), [id]);
+    await renewLeases({ ...(await delivering(start + 60_000)), holder: 'another node' }, [id]);
+    await deliverDue(start + 18_000, { holder: 'another node' });
+
+    expect(typesAt('/200/living')).toEqual([]);
+  });
+
+  it('is called once at a time, however often it is changed, and then with its new settings', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/first', { types: ['card.created'] });
+    await createCard(given);
+    let claims = 0;
+    const post: Outgoing['post'] = async (...call) => {
+      for (const change of [1, 2, 3]) {
+        await given.asOwner.rpc.webhooks.update.mutate({ id, url: at(`/200/change/${change}`) });
+        claims += (await claimWebhooks({ ...(await delivering()), holder: 'another node' })).claimed.length;
+      }
+      return outgoing.post(...call);
+    };
+
+    await deliverDue(undefined, { outgoing: { post } });
+    expect(claims).toBe(0);
+    await deliverDue();
+
+    expect(received.map(({ path }) => path)).toEqual(['/200/first', '/200/change/3']);
+  });
+});
+
+describe('places', () => {
+  const claimedBy = async (running: Running[] = []) => {
+    await feedComplete();
+    return (await claimWebhooks(await delivering(Date.now() + 1000), running)).claimed;
+  };
+  const places = (project_id: number, lane: Lane, count: number): Running[] =>
+    Array.from({ length: count }, (_, at) => ({ id: -at, project_id, lane, isTest: false }));
+
+  it('are shared by projects: one with 20 receivers leaves room for others', async () => {
+    const [many, one] = [await world(), await world()];
+    for (let count = 0; count < 20; count++) await givenWebhook(many.project);
+    await createCard(many);
+    await givenWebhook(one.project);
+    await createCard(one);
+
+    const claimed = await claimedBy();
+
+    expect(claimed.filter(({ project_id }) => project_id === many.project.id)).toHaveLength(10);
+    expect(claimed.filter(({ project_id }) => project_id === one.project.id)).toHaveLength(1);
+  });
+
+  it('go to the project that has fewest', async () => {
+    const [busy, idle] = [await world(), await world()];
+    for (const { project } of [busy, idle]) for (const _ of [1, 2, 3]) await givenWebhook(project);
+    await createCard(busy);
+    await createCard(idle);
+
+    const claimed = await claimedBy([
+      ...places(busy.project.id, 'fast', 2),
+      ...places(0, 'fast', 10),
+      ...places(1, 'fast', 4),
+    ]);
+
+    expect(claimed.map(({ project_id }) => project_id).sort()).toEqual(
+      [idle, idle, idle, busy].map(({ project }) => project.id).sort(),
+    );
+  });
+
+  it('of slow receivers are others, and also shared: calls beyond the share of a project take none', async () => {
+    const [slow, other] = [await world(), await world()];
+    await givenWebhook(slow.project, { pace_milliseconds: 1001 });
+    await givenWebhook(other.project, { pace_milliseconds: 14_000 });
+    await givenWebhook(other.project, { pace_milliseconds: 1000, failures: 3 });
+    await createCard(slow);
+    await createCard(other);
+
+    const claimed = await claimedBy([...places(slow.project.id, 'slow', 40), ...places(0, 'fast', 10)]);
+
+    expect(claimed.map(({ project_id, lane }) => [project_id, lane]).sort()).toEqual([
+      [other.project.id, 'fast'],
+      [other.project.id, 'slow'],
+    ]);
+  });
+
+  it('depend on the time that messages take: one long one counts, a slow one in between does not', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/pace', { types: ['card.created'] });
+    const pace = async (milliseconds: number) => {
+      await createCard(given);
+      await deliverDue(undefined, {
+        outgoing: { post: async () => ({ status: 200, error: undefined, milliseconds }) },
+      });
+      return (await stored('webhooks', id)).pace_milliseconds;
+    };
+
+    expect(await pace(14_000)).toBe(14_000);
+    expect(await pace(0)).toBe(10_500);
+    await query(await testDb(), sql`update webhooks set pace_milliseconds = 40 where id = ${id}`);
+    expect(await pace(2000)).toBe(530);
+  });
+
+  it('are left after a time, with the next events in order', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/turn', { types: ['card.created'] });
+    const cards = [await createCard(given), await createCard(given), await createCard(given)];
+    let passed = 0;
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + passed);
+    const post: Outgoing['post'] = (...call) => {
+      passed += 2000;
+      return outgoing.post(...call);
+    };
+    const sent = () => received.map(({ body }) => JSON.parse(body).data.subject_id);
+
+    await deliverDue(undefined, { outgoing: { post } });
+    expect(sent()).toEqual(cards.slice(0, 2));
+    await deliverDue(undefined, { outgoing: { post } });
+    vi.restoreAllMocks();
+
+    expect(sent()).toEqual(cards);
+  });
+
+  it('of calls that last are free for others: a project whose receivers never answer delays nobody', async () => {
+    const [hanging, other] = [await world(), await world()];
+    for (let count = 0; count < 20; count++) await givenReceiver(hanging, `/000/${count}`, { types: ['card.created'] });
+    await givenReceiver(other, '/200/neighbour', { types: ['card.created'] });
+    const { now, ...context } = await delivering();
+    const own = makeOutgoing({ allowedHosts: [host], timeoutMilliseconds: 60_000 });
+    const work = startWebhooks({ ...context, outgoing: own });
+    const wake = async (given: World) => {
+      await createCard(given);
+      work.wake();
+    };
+
+    await wake(hanging);
+    await expect.poll(() => received.length, { timeout: 20_000 }).toBe(20);
+    await wake(other);
+
+    await expect.poll(() => typesAt('/200/neighbour'), { timeout: 20_000 }).toEqual(['card.created']);
+    await work.stop();
+  });
+});
+
+describe('looks for webhooks', () => {
+  it('skip events of other types, until there are many of them', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/filtered', { types: ['card.created'] });
+    const db = await testDb();
+    const add = (count: number) =>
+      query(
+        db,
+        sql`insert into events (type, project_id, surface) select 'card.moved', ${given.project.id}::int, 'rest' from generate_series(1, ${count}::int)`,
+      );
+    const claims = async () => {
+      await feedComplete();
+      return (await claimWebhooks(await delivering())).claimed.length;
+    };
+
+    await add(50);
+    expect(await claims()).toBe(0);
+    await add(50);
+
+    expect(await claims()).toBe(1);
+  });
+
+  it('tell when the next attempt is due', async () => {
+    const given = await world();
+    await givenReceiver(given, '/500/due', { types: ['card.created'] });
+    await createCard(given);
+    const start = Date.now() + 1000;
+
+    await deliverDue(start);
+
+    expect(await claimWebhooks(await delivering(start + 1000))).toEqual({
+      claimed: [],
+      isWaiting: false,
+      dueInMilliseconds: 4000,
+      seen: 0,
+    });
+  });
+
+  it.skipIf(!databaseUrl)('tell that an event waits for an older transaction', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/waits', { types: ['card.created'] });
+
+    const looked = await (await testDb()).transaction().execute(async (db) => {
+      await query(db, sql`select pg_current_xact_id()`);
+      await createCard(given);
+      return claimWebhooks(await delivering());
+    });
+
+    expect(looked).toMatchObject({ claimed: [], isWaiting: true });
+  });
+
+  it('find nothing while an operator keeps webhooks paused', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/paused', { types: ['card.created'] });
+    await createCard(given);
+    await given.asOwner.rpc.webhooks.sendTest.mutate({ id });
+    const db = await testDb();
+    const pause = (at: Date | null) => sql`
+      insert into database_state (id, webhooks_paused_at) values (1, ${at}) on conflict (id) do update set webhooks_paused_at = ${at}`;
+
+    await query(db, pause(new Date()));
+    await deliverDue();
+    await query(db, pause(null));
+
+    expect(received).toEqual([]);
+  });
+});
+
+describe('the log', () => {
+  it('has a line when a receiver begins to fail, works again and is switched off, without the path of its address', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/500/token-in-path', { types: ['card.created'] });
+    await createCard(given);
+    const lines: Record<string, unknown>[] = [];
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const start = Date.now() + 1000;
+
+    await deliverDue(start, { log });
+    await deliverDue(start + 5000, { log });
+    answers = { '/500/token-in-path': 200 };
+    await deliverDue(start + HOUR, { log });
+    answers = { '/500/token-in-path': 410 };
+    await createCard(given);
+    await deliverDue(start + 2 * HOUR, { log });
+
+    const receiver = { webhook: id, project: given.project.id, host };
+    expect(lines).toMatchObject([
+      { ...receiver, msg: 'A webhook receiver fails: it is tried again.', error: 'It answered 500.' },
+      { ...receiver, msg: 'A webhook receiver works again.' },
+      { ...receiver, msg: 'A webhook was switched off.', error: 'It answered 410.', reason: 'gone' },
+    ]);
+    expect(JSON.stringify(lines)).not.toMatch(/token-in-path|whsec/);
   });
 });
 
@@ -408,6 +679,101 @@ describe('webhooks.sendTest', () => {
     });
     expect(await deliveriesOf(given, id)).toMatchObject([{ type: 'webhook.test', event_id: null, status: 'failed' }]);
     expect(await stored('webhooks', id)).toMatchObject({ failures: 0, is_active: true });
+  });
+
+  it('does not hold up events, and one is sent at a time', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/both', { types: ['card.created'] });
+    await given.asOwner.rpc.webhooks.sendTest.mutate({ id });
+    await createCard(given);
+    const [claims, posts] = [Promise.withResolvers<number>(), [] as string[]];
+    const post: Outgoing['post'] = async (...call) => {
+      posts.push(call[0]);
+      if (posts.length === 2) {
+        // Both are under way: there is nothing else to claim, also not another test.
+        await given.asOwner.rpc.webhooks.sendTest.mutate({ id });
+        const { claimed } = await claimWebhooks({ ...(await delivering()), holder: 'another node' });
+        claims.resolve(claimed.length);
+      }
+      await claims.promise;
+      return outgoing.post(...call);
+    };
+    await feedComplete();
+    const context = { ...(await delivering()), outgoing: { post } };
+    const [test, events] = [await claimWebhooks(context), await claimWebhooks(context)];
+
+    await Promise.all([...test.claimed, ...events.claimed].map((webhook) => deliver(context, webhook)));
+
+    expect(typesAt('/200/both').sort()).toEqual(['card.created', 'webhook.test']);
+    expect(await claims.promise).toBe(0);
+  });
+});
+
+describe('webhooks.resend', () => {
+  it('sends one event again with its id, beside the others and a test, each once', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/resent', { types: ['card.created'] });
+    for (let card = 0; card < 3; card++) await createCard(given);
+    await deliverDue();
+    const [first, second] = idsAt('/200/resent') as string[];
+    const { resend, sendTest, deliveries } = given.asOwner.rpc.webhooks;
+    received = [];
+
+    await sendTest.mutate({ id });
+    await resend.mutate({ id, event_id: second! });
+    await resend.mutate({ id, event_id: first! });
+    await createCard(given);
+    for (let look = 0; look < 5; look++) await deliverDue(Date.now() + 1000);
+
+    expect(idsAt('/200/resent')).toEqual(
+      expect.arrayContaining([expect.stringMatching(/^test-/), second, first, expect.stringMatching(/^\d+$/)]),
+    );
+    expect(received).toHaveLength(4);
+    const resent = (await deliveries.query({ id })).deliveries.filter(({ event_id }) => event_id === second);
+    expect(resent).toMatchObject([
+      { status: 'delivered', type: 'card.created', attempt: 1 },
+      { status: 'delivered', type: 'card.created', attempt: 1 },
+    ]);
+    expect(await stored('webhooks', id)).toMatchObject({ test_requested_at: null, resend_events: null });
+  });
+
+  it('is tried once, and not at all once the webhook is paused', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/once', { types: ['card.created'] });
+    await createCard(given);
+    await deliverDue();
+    const [event_id] = idsAt('/200/once') as string[];
+    const resend = () => given.asOwner.rpc.webhooks.resend.mutate({ id, event_id: event_id! });
+    answers = { '/200/once': 500 };
+
+    await resend();
+    for (let look = 0; look < 2; look++) await deliverDue(Date.now() + 1000);
+    await resend();
+    await given.asOwner.rpc.webhooks.update.mutate({ id, is_active: false });
+    await deliverDue(Date.now() + 1000);
+
+    expect(idsAt('/200/once')).toEqual([event_id, event_id]);
+    expect((await deliveriesOf(given, id)).map(({ error }) => error)).toEqual([
+      'The event is not kept any more, or the webhook is not active.',
+      'It answered 500.',
+      null,
+    ]);
+    expect(await stored('webhooks', id)).toMatchObject({ failures: 0, resend_events: null });
+  });
+});
+
+describe('a webhook whose maker has lost the right to it', () => {
+  it('gets no event, however that happened, and is paused', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/lost', { types: ['card.created'] });
+    await createCard(given);
+    await query(await testDb(), sql`update members set role = 'member' where user_id = ${given.users.owner.id}`);
+
+    await deliverDue();
+
+    expect(typesAt('/200/lost')).toEqual([]);
+    const paused = { is_active: false, leased_until: null, right_lost_at: expect.any(Date) };
+    expect(await stored('webhooks', id)).toMatchObject(paused);
   });
 });
 
@@ -489,19 +855,18 @@ describe('addresses', () => {
   /** A name that has these addresses, and how often it was asked for. */
   function named(...addresses: string[]) {
     const asked: string[] = [];
-    const lookup: LookupFunction = (hostname, _, callback) => {
+    const findAddresses: FindAddresses = async (hostname) => {
       asked.push(hostname);
-      const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-      callback(null, found);
+      return addresses;
     };
-    return { lookup, asked };
+    return { findAddresses, asked };
   }
 
   it.each([[['127.0.0.1']], [['8.8.8.8', '127.0.0.1']], [['::1']], [['64:ff9b::7f00:1']], [[]]])(
     'of names are checked when connecting: %j',
     async (addresses) => {
-      const { lookup, asked } = named(...addresses);
-      const strict = makeOutgoing({ allowedHosts: [], lookup });
+      const { findAddresses, asked } = named(...addresses);
+      const strict = makeOutgoing({ allowedHosts: [], findAddresses });
       const { port } = receiver.address() as AddressInfo;
       received = [];
 
@@ -516,8 +881,8 @@ describe('addresses', () => {
 
   it('of allowed hosts may be private, on the allowed port alone', async () => {
     const { port } = receiver.address() as AddressInfo;
-    const { lookup } = named('127.0.0.1');
-    const allowing = makeOutgoing({ allowedHosts: [`crm.internal:${port}`], lookup });
+    const { findAddresses } = named('127.0.0.1');
+    const allowing = makeOutgoing({ allowedHosts: [`crm.internal:${port}`], findAddresses });
 
     const outcomes = [
       await allowing.post(`http://crm.internal:${port}/200`, {}, '{}'),

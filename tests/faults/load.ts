@@ -177,6 +177,7 @@ const OPERATIONS = {
   'cards.delete': { path: `${WORK}/cards/delete`, idIn: none },
   'cards.list': { path: undefined, idIn: none },
   'cards.move': { path: undefined, idIn: none },
+  'cards.restore': { path: undefined, idIn: none },
   'cards.update': { path: undefined, idIn: none },
   'comments.create': { path: `${WORK}/comments/create`, idIn: ({ comment }: any) => comment.id },
   'comments.list': { path: undefined, idIn: none },

@@ -30,8 +30,9 @@ const values = programOptions('npm run test:faults --', {
   failovers: '6',
   stops: '12',
   starts: '10',
-  /** Of the upgrades. */
+  /** Of the upgrades: how many cards, and how long each of their phases lasts at least. */
   cards: '300000',
+  'phase-seconds': '0',
   /** Part of the name of the faults to try. */
   only: '',
 });
@@ -42,6 +43,7 @@ const counts = {
   stops: Number(values.stops),
   starts: Number(values.starts),
   cards: Number(values.cards),
+  phaseSeconds: Number(values['phase-seconds']),
 };
 const FROZEN = { seconds: 15, secondsAfter: 12 };
 const SILENT = { seconds: 45, secondsAfter: 12 };
@@ -108,7 +110,8 @@ async function upgradeFrom(version: typeof FIRST): Promise<Outcome | undefined> 
   const reason = missingHistory(version) ?? (await missingPackages(version));
   if (reason) return skip(`the upgrade from the ${version.name}`, reason);
   const old = await givenOldVersion(version, { isInstalled: !version.hasOurPackages });
-  const size = { cards: counts.cards, nodes: 2, requests: 2000, longestMigrationSeconds: 600 };
+  const { cards, phaseSeconds } = counts;
+  const size = { cards, phaseSeconds, nodes: 2, requests: 2000, longestMigrationSeconds: 600 };
   return withRemoval(await givenDatabase(serverUrl!), (place) => upgrade(place, old, size));
 }
 

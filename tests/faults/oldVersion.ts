@@ -18,14 +18,14 @@ type Version = {
   name: string;
   /** It runs with the packages of this version. */
   hasOurPackages: boolean;
-  /** It knows `Idempotency-Key` and `STOP_PAUSE_SECONDS`. */
+  /** It knows `Idempotency-Key`, `STOP_PAUSE_SECONDS`, events and webhooks. */
   isRecent: boolean;
 };
 
 export const FIRST: Version = { commit: '20bfc05', name: 'first version', hasOurPackages: false, isRecent: false };
 
 /** The latest release. After the next one, set it to that commit. */
-export const PREVIOUS: Version = { commit: '3dd882a', name: 'previous version', hasOurPackages: true, isRecent: true };
+export const PREVIOUS: Version = { commit: '43cbec8', name: 'previous version', hasOurPackages: true, isRecent: true };
 
 export type OldVersion = Version & {
   /** Undefined without its packages. */

@@ -12,11 +12,11 @@ export type Receiver = {
   /** The ids of the events in the order in which they first arrived. */
   seen: Set<string>;
   /** Registers it, and returns the events that must arrive. */
-  register: (serviceUrl: string, token: string) => Promise<Expected>;
+  register: (serviceUrl: string, token: string, project_id?: number) => Promise<Expected>;
   remove: () => void;
 };
 
-/** A node that was killed keeps its lease of a webhook for a minute. */
+/** A node that was killed keeps its lease of a webhook for ten seconds, one of an earlier version for a minute. */
 const LONGEST_DELIVERY_MILLISECONDS = 180_000;
 
 export async function givenReceiver(): Promise<Receiver> {
@@ -32,8 +32,8 @@ export async function givenReceiver(): Promise<Receiver> {
   return {
     host,
     seen,
-    register: async (serviceUrl, token) => {
-      const { webhook } = await call(serviceUrl, token, 'webhooks/create', { url: `http://${host}` });
+    register: async (serviceUrl, token, project_id) => {
+      const { webhook } = await call(serviceUrl, token, 'webhooks/create', { url: `http://${host}`, project_id });
       const { cursor } = await call(serviceUrl, token, 'events/list', { after: 'latest' });
       return { project_id: webhook.project_id, after: cursor };
     },
@@ -73,7 +73,7 @@ async function eventsAfter(serviceUrl: string, token: string, { project_id, afte
   return has_more ? [...ids, ...(await eventsAfter(serviceUrl, token, { project_id, after: cursor }))] : ids;
 }
 
-async function call(serviceUrl: string, token: string, path: string, body: object) {
+export async function call(serviceUrl: string, token: string, path: string, body: object) {
   const reply = await post(new URL(`/api/services/platforms/v1/${path}`, serviceUrl).href, keepAlive(), token, body);
   if (reply.status !== 201 && reply.status !== 200) throw new Error(`${path}: ${JSON.stringify(reply)}`);
   return JSON.parse(reply.text).data;

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { connect, type Database } from '../../server/database/connect.ts';
+import { adoptDatabase } from '../../server/database/incarnation.ts';
+import { finishUpgrade } from '../../server/database/level.ts';
 import { query } from '../../server/database/query.ts';
 import { schemaDifference } from '../../server/database/schemaDifference.ts';
 import { readSettings } from '../../server/runtime/env.ts';
@@ -8,7 +10,9 @@ import { type StartedService, startService } from '../harness/process.ts';
 import { isCreate, type Sent, startClients } from './load.ts';
 import { migrationViolations } from './nodeFaults.ts';
 import type { OldVersion } from './oldVersion.ts';
-import { type Outcome, type Place, stopNode } from './outcome.ts';
+import { type Outcome, type Place, stopNode, withRemoval } from './outcome.ts';
+import { givenReceiver, type Receiver } from './receiver.ts';
+import { startFollowers } from './upgradeFollowers.ts';
 import { clientsOf, findChanged } from './upgradeLoad.ts';
 import { fillOldTables, findNotRewritten } from './upgradeWorld.ts';
 
@@ -21,14 +25,20 @@ type Size = {
   /** How many must be acknowledged by old nodes alone, by old and new ones together, and by new ones alone. */
   requests: number;
   longestMigrationSeconds: number;
+  /** How long each of these phases lasts at least. */
+  phaseSeconds?: number;
 };
 
 /**
  * A rolling upgrade under load: two new nodes start beside two old ones and migrate the database, one more old node starts on
- * the new tables, then the old ones stop. If the old version can't be started, there is only its database.
+ * the new tables, then the old ones stop and the level of the database is raised. Followers and a receiver of webhooks get the
+ * events of all that. If the old version can't be started, there is only its database.
  */
-export async function upgrade(place: Place, old: OldVersion, size: Size): Promise<Outcome> {
-  const { settings } = place;
+export const upgrade = async (place: Place, old: OldVersion, size: Size): Promise<Outcome> =>
+  withRemoval(await givenReceiver(), (receiver) => upgradeWith(place, old, size, receiver));
+
+async function upgradeWith(place: Place, old: OldVersion, size: Size, receiver: Receiver): Promise<Outcome> {
+  const settings: Record<string, string> = { ...place.settings, WEBHOOK_ALLOWED_HOSTS: receiver.host };
   const oldNodes: StartedService[] = [];
   const startOld = async () => {
     const node = await old.start?.(settings);
@@ -39,8 +49,13 @@ export async function upgrade(place: Place, old: OldVersion, size: Size): Promis
   const world = await fillOldTables(settings, size.cards, old);
   for (let more = 1; more < size.nodes; more++) await startOld();
   const balancer = startBalancer(oldNodes);
-  const load = startClients(clientsOf(world, old), balancer);
-  if (old.start) await load.acknowledged(size.requests);
+  const phase = { isFinished: false };
+  const load = startClients(clientsOf(world, old, phase), balancer);
+  const endOfPhase = async () => {
+    await Promise.all([load.acknowledged(size.requests), pause((size.phaseSeconds ?? 0) * 1000)]);
+  };
+  const followers = old.start && old.isRecent ? await startFollowers(balancer, world, receiver) : undefined;
+  if (old.start) await endOfPhase();
 
   const begun = performance.now();
   const { nodes, violations } = await startNewNodes(settings, size);
@@ -50,20 +65,30 @@ export async function upgrade(place: Place, old: OldVersion, size: Size): Promis
     // As if an old node had crashed.
     await startOld();
     balancer.add(oldNodes.slice(size.nodes));
-    await load.acknowledged(size.requests);
+    await endOfPhase();
     for (const node of oldNodes) {
       // A recent version is unready before it stops to listen, so the balancer notices by itself.
       if (!old.isRecent) await balancer.takeOut(node);
       violations.push(...(await stopNode(node)).violations);
     }
-    await load.acknowledged(size.requests);
+    await endOfPhase();
+    await raiseLevel(settings);
+    phase.isFinished = true;
+    await endOfPhase();
   }
 
   const sent = await load.stop();
+  if (followers) violations.push(...(await followers.stop(settings)));
   violations.push(...balancer.stop(), ...sent.flatMap(requestViolations));
   for (const node of nodes) violations.push(...(await stopNode(node)).violations);
   violations.push(...(await databaseViolations(place, sent, { isMigrated: nodes.length > 0, ...old })));
   return { fault: `upgrade from the ${old.name}, ${size.cards} cards`, rounds: 1, sent, violations, times };
+}
+
+async function raiseLevel(settings: Record<string, string>): Promise<void> {
+  const database = await connect(readSettings(settings));
+  await finishUpgrade(database.db);
+  await adoptDatabase(database.db).finally(database.close);
 }
 
 async function startNewNodes(settings: Record<string, string>, { nodes, longestMigrationSeconds }: Size) {

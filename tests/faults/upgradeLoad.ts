@@ -4,9 +4,17 @@ import { type Db, query } from '../../server/database/query.ts';
 import type { Client, NextRequest, Request, Sent } from './load.ts';
 import { PASSWORD, PROJECTS_WITH_TOOL, type UpgradeWorld } from './upgradeWorld.ts';
 
-/** Requests that every version since the first one accepts: none may fail during an upgrade. */
-export const clientsOf = (world: UpgradeWorld, { isRecent }: { isRecent: boolean }): Client[] => [
+/** Deleted cards can be restored once the upgrade is finished. */
+export type Phase = { isFinished: boolean };
+
+/** Requests that every version since the first one accepts, and restores at the end: none may fail during an upgrade. */
+export const clientsOf = (world: UpgradeWorld, { isRecent }: { isRecent: boolean }, phase: Phase): Client[] => [
   ...world.members.map(({ token, groups }) => ({ token, next: workOf(groups, isRecent), pauseMilliseconds: 20 })),
+  ...world.members.slice(0, 2).map(({ token, groups }) => ({
+    token,
+    next: deletesOf(groups, phase),
+    pauseMilliseconds: 50,
+  })),
   { token: world.superadmin, next: pushesOf(world), pauseMilliseconds: 1000 },
   { token: world.superadmin, next: signInsOf(world), pauseMilliseconds: 200 },
 ];
@@ -50,6 +58,20 @@ function workOf(groups: number[], hasKeys: boolean): NextRequest {
   };
 }
 
+/** Creates and deletes cards; once the upgrade is finished, it also restores every deleted card. */
+function deletesOf(groups: number[], phase: Phase): NextRequest {
+  const deleted: number[] = [];
+  return (previous) => {
+    const isAcknowledged = previous?.outcome === 'acknowledged';
+    if (previous?.operation === 'cards.create' && isAcknowledged)
+      return { operation: 'cards.delete', input: { id: previous.id } };
+    if (previous?.operation === 'cards.delete' && isAcknowledged) deleted.push(previous.input.id);
+    const [id] = phase.isFinished ? deleted.splice(0, 1) : [];
+    if (id !== undefined) return { operation: 'cards.restore', input: { id } };
+    return { operation: 'cards.create', input: { title: randomUUID(), group_id: groups[2] } };
+  };
+}
+
 const pushesOf =
   ({ masterGroup }: UpgradeWorld): NextRequest =>
   () => ({
@@ -71,11 +93,14 @@ type Stored = { id: number; text: string } & Record<string, unknown>;
 export async function findChanged(db: Db, sent: Sent[]): Promise<string[]> {
   const acknowledged = sent.filter(({ outcome }) => outcome === 'acknowledged');
   const expected = new Map<string, Stored>();
+  const deleted = new Map<string, Stored>();
   for (const { operation, input, id } of acknowledged) {
     if (operation === 'cards.create')
       expected.set(`cards ${id}`, { id: id!, text: input.title, place: input.group_id, priority: 'normal' });
     if (operation === 'cards.move') expected.get(`cards ${input.id}`)!.place = input.group_id;
     if (operation === 'cards.update') expected.get(`cards ${input.id}`)!.priority = input.priority;
+    if (operation === 'cards.delete') moveBetween(expected, deleted, `cards ${input.id}`);
+    if (operation === 'cards.restore') moveBetween(deleted, expected, `cards ${input.id}`);
     if (operation === 'comments.create')
       expected.set(`comments ${id}`, {
         id: id!,
@@ -86,7 +111,7 @@ export async function findChanged(db: Db, sent: Sent[]): Promise<string[]> {
     if (operation === 'masterCards.create')
       expected.set(`templates ${id}`, { id: id!, text: input.title, copies: PROJECTS_WITH_TOOL });
   }
-  const texts = JSON.stringify([...expected.values()].map(({ text }) => text));
+  const texts = JSON.stringify([...expected.values(), ...deleted.values()].map(({ text }) => text));
   const found = await query(
     db,
     sql<{ key: string; row: Stored }>`
@@ -103,7 +128,9 @@ export async function findChanged(db: Db, sent: Sent[]): Promise<string[]> {
   const stored = new Map(found.map(({ key, row }) => [key, row]));
   const extra = found
     .filter(({ key }) => !expected.has(key))
-    .map(({ key }) => `${key} is stored, though it was acknowledged as another row`);
+    .map(
+      ({ key }) => `${key} is stored, though it was ${deleted.has(key) ? 'deleted' : 'acknowledged as another row'}`,
+    );
   const changed = [...expected].flatMap(([key, wanted]) => {
     const row = stored.get(key);
     if (!row) return [`${key} is lost`];
@@ -112,4 +139,9 @@ export async function findChanged(db: Db, sent: Sent[]): Promise<string[]> {
       : [`${key} is stored as ${JSON.stringify(row)} instead of ${JSON.stringify(wanted)}`];
   });
   return [...extra, ...changed];
+}
+
+function moveBetween<Value>(from: Map<string, Value>, to: Map<string, Value>, key: string): void {
+  to.set(key, from.get(key)!);
+  from.delete(key);
 }

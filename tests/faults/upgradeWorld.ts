@@ -9,7 +9,7 @@ import { signTokens } from './world.ts';
 
 export type UpgradeWorld = {
   /** Each in a project of its own. */
-  members: { token: string; email: string; groups: number[] }[];
+  members: { token: string; email: string; project: number; groups: number[] }[];
   superadmin: string;
   /** A master group of a board that few projects have. */
   masterGroup: number;
@@ -131,10 +131,10 @@ async function fill(db: Db, projects: number, hash: string): Promise<UpgradeWorl
 
   const members = await query(
     db,
-    sql<{ user_id: number; email: string; groups: number[] }>`
-      select m.user_id, u.email, array_agg(g.id) as groups
+    sql<{ user_id: number; project: number; email: string; groups: number[] }>`
+      select m.user_id, m.project_id as project, u.email, array_agg(g.id) as groups
       from members m join users u on u.id = m.user_id join groups g on g.project_id = m.project_id and g.title like 'Own group%'
-      group by m.user_id, u.email order by m.user_id limit ${sql.lit(MEMBERS)}`,
+      group by m.user_id, m.project_id, u.email order by m.user_id limit ${sql.lit(MEMBERS)}`,
   );
   const [admin] = await query(db, sql<{ id: number }>`select id from users where superadmin`);
   const [rare] = await query(
@@ -145,7 +145,7 @@ async function fill(db: Db, projects: number, hash: string): Promise<UpgradeWorl
   );
   const tokens = await signTokens(db, [...members.map(({ user_id }) => user_id), admin!.id]);
   return {
-    members: members.map(({ email, groups }, at) => ({ email, groups, token: tokens[at]! })),
+    members: members.map(({ email, project, groups }, at) => ({ email, project, groups, token: tokens[at]! })),
     superadmin: tokens.at(-1)!,
     masterGroup: rare!.id,
   };

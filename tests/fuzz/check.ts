@@ -54,9 +54,11 @@ function restFaults({ method, path }: FuzzRequest, { status, headers, text }: Fu
 }
 
 function limitFaults(headers: Headers, status: number): string[] {
-  const wanted = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', ...(status === 429 ? ['Retry-After'] : [])];
+  const limits = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+  const wanted = [...limits, ...(status === 429 ? ['Retry-After'] : [])];
   const wrong = wanted.filter((name) => !/^\d+$/.test(headers.get(name) ?? ''));
-  const missing = [...wrong, ...['X-Request-Id', 'X-Deckhand-Version'].filter((name) => !headers.has(name))];
+  const others = ['X-Request-Id', 'X-Deckhand-Version', ...(status === 401 ? ['WWW-Authenticate'] : [])];
+  const missing = [...wrong, ...others.filter((name) => !headers.has(name))];
   return missing.map((name) => `The header ${name} is missing or wrong.`);
 }
 
@@ -94,8 +96,8 @@ function messageFaults({ operations }: FuzzRequest, { status, headers, text }: F
   if (text === '') return faults;
   const shape = shapeFaults(MESSAGE, text);
   if (shape.length > 0) return [...faults, ...shape];
-  const { result } = JSON.parse(text) as { result?: { isError?: true; structuredContent: Refused } };
-  const refused = result?.isError && result.structuredContent.error?.status;
+  const { result } = JSON.parse(text) as { result?: { isError?: true; structuredContent?: Refused } };
+  const refused = result?.isError && result.structuredContent?.error?.status;
   if (refused && !statusesOf(operations).includes(refused))
     faults.push(`The tool answers ${refused}, which is not documented for its operation.`);
   return faults;
@@ -107,7 +109,7 @@ const MESSAGE: Schema = {
     z.object({
       result: z.object({
         content: z.array(z.object({ type: z.literal('text'), text: z.string().min(1) })).min(1),
-        structuredContent: z.record(z.string(), z.unknown()),
+        structuredContent: z.record(z.string(), z.unknown()).optional(),
         isError: z.literal(true).optional(),
       }),
     }),

@@ -14,7 +14,13 @@ export const readChangelog = () => readFileSync(join(ROOT, 'docs/changelog.md'),
 /** The breaking changes since the baseline that the changelog does not list. */
 export function unnamedBreaks(current: OpenApiDocument): string[] {
   const named = namedIn(readChangelog());
-  return breakingChanges(readBaseline(), current).filter((line) => !named.includes(line));
+  return breakingChanges(readBaseline(), current).filter((line) => !named.some((one) => isNamedBy(one, line)));
+}
+
+/** In a line of the changelog, `…` stands for any text: a change of all operations is one line. */
+export function isNamedBy(named: string, line: string): boolean {
+  const parts = named.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`).test(line);
 }
 
 /** The list items of the changelog's section "Unreleased". */

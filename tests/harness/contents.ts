@@ -7,7 +7,8 @@ import { testDb } from './world.ts';
 export type Contents = Record<string, object[]>;
 
 const tables = entities.map(({ meta: { tableName: name, properties } }) => {
-  const hasSequence = 'id' in properties && properties.id.autoincrement;
+  const { id } = properties as { id?: { autoincrement?: boolean; defaultRaw?: string } };
+  const hasSequence = id?.autoincrement || id?.defaultRaw?.startsWith('nextval');
   return { name, table: sql.table(name), hasSequence };
 });
 type Table = (typeof tables)[number];

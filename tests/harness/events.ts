@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { expect, vi } from 'vitest';
+import { FEED_END } from '../../server/database/incarnation.ts';
 import { query } from '../../server/database/query.ts';
 import type { EventRow } from '../../server/domain/event/feed.ts';
 import { testDb } from './world.ts';
@@ -16,7 +17,7 @@ export async function auditOf(work: () => Promise<unknown>): Promise<EventRow[]>
 
 /** Waits until the feed shows all events: it ends before the oldest transaction that another suite is running on the server. */
 export async function feedComplete(): Promise<void> {
-  const hidden = sql`select from events where transaction_id >= pg_snapshot_xmin(pg_current_snapshot()) limit 1`;
+  const hidden = sql`select from events where transaction_id >= ${FEED_END} limit 1`;
   await vi.waitFor(async () => expect(await query(await testDb(), hidden)).toEqual([]), {
     timeout: 15_000,
     interval: 20,

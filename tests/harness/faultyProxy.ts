@@ -1,11 +1,13 @@
-import { createServer, type IncomingHttpHeaders, request } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 export type ProxiedAnswer = { status: number; headers: IncomingHttpHeaders; body: string };
+export type ProxiedRequest = { url: string; body: string };
 
 /** Changes answers to a path, such as those with one status. */
 export type Fault = {
+  /** `*` for all paths. */
   path: string;
   method?: string;
   /** Only answers with this status. */
@@ -14,24 +16,45 @@ export type Fault = {
   leadsTo?: string;
   /** A header of the request that is lost on the way. */
   loses?: string;
-  answer?: (answer: ProxiedAnswer) => Partial<ProxiedAnswer>;
+  /** Changes the body of the request. */
+  sends?: (body: string) => string;
+  answer?: (answer: ProxiedAnswer, sent: ProxiedRequest) => Partial<ProxiedAnswer>;
+  /** Never sends the answer, or only the headers of a stream, or of a stream only the first piece. */
+  holds?: 'answer' | 'body' | 'events';
 };
 
 /** A proxy in front of a service that plants faults. */
 export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
   const server = createServer(async (received, response) => {
     const { method = 'GET', url = '/' } = received;
-    const own = faults.filter((fault) => fault.path === url.split('?', 1)[0] && (fault.method ?? method) === method);
-    const body = await text(received);
+    const path = url.split('?', 1)[0];
+    const own = faults.filter((fault) => ['*', path].includes(fault.path) && (fault.method ?? method) === method);
+    const body = own.reduce((sent, { sends }) => sends?.(sent) ?? sent, await text(received));
     const headers = { ...received.headers };
     for (const { loses } of own) if (loses) delete headers[loses];
-    const path = own.find(({ leadsTo }) => leadsTo)?.leadsTo ?? url;
-    let answer = await forward(serviceUrl + path, method, headers, body);
+    // It was counted before the body was changed.
+    if (headers['content-length'] !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
+    const target = own.find(({ leadsTo }) => leadsTo)?.leadsTo ?? url;
+    const { source, abort } = await forward(serviceUrl + target, method, headers, body);
+    response.once('close', abort);
+    const held = own.find(({ holds }) => holds)?.holds;
+    if (held === 'answer') return;
+
+    const isStream = source.headers['content-type']?.startsWith('text/event-stream');
+    let answer = { status: source.statusCode!, headers: source.headers, body: isStream ? '' : await text(source) };
     for (const { status, answer: change } of own) {
-      if (change && (status ?? answer.status) === answer.status) answer = { ...answer, ...change(answer) };
+      if (change && (status ?? answer.status) === answer.status)
+        answer = { ...answer, ...change(answer, { url, body }) };
     }
     const { 'content-length': _, 'transfer-encoding': __, 'content-encoding': ___, ...others } = answer.headers;
-    response.writeHead(answer.status, others as Record<string, string>).end(answer.body);
+    response.writeHead(answer.status, others as Record<string, string>);
+    if (!isStream) return void response.end(answer.body);
+    response.flushHeaders();
+    let pieces = 0;
+    source.on('data', (piece) => {
+      if (!held || (held === 'events' && ++pieces === 1)) response.write(piece);
+    });
+    source.once('close', () => response.end());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -45,13 +68,11 @@ export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
 }
 
 const forward = (address: string, method: string, headers: IncomingHttpHeaders, body: string) =>
-  new Promise<ProxiedAnswer>((resolve, reject) => {
+  new Promise<{ source: IncomingMessage; abort: () => void }>((resolve, reject) => {
     // Compressed answers could not be changed.
-    const call = request(
-      address,
-      { method, headers: { ...headers, 'accept-encoding': 'identity' } },
-      async (response) =>
-        resolve({ status: response.statusCode!, headers: response.headers, body: await text(response) }),
-    );
+    const call = request(address, { method, headers: { ...headers, 'accept-encoding': 'identity' } }, (source) => {
+      source.on('error', () => undefined);
+      resolve({ source, abort: () => call.destroy() });
+    });
     call.on('error', reject).end(body);
   });

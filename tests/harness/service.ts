@@ -36,25 +36,29 @@ let opened: Promise<Database> | undefined;
 /** One database for all suites of a worker. */
 export const testDatabase = () => (opened ??= openDatabase());
 
-async function openDatabase() {
-  if (!databaseUrl) return connect(settingsWith({ DATA_DIR: `${IN_MEMORY}${await migratedArchive()}` }));
-  await createDatabase(databaseUrl);
-  const database = await connect(settingsWith({}));
+async function openDatabase(url = databaseUrl) {
+  if (url) await createDatabase(url);
+  const database = await connect(
+    settingsWith(url ? { DATABASE_URL: url } : { DATA_DIR: `${IN_MEMORY}${await migratedArchive()}` }),
+  );
   await migrate(database);
   return database;
 }
 
-/** A database of its own for the suite that calls this, for tests of all rows: other suites leave thousands. */
+/** A database of its own, and a service on it, for the suite that calls this: other suites leave thousands of rows. */
 export function withOwnDatabase(): void {
-  const before = opened;
+  let before: typeof opened;
   beforeAll(async () => {
-    opened = openDatabase();
+    before = opened;
+    opened = openDatabase(databaseUrl && `${databaseUrl}${randomBytes(4).toString('hex')}`);
     await opened;
   });
   afterAll(async () => {
     await (await testDatabase()).close();
     opened = before;
   });
+  // Below that: what is set up last is ended first.
+  withOwnService();
 }
 
 /** New connections to the database of this worker, on a server. */
@@ -88,8 +92,9 @@ export const testService = () => (shared ??= givenService());
 
 /** A service of its own for the suite that calls this, since the failed sign-ins of all suites of a worker count together. */
 export function withOwnService(): void {
-  const before = shared;
+  let before: typeof shared;
   beforeAll(async () => {
+    before = shared;
     shared = givenService();
     await shared;
   });

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import type { Procedure } from '../../server/api/procedures.ts';
 import type { Given } from '../../server/contract/input.ts';
 import type { Access } from '../../server/domain/access/access.ts';
+import { feedComplete } from './events.ts';
 import {
   givenBoard,
   givenCard,
@@ -87,6 +89,13 @@ async function givenTemplate(place: Place, states: { board?: object; group?: obj
   return place.template;
 }
 
+/** A deleted row: for what restores it. */
+const deleted = ({ make, ...target }: Target): Target => ({
+  ...target,
+  make: (place, state) => make(place, { ...state, deleted_at: new Date() }),
+  isDeletable: false,
+});
+
 const run = provided(async () => insert('template_runs', { kind: 'sync', board_id: (await givenMasterBoard()).board }));
 const platform = provided(async () => (await givenProject()).platform_id);
 const project = provided(async () => (await givenProject()).id);
@@ -104,6 +113,18 @@ const webhook = inPlatform((place) => givenWebhook(place.project));
 /** An event of the project, as text. */
 const event = async ({ project }: Place) =>
   String(await insert('events', { type: 'card.created', project_id: project.id, surface: 'rest' }));
+/** The next event that this webhook is for, behind those of earlier calls. */
+const webhookForTours = inPlatform((place) =>
+  givenWebhook(place.project, {
+    types: ['tour.restarted'],
+    after_transaction: sql`pg_snapshot_xmax(pg_current_snapshot())`,
+  }),
+);
+const tourEvent = async ({ project }: Place) => {
+  const id = await insert('events', { type: 'tour.restarted', project_id: project.id, surface: 'rest' });
+  await feedComplete();
+  return String(id);
+};
 
 const ofAuthor = (make: Make): Target => ({ make, owner: 'author', isDeletable: false });
 const ownInvitation = ofAuthor(async ({ author }) => givenInvitation(await givenProject(), author));
@@ -150,6 +171,7 @@ const rows: Record<string, Row> = {
   'account.signOut': { access: 'signedIn', endsSession: true },
   'account.signOutEverywhere': { access: 'signedIn', endsSession: true },
   'account.changePassword': { access: 'signedIn', input: { password, new_password: password }, endsSession: true },
+  'account.prove': { access: 'signedIn', input: { password, code: null } },
   'account.setDefaultProject': { access: 'signedIn', input: { project_id: namedProject } },
   'account.listInvitations': { access: 'signedIn' },
   'account.acceptInvitation': { access: 'signedIn', input: { id: ownInvitation } },
@@ -164,11 +186,14 @@ const rows: Record<string, Row> = {
   'boards.create': { access: 'member', success: 201 },
   'boards.update': { access: 'member', input: { id: board } },
   'boards.reorder': { access: 'member', input: { boards: [{ id: board }] } },
+  'boards.restore': { access: 'member', input: { id: deleted(board) } },
   'boards.delete': { access: 'member', input: { id: board } },
   'groups.create': { access: 'member', input: { board_id: board }, success: 201 },
+  'groups.list': { access: 'viewer', input: { board_id: board } },
   'groups.update': { access: 'member', input: { id: group } },
   'groups.configure': { access: 'member', input: { id: group, is_active: false } },
   'groups.reorder': { access: 'member', input: { groups: [{ id: group }, { id: group }] } },
+  'groups.restore': { access: 'member', input: { id: deleted(group) } },
   'groups.delete': { access: 'member', input: { id: group } },
   'cards.create': {
     access: 'member',
@@ -190,18 +215,25 @@ const rows: Record<string, Row> = {
   'cards.update': { access: 'member', input: { id: card, tag_id: tag, owner_id: author } },
   'cards.move': { access: 'member', input: { id: card, group_id: null } },
   'cards.snooze': { access: 'member', input: { id: card, until: '2030-01-01' } },
+  'cards.restore': { access: 'member', input: { id: deleted(card) } },
   'cards.delete': { access: 'member', input: { id: card } },
   'comments.create': { access: 'member', input: { card_id: card, parent_comment_id: comment }, success: 201 },
   'comments.list': { access: 'viewer', input: { card_id: card } },
   'comments.listReplies': { access: 'viewer', input: { id: comment } },
   'comments.markRead': { access: 'member', input: { id: comment } },
+  'comments.restore': { access: 'member', input: { id: deleted(comment) } },
   'comments.delete': { access: 'member', input: { id: comment } },
   'tags.create': { access: 'member', beside: tag, success: 201 },
   'tags.list': { access: 'viewer' },
-  'events.list': { access: 'viewer', input: { project_id: namedProject } },
+  'events.list': { access: 'viewer', input: { project_id: namedProject, after: async () => 'latest' } },
   'audit.list': { access: 'ownerOrSuperadmin', input: { project_id: namedProject } },
   'tags.update': { access: 'member', input: { id: tag } },
+  'tags.restore': { access: 'member', input: { id: deleted(tag) } },
   'tags.delete': { access: 'member', input: { id: tag } },
+  'trash.list': { access: 'member' },
+  'trash.preview': { access: 'member', input: { type: 'board', id: board } },
+  'masterTrash.list': { access: 'superadmin' },
+  'masterTrash.preview': { access: 'superadmin', input: { type: 'board', id: masterBoard } },
   'tour.restart': { access: 'viewer', beside: board },
   'tour.dismissAll': { access: 'viewer', beside: board },
   'masterBoards.list': { access: 'superadmin', beside: masterBoard },
@@ -209,6 +241,7 @@ const rows: Record<string, Row> = {
   'masterBoards.create': { access: 'superadmin', success: 201 },
   'masterBoards.update': { access: 'superadmin', input: { id: masterBoard } },
   'masterBoards.reorder': { access: 'superadmin', input: { boards: [{ id: masterBoard }] } },
+  'masterBoards.restore': { access: 'superadmin', input: { id: deleted(masterBoard) } },
   'masterBoards.delete': { access: 'superadmin', input: { id: masterBoard } },
   'masterBoards.sync': { access: 'superadmin', input: { board_id: masterBoard } },
   'masterBoards.previewSync': { access: 'superadmin', input: { board_id: masterBoard } },
@@ -225,6 +258,7 @@ const rows: Record<string, Row> = {
     input: { board_id: masterBoard, groups: [{ id: masterGroup }] },
     missing: 422,
   },
+  'masterGroups.restore': { access: 'superadmin', input: { id: deleted(masterGroup) } },
   'masterGroups.delete': { access: 'superadmin', input: { id: masterGroup } },
   'masterCards.create': {
     access: 'superadmin',
@@ -235,6 +269,7 @@ const rows: Record<string, Row> = {
   'masterCards.reorder': { access: 'superadmin', input: { group_id: masterGroup, cards: [{ id: masterCard }] } },
   'masterCards.push': { access: 'superadmin', input: { card_id: masterCard } },
   'masterCards.previewPush': { access: 'superadmin', input: { card_id: masterCard } },
+  'masterCards.restore': { access: 'superadmin', input: { id: deleted(masterCard) } },
   'masterCards.delete': { access: 'superadmin', input: { id: copiedCard } },
   'templateRuns.list': { access: 'superadmin' },
   'templateRuns.get': { access: 'superadmin', input: { id: run } },
@@ -294,6 +329,8 @@ const rows: Record<string, Row> = {
   'webhooks.rotateSecret': { access: 'ownerOrSuperadmin', input: { id: webhook } },
   'webhooks.deliveries': { access: 'ownerOrSuperadmin', input: { id: webhook } },
   'webhooks.redeliver': { access: 'ownerOrSuperadmin', input: { id: webhook, event_id: event } },
+  'webhooks.resend': { access: 'ownerOrSuperadmin', input: { id: webhook, event_id: event } },
+  'webhooks.skip': { access: 'ownerOrSuperadmin', input: { id: webhookForTours, event_id: tourEvent } },
   'webhooks.sendTest': { access: 'ownerOrSuperadmin', input: { id: webhook } },
   'keys.create': {
     access: 'signedIn',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { z } from 'zod';
 import type { Procedure } from '../../server/api/procedures.ts';
 import { type Outcome, restOutcome, resultOf, rpcError, rpcResult } from '../../server/contract/outcome.ts';
 import type { TestCaller } from './caller.ts';
@@ -30,9 +31,12 @@ const BODIES: Record<string, string[]> = {
  */
 export const overRest: Surface = async (caller, procedure, input, key = randomUUID()) => {
   const { name, rest, isVersioned } = procedure;
-  const { if_version } = (input ?? {}) as { if_version?: string };
+  const { if_version, ...fields } = (input ?? {}) as { if_version?: string };
   const condition: Record<string, string> = if_version === undefined ? {} : { 'If-Match': `"${if_version}"` };
-  const answer = await caller.post(rest!.path, input, { 'Idempotency-Key': key, ...condition });
+  const answer = await caller.post(rest!.path, if_version === undefined ? input : fields, {
+    'Idempotency-Key': key,
+    ...condition,
+  });
   const { status, body, headers } = answer;
   if (status < 400) {
     expect(status).toBe(rest!.status);
@@ -68,11 +72,37 @@ export const overMcp: Surface = async (caller, procedure, input, key = randomUUI
   // Refused before the message was read.
   if (error) return { ...error.data, message: error.message };
   const { isError = false, structuredContent, content } = result;
-  if (isError) return structuredContent.error;
-  const isEmpty = Object.keys(structuredContent).length === 0;
-  if (!isEmpty) expect(JSON.parse(content[0].text)).toEqual(structuredContent);
-  return isEmpty ? { data: [] } : resultOf(procedure, structuredContent);
+  const [{ text }] = content;
+  if (isError) {
+    expect(JSON.parse(text)).toEqual(structuredContent);
+    return structuredContent.error;
+  }
+  expect(result).toEqual({ content });
+  if (procedure.output instanceof z.ZodVoid) return { data: [] };
+  expect(text).not.toMatch(/":null/);
+  return resultOf(procedure, withNulls(JSON.parse(text), z.toJSONSchema(procedure.output, JSON_SCHEMA)));
 };
+
+const JSON_SCHEMA = { io: 'output', unrepresentable: 'any' } as const;
+
+/** An answer with the fields that its text leaves out since they are null. */
+function withNulls(value: unknown, schema: z.core.JSONSchema.BaseSchema, all = schema): any {
+  if (schema.$ref) return withNulls(value, at(all, schema.$ref), all);
+  const ofType = (wanted: string) => schema.anyOf?.find(({ type }) => type === wanted) ?? schema;
+  if (Array.isArray(value)) return value.map((one) => withNulls(one, ofType('array').items as typeof schema, all));
+  const { properties, required = [] } = ofType('object');
+  if (typeof value !== 'object' || value === null || !properties) return value;
+  const names = new Set([...required, ...Object.keys(value)]);
+  const fields = value as Record<string, unknown>;
+  return Object.fromEntries(
+    [...names].map((name) => [name, withNulls(fields[name] ?? null, (properties[name] as typeof schema) ?? {}, all)]),
+  );
+}
+const at = (all: object, reference: string): any =>
+  reference
+    .slice(2)
+    .split('/')
+    .reduce((part: any, name) => part[name], all);
 
 /** Sends a call that all surfaces refuse in the same words. */
 export const refusedByAll: Surface = async (caller, procedure, input, key) => {

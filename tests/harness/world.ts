@@ -67,8 +67,8 @@ export async function givenWorld(service?: TestService): Promise<World> {
       ), session as (
         insert into sessions (user_id, proven_at, expires_at) select id, now(), now() + interval '1 hour' from person returning id, user_id
       ), key as (
-        insert into api_keys (user_id, name, scopes, secret_hash, last_used_at)
-        select id, 'A key', ${ALL_SCOPES}, ${hashKeySecret(secret)}, '2099-01-01' from person where who = 'superadmin'
+        insert into api_keys (user_id, name, scopes, names_grants, secret_hash, last_used_at)
+        select id, 'A key', ${ALL_SCOPES}, true, ${hashKeySecret(secret)}, '2099-01-01' from person where who = 'superadmin'
       )
       select person.who, person.id, person.email, session.id as session_id, (select json_agg(project order by id) from project) as projects
       from person join session on session.user_id = person.id`,
@@ -111,7 +111,8 @@ export async function givenKey(
   state: KeyState = {},
 ): Promise<{ id: number; secret: string }> {
   const secret = makeKeySecret();
-  const row = { user_id, name: 'A key', scopes: ALL_SCOPES, secret_hash: hashKeySecret(secret), ...state };
+  const made = { name: 'A key', scopes: ALL_SCOPES, names_grants: true, secret_hash: hashKeySecret(secret) };
+  const row = { user_id, ...made, ...state };
   return { id: await insert('api_keys', row), secret };
 }
 

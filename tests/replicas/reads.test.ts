@@ -83,6 +83,11 @@ async function measured({ url }: TestService, metric: string, label = ''): Promi
   );
 }
 
+async function seriesOf({ url }: TestService, metric: string): Promise<string[]> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${METRICS_TOKEN}` } });
+  return (await response.text()).split('\n').filter((line) => line.startsWith(metric));
+}
+
 const isUp = async (node: TestService) => (await measured(node, 'deckhand_replica_up')) === 1;
 /** How many reads a node has sent to the replica, and how many of these failed there. */
 const readsOn = (node: TestService) => measured(node, 'deckhand_reads_total', new URL(replica.url).host);
@@ -386,5 +391,26 @@ describe('with a replica', () => {
     });
     expect((await world.asViewer.post(`${CARDS}/list`, {})).status).toBe(200);
     expect([await isUp(node), await measured(node, 'deckhand_reads_total', 'primary')]).toEqual([false, 1]);
+  });
+
+  it('the primary in both lists is no replica that is left out: no alert fires', async () => {
+    const node = await givenNode(databaseUrl!);
+    await vi.waitFor(
+      () => expect(node.logged.map(({ msg }) => msg)).toContainEqual(expect.stringMatching(/primary itself/)),
+      {
+        timeout: 5000,
+      },
+    );
+
+    expect(await seriesOf(node, 'deckhand_replica_')).toEqual(['deckhand_replica_retries_total 0']);
+  });
+
+  it('one that is unreachable is down, and its lag is unknown, not 0', async () => {
+    const node = await givenNode('postgresql://127.0.0.1:1/deckhand');
+
+    expect(await seriesOf(node, 'deckhand_replica_')).toEqual([
+      'deckhand_replica_up{replica="127.0.0.1:1"} 0',
+      'deckhand_replica_retries_total 0',
+    ]);
   });
 });

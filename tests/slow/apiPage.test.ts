@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operationsOf } from '../../server/api/openapi/document.ts';
 import { findProcedure } from '../../server/api/procedures.ts';
 import { document } from '../../server/contract/violations.ts';
 import { hasBrowser, holdBack, isWiderThanScreen, pageForSuite } from '../harness/browser.ts';
@@ -185,7 +186,7 @@ describe.skipIf(!hasBrowser)('the API page', () => {
 
     expect(await page.locator('#operations h2').allInnerTexts()).toEqual(['Specified', 'Beyond the specification']);
     expect(await page.locator('#operations summary').allInnerTexts()).toEqual(document.tags.map(({ name }) => name));
-    expect(await page.locator('#operations a').count()).toBe(Object.keys(document.paths).length);
+    expect(await page.locator('#operations a').count()).toBe(operationsOf(document).length);
 
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Skip to the content');
@@ -276,6 +277,27 @@ describe.skipIf(!hasBrowser)('the API page', () => {
     await page.route('**/openapi.json', (route) => route.abort());
     await page.reload();
     await page.locator('#content .failure').getByText(UNREACHABLE, { exact: true }).waitFor();
+  });
+
+  it('asks before it sends a deletion, and sends nothing after Cancel or Escape', async () => {
+    const page = await givenForm();
+    const tag = await holdBack(page, '**/tags/delete');
+    tag.release();
+    await openOperation(page, 'tagsDelete', 'Delete a tag');
+    const dialog = page.getByRole('dialog', { name: 'Delete a tag?' });
+
+    await send(page).click();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await send(page).click();
+    await dialog.waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(tag.count()).toBe(0);
+
+    await send(page).click();
+    await dialog.getByRole('button', { name: 'Send it' }).click();
+    await page.locator('.response strong').waitFor();
+    expect(tag.count()).toBe(1);
   });
 
   it('keeps what was written while other operations are open, until the user signs out', async () => {

@@ -56,6 +56,23 @@ describe.skipIf(!hasBrowser)('a board that others change', () => {
     expect(await readsOf(one)).toBe(before + 2);
   });
 
+  it('shows what somebody else changed with the request id of an own change', async () => {
+    const { one } = await givenTwo();
+    const sent = one.waitForRequest((request) => request.url().includes('cards.create'));
+    await addCard(one, 'Done', 'My own id');
+    const id = (await (await sent).headerValue('x-request-id'))!;
+    const post = async (path: string, input: object, headers: Record<string, string> = {}) =>
+      (await one.request.post(new URL(path, one.url()).href, { data: input, headers })).json();
+    const { data } = await post('/api/v1/authenticate', { email: 'owner@demo.test', password: 'demo-password' });
+    const headers = { authorization: `Bearer ${data.token}`, 'x-request-id': id };
+    const { data: list } = await post('/api/services/operations/v1/operations/cards/list', { limit: 200 }, headers);
+    const { group_id } = list.cards.find(({ title }: { title: string }) => title === 'My own id');
+
+    await post('/api/services/operations/v1/operations/cards/create', { title: 'With this id', group_id }, headers);
+
+    await cardIn(one, 'Done', 'With this id').waitFor();
+  });
+
   it('waits for the end of a drag', async () => {
     const { one, other } = await givenTwo();
     await addCard(one, 'To do', 'Held');

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { COMMANDS } from '../../server/cli/commands.ts';
-import { exampleWords } from '../../server/cli/example.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect } from '../../server/database/connect.ts';
 import { lockDataDirectory } from '../../server/database/embedded/dataDirectory.ts';
@@ -258,11 +256,4 @@ describe('on the demo data', () => {
       });
     expect((await start('a secret for tests that nobody else uses')).printed).toMatch(/^secret .*\notpauth_uri /);
   });
-
-  it.each(['boards list', 'boards get', 'cards list', 'comments list', 'users list', 'projects list-own'])(
-    'the example of %s works',
-    async (name) => {
-      expect(await command([name, ...exampleWords(COMMANDS.get(name)!)].join(' '))).toMatchObject({ exitCode: 0 });
-    },
-  );
 });

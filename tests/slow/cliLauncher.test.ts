@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { givenDirectory, givenMigratedDirectory, removeProcesses, runToEnd } from '../harness/process.ts';
@@ -50,15 +50,29 @@ describe('npx deckhand', () => {
     await expect(start).rejects.toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^There is no/) });
   });
 
+  it('server/boot/main.js runs on Node 20 with the Node of the project, too', async () => {
+    const start = run(process.execPath, [...asNode('20.1.0'), join(ROOT, 'server/boot/main.js')], {
+      env: { ...process.env, PORT: 'none' },
+    });
+
+    await expect(start).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('PORT: must be') });
+  });
+
   it('1 on an older Node without the one of the project, with what to do', async () => {
-    const directory = join(await givenDirectory(), 'server/cli');
-    await mkdir(directory, { recursive: true });
-    await cp(LAUNCHER, join(directory, 'deckhand.js'));
+    const directory = await givenDirectory();
     await cp(join(ROOT, 'package.json'), join(directory, 'package.json'));
+    const runtime = ['server/runtime/compileCache.js', 'server/runtime/ownNode.js'];
+    const programs = ['server/cli/deckhand.js', 'server/boot/main.js'];
+    for (const file of [...runtime, ...programs]) {
+      await mkdir(dirname(join(directory, file)), { recursive: true });
+      await cp(join(ROOT, file), join(directory, file));
+    }
 
-    const start = run(process.execPath, [...asNode('20.1.0'), join(directory, 'deckhand.js')]);
-
-    await expect(start).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/npm ci brings Node 24\.\n$/) });
+    for (const program of programs) {
+      const start = run(process.execPath, [...asNode('20.1.0'), join(directory, program)]);
+      const stderr = expect.stringMatching(/npm ci brings Node 24\.\n$/);
+      await expect(start).rejects.toMatchObject({ code: 1, stderr });
+    }
   });
 });
 

@@ -134,7 +134,7 @@ describe('a command with --url', () => {
     expect(exitCode).toBe(1);
     expect(JSON.parse(complaint!).error).toEqual({
       message: `Your login to ${url} has expired or was ended. ${loginCommand} viewer@demo.test`,
-      ...{ status: 401, reason: 'not_signed_in' },
+      ...{ status: 401, reason: 'credential_invalid' },
     });
   });
 

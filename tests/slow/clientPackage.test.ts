@@ -6,6 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Client, ClientOptions } from '../../client/client.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { operationsOf } from '../../server/api/openapi/document.ts';
 import { procedures, subscriptions } from '../../server/api/procedures.ts';
 import { document } from '../../server/contract/violations.ts';
 import { printPageClient } from '../../server/package/pageClient.ts';
@@ -64,7 +65,7 @@ describe('the packed client', () => {
       const call = `void client.${name}.${type === 'query' ? 'query' : 'mutate'}();`;
       return needsInput ? `// @ts-expect-error\n${call}` : call;
     });
-    const paths = Object.keys(document.paths);
+    const paths = operationsOf(document).map(({ path }) => path);
     const files = await write({
       'process.d.ts': PROCESS,
       'wrong.ts': WRONG,

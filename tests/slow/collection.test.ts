@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Collection, collectionOf } from '../../server/api/openapi/collection.ts';
-import { openApiDocument } from '../../server/api/openapi/document.ts';
+import { openApiDocument, operationsOf } from '../../server/api/openapi/document.ts';
 import { document } from '../../server/contract/violations.ts';
 import { givenDemoService } from '../harness/demo.ts';
 
@@ -53,7 +53,7 @@ describe('the collection', () => {
 
     expect(folders.map(({ name }) => name)).toEqual(document.tags.map(({ name }) => name));
     const items = folders.flatMap(({ item }) => item);
-    for (const [path, { post }] of Object.entries(document.paths)) {
+    for (const { path, ...post } of operationsOf(document)) {
       const item = items.find(({ request }) => request.url.raw === `{{baseUrl}}${path}`);
       expect(item, path).toMatchObject({ name: post.summary });
       expect(item!.response.length).toBe(Object.keys(post.responses).length);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, cp, readdir, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, readdir, rm, stat, statfs, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -48,6 +48,34 @@ describe('a data directory', () => {
     expect(warn.mock.calls).toEqual([[expect.stringMatching(/^DATA_DIR: .* its mode is now 700\.$/)]]);
     expect(await modeOf(directory)).toBe('700');
     warn.mockRestore();
+  });
+
+  const RESTORE =
+    /is damaged, or was copied only in part: .* DATA_DIR=NEW npx deckhand database restore --file BACKUP$/;
+
+  it.each<[string, (database: string) => Promise<unknown>, RegExp]>([
+    ['lost its version', (database) => rm(join(database, 'PG_VERSION')), RESTORE],
+    ['lost its control file', (database) => rm(join(database, 'global/pg_control')), RESTORE],
+    ['lost its tables', (database) => rm(join(database, 'base'), { recursive: true }), RESTORE],
+    ['lost its log', (database) => rm(join(database, 'pg_wal'), { recursive: true }), RESTORE],
+    ['has a short control file', (database) => truncate(join(database, 'global/pg_control'), 100), RESTORE],
+    ['has no version in its file', (database) => writeFile(join(database, 'PG_VERSION'), '\0'), RESTORE],
+    ['is of another PostgreSQL', (database) => writeFile(join(database, 'PG_VERSION'), '15\n'), /of PostgreSQL 15, /],
+  ])('that %s says so, and what to do', async (_, damage, expected) => {
+    const directory = await givenCopyOf(first);
+    await damage(join(directory, 'database'));
+
+    await expect(open(directory)).rejects.toThrow(expected);
+  });
+
+  it('of a service that was copied only in part is refused, instead of starting over', async () => {
+    const directory = await givenCopyOf(first);
+    await writeFile(join(directory, 'address'), 'http://127.0.0.1:3000');
+    await rm(join(directory, 'database/deckhand-finished'));
+
+    await expect(open(directory)).rejects.toThrow(RESTORE);
+
+    expect(await readdir(join(directory, 'database'))).toContain('base');
   });
 
   it('that other users can read and that has other files is refused and not changed', async () => {

@@ -1,12 +1,18 @@
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
+import { connect } from '../../server/database/connect.ts';
+import { query } from '../../server/database/query.ts';
 import { TAR_END, tarHeader, tarPadding } from '../../server/database/transfer/tar.ts';
+import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller } from '../harness/caller.ts';
+import { errorOf } from '../harness/client.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import {
+  givenCopyOf,
   givenDirectory,
   givenMigratedDirectory,
   removeProcesses,
@@ -111,7 +117,7 @@ describe('deckhand database restore', () => {
     const restored = await run('restore', file, { DATA_DIR });
 
     expect(restored.printed).toBe(
-      `Restored ${file} into ${DATA_DIR}. If the service was started with JWT_SECRET, it needs the same one again.`,
+      `Restored ${file} into ${DATA_DIR}. If the service was started with JWT_SECRET, it needs the same one again. If there are webhooks, they are paused until npx deckhand webhooks resume.`,
     );
     expect(await readdir(DATA_DIR)).toEqual(['database', 'jwt-secret', 'lock']);
     expect(await everythingOf({ DATA_DIR })).toEqual(await everythingOf({ DATA_DIR: directory }));
@@ -124,6 +130,43 @@ describe('deckhand database restore', () => {
     const service = await startNode({ DATA_DIR });
     await expectStillUsed(service.url, used);
     await service.stop();
+  });
+
+  it('pauses webhooks, refuses cursors of before, and gives out no id again, also from a backup of an earlier version', async () => {
+    const DATA_DIR = await givenMigratedDirectory();
+    const service = await startNode({ DATA_DIR });
+    const [owner, member] = [await signIn(service.url, 'owner@demo.test'), await signIn(service.url)];
+    await owner.rpc.webhooks.create.mutate({ project_id: 1, url: 'https://example.com/hook' });
+    await member.rpc.cards.create.mutate({ title: 'Before' });
+    const { events, cursor: after } = await member.rpc.events.list.query({});
+    await service.stop();
+    const earlier = await givenCopyOf(DATA_DIR);
+    const database = await connect(readSettings({ DATA_DIR: earlier }));
+    await query(database.db, sql`drop table incarnations, database_state`);
+    await query(
+      database.db,
+      sql`delete from mikro_orm_migrations where name in ('Migration20261117040000_database_state', 'Migration20261117100000_incarnations')`,
+    );
+    await database.close();
+
+    for (const from of [DATA_DIR, earlier]) {
+      const [path, to] = [await givenPath(), await givenDirectory()];
+      await run('backup', path, { DATA_DIR: from });
+      await run('restore', path, { DATA_DIR: to });
+      const restored = await startNode({ DATA_DIR: to });
+      const reader = await signIn(restored.url);
+      expect(await errorOf(reader.rpc.events.list.query({ after }))).toMatchObject({ reason: 'cursor_too_old' });
+      const { cursor } = await reader.rpc.events.list.query({ after: 'latest' });
+      await reader.rpc.cards.create.mutate({ title: 'After' });
+      const next = await reader.rpc.events.list.query({ after: cursor });
+      expect(Number(next.events.at(-1)!.id)).toBeGreaterThan(Number(events.at(-1)!.id) + 1_000_000_000);
+      await restored.stop();
+      const resume = () => runCommandLine(['webhooks', 'resume'], () => ({ DATA_DIR: to }));
+      expect([(await resume()).printed, (await resume()).printed]).toEqual([
+        expect.stringMatching(/^Webhooks go on, /),
+        'Nothing changed: webhooks were not paused.',
+      ]);
+    }
   });
 
   it('brings back what a killed service had acknowledged', async () => {

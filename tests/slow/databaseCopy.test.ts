@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { runCommandLine } from '../../server/cli/run.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { IN_MEMORY } from '../../server/database/embedded/location.ts';
+import { TABLES_WITHOUT_ENTITY } from '../../server/database/options.ts';
 import { query } from '../../server/database/query.ts';
 import { copyDatabase } from '../../server/database/transfer/copy.ts';
 import {
@@ -15,7 +16,6 @@ import {
   readPages,
   useSameText,
 } from '../../server/database/transfer/tableText.ts';
-import { POSITION_TABLES } from '../../server/database/writePosition.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import {
@@ -23,6 +23,7 @@ import {
   givenDirectory,
   givenMigratedDirectory,
   migratedArchive,
+  readRows,
   removeProcesses,
 } from '../harness/process.ts';
 import { findTestServer, onServer } from '../harness/server.ts';
@@ -58,6 +59,7 @@ beforeAll(async () => {
   await query(source.db, sql`update boards set brought = 'null' where id = 3`);
   await query(source.db, sql`select nextval(pg_get_serial_sequence('tags', 'id'))`);
   await query(source.db, sql`insert into invitations (project_id, email, role) values (1, 'ann@demo.test', 'member')`);
+  await query(source.db, sql`insert into deletions (project_id, noun, subject_id) values (1, 'card', 1)`);
   await query(source.db, sql`insert into recovery_codes (user_id, code_hash) values (6, 'hash')`);
   await query(
     source.db,
@@ -102,7 +104,7 @@ describe('copying a database', () => {
     expect(await everythingIn(target.db)).toEqual(before);
     expect(await everythingIn(source.db)).toEqual(before);
     const counts = Object.entries(before.tables)
-      .filter(([name]) => !POSITION_TABLES.includes(name))
+      .filter(([name]) => !TABLES_WITHOUT_ENTITY.includes(name))
       .map(([name, rows]) => [name, rows.length]);
     expect(copied).toEqual(Object.fromEntries(counts));
     expect(Object.entries(copied).filter(([, rows]) => rows === 0)).toEqual([]);
@@ -212,6 +214,7 @@ describe('deckhand database copy', () => {
       const { exitCode, printed } = await copy({ DATABASE_URL, DATA_DIR }, terminal);
 
       expect(exitCode).toBe(0);
+      expect(printed).toMatch(/^- Webhooks have been paused since 20.* run npx deckhand webhooks resume\.$/m);
       const secretPath = join(DATA_DIR, 'jwt-secret');
       expect(printed).toContain(
         `- Set JWT_SECRET to the content of ${secretPath}: sessions and second factors need it.`,
@@ -246,6 +249,28 @@ describe('deckhand database copy', () => {
       const withNewAlone = await startNode(settings);
       expect((await signInWithCode(withNewAlone.url)).status).toBe(200);
       await withNewAlone.stop();
+    });
+
+    it('lets webhooks go on with --resume-webhooks, behind all events that they got', async () => {
+      const settings = {
+        DATABASE_URL: await givenUrl(),
+        DATA_DIR: await givenCopyOf(directory),
+        JWT_SECRET: NEW_SECRET,
+      };
+
+      const { printed } = await runCommandLine(
+        ['database', 'copy', '--resume-webhooks'],
+        () => settings,
+        givenTerminal(),
+      );
+
+      expect(printed).not.toContain('paused');
+      const behind = sql`select from webhooks w, events e where (w.after_transaction, w.after_event) < (e.transaction_id, e.id)`;
+      const both = [settings, { ...settings, DATABASE_URL: '' }].map((of) => readRows(of, behind));
+      expect(await both[0]).toHaveLength((await both[1])!.length);
+      expect(await readRows(settings, sql`select webhooks_paused_at as at from database_state`)).toEqual([
+        { at: null },
+      ]);
     });
 
     it('says if second factors are encrypted with a secret that is not known', async () => {

@@ -103,6 +103,13 @@ describe.skipIf(!primary)('several hosts', () => {
     );
   });
 
+  it('a node starts on a standby, and writes nothing there', async () => {
+    await migrate(await givenDatabaseOn([main]));
+    await vi.waitFor(() => onServer(standby.url, 'select number from incarnations'));
+
+    expect(await migrate(await givenDatabaseOn([standby], '?target_session_attrs=any'))).toEqual([]);
+  });
+
   it('a standby is refused if it must be writable, and not ready otherwise', async () => {
     await expect(givenDatabaseOn([standby], '?target_session_attrs=read-write')).rejects.toThrow(/read-only/);
     expect(await makeReadiness(await givenDatabaseOn([standby]))()).toEqual({ reason: 'read_only' });

@@ -155,7 +155,7 @@ describe('the clock', () => {
 
     expect(repeated.card.id).toBe(first.card.id);
     expect(later.card.id).not.toBe(first.card.id);
-    expect(await errorOf(create())).toMatchObject({ status: 401, reason: 'not_signed_in' });
+    expect(await errorOf(create())).toMatchObject({ status: 401, reason: 'key_ended' });
   });
 
   it('refuses what is no date, and unknown units', () => {

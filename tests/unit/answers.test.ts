@@ -8,7 +8,7 @@ const GET = '/services/operations/v1/operations/boards/get';
 const DELETE = '/services/operations/v1/operations/cards/delete';
 const SYNC = '/services/operations/v1/admin/master-boards/sync';
 const HEADERS = {
-  ...{ 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599' },
+  ...{ 'X-RateLimit-Limit': '600', 'X-RateLimit-Remaining': '599', 'X-RateLimit-Reset': '60' },
   ...{ 'X-Request-Id': 'a', 'X-Deckhand-Version': '1.0.0' },
 };
 const ERROR_HEADERS = { ...HEADERS, 'X-Error-Reason': 'not_found' };

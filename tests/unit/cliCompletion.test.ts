@@ -30,7 +30,7 @@ describe('completion in bash', () => {
     const expected = {
       bo: 'boards',
       mig: 'migrate',
-      'boards ': 'get list create update reorder delete --help',
+      'boards ': 'get list create update reorder delete restore --help',
       'completion f': 'fish',
       'members set --role ': 'viewer member owner',
       'members set --user-id 7 --role o': 'owner',
@@ -69,7 +69,7 @@ describe('completion in other shells', () => {
     const lines = (await scriptOf('fish')).split('\n').filter((line) => line.startsWith('complete '));
 
     expect(lines).toContain(
-      `complete -c deckhand -n '__deckhand_at boards' -a 'get list create update reorder delete'`,
+      `complete -c deckhand -n '__deckhand_at boards' -a 'get list create update reorder delete restore'`,
     );
     expect(lines).toContain(`complete -c deckhand -n '__deckhand_in members set' -l role -x -a 'viewer member owner'`);
     for (const line of lines.slice(1)) {

@@ -8,6 +8,7 @@ import {
   errorOf,
   type GivenAnswer,
   givenAnswers,
+  givenClient,
   givenFastRetries,
   networkFailure,
   page,
@@ -55,12 +56,31 @@ describe('a call that failed', () => {
     }
   });
 
-  it('is not retried after a lost answer if it is a sign-in', async () => {
-    const { client, keys } = givenFastRetries({}, networkFailure);
+  it('is retried after a lost answer if it is a sign-in, without a key and at most three times', async () => {
+    const { client, keys } = givenFastRetries({}, networkFailure, page(502), success({ token: 'a token' }));
+    const lost = givenFastRetries({}, networkFailure, networkFailure, networkFailure, networkFailure);
 
-    await errorOf(client.auth.authenticate.mutate(USER));
+    expect(await client.auth.authenticate.mutate(USER)).toEqual({ token: 'a token' });
+    await errorOf(lost.client.auth.authenticate.mutate(USER));
 
-    expect(keys()).toEqual([null]);
+    expect(keys()).toEqual([null, null, null]);
+    expect(lost.called()).toHaveLength(4);
+  });
+
+  it('is not retried after a lost answer if it is a sign-in with a code, which works once', async () => {
+    const { client, called } = givenFastRetries({}, networkFailure);
+
+    await errorOf(client.auth.authenticate.mutate({ ...USER, code: '123456' }));
+
+    expect(called()).toHaveLength(1);
+  });
+
+  it('is sent after a sign-in whose answer was lost', async () => {
+    const answers = [networkFailure, success({ token: 'a token' }), success({ boards: [] })];
+    const { client, called } = givenFastRetries({ signIn: USER }, ...answers);
+
+    expect(await client.boards.list.query()).toEqual({ boards: [] });
+    expect(called()).toEqual(['auth.authenticate', 'auth.authenticate', 'boards.list']);
   });
 
   it.each([
@@ -316,6 +336,54 @@ describe('a client that signs in', () => {
 
     expect(await errorOf(client.boards.list.query())).toMatchObject({ status: 401, reason: 'code_required' });
     expect(called()).toEqual(['auth.authenticate']);
+  });
+});
+
+describe('a call that needs fresh proof', () => {
+  const PROOF_NEEDED = refusal(422, { reason: 'proof_required' });
+
+  it('is repeated after the password was given, once for calls at the same time', async () => {
+    let isProven = false;
+    const { client, called, sent } = givenClient({
+      ...{ url: 'http://service.test', signIn: USER, token: 'a token' },
+      fetch: async (address) => {
+        const isProof = String(address).includes('account.prove');
+        isProven ||= isProof;
+        return isProof ? success(undefined)() : (isProven ? success({ secret: 'x' }) : PROOF_NEEDED)();
+      },
+    });
+
+    await Promise.all([1, 2].map((id) => client.webhooks.rotateSecret.mutate({ id })));
+
+    const at = called().indexOf('account.prove');
+    expect(called().filter((each) => each === 'account.prove')).toHaveLength(1);
+    expect(sent()[at]).toEqual({ password: USER.password });
+  });
+
+  it('asks for a code where the service does', async () => {
+    const code = vi.fn(async () => '123456');
+    const { client, sent } = givenAnswers(
+      { signIn: { ...USER, code }, token: 'a token' },
+      ...[PROOF_NEEDED, PROOF_NEEDED, success(undefined), success({ secret: 'x' })],
+    );
+
+    await client.webhooks.rotateSecret.mutate({ id: 1 });
+
+    expect(sent()[2]).toEqual({ password: USER.password, code: '123456', is_recovery: false });
+  });
+
+  it('422 without a password to give, and if it is refused again', async () => {
+    const refused = async (options: Partial<ClientOptions>, ...answers: GivenAnswer[]) => {
+      const { client, called } = givenAnswers({ token: 'a token', ...options }, ...answers);
+      const { reason } = await errorOf(client.webhooks.rotateSecret.mutate({ id: 1 }));
+      return [reason, called().length];
+    };
+
+    expect(await refused({}, PROOF_NEEDED)).toEqual(['proof_required', 1]);
+    expect(await refused({ signIn: USER }, PROOF_NEEDED, success(undefined), PROOF_NEEDED)).toEqual([
+      'proof_required',
+      3,
+    ]);
   });
 });
 

@@ -99,7 +99,6 @@ describe('a service that is older than the client needs', () => {
     ['the needed one', NEEDED_SERVICE],
     ['a later patch', '1.0.10'],
     ['a later minor version', '1.10.0'],
-    ['a later major version', '10.0.0'],
     ['a pre-release', `${NEEDED_SERVICE}-rc.1`],
     ['no version', 'unknown'],
     ['four numbers', '0.9.1.2'],
@@ -124,5 +123,21 @@ describe('a service that is older than the client needs', () => {
     expect(() => createClient({ url: 'http://service.test', warn: true as never })).toThrow(
       'warn must be a function or false.',
     );
+  });
+});
+
+describe('a service of a newer major version', () => {
+  it.each(['2.0.0', '10.0.0', '2.0.0-rc.1'])('is warned about once: %s', async (version) => {
+    const warn = vi.fn();
+    const { client } = givenAnswers({ warn }, from(version), from(version));
+
+    await client.boards.list.query();
+    await client.boards.list.query();
+
+    expect(warn.mock.calls).toEqual([
+      [
+        `The service at http://service.test has version ${version}. This client (${packageJson.version}) is of an earlier major version: some calls may fail or have other results. Upgrade the client.`,
+      ],
+    ]);
   });
 });

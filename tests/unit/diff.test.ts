@@ -31,6 +31,13 @@ const documentWith = (operation: object, more: object = {}) =>
 const request = (schema: Schema, required = false) => ({ requestBody: { required, content: content(schema) } });
 const answer = (schema: Schema) => ({ responses: { 200: { content: content(schema) } } });
 const key = (...scopes: string[]) => ({ security: [{ Authorization: [] }, { ApiKey: scopes }] });
+const field = (more: object) => object({ field: { ...text, ...more } });
+const parameter = (more: object, schema: object = {}) => ({
+  parameters: [{ name: 'p', in: 'header', schema: { ...text, ...schema }, ...more }],
+});
+const withHeader = (more: object) => ({
+  responses: { 200: { content: content(text), headers: { 'X-Id': { schema: text, ...more } } } },
+});
 const NO_KEY = { security: [{ Authorization: [] }] };
 
 describe('the changes of a document', () => {
@@ -49,6 +56,16 @@ describe('the changes of a document', () => {
     ['/a needs no token any more', NO_KEY, { security: [] }],
     ['/a ApiKey is accepted now', NO_KEY, key('boards:read')],
     ['/a no longer needs the scope admin', key('boards:read', 'admin'), key('boards:read')],
+    ['/a is deprecated now', {}, { deprecated: true }],
+    ['/a is no longer deprecated', { deprecated: true }, {}],
+    ['/a parameter p is deprecated now', parameter({}), parameter({ deprecated: true })],
+    ['/a request.field is deprecated now', request(field({})), request(field({ deprecated: true }))],
+    ['/a 200.field is deprecated now', answer(field({})), answer(field({ deprecated: true }))],
+    ['/a 200.field is no longer deprecated', answer(field({ deprecated: true })), answer(field({}))],
+    ['/a request.field has the default "a" now', request(field({})), request(field({ default: 'a' }))],
+    ['/a request.field can be sent now', request(field({ readOnly: true })), request(field({}))],
+    ['/a 200.field is answered now', answer(field({ writeOnly: true })), answer(field({}))],
+    ['/a 200 header X-Id is always there now', withHeader({ required: false }), withHeader({ required: true })],
   ])('have the addition: %s', (line, before, after) => {
     expect(documentChanges(documentWith(before), documentWith(after))).toEqual({ breaking: [], additions: [line] });
   });
@@ -58,8 +75,64 @@ describe('the changes of a document', () => {
     ['/a ApiKey is no longer accepted', key('boards:read'), NO_KEY],
     ['/a parameter p is required now', {}, { parameters: [{ name: 'p', in: 'header', required: true, schema: text }] }],
     ['/a request.field is required now', request(object({})), request(object({ field: text }, ['field']))],
+    [
+      '/a request.field has the default "b", not "a"',
+      request(field({ default: 'a' })),
+      request(field({ default: 'b' })),
+    ],
+    ['/a request.field has no default any more; it was 1', request(field({ default: 1 })), request(field({}))],
+    ['/a parameter p has the default 20, not 10', parameter({}, { default: 10 }), parameter({}, { default: 20 })],
+    ['/a request.field can no longer be sent', request(field({})), request(field({ readOnly: true }))],
+    ['/a 200.field is not answered any more', answer(field({})), answer(field({ writeOnly: true }))],
+    ['/a 200 header X-Id is not always there any more', withHeader({}), withHeader({ required: false })],
+    ['/a 200 header X-Id is not always there any more', withHeader({ required: true }), withHeader({})],
+    ['/a 200 header X-Id is gone', withHeader({}), {}],
   ])('can break callers: %s', (line, before, after) => {
     expect(documentChanges(documentWith(before), documentWith(after)).breaking).toEqual([line]);
+  });
+
+  it.each([
+    ['in an answer', answer(field({ default: 'a', readOnly: true })), answer(field({ default: 'b' }))],
+    ['in a request', request(field({ writeOnly: true })), request(field({}))],
+  ])('have nothing to say of marks that mean nothing %s', (_, before, after) => {
+    expect(documentChanges(documentWith(before), documentWith(after))).toEqual({ breaking: [], additions: [] });
+    expect(documentChanges(documentWith(after), documentWith(before))).toEqual({ breaking: [], additions: [] });
+  });
+
+  it('name a default beside a reference, and a header of all answers once', () => {
+    const withDefault = (value: string) =>
+      request(object({ field: { $ref: '#/components/schemas/Name', default: value } }));
+    const header = { responses: { 200: { headers: { 'X-Id': { $ref: '#/components/headers/X-Id' } } } } };
+    const components = (required?: boolean) => ({
+      components: { schemas: { Name: text }, headers: { 'X-Id': { schema: text, ...(!required && { required }) } } },
+    });
+
+    expect(
+      documentChanges(
+        documentWith({ ...withDefault('a'), ...header }, components(true)),
+        documentWith({ ...withDefault('b'), ...header }, components(false)),
+      ),
+    ).toEqual({
+      breaking: ['header X-Id is not always there any more', '/a request.field has the default "b", not "a"'],
+      additions: [],
+    });
+  });
+
+  it('name a security scheme that is sent in another way, and nothing that only describes it', () => {
+    const scheme = (more: object) => ({ components: { schemas: {}, securitySchemes: { ApiKey: more } } });
+    const bearer = { type: 'http', scheme: 'bearer' };
+    const before = documentWith(key('boards:read'), scheme(bearer));
+    const inHeader = documentWith(key('boards:read'), scheme({ type: 'apiKey', in: 'header', name: 'X-Key' }));
+    const described = documentWith(key('boards:read'), scheme({ ...bearer, bearerFormat: 'x', description: 'A key' }));
+
+    expect(documentChanges(before, inHeader)).toEqual({
+      breaking: ['security scheme ApiKey is apiKey header X-Key, not http bearer'],
+      additions: [],
+    });
+    expect(documentChanges(inHeader, before).breaking).toEqual([
+      'security scheme ApiKey is http bearer, not apiKey header X-Key',
+    ]);
+    expect(documentChanges(before, described)).toEqual({ breaking: [], additions: [] });
   });
 
   it('name a renamed field twice, and other methods than POST', () => {

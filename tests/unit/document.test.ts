@@ -1,11 +1,12 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
+import { type Operation, operationsOf } from '../../server/api/openapi/document.ts';
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document, violations } from '../../server/contract/violations.ts';
 import answers from '../recording/answers.json' with { type: 'json' };
 
-const operations = Object.entries(document.paths).map(([path, { post }]) => ({ path, ...post }));
+const operations = operationsOf(document);
 
 /** Every schema of the document, nested ones included, each with its path. */
 function schemasIn(node: unknown, place: string): { place: string; schema: Schema }[] {
@@ -21,8 +22,28 @@ const schemas = schemasIn(document.components.schemas, '');
 describe('the OpenAPI document', () => {
   it('has version 3.1, and describes each REST operation once, as a POST', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
-    expect(Object.keys(document.paths).sort()).toEqual(restProcedures.map(({ rest }) => rest.path).sort());
+    expect(operations.map(({ path }) => path).sort()).toEqual(restProcedures.map(({ rest }) => rest.path).sort());
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
+  });
+
+  it('describes the stream of events as its only GET, with the errors of their list', () => {
+    const others = Object.entries(document.paths).filter(([, { get }]) => get);
+    const { responses: listed } = document.paths['/services/platforms/v1/events/list']!.post;
+
+    expect(others.map(([path]) => path)).toEqual(['/services/platforms/v1/events/stream']);
+    const { get, post } = others[0]![1] as unknown as { get: Operation; post?: unknown };
+    expect(post).toBeUndefined();
+    expect(get.parameters?.map(({ name }) => name)).toEqual([
+      'types',
+      'project_id',
+      'after',
+      'Last-Event-ID',
+      'X-Project-Id',
+    ]);
+    expect(get.parameters?.[0]).toMatchObject({ in: 'query', explode: false, schema: { type: 'array' } });
+    expect(get.responses).toEqual({ ...listed, 200: get.responses[200] });
+    expect(Object.keys(get.responses[200]!.content!)).toEqual(['text/event-stream']);
+    expect(get.security).toEqual([{ Authorization: [] }, { ApiKey: ['events:read'] }]);
   });
 
   it('marks what is beyond the 22 specified operations, in tags of their own', () => {
@@ -61,9 +82,11 @@ describe('the OpenAPI document', () => {
         const names = [
           'X-RateLimit-Limit',
           'X-RateLimit-Remaining',
+          'X-RateLimit-Reset',
           'X-Request-Id',
           'X-Deckhand-Version',
           ...(Number(status) >= 400 ? ['X-Error-Reason'] : []),
+          ...(status === '401' ? ['WWW-Authenticate'] : []),
           ...(status === '429' ? ['Retry-After'] : []),
           ...(Number(status) < 400 && isVersioned ? ['ETag'] : []),
           ...(Number(status) < 400 && isKeyed ? ['Idempotent-Replayed'] : []),
@@ -73,11 +96,11 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('has the header Idempotency-Key for each mutation except the sign-in, and for no query', () => {
+  it('has the header Idempotency-Key for each mutation except the sign-in and the proof, and for no query', () => {
     for (const { name, type, rest } of restProcedures) {
       const { parameters = [] } = document.paths[rest.path]!.post;
       const isListed = parameters.some((parameter) => parameter.name === 'Idempotency-Key');
-      expect(isListed, name).toBe(type === 'mutation' && name !== 'auth.authenticate');
+      expect(isListed, name).toBe(type === 'mutation' && !['auth.authenticate', 'account.prove'].includes(name));
     }
   });
 
@@ -188,6 +211,19 @@ describe('the OpenAPI document', () => {
     expect(new Set(sent.map(({ name, schema }) => `${name} ${(schema as Schema).type}`))).toEqual(
       new Set(['X-Project-Id string', 'Idempotency-Key string', 'If-Match string']),
     );
+  });
+
+  it('has no closed choice in responses but fixed ones: a later version may store further values', () => {
+    const inResponses = schemas.filter(({ place }) => !/^\/\w*Request\b/.test(place));
+    const isText = ({ type, enum: choices }: Schema) => type === 'string' && !choices;
+    const besideText = new Set(inResponses.flatMap(({ schema }) => (schema.anyOf?.some(isText) ? schema.anyOf : [])));
+    const closed = inResponses
+      .filter(({ schema }) => schema.enum && !besideText.has(schema))
+      .map(({ place }) => /\/properties\/(\w+)(?!.*\/properties\/)/.exec(place)?.[1]);
+
+    // Priorities are specified, and types of cards are not stored. Periods and roles are sent back in requests: a new one changes
+    // the interface.
+    expect([...new Set(closed)].sort()).toEqual(['card_type', 'period', 'priority', 'role']);
   });
 
   it('has no negative numbers but positions', () => {

@@ -210,4 +210,21 @@ describe('a fair queue', () => {
 
     expect(await Promise.all(many.map((at) => queue.run(`key ${at % 1000}`, async () => at)))).toEqual(many);
   });
+
+  it('tells refusals by own work from those by the work of others', async () => {
+    const refused: boolean[] = [];
+    const refuse = (isOwn: boolean) => {
+      refused.push(isOwn);
+      return FULL;
+    };
+    const { run } = givenQueue({ running: 1, runningPerKey: 1, waiting: 2, waitingPerKey: 1, refuse });
+    void run('a1');
+    void run('a2');
+
+    await expect(run('a3')).rejects.toBe(FULL);
+    void run('b1');
+    await expect(run('c1')).rejects.toBe(FULL);
+
+    expect(refused).toEqual([true, false]);
+  });
 });

@@ -8,6 +8,8 @@ const HEADERS = {
   ...{
     'X-RateLimit-Limit': '600',
     'X-RateLimit-Remaining': '599',
+    'X-RateLimit-Reset': '60',
+    'WWW-Authenticate': 'Bearer',
     'X-Request-Id': 'a-name',
     'X-Deckhand-Version': '1.0.0',
   },

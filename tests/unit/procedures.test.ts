@@ -57,7 +57,8 @@ describe('the answer of a mutation with an idempotency key', () => {
     (appRouter._def.procedures as unknown as Record<string, { _def: { meta: Meta } }>)[name]!._def.meta;
 
   it('is stored unless it has a secret', () => {
-    const mutations = procedures.filter(({ type }) => type === 'mutation');
+    // The answer of `account.prove` is empty; its effect ends with the session, so that a repeat has to prove again.
+    const mutations = procedures.filter(({ type, name }) => type === 'mutation' && name !== 'account.prove');
     const secret = mutations.filter(({ output }) => fieldsOf(output).some((field) => SECRET.test(field)));
     const unstored = mutations.filter(({ name }) => ['secret', 'never'].includes(metaOf(name).idempotency ?? ''));
 

@@ -13,6 +13,7 @@ import type { Log } from '../../server/runtime/log.ts';
 // The delays before replacements take no time.
 vi.mock('node:timers/promises', async (original) => ({ ...(await original<object>()), setTimeout: vi.fn() }));
 afterEach(() => {
+  vi.useRealTimers();
   vi.restoreAllMocks();
   vi.mocked(setTimeout).mockClear();
 });
@@ -48,8 +49,14 @@ function givenStart() {
   const giveUp = vi.fn();
   vi.spyOn(cluster, 'fork').mockImplementation(() => {
     const worker = Object.assign(new EventEmitter(), {
-      ...{ id: forked.length + 1, isConnected: () => true, process: { kill: () => true } },
-      send: ([message]: { name?: string }[]) => message?.name === 'stop' && worker.emit('exit', 0, null),
+      ...{ id: forked.length + 1, isConnected: () => true },
+      process: { kill: (signal: string) => worker.emit('exit', null, signal) },
+      send: (messages: { name?: string; id?: number }[]) => {
+        for (const { name, id } of messages) {
+          if (name === 'stop') worker.emit('exit', 0, null);
+          if (name === 'ping') worker.emit('message', [{ id }]);
+        }
+      },
     });
     forked.push(worker);
     return worker as unknown as Worker;
@@ -83,7 +90,7 @@ describe('pings', () => {
   const givenPinged = (isHanging: boolean): Pinged => {
     const worker = openChannel<Calls>((messages) => parent.receive(messages), { ping: () => undefined });
     const parent = openChannel<WorkerCalls>((messages) => !isHanging && worker.receive(messages), {});
-    return { channel: parent, isReady: true, missedPings: 0 };
+    return { channel: parent, isReady: true, missedPings: 0, readyBy: Number.POSITIVE_INFINITY };
   };
 
   it('find a worker that hangs, never one that is idle, nor one that starts', async () => {
@@ -93,14 +100,30 @@ describe('pings', () => {
       ['hanging', givenPinged(true)],
       ['starting', starting],
     ]);
-    const found: string[][] = [];
+    const found: ReturnType<typeof pingAll>[] = [];
 
     for (let second = 0; second < 31; second++) {
       found.push(pingAll(workers));
       await someTurns();
     }
 
-    expect(found).toEqual([...Array(30).fill([]), ['hanging']]);
+    expect(found).toEqual([...Array(30).fill([]), [['hanging', 'has not reacted for 30 seconds']]]);
+  });
+
+  it('find a worker that is not ready in time, or does not react for as long while it starts', async () => {
+    const workers = new Map<string, Pinged>([
+      ['slow', { ...givenPinged(false), isReady: false, readyBy: 120_000 }],
+      ['migrating', { ...givenPinged(false), isReady: false }],
+      ['frozen', { ...givenPinged(true), isReady: false, missedPings: 119 }],
+    ]);
+
+    expect(pingAll(workers, 119_999)).toEqual([]);
+    await someTurns();
+
+    expect(pingAll(workers, 120_000)).toEqual([
+      ['slow', 'is not ready after 120 seconds'],
+      ['frozen', 'has not reacted for 120 seconds'],
+    ]);
   });
 });
 
@@ -132,6 +155,36 @@ describe('a worker that ends during the start of the node', () => {
 
     await failure;
     expect(forked).toHaveLength(2);
+  });
+});
+
+describe('a worker that hangs before it is ready', () => {
+  it('is killed and replaced, with a line and a pause, and the start goes on', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    const passSeconds = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        vi.advanceTimersByTime(1000);
+        await someTurns();
+      }
+    };
+    const { started, forked, logged, becomeReady } = givenStart();
+    await becomeReady(1);
+
+    await passSeconds(121);
+    expect(logged).toEqual([
+      'Worker 2 is not ready after 120 seconds: it is killed.',
+      'Worker 2 was ended by SIGKILL: another one starts.',
+    ]);
+    await passSeconds(121);
+    await becomeReady(4);
+
+    const { stop } = await started;
+    expect(logged.slice(2)).toEqual([
+      'Worker 3 is not ready after 120 seconds: it is killed.',
+      'Worker 3 was ended by SIGKILL: another one starts in 1 seconds.',
+    ]);
+    expect(forked).toHaveLength(4);
+    await stop();
   });
 });
 

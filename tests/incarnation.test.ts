@@ -1,0 +1,223 @@
+import { sql } from 'kysely';
+import { afterEach, describe, expect, it } from 'vitest';
+import { adoptDatabase, beginRestored, FEED_END } from '../server/database/incarnation.ts';
+import { LATEST_LEVEL, remindersOf, resumeWebhooks, stateOf } from '../server/database/level.ts';
+import { type Db, oneRow, query } from '../server/database/query.ts';
+import { latestPlace, readEvents, readPlace, toCursor } from '../server/domain/event/feed.ts';
+import { claimWebhooks } from '../server/domain/event/webhookClaim.ts';
+import { toFailure } from '../shared/errors.ts';
+import { feedComplete } from './harness/events.ts';
+import { testDatabase, withOwnDatabase } from './harness/service.ts';
+import { givenProject, givenWebhook, givenWorld, type TestProject } from './harness/world.ts';
+
+withOwnDatabase();
+
+const db = async () => (await testDatabase()).db;
+const eventsKeptDays = 30;
+const FAR = 5_000_000_000;
+
+/** What another server has left: an event and the place of a webhook that this server reaches only in years. */
+async function givenForeign(project: TestProject, transaction = FAR): Promise<number> {
+  await query(
+    await db(),
+    sql`insert into events (transaction_id, type, project_id, surface, subject_id)
+      values (${String(transaction)}::xid8, 'card.created', ${project.id}, 'rest', 1)`,
+  );
+  return givenWebhook(project, { after_transaction: String(transaction - 1) });
+}
+
+async function write({ id }: TestProject, subject: number): Promise<{ id: string; transaction: string }> {
+  const written = await query(
+    await db(),
+    sql<{ id: string; transaction: string }>`
+      insert into events (type, project_id, surface, subject_id) values ('card.moved', ${id}, 'rest', ${subject})
+      returning id::text as id, transaction_id::text as transaction`,
+  );
+  return oneRow(written);
+}
+
+const moveAway = async () => query(await db(), sql`update incarnations set server = 'another one'`);
+
+async function subjectsOf({ id }: TestProject): Promise<(number | null)[]> {
+  await feedComplete();
+  const from = { place: { transaction: '0', id: '0', seconds: 0 }, limit: 100 };
+  return (await readEvents(await db(), from, [id])).events.map(({ subject_id }) => subject_id);
+}
+
+const cursorNow = async () => toCursor(await latestPlace(await db()));
+const refusalOf = async (cursor: string) =>
+  toFailure(await readPlace({ db: await db(), eventsKeptDays }, cursor).catch((error) => error));
+
+afterEach(async () => {
+  await query(await db(), sql`delete from webhooks`);
+  await query(await db(), sql`delete from events`);
+  await adoptDatabase(await db());
+  await resumeWebhooks(await db());
+});
+
+describe('a database that was restored on another server', () => {
+  it('keeps its events in order, and new ones follow them, behind the places of webhooks', async () => {
+    const project = await givenProject();
+    await givenForeign(project);
+    await moveAway();
+
+    expect(await adoptDatabase(await db())).toBe('restored');
+    const { transaction, id } = await write(project, 2);
+
+    expect(await subjectsOf(project)).toEqual([1, 2]);
+    expect(Number(transaction)).toBeGreaterThan(FAR);
+    expect(Number(id)).toBeGreaterThan((Date.now() - 60_000) * 1000);
+    expect(Number.isSafeInteger(Number(id))).toBe(true);
+    expect(await adoptDatabase(await db())).toBeUndefined();
+  });
+
+  it('sends nothing to receivers until an operator says so, and is at the latest level', async () => {
+    const project = await givenProject();
+    const webhook = await givenForeign(project);
+    await query(await db(), sql`update database_state set level = 0`);
+    await moveAway();
+    await adoptDatabase(await db());
+    await write(project, 2);
+    await feedComplete();
+
+    expect((await claimWebhooks({ db: await db() })).claimed).toEqual([]);
+    expect(await stateOf(await db())).toEqual({ level: LATEST_LEVEL, webhooks_paused_at: expect.any(Date) });
+    expect(await remindersOf(await db())).toEqual([expect.stringMatching(/^Webhooks have been paused since 20/)]);
+    expect([await resumeWebhooks(await db()), await resumeWebhooks(await db())]).toEqual([true, false]);
+    expect((await claimWebhooks({ db: await db() })).claimed).toMatchObject([
+      { id: webhook, transaction: String(FAR - 1) },
+    ]);
+    expect(await remindersOf(await db())).toEqual([]);
+  });
+
+  it('refuses cursors of before, named or not, and accepts those of now', async () => {
+    const project = await givenProject();
+    await write(project, 1);
+    await feedComplete();
+    const place = await latestPlace(await db());
+    const cursors = [toCursor(place), toCursor({ ...place, incarnation: null })];
+    await readPlace({ db: await db(), eventsKeptDays }, cursors[0]!);
+    await moveAway();
+    await adoptDatabase(await db());
+
+    for (const cursor of cursors)
+      expect(await refusalOf(cursor)).toMatchObject({
+        reason: 'cursor_too_old',
+        errors: { after: [expect.stringMatching(/^after is of another state of the database.*: read the rows again/)] },
+      });
+    await readPlace({ db: await db(), eventsKeptDays }, await cursorNow());
+    await expect(readEvents(await db(), { place, limit: 5 }, 'all')).rejects.toThrow();
+  });
+
+  it('is as before if its adoption was interrupted, and the next start repeats it', async () => {
+    const project = await givenProject();
+    await givenForeign(project);
+    await moveAway();
+    const numbers = async () => query(await db(), sql`select number, server from incarnations order by number`);
+    const before = await numbers();
+    const killed = (await db()).transaction().execute(async (db) => {
+      expect(await adoptDatabase(db)).toBe('restored');
+      throw new Error('killed');
+    });
+    await expect(killed).rejects.toThrow('killed');
+
+    expect(await numbers()).toEqual(before);
+    expect(await adoptDatabase(await db())).toBe('restored');
+    await write(project, 2);
+    expect(await subjectsOf(project)).toEqual([1, 2]);
+  });
+
+  it('is adopted once by nodes that start at the same time', async () => {
+    const project = await givenProject();
+    await givenForeign(project);
+    await moveAway();
+    const connected = await db();
+
+    const begun = await Promise.all([1, 2, 3].map(() => adoptDatabase(connected)));
+
+    expect(begun.filter((kind) => kind !== undefined)).toEqual(['restored']);
+  });
+
+  it('shows nothing, and delivers nothing, before its adoption, even to nodes that ran meanwhile', async () => {
+    const project = await givenProject();
+    await write(project, 1);
+    await givenWebhook(project);
+    await feedComplete();
+    await query(await db(), sql`update incarnations set relation = 1`);
+
+    expect(await query(await db(), sql`select ${FEED_END} as end`)).toEqual([{ end: null }]);
+    expect((await claimWebhooks({ db: await db() })).claimed).toEqual([]);
+    expect(await subjectsOfAll(await db())).toContain(1);
+    expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: expect.any(Date) });
+  });
+});
+
+const subjectsOfAll = async (db: Db) => {
+  const { events } = await readEvents(db, { place: { transaction: '0', id: '0', seconds: 0 }, limit: 100 }, 'all');
+  return events.map(({ subject_id }) => subject_id);
+};
+
+describe('a database that went back in time', () => {
+  it('begins anew without a pause if there is nothing to pause, or if it takes the place of the other one', async () => {
+    await beginRestored(await db());
+    expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: null });
+
+    await givenWebhook(await givenProject());
+    await beginRestored(await db(), { keepsWebhooks: true });
+    expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: null });
+  });
+
+  it('gives no id of the audit trail again, and its pages go on', async () => {
+    await beginRestored(await db());
+    const { asOwner, project } = await givenWorld();
+    for (const url of ['https://a.example.com', 'https://b.example.com', 'https://c.example.com'])
+      await asOwner.rpc.webhooks.create.mutate({ project_id: project.id, url });
+
+    const first = await asOwner.rpc.audit.list.query({ limit: 2 });
+    const second = await asOwner.rpc.audit.list.query({ limit: 2, cursor: first.next_cursor });
+
+    const ids = [...first.entries, ...second.entries].map(({ id }) => Number(id));
+    expect(ids).toEqual([ids[0]!, ids[0]! - 1, ids[0]! - 2]);
+    expect(ids[2]).toBeGreaterThan((Date.now() - 60_000) * 1000);
+  });
+});
+
+describe('a database of an earlier version', () => {
+  /** As after its migrations, with nodes of that version beside this one. */
+  async function givenEarlier(): Promise<void> {
+    await query(await db(), sql`delete from incarnations`);
+    await query(await db(), sql`update database_state set level = 0`);
+    await query(await db(), sql`alter table events alter column transaction_id set default pg_current_xact_id()`);
+  }
+
+  it('keeps plain transactions and cursors until its upgrade is finished, and they stay good after that', async () => {
+    await givenEarlier();
+    const project = await givenProject();
+    await write(project, 1);
+
+    expect(await adoptDatabase(await db())).toBe('first');
+    await feedComplete();
+    const place = await latestPlace(await db());
+    expect(place.incarnation).toBeNull();
+    expect(await remindersOf(await db())).toEqual([expect.stringMatching(/^The upgrade is not finished: .* level 0/)]);
+    await query(await db(), sql`update database_state set level = 1`);
+    expect(await adoptDatabase(await db())).toBe('timelines counted');
+
+    await write(project, 2);
+    await feedComplete();
+    const from = await readPlace({ db: await db(), eventsKeptDays }, toCursor(place));
+    expect((await readEvents(await db(), { place: from, limit: 5 }, 'all')).events).toMatchObject([{ subject_id: 2 }]);
+    expect((await latestPlace(await db())).incarnation).toMatch(/^[\w-]{12}$/);
+  });
+
+  it('was restored if it has transactions that this server has not reached', async () => {
+    await givenEarlier();
+    const project = await givenProject();
+    await givenForeign(project);
+
+    expect(await adoptDatabase(await db())).toBe('restored');
+
+    await write(project, 2);
+    expect(await subjectsOf(project)).toEqual([1, 2]);
+  });
+});
