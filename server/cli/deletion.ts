@@ -36,11 +36,11 @@ export async function runDeletion(call: Call, procedure: string, given: Given): 
   return { result, message: `Deleted ${what}.${nouns in PREVIEWS ? undo : ''}` };
 }
 
-/** Such as `board 'Launch' with 3 groups and 400 cards`; only the id if the preview is not allowed, or the service is older. */
+/** Such as `board 'Launch' with 3 groups and 400 cards`; only the id if the preview is not allowed. */
 async function nameOf(call: Call, nouns: string, { id, delete_from_projects }: Named): Promise<string> {
   const noun = kebab(nouns).replace('-', ' ').slice(0, -1);
   const preview = PREVIEWS[nouns];
-  const found = preview && (await call(preview.preview, { type: preview.type, id }).catch(unlessMissing));
+  const found = preview && (await call(preview.preview, { type: preview.type, id }).catch(ifNotAllowed));
   if (!found) return `${noun} ${id}`;
   const { title, ...counts } = found as z.output<typeof PreviewedDeletion>;
   const parts = [
@@ -55,7 +55,8 @@ async function nameOf(call: Call, nouns: string, { id, delete_from_projects }: N
   return `${noun} ${title === null ? id : `'${title}'`}${others}`;
 }
 
-function unlessMissing(error: unknown): undefined {
+/** A key may be allowed to delete, but not to read. */
+function ifNotAllowed(error: unknown): undefined {
   const { status = toFailure(error).status } = error as { status?: number };
-  if (status === 404) throw error;
+  if (status !== 403) throw error;
 }

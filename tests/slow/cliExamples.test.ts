@@ -21,6 +21,8 @@ const AFTER_OTHERS = {
   'cards restore': 'The group "In progress" is deleted. Restore it first.',
   'comments restore': 'The card "Write the launch post" is deleted. Restore it first.',
   'webhooks redeliver': 'event_id is not an event of this project that is still kept.',
+  'webhooks resend': 'event_id is not an event of this project that is still kept.',
+  'webhooks skip': 'This is not the event that the webhook sends next.',
 };
 
 /** They end a session or a membership that others need. */

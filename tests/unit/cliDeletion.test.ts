@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Call } from '../../server/cli/command.ts';
 import { runDeletion } from '../../server/cli/deletion.ts';
-import { notFound } from '../../shared/errors.ts';
+import { forbidden, notFound } from '../../shared/errors.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
 const NOTHING = { title: null, groups_count: 0, cards_count: 0, comments_count: 0 };
@@ -91,12 +91,21 @@ describe('a deletion on a terminal', () => {
   });
 });
 
+it('a deletion deletes nothing if the service does not answer the preview', async () => {
+  const { call, called } = givenService(new Error('No response.'));
+
+  await expect(runDeletion(call, 'cards.delete', given(givenTerminal([]), { yes: true }))).rejects.toThrow(
+    'No response.',
+  );
+  expect(called.map(([procedure]) => procedure)).toEqual(['trash.preview']);
+});
+
 describe('a deletion does not ask', () => {
   it.each([
     ['with --yes', givenTerminal([]), { yes: true }],
     ['without a terminal', givenTerminal([], { isPerson: false }), {}],
   ])('%s', async (_, terminal, chosen) => {
-    const { call } = givenService(new Error('no preview'));
+    const { call } = givenService(forbidden('The key lacks the scope boards:read.', 'scope_missing'));
 
     const { message } = await runDeletion(call, 'cards.delete', given(terminal, chosen));
 
