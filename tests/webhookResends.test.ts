@@ -70,20 +70,31 @@ describe('webhooks.redeliver', () => {
   });
 
   it.each([
-    ['its project', 'https://other.example/', true],
-    ['its host', 'https://RECEIVER.example:443/other', false],
-    ['neither', 'https://other.example/', false],
-  ])('counts the events that wait for other webhooks of %s', async (of, url, isOwn) => {
+    ['its project', 'https://other.example/', true, 990],
+    ['its host, which no project uses up alone', 'https://RECEIVER.example:443/other', false, 4990],
+    ['neither', 'https://other.example/', false, 4990],
+  ])('counts the events that wait for other webhooks of %s', async (of, url, isOwn, seconds) => {
     const { asOwner, project, otherProject } = await givenWorld();
     const [first] = await givenEvents(project, 200);
     const id = await givenWebhookAtEnd(project, { url: 'https://receiver.example/' });
-    const waiting = { url, redelivery_ends_at: new Date(Date.now() + 990_000) };
+    const waiting = { url, redelivery_ends_at: new Date(Date.now() + seconds * 1000) };
     const other = await givenWebhook(isOwn ? project : otherProject, waiting);
 
     const answer = await asOwner.post(REDELIVER, { id, event_id: first });
 
     expect(answer.status).toBe(of === 'neither' ? 200 : 429);
     await query(await testDb(), sql`delete from webhooks where id in (${id}, ${other})`);
+  });
+
+  it('400 for a webhook that is not active: it would take the share of others without sending anything', async () => {
+    const { asOwner, project } = await givenWorld();
+    const [first] = await givenEvents(project, 1);
+    const id = await givenWebhookAtEnd(project, { is_active: false });
+
+    const answer = await asOwner.post(REDELIVER, { id, event_id: first });
+
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get('x-error-reason')).toBe('webhook_not_active');
   });
 
   it('422 for an event that is more than 10,000 events back', async () => {

@@ -140,7 +140,7 @@ export const OWN_REASONS: Readonly<Record<string, readonly Reason[]>> = {
   'events.follow': ['cursor_invalid', 'cursor_too_old'],
   'webhooks.create': ['place_full', 'upgrade_unfinished'],
   'webhooks.update': ['upgrade_unfinished'],
-  'webhooks.redeliver': ['unknown_reference', 'too_many_resends'],
+  'webhooks.redeliver': ['unknown_reference', 'webhook_not_active', 'too_many_resends'],
   'webhooks.resend': ['unknown_reference', 'webhook_not_active', 'place_full'],
   'webhooks.skip': ['event_not_next'],
   'keys.create': [...OF_KEY_HOLDER, 'unknown_reference', 'place_full'],

@@ -24,6 +24,8 @@ type Options = {
 /** Beyond one of these, the connection is closed. */
 const MOST_ANSWER_BYTES = 4096;
 const LONGEST_BODY_MILLISECONDS = 1000;
+/** Interim responses (1xx) before the answer: parsing endless ones would keep the node busy. */
+const MOST_INTERIM_ANSWERS = 5;
 
 /** For each host, which may be that of receivers of many projects. Idle connections are closed soon. */
 const SOCKETS = { keepAlive: true, maxSockets: 100, maxFreeSockets: 2, timeout: 5000 };
@@ -48,6 +50,10 @@ export function makeOutgoing({
       request.on('response', (response) =>
         resolve({ status: response.statusCode ?? 0, bodyEnded: discardBody(response) }),
       );
+      let interim = 0;
+      request.on('information', () => {
+        if (++interim > MOST_INTERIM_ANSWERS) request.destroy(new Error('It sent too many interim answers.'));
+      });
       // 101 is no success: the status is recorded, and the socket closed.
       request.on('upgrade', (response, socket) => {
         socket.destroy();

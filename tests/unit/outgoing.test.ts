@@ -200,6 +200,26 @@ describe('a call', () => {
     expect(connections()).toBe(2);
   });
 
+  it('ends with too many interim answers, which would keep the node busy', async () => {
+    const flooded = new Set<Socket>();
+    const server = createTcpServer((socket) => {
+      flooded.add(socket);
+      socket.on('error', () => undefined).on('close', () => flooded.delete(socket));
+      const flood = () => {
+        while (!socket.destroyed && socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)));
+      };
+      socket.once('data', flood).on('drain', flood);
+    });
+    const port = await listening(server);
+    const outgoing = makeOutgoing({ allowedHosts: [`127.0.0.1:${port}`] });
+    endings.push(outgoing.close);
+
+    const outcome = await outgoing.post(`http://127.0.0.1:${port}/`, {}, '{}');
+
+    expect(outcome).toMatchObject({ status: undefined, error: 'The connection failed.' });
+    await expect.poll(() => flooded.size).toBe(0);
+  });
+
   it('uses the connection of the one before', async () => {
     const { port, connections } = await givenReceiver((_, response) => response.writeHead(200).end('fine'));
     const outgoing = makeOutgoing({ allowedHosts: [`127.0.0.1:${port}`] });

@@ -8,8 +8,10 @@ import { lockProject } from '../rows/row.ts';
 import { readEvents } from './feed.ts';
 import { changeWebhook, DUE_NOW, mustOwn, note, unknownWebhook } from './webhook.ts';
 
-/** How many events one call goes back at most; also how many may wait to be sent again in a project, and to one host. */
+/** How many events one call goes back at most; also how many may wait to be sent again in a project. */
 const MOST_REDELIVERED = 10_000;
+/** The same for one host; more than one project can use up, since the receivers of many may be there. */
+const MOST_FOR_HOST = 5 * MOST_REDELIVERED;
 /** The pace that a receiver is expected to have: for as long as it would take, events count as waiting. */
 const REDELIVERED_PER_SECOND = 10;
 const SHORTEST_PAUSE_SECONDS = 10;
@@ -63,31 +65,33 @@ async function findSentEvent(
   return event;
 }
 
+const notActive = () => badRequest('The webhook is not active: set is_active first.', 'webhook_not_active');
+
 const unknownEvent = () =>
   invalid({ event_id: 'is not an event of this project that is still kept' }, 'unknown_reference');
 
 type Redelivery = { id: number; project_id: number; seconds: number };
-type Redelivering = Redelivery & { url: string };
+type Redelivering = Redelivery & { url: string; is_active: boolean };
 
-/** Throws the 429 while events of this webhook, or too many of its project or for its host, are sent again. */
+/** Throws the 400 of a webhook that is not active, and the 429 while events of it, or too many of its project or host, are sent again. */
 async function mustHaveTime(db: Db, { id, project_id, seconds }: Redelivery): Promise<void> {
   const others = await query(
     db,
     sql<Redelivering>`
-      select id, project_id, url, greatest(0, extract(epoch from redelivery_ends_at - now()))::float8 as seconds
+      select id, project_id, url, is_active, greatest(0, extract(epoch from redelivery_ends_at - now()))::float8 as seconds
       from webhooks where redelivery_ends_at > now() or id = ${id}`,
   );
   const own = others.find((webhook) => webhook.id === id);
   if (!own) throw unknownWebhook();
+  if (!own.is_active) throw notActive();
   if (own.seconds > 0) throw tooManyResends('Events are sent to this webhook again already.', own.seconds);
   const host = hostOf(own.url);
   const waiting = (isSame: (webhook: Redelivering) => boolean) =>
     others.filter(isSame).reduce((sum, webhook) => sum + webhook.seconds, seconds);
-  const most = Math.max(
-    waiting((webhook) => webhook.project_id === project_id),
-    waiting(({ url }) => hostOf(url) === host),
+  const excess = Math.max(
+    waiting((webhook) => webhook.project_id === project_id) - MOST_REDELIVERED / REDELIVERED_PER_SECOND,
+    waiting(({ url }) => hostOf(url) === host) - MOST_FOR_HOST / REDELIVERED_PER_SECOND,
   );
-  const excess = most - MOST_REDELIVERED / REDELIVERED_PER_SECOND;
   if (excess > 0) throw tooManyResends('Too many events of this project, or for this host, are sent again.', excess);
 }
 
@@ -110,7 +114,7 @@ export async function resend(context: ProjectContext, { id, event_id }: WebhookE
   );
   if (!event) throw unknownEvent();
   if (!event.is_wanted) throw invalid({ event_id: 'has a type that this webhook is not for' }, 'unknown_reference');
-  if (!event.is_active) throw badRequest('The webhook is not active: set is_active first.', 'webhook_not_active');
+  if (!event.is_active) throw notActive();
 
   await transact(context.db, async (db) => {
     const queued = await db
