@@ -143,10 +143,10 @@ describe('who is not a member of the project', () => {
     const list = async ({ rpc }: TestCaller, more: object = {}) =>
       (await rpc.audit.list.query({ project_id: project.id, types, ...more })).entries;
 
-    expect(await list(asOwner)).toMatchObject([{ ...declined, user_id: null, address: null }]);
+    expect(await list(asOwner)).toMatchObject([{ ...declined, user_id: null, request_id: null, address: null }]);
     expect(await list(asOwner, { user_id: users.outsider.id })).toEqual([]);
     expect(await list(asSuperadmin)).toMatchObject([{ ...declined, user_id: users.outsider.id, address: '127.0.0.1' }]);
     const { events } = await asOwner.rpc.events.list.query({ project_id: project.id, types });
-    expect(events).toMatchObject([{ ...declined, user_id: null }]);
+    expect(events).toMatchObject([{ ...declined, user_id: null, request_id: null }]);
   });
 });

@@ -11,6 +11,8 @@ import { createClient, type DeckhandError } from '../client/client.ts';
 import type { AppRouter } from '../client/router.ts';
 import { type Message, readMessages } from '../client/sse.ts';
 import { query } from '../server/database/query.ts';
+import { makeFollower } from '../server/domain/event/follower.ts';
+import { makeEventHub } from '../server/domain/event/hub.ts';
 import { openCounters } from '../server/limits/counters.ts';
 import { makeRateLimit, overLimit, type RateLimit } from '../server/limits/rateLimit.ts';
 import { makeCaller } from './harness/caller.ts';
@@ -76,6 +78,20 @@ async function givenFollowed(): Promise<{ service: TestService; world: World }> 
 
 const followersOf = async ({ url }: TestService) =>
   Number(/^deckhand_followers (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1]);
+
+it('a cursor ahead of the feed does not move the hub there: others at the end of the feed can join', async () => {
+  const signal = { listen: () => undefined, send: () => undefined, close: () => undefined };
+  const log = pino({ level: 'silent' });
+  const hub = makeEventHub({ db: await testDb(), log, keyMaxDays: undefined, signal, mostFollowers: 10 });
+  const end = { transaction: '100', id: '9007199254740991', seconds: 1 };
+  const at = (place: typeof end) =>
+    makeFollower({ userId: 1, credential: { name: 'any' }, place, project: undefined, types: null });
+
+  expect(hub.join(at({ ...end, id: '9'.repeat(18) }), end)).toBe(true);
+  expect(hub.join(at(end), end)).toBe(true);
+  expect(hub.join(at({ ...end, transaction: '99' }), end)).toBe(false);
+  hub.close();
+});
 
 describe('GET …/events/stream', () => {
   it('sends the events of the projects of the caller, in order and as events/list does', async () => {

@@ -94,6 +94,7 @@ const columns = (instead: Partial<Record<string, RawBuilder<unknown>>> = {}) =>
 
 const HIDDEN = {
   user_id: sql`case when not ${HIDES_ACTOR} then user_id end`,
+  request_id: sql`case when not ${HIDES_ACTOR} then request_id end`,
   address: sql`case when not ${HIDES_ACTOR} and (
     select true from members m where m.project_id = read.project_id and m.user_id = read.user_id) then address end`,
 };

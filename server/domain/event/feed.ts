@@ -70,7 +70,7 @@ export async function readableBy(
 const NO_PROJECT = 0;
 
 type Read = { place: Place; types?: readonly string[] | null | undefined; limit: number; reader?: Reader | undefined };
-type Found = { events: EventRow[]; places: Place[]; hasMore: boolean; next: Place };
+type Found = { events: EventRow[]; places: Place[]; hasMore: boolean; next: Place; feedEnd: Place };
 
 /**
  * Reads events behind a place, and tells where to go on: behind each of them (`places`), and behind all that was read (`next`).
@@ -129,7 +129,8 @@ export async function readEvents(db: Db, read: Read, readable: Readable): Promis
   const isFull = events.length === limit;
   const isCut = horizon.read_count === most;
   const hasMore = isCut || (isFull && events.at(-1)?.id !== horizon.last_id);
-  return { events, places, hasMore, next: (isFull && places.at(-1)) || placeAfter(place, horizon, isCut) };
+  const behind = (isFull && places.at(-1)) || placeAfter(place, horizon, isCut);
+  return { events, places, hasMore, next: behind, feedEnd: endOf(horizon) };
 }
 
 /** An event of a project by its id; undefined if it was removed. */
@@ -152,13 +153,13 @@ type Horizon = Current & {
 
 const COLUMNS = Event.keyof().options.filter((column) => column !== 'id');
 
-/** Until an invitation is accepted, the project knows only the address that was typed, and not whose it is. */
+/** Until an invitation is accepted, the project knows only the address that was typed, and not whose it is, nor what else they do. */
 const WITHOUT_ACTOR: EventType = 'invitation.declined';
 export const HIDES_ACTOR = sql<boolean>`(type = ${sql.lit(WITHOUT_ACTOR)})`;
 
 function toEvent(row: Partial<EventRow>): EventRow {
   const event = Object.fromEntries(Event.keyof().options.map((field) => [field, row[field]])) as EventRow;
-  return event.type === WITHOUT_ACTOR ? { ...event, user_id: null } : event;
+  return event.type === WITHOUT_ACTOR ? { ...event, user_id: null, request_id: null } : event;
 }
 
 const placeOf = (
@@ -167,17 +168,21 @@ const placeOf = (
 ): Place => ({ transaction, id, seconds: Math.floor(created_at.getTime() / 1000), incarnation });
 
 /** Behind what was read; if that was all, behind the last event of the feed. */
-function placeAfter(from: Place, { incarnation, seconds, newest, ...last }: Horizon, isCut: boolean): Place {
-  if (isCut && last.last_transaction !== null && last.last_id !== null)
-    return {
-      transaction: last.last_transaction,
-      id: last.last_id,
-      seconds: Math.floor(last.last_seconds ?? 0),
-      incarnation,
-    };
-  const end = { transaction: newest ?? '0', id: BEHIND_ALL, seconds: Math.floor(seconds), incarnation };
+function placeAfter(from: Place, horizon: Horizon, isCut: boolean): Place {
+  const { incarnation, last_transaction, last_id, last_seconds } = horizon;
+  if (isCut && last_transaction !== null && last_id !== null)
+    return { transaction: last_transaction, id: last_id, seconds: Math.floor(last_seconds ?? 0), incarnation };
+  const end = endOf(horizon);
   return isAtLeast(from, end) ? { ...from, seconds: end.seconds, incarnation } : end;
 }
+
+/** Behind the last event of the feed. */
+const endOf = ({ newest, seconds, incarnation }: Current): Place => ({
+  transaction: newest ?? '0',
+  id: BEHIND_ALL,
+  seconds: Math.floor(seconds),
+  incarnation,
+});
 
 /** Ids of events are safe integers. */
 const BEHIND_ALL = String(Number.MAX_SAFE_INTEGER);
@@ -191,8 +196,8 @@ export function isAtLeast(place: Place, other: Place): boolean {
 /** The end of the feed: later events are behind it. */
 export async function latestPlace(db: Db): Promise<Place> {
   const found = await query(db, sql<Current>`select *, newest::text as newest from (${horizonFor()}) as horizon`);
-  const { newest, seconds, incarnation, is_known } = oneRow(found);
-  if (is_known) return { transaction: newest ?? '0', id: BEHIND_ALL, seconds: Math.floor(seconds), incarnation };
+  const current = oneRow(found);
+  if (current.is_known) return endOf(current);
   await adoptDatabase(db);
   return latestPlace(db);
 }

@@ -17,7 +17,7 @@ export type Following = AsyncIterable<TrackedEnvelope<EventRow>> & {
 const PAGE = 500;
 
 /** The page of a follower that has ended. */
-const NOTHING = (next: Place) => ({ events: [], places: [], next, hasMore: false });
+const NOTHING = (next: Place) => ({ events: [], places: [], next, feedEnd: next, hasMore: false });
 
 /** Follows the events that `events.list` would return, from a cursor or from now on. */
 export async function followEvents(
@@ -59,10 +59,14 @@ export async function followEvents(
 
   /** First pages of its own, until it is as far as the hub; then what the hub hands out. */
   async function* readOn() {
-    let isNear = cursor == null;
+    /** The end of the feed, once it was reached. */
+    let end = cursor == null ? place : undefined;
+    let isIdle = false;
     try {
-      while (!follower.isEnded() && !(isNear && eventHub.join(follower))) {
-        const { events, places, next, hasMore } = await readPaid(follower.place);
+      while (!follower.isEnded() && !(end && eventHub.join(follower, end))) {
+        // The hub is ahead, although there is nothing left to read: the events between them were removed.
+        if (isIdle) await pause(1000);
+        const { events, places, next, hasMore, feedEnd } = await readPaid(follower.place);
         for (const [at, event] of events.entries()) {
           if (follower.isEnded()) break;
           follower.place = places[at] as Place;
@@ -70,7 +74,8 @@ export async function followEvents(
           if (follower.sees(event)) yield tracked(toCursor(follower.place), event);
         }
         follower.place = next;
-        isNear = !hasMore;
+        end = hasMore ? undefined : feedEnd;
+        isIdle = events.length === 0 && !hasMore;
       }
       for (let each = await follower.next(); each; each = await follower.next()) {
         yield tracked(toCursor(each.place), each.event);

@@ -21,8 +21,11 @@ export type EventHub = {
   /** The same, if others were added meanwhile. */
   add: (follower: Follower) => void;
   remove: (follower: Follower) => void;
-  /** Hands events to a follower from its place on. False if the hub is ahead of it: it has to read on by itself first. */
-  join: (follower: Follower) => boolean;
+  /**
+   * Hands events to a follower from its place on; `end` is that of the feed when it looked. False if the hub is ahead of it: it has
+   * to read on by itself first.
+   */
+  join: (follower: Follower, end: Place) => boolean;
   /** Tells this process and the others that there are new events. */
   announce: () => void;
   /** Calls this after each change that any process announces. */

@@ -54,9 +54,10 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
       if (!isLooking && !timer) lookIn(INTERVAL_MILLISECONDS);
     },
     remove,
-    join: (follower) => {
+    join: (follower, end) => {
       if (place && !isAtLeast(follower.place, place)) return false;
-      place ??= follower.place;
+      // A cursor may be ahead of the feed: others must not miss what comes before it.
+      place ??= isAtLeast(follower.place, end) ? end : follower.place;
       follower.isLive = true;
       wake();
       return true;
