@@ -6,7 +6,9 @@ import { query } from '../server/database/query.ts';
 import { CLEARING, MOST_AT_ONCE } from '../server/domain/rows/deletion.ts';
 import { refusalOf } from './harness/caller.ts';
 import { eventsOf } from './harness/events.ts';
+import { waitingFor } from './harness/lock.ts';
 import { pagesOf } from './harness/pages.ts';
+import { databaseUrl } from './harness/service.ts';
 import { givenTemplate, hideEarlierProjects, sync } from './harness/template.ts';
 import {
   givenBoard,
@@ -554,6 +556,22 @@ describe('at the same time', () => {
     expect(events.map(({ type }) => type)).toEqual(['board.restored']);
     expect(await snapshotOf(project)).toEqual(before);
   });
+
+  it.runIf(databaseUrl)(
+    'a card that is deleted while its group is deleted stays deleted when the group comes back',
+    async () => {
+      const { groups, cards, asMember } = await givenFullBoard();
+      const [group] = groups;
+      const [card] = cards;
+      const isIn = sql`id = ${card} and group_id = ${group}`;
+      const deletion = sql`update cards set deleted_at = now(), deletion_id = nextval('deletions_id_seq') where ${isIn}`;
+
+      await waitingFor([deletion], () => asMember.rpc.groups.delete.mutate({ id: group! }));
+      await asMember.rpc.groups.restore.mutate({ id: group! });
+
+      expect((await stored('cards', card!)).deleted_at).not.toBeNull();
+    },
+  );
 
   it('a restore and the deletion of the parent leave no live row in a deleted one', async () => {
     const { board, groups, cards, asMember, project } = await givenFullBoard();

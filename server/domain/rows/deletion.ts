@@ -108,13 +108,13 @@ export const RECENT_CLEARING: BackgroundWork = {
   mayBeDue: () => performance.now() - lastLargeDeletion < 60_000,
 };
 
-/** Marks cards of these groups as deleted at the same time as their group, by the same deletion. */
+/** Marks cards of these groups as deleted at the same time as their group, by the same deletion; not those deleted meanwhile. */
 async function markCards(db: Db, groups: number[], cards: RawBuilder<unknown>): Promise<number> {
   const marked = await query(
     db,
     sql`
       update cards c set deleted_at = g.deleted_at, updated_at = g.deleted_at, deletion_id = g.deletion_id from groups g
-      where c.id = any(array(${cards})) and g.id = c.group_id and g.id = any(${groups}::int[]) returning c.id`,
+      where c.id = any(array(${cards})) and g.id = c.group_id and g.id = any(${groups}::int[]) and ${live('c')} returning c.id`,
   );
   return marked.length;
 }
