@@ -47,7 +47,13 @@ describe.each(Object.keys(PLACES))('%s', (place) => {
     const user = await givenUser();
     const gone = await givenUser({ is_active: false });
     const tokens = ['wrong', await givenToken(user, { revoked_at: new Date() })];
-    const keys = ['dkh_wrong', makeKeySecret(), (await givenKey(gone)).secret];
+    const rotated = await givenKey(gone);
+    await query(
+      await testDb(),
+      sql`update api_keys set previous_hash = secret_hash, previous_expires_at = now() + interval '1 hour',
+        secret_hash = 'another' || id where id = ${rotated.id}`,
+    );
+    const keys = ['dkh_wrong', makeKeySecret(), (await givenKey(gone)).secret, rotated.secret];
 
     for (const token of [...tokens, ...keys]) {
       const answer = await answerAt(place, token);

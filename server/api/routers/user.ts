@@ -24,7 +24,8 @@ import { anyoneProcedure, router, superadminProcedure } from '../trpc.ts';
 
 const oneUser = z.object({ user: User });
 
-const givesRights = ({ superadmin, superadmin_billing }: UserCreate) => !!superadmin || !!superadmin_billing;
+const givesAccess = ({ superadmin, superadmin_billing, password }: UserCreate) =>
+  !!superadmin || !!superadmin_billing || password != null;
 
 export const authRouter = router({
   authenticate: anyoneProcedure
@@ -58,7 +59,7 @@ export const userRouter = router({
       }),
     )
     .meta({ prepare: hashSentPassword })
-    .meta({ proof: { for: 'superadmin rights', isNeeded: givesRights } })
+    .meta({ proof: { for: 'a password, or superadmin rights', isNeeded: givesAccess } })
     .meta({ events: ['user.created'] })
     .input(UserCreate)
     .output(oneUser)

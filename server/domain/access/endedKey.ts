@@ -14,7 +14,7 @@ export async function endedKeyError(
     withShortTimeout(sql<{ is_revoked: boolean; is_valid: boolean; is_current: boolean }>`
       select k.revoked_at is not null as is_revoked, ${isValidKey('k', maxDays(keyMaxDays))} as is_valid, is_current
       from (select id, true as is_current from api_keys where secret_hash = ${keyHash}
-        union all select id, false from api_keys where previous_hash = ${keyHash}) as sent
+        union all select id, previous_expires_at > now() from api_keys where previous_hash = ${keyHash}) as sent
       join api_keys k using (id)`),
   );
   if (!key) return undefined;
