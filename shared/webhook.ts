@@ -120,10 +120,9 @@ export const WebhookSkip = WebhookChoice.extend({ event_id: eventId('The event t
 export type WebhookEventChoice = z.output<typeof WebhookRedeliver>;
 
 /** In the response of what takes the right to webhooks from somebody. */
-export const PausedWebhook = Webhook.pick({ id: true, project_id: true, url: true }).meta({
-  id: 'PausedWebhook',
-  description: 'A webhook that was switched off.',
-});
+export const PausedWebhook = Webhook.pick({ id: true, project_id: true })
+  .extend({ host: z.string().meta({ description: 'The host of its address.', example: new URL(URL_EXAMPLE).host }) })
+  .meta({ id: 'PausedWebhook', description: 'A webhook that was switched off.' });
 export type PausedWebhook = z.output<typeof PausedWebhook>;
 export const pausedWebhooks = z
   .array(PausedWebhook)

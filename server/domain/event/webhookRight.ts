@@ -37,7 +37,7 @@ export async function pauseWithoutRight(
 ): Promise<PausedWebhook[]> {
   const paused = await query(
     context.db,
-    sql<PausedWebhook>`
+    sql<{ id: number; project_id: number; url: string }>`
       update webhooks w set is_active = false, right_lost_at = coalesce(w.right_lost_at, now()), updated_at = now()
       where w.is_active and ${which} and not ${mayReceive(context)} returning w.id, w.project_id, w.url`,
   );
@@ -47,7 +47,8 @@ export async function pauseWithoutRight(
       ...{ type: 'webhook.disabled', project_id, subject_id: id, data: { reason: RIGHT_LOST } },
     })),
   );
-  return paused;
+  // The rest of the address may be a secret, which not everybody may read who can take a right.
+  return paused.map(({ url, ...webhook }) => ({ ...webhook, host: URL.parse(url)?.host ?? '' }));
 }
 
 export const madeBy = (user_id: number) => sql`w.created_by = ${user_id}`;
