@@ -1,17 +1,20 @@
 import { sql } from 'kysely';
-import { afterEach, describe, expect, it } from 'vitest';
-import { adoptDatabase, beginRestored, FEED_END } from '../server/database/incarnation.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { adoptDatabase, beginRestored, CURRENT, FEED_END } from '../server/database/incarnation.ts';
 import { LATEST_LEVEL, remindersOf, resumeWebhooks, stateOf } from '../server/database/level.ts';
 import { type Db, oneRow, query } from '../server/database/query.ts';
 import { latestPlace, readEvents, readPlace, toCursor } from '../server/domain/event/feed.ts';
 import { claimWebhooks } from '../server/domain/event/webhookClaim.ts';
+import { startWebhooks } from '../server/domain/event/webhookWork.ts';
+import { makeSecretBox } from '../server/security/secretBox.ts';
 import { toFailure } from '../shared/errors.ts';
 import { feedComplete } from './harness/events.ts';
-import { testDatabase, withOwnDatabase } from './harness/service.ts';
+import { TEST_SECRET, testDatabase, withOwnDatabase } from './harness/service.ts';
 import { givenProject, givenWebhook, givenWorld, type TestProject } from './harness/world.ts';
 
 withOwnDatabase();
 
+const secretBox = makeSecretBox([TEST_SECRET]);
 const db = async () => (await testDatabase()).db;
 const eventsKeptDays = 30;
 const FAR = 5_000_000_000;
@@ -157,6 +160,40 @@ const subjectsOfAll = async (db: Db) => {
   return events.map(({ subject_id }) => subject_id);
 };
 
+describe('a server that hides who it is', () => {
+  it('notices a restore by a place that it has not reached: of an event, and of a webhook', async () => {
+    const project = await givenProject();
+    const end = await query(await db(), sql<{ place: string }>`select feed_next::text as place from (${CURRENT}) as c`);
+    const ahead = Number(oneRow(end).place) + FAR;
+    await givenForeign(project, ahead);
+    expect(await adoptDatabase(await db())).toBe('restored');
+    expect(await adoptDatabase(await db())).toBeUndefined();
+
+    await givenWebhook(project, { after_transaction: String(ahead + FAR) });
+    expect(await adoptDatabase(await db())).toBe('restored');
+    await write(project, 2);
+    expect(await subjectsOf(project)).toEqual([1, 2]);
+  });
+});
+
+it('a running node notices a restore although nobody reads events, says so, and delivers nothing', async () => {
+  await givenWebhook(await givenProject());
+  await query(await db(), sql`update incarnations set relation = 0`);
+  const logged: unknown[] = [];
+  const log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+  const outgoing = { post: () => Promise.reject(new Error('called')), close: () => undefined };
+  const work = startWebhooks(
+    { db: await db(), secretBox, outgoing, log: { ...log, warn: (_: unknown, line = _) => logged.push(line) } },
+    20,
+  );
+
+  await vi.waitFor(() =>
+    expect(logged).toEqual([expect.stringMatching(/^This database was restored .* paused since/)]),
+  );
+
+  await work.stop();
+});
+
 describe('a database that went back in time', () => {
   it('begins anew without a pause if there is nothing to pause, or if it takes the place of the other one', async () => {
     await beginRestored(await db());
@@ -219,5 +256,19 @@ describe('a database of an earlier version', () => {
 
     await write(project, 2);
     expect(await subjectsOf(project)).toEqual([1, 2]);
+  });
+
+  it('was restored if it has transactions from before its tables were created here, as on the server of the other one', async () => {
+    await givenEarlier();
+    await givenForeign(await givenProject(), 5);
+
+    expect(await adoptDatabase(await db())).toBe('restored');
+  });
+
+  it('was not restored if the version before has noticed that already', async () => {
+    await givenEarlier();
+    await givenForeign(await givenProject(), 3);
+
+    expect(await adoptDatabase(await db())).toBe('first');
   });
 });

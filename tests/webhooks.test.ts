@@ -549,6 +549,7 @@ describe('looks for webhooks', () => {
       isWaiting: false,
       dueInMilliseconds: 4000,
       seen: 0,
+      isAdopted: true,
     });
   });
 

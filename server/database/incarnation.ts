@@ -66,6 +66,15 @@ export const ID_SHIFT = sql<string>`(
 /** Which kind of incarnation has begun. */
 export type Begun = 'first' | 'restored' | 'failed over' | 'timelines counted';
 
+/** What an operator should know of it; undefined for nothing. */
+export const noticeOf = (begun: Begun | undefined): string | undefined => begun && NOTICES[begun];
+const NOTICES: Partial<Record<Begun, string>> = {
+  restored:
+    'This database was restored or copied: cursors of events from before are refused, and ids of events have jumped ahead.',
+  'failed over':
+    'Another server has become the primary: cursors of events are refused if the old primary had later events that were lost.',
+};
+
 /** Begins a new incarnation if the database is on another server, or on another timeline, than at the last look. */
 export async function adoptDatabase(db: Db): Promise<Begun | undefined> {
   const server = await serverOf(db);
@@ -73,7 +82,7 @@ export async function adoptDatabase(db: Db): Promise<Begun | undefined> {
     db,
     sql<{ is_settled: boolean }>`
       select pg_is_in_recovery() or (c.is_here and i.server = ${server} and (i.timeline_step > 0 or not ${isCounted})
-        and not ${isMarkedAsRestored}) as is_settled
+        and not ${isMarkedAsRestored} and not ${isAhead}) as is_settled
       from (${CURRENT}) as c join incarnations i using (number)`,
   );
   return current?.is_settled ? undefined : underLock(db, (db) => adopt(db, server));
@@ -121,7 +130,7 @@ async function adopt(db: Db, server: string): Promise<Begun | undefined> {
       db,
       sql<{ timeline: number; is_counted: boolean; is_restored: boolean }>`
         select ${timelineHere} as timeline, ${isCounted} as is_counted,
-          ${isMarkedAsRestored} or ${last ? sql`false` : hasForeignEvents} as is_restored`,
+          ${isMarkedAsRestored} or ${last ? isAhead : hasForeignEvents} as is_restored`,
     ),
   );
   if (is_restored || (last && !(last.is_adopted && last.server === server))) {
@@ -141,8 +150,24 @@ async function adopt(db: Db, server: string): Promise<Begun | undefined> {
   return begun;
 }
 
-/** Before there were incarnations, a restored database was noticed only by transactions that its server has not reached. */
-const hasForeignEvents = sql`exists (select from events where transaction_id > pg_snapshot_xmax(pg_current_snapshot()))`;
+const NEXT_TRANSACTION = sql`pg_snapshot_xmax(pg_current_snapshot())`;
+
+/** Places that this server has not reached, for servers that hide who they are: their tables may have the same ids elsewhere. */
+const isAhead = sql`exists (
+  select from (${CURRENT}) as c where c.is_here and c.feed_next < greatest(
+    (select transaction_id from events order by transaction_id desc limit 1),
+    (select after_transaction from webhooks order by after_transaction desc limit 1)))`;
+
+/**
+ * Whether a database of the version before, which knows no incarnations, was restored: it has transactions that this server has not
+ * reached, or from before its table was created here. The version before gave the events of a restored database the transaction 3.
+ * The second test ends before transaction ids of 32 bits, which the catalog has, begin anew.
+ */
+const hasForeignEvents = sql`(
+  exists (select from events where transaction_id > ${NEXT_TRANSACTION})
+  or exists (select from events e, pg_attribute a
+    where a.attrelid = 'events'::regclass and a.attname = 'type' and e.transaction_id > '3' and ${NEXT_TRANSACTION} < '2147483648'
+      and e.transaction_id::text::bigint < ${NEXT_TRANSACTION}::text::bigint - age(a.xmin)))`;
 
 /**
  * - `stored`: the last place that an event or a webhook has.

@@ -5,7 +5,7 @@ import type { Migrator } from '@mikro-orm/migrations';
 import { sql } from 'kysely';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
-import { adoptDatabase } from './incarnation.ts';
+import { adoptDatabase, noticeOf } from './incarnation.ts';
 import { finishOwnUpgrade } from './level.ts';
 import { MIGRATION_LOCK, retryLocked, SET_SHORT_LOCK_TIMEOUT } from './lockRetry.ts';
 import { watchTransactions } from './openTransactions.ts';
@@ -29,17 +29,10 @@ type Listener = {
 export async function migrate(database: Database, listener: Listener = {}): Promise<string[]> {
   const applied = (await hasPending(database.db)) ? await runPending(database, listener) : [];
   await finishOwnUpgrade(database);
-  const begun = await adoptDatabase(database.db);
-  if (begun === 'restored' || begun === 'failed over') listener.onAdopted?.(ADOPTED[begun]);
+  const notice = noticeOf(await adoptDatabase(database.db));
+  if (notice) listener.onAdopted?.(notice);
   return applied;
 }
-
-const ADOPTED = {
-  restored:
-    'This database was restored or copied: cursors of events from before are refused, and ids of events have jumped ahead.',
-  'failed over':
-    'Another server has become the primary: cursors of events are refused if the old primary had later events that were lost.',
-};
 
 function runPending(database: Database, { onMigration, onWait }: Listener): Promise<string[]> {
   const unwatch = database.isEmbedded || !onWait ? undefined : watchTransactions(database.db, onWait);

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EventType } from '../../../shared/event.ts';
-import { FEED_END } from '../../database/incarnation.ts';
+import { CURRENT } from '../../database/incarnation.ts';
 import { plannedEachTime, query } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { holderOf, LEASE, LEASE_END, type WebhookStore } from './webhookLease.ts';
@@ -45,11 +45,16 @@ export type Claimed = {
 /** What a delivery under way takes. */
 export type Running = Pick<Claimed, 'id' | 'lane' | 'project_id'> & { isTest: boolean };
 
-export type Claims = NextLook & { claimed: Claimed[] };
+export type Claims = NextLook & {
+  claimed: Claimed[];
+  /** False if the database was restored, copied, or is another server's, since the last look. */
+  isAdopted: boolean;
+};
 
-/** The end of the feed, which no event may pass; without a row while an operator keeps all webhooks paused. */
-const HORIZON = sql`select ${FEED_END} as feed_end
-  where not exists (select from database_state where webhooks_paused_at is not null)`;
+/** The end of the feed, which no event may pass; none while an operator keeps all webhooks paused. */
+const HORIZON = sql`
+  select current.is_here, case when not exists (select from database_state where webhooks_paused_at is not null) then current.feed_end end as feed_end
+  from (${CURRENT}) as current`;
 
 /** A filtered webhook with this many unwanted events is claimed, too: it moves behind them. */
 const MOST_UNWANTED = 100;
@@ -88,9 +93,7 @@ export async function claimWebhooks(store: WebhookStore, running: readonly Runni
   const isTested = sql`w.test_requested_at <= ${now}`;
   const rows = await query(
     db,
-    plannedEachTime(sql<
-      Omit<Claimed, 'id'> & { id: number | null; is_waiting: boolean | null; due_in: number | null; seen: number }
-    >`
+    plannedEachTime(sql<Omit<Claimed, 'id'> & Status>`
       with horizon as materialized (${HORIZON}
       ), held as materialized (
         select * from unnest(${held.map(({ lane }) => lane)}::text[], ${held.map(({ project_id }) => project_id)}::int[],
@@ -105,7 +108,7 @@ export async function claimWebhooks(store: WebhookStore, running: readonly Runni
         union all
         select w.id, w.project_id, 'tested', w.test_requested_at
         from webhooks w join projects p on p.id = w.project_id and p.is_active cross join horizon
-        where ${isTested} and w.id <> all(${idsOf(true)}::int[])
+        where ${isTested} and w.id <> all(${idsOf(true)}::int[]) and horizon.feed_end is not null
       ), ranked as (
         select due.*, row_number() over (partition by due.lane, due.project_id order by since, id) + coalesce(held.places, 0) as rank
         from due left join held on held.lane = due.lane and held.project_id = due.project_id
@@ -130,7 +133,7 @@ export async function claimWebhooks(store: WebhookStore, running: readonly Runni
           w.test_requested_at::text as test, nullif(w.resend_events[1], 0)::text as resend,
           w.is_active and ${mayReceive(store)} as may_receive
       ), status as (
-        select count(*)::int as seen, bool_or(next >= feed_end) as is_waiting, extract(epoch from least(min(lease_end) filter (where lease_end >= ${now}),
+        select count(*)::int as seen, bool_or(next >= feed_end) as is_waiting, (select is_here from horizon) as is_adopted, extract(epoch from least(min(lease_end) filter (where lease_end >= ${now}),
           (select min(next_attempt_at) from webhooks where is_active and next_attempt_at > ${now})) - ${now})::float8 * 1000 as due_in
         from seen
       )
@@ -141,8 +144,18 @@ export async function claimWebhooks(store: WebhookStore, running: readonly Runni
     isWaiting: rows[0]?.is_waiting ?? false,
     dueInMilliseconds: rows[0]?.due_in ?? null,
     seen: rows[0]?.seen ?? 0,
+    isAdopted: rows[0]?.is_adopted ?? false,
   };
 }
+
+/** The same in every row. */
+type Status = {
+  id: number | null;
+  is_waiting: boolean | null;
+  due_in: number | null;
+  seen: number;
+  is_adopted: boolean | null;
+};
 
 /** By how long its messages took. A failing receiver of which that is not known is often one that does not answer. */
 const LANE = sql`case when coalesce(w.pace_milliseconds > ${sql.lit(SLOW_MILLISECONDS)}, w.failures > 0) then 'slow' else 'fast' end`;

@@ -1,4 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { adoptDatabase, noticeOf } from '../../database/incarnation.ts';
+import { remindersOf } from '../../database/level.ts';
 import type { Outgoing } from '../../security/outgoing.ts';
 import { type Claimed, claimWebhooks, type Running, SLOW_MILLISECONDS } from './webhookClaim.ts';
 import { type Delivering, deliver } from './webhookDelivery.ts';
@@ -41,7 +43,8 @@ export function startWebhooks(
 
   async function look(): Promise<NextLook> {
     try {
-      const { claimed, ...next } = await claimWebhooks(delivering, [...running.keys()]);
+      const { claimed, isAdopted, ...next } = await claimWebhooks(delivering, [...running.keys()]);
+      if (!isAdopted) await adopt();
       for (const webhook of claimed) begin(webhook);
       // A webhook with a test may have events, too.
       return claimed.some(({ lane }) => lane === 'tested') ? { ...next, dueInMilliseconds: 0 } : next;
@@ -49,6 +52,12 @@ export function startWebhooks(
       log.warn(error, 'Webhooks wait for the next look.');
       return { isWaiting: false, dueInMilliseconds: AFTER_FAILURE_MILLISECONDS, seen: 0 };
     }
+  }
+
+  /** Notices a restore or a fail-over under a running node, also if nobody reads events. */
+  async function adopt(): Promise<void> {
+    const notice = noticeOf(await adoptDatabase(delivering.db));
+    if (notice) log.warn([notice, ...(await remindersOf(delivering.db))].join(' '));
   }
 
   function begin(webhook: Claimed): void {
