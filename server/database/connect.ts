@@ -11,7 +11,7 @@ import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
-import { damaged, refuseDamage } from './embedded/damage.ts';
+import { damaged, refuseDamage, refuseMissingFiles } from './embedded/damage.ts';
 import { lockDataDirectory } from './embedded/dataDirectory.ts';
 import { refuseStartOnFullDisk } from './embedded/fullDisk.ts';
 import { embeddedDirectory, isInMemory } from './embedded/location.ts';
@@ -144,6 +144,7 @@ async function openEmbedded(settings: Settings): Promise<Database> {
     refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
     const database = await embeddedDatabase(settings);
     await ping(database.db);
+    await refuseMissingFiles(database.db, settings.DATA_DIR, directory);
     await writeFile(join(directory, FINISHED), '');
     const stopUpkeep = startUpkeep(database.db);
     return {

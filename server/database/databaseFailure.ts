@@ -9,5 +9,13 @@ export function databaseFailure(error: unknown): unknown {
 
 const OUTDATED =
   ' The tables are missing or those of another version: bring them up to date with npx deckhand migrate.';
-/** By the code of a missing table or column. */
-const WHAT_TO_DO: Record<string, string> = { '42P01': OUTDATED, '42703': OUTDATED };
+const DAMAGED =
+  ' Files of the database are damaged or missing: restore a backup into a new database or directory (docs/data.md).';
+/** By the code of a missing table or column, and of damaged files. */
+const WHAT_TO_DO: Record<string, string> = {
+  '42P01': OUTDATED,
+  '42703': OUTDATED,
+  '58P01': DAMAGED,
+  XX001: DAMAGED,
+  XX002: DAMAGED,
+};

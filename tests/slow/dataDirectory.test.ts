@@ -24,10 +24,18 @@ const LIST = '/services/operations/v1/operations/boards/list';
 
 /** A directory that was opened once; tests use copies of it. */
 let first: string;
+/** The file of an index of a catalog table, in its database directory. */
+let indexFile: string;
 
 beforeAll(async () => {
   first = join(await givenDirectory(), 'made', 'here');
-  await (await open(first)).close();
+  const database = await open(first);
+  const [index] = await query(
+    database.db,
+    sql<{ path: string }>`select pg_relation_filepath('pg_description_o_c_o_index') as path`,
+  );
+  indexFile = index!.path;
+  await database.close();
 });
 afterAll(removeProcesses);
 
@@ -60,6 +68,8 @@ describe('a data directory', () => {
     ['lost its log', (database) => rm(join(database, 'pg_wal'), { recursive: true }), RESTORE],
     ['has a short control file', (database) => truncate(join(database, 'global/pg_control'), 100), RESTORE],
     ['has no version in its file', (database) => writeFile(join(database, 'PG_VERSION'), '\0'), RESTORE],
+    ['lost the file of an index', (database) => rm(join(database, indexFile)), RESTORE],
+    ['has an empty file of an index', (database) => truncate(join(database, indexFile), 0), RESTORE],
     ['is of another PostgreSQL', (database) => writeFile(join(database, 'PG_VERSION'), '15\n'), /of PostgreSQL 15, /],
   ])('that %s says so, and what to do', async (_, damage, expected) => {
     const directory = await givenCopyOf(first);
