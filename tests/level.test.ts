@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../server/cli/run.ts';
@@ -5,7 +7,7 @@ import { connect } from '../server/database/connect.ts';
 import { finishOwnUpgrade, finishUpgrade, LATEST_LEVEL, levelOf, mustBeAtLevel } from '../server/database/level.ts';
 import { query } from '../server/database/query.ts';
 import { readSettings } from '../server/runtime/env.ts';
-import { givenMigratedDirectory } from './harness/process.ts';
+import { givenDirectory, givenMigratedDirectory } from './harness/process.ts';
 import { testDatabase, withOwnDatabase } from './harness/service.ts';
 import { givenWorld } from './harness/world.ts';
 
@@ -53,9 +55,26 @@ describe('the level of a database', () => {
 
     expect(await finish()).toEqual({
       exitCode: 0,
-      printed: expect.stringMatching(/^The upgrade is finished: the database is at level 1, it was at 0\./),
+      printed: expect.stringMatching(/^The upgrade is finished: the database is at level 1, it was at 0 \(DATA_DIR /),
     });
-    expect((await finish()).printed).toBe('Nothing changed: the database is at level 1, the latest of this version.');
+    expect((await finish()).printed).toBe(
+      `Nothing changed: the database is at level 1, the latest of this version (DATA_DIR ${settings.DATA_DIR}).`,
+    );
+  });
+
+  it.each([
+    ['database', 'finish-upgrade'],
+    ['database', 'mark-restored'],
+    ['database', 'verify'],
+    ['webhooks', 'resume'],
+  ])('is not that of a new database: %s %s creates none', async (...command) => {
+    const DATA_DIR = join(await givenDirectory(), 'data');
+
+    expect(await runCommandLine(command, () => ({ DATA_DIR }))).toMatchObject({
+      exitCode: 1,
+      complaint: expect.stringMatching(/^DATA_DIR: there is no embedded database in .*data\./),
+    });
+    expect(existsSync(DATA_DIR)).toBe(false);
   });
 
   it('never falls: a node of an earlier version leaves it as it is', async () => {

@@ -31,7 +31,9 @@ export async function runDeletion(call: Call, procedure: string, given: Given): 
     if (!/^y(es)?$/i.test(reply.trim())) throw startFailure('Nothing was deleted.');
   }
   const result = await call(procedure, input);
-  const where = (['as', 'url'] as const).map((name) => (chosen[name] ? ` --${name} ${chosen[name]}` : '')).join('');
+  const where = (['as', 'url'] as const)
+    .map((name) => (chosen[name] === undefined ? '' : ` --${name} ${chosen[name] || "''"}`))
+    .join('');
   const undo = `\nGet it back: npx deckhand ${kebab(nouns)} restore --id ${input.id}${where}`;
   return { result, message: `Deleted ${what}.${nouns in PREVIEWS ? undo : ''}` };
 }

@@ -3,7 +3,7 @@ import superjson from 'superjson';
 import { notFound, toFailure } from '../../shared/errors.ts';
 import { callProcedure, findProcedure } from '../api/procedures.ts';
 import { openServices } from '../api/services.ts';
-import { connect, type Database } from '../database/connect.ts';
+import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
 import { isInUse, readAddress, stopFirst } from '../database/embedded/dataDirectory.ts';
 import { adoptDatabase } from '../database/incarnation.ts';
 import { replicasForCommands } from '../database/replicas.ts';
@@ -34,6 +34,19 @@ export async function withDatabase<Result>(
   } finally {
     await database.close();
   }
+}
+
+/** The same for what is there already: these commands say which database it is, and create none. */
+export function withExistingDatabase<Result>(
+  environment: ReadEnvironment,
+  work: (database: Database, place: string) => Promise<Result>,
+): Promise<Result> {
+  const { DATABASE_URL, DATA_DIR } = readSettings({ ...environment(), JWT_SECRET: MISSING_SECRET });
+  if (DATABASE_URL === undefined) refuseWithoutDatabase(DATA_DIR);
+  // Without the password, and with all hosts if there are several.
+  const [, server] = /^\w+:\/\/(?:[^@/]*@)?([^?]*)/.exec(DATABASE_URL ?? '') ?? [];
+  const place = DATABASE_URL === undefined ? `DATA_DIR ${DATA_DIR}` : `DATABASE_URL at ${server}`;
+  return withDatabase(environment, (database) => work(database, place));
 }
 
 /** The process that uses an embedded database is usually the service. */

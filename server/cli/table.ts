@@ -80,6 +80,7 @@ export function textOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (value instanceof Date) return value.toISOString();
+  if (typeof value === 'object' && !Array.isArray(value)) return visible(JSON.stringify(value));
   // Line ends in values must not break the rows.
   return visible((Array.isArray(value) ? value.join(', ') : String(value)).replaceAll(/\r?\n|\t/g, ' '));
 }

@@ -8,13 +8,15 @@ export type View = { width?: number | undefined; columns?: string[] | undefined 
 /** Formats a result for people: a list as a table, a row as its fields, rows with rows in them as a tree. */
 export function asText(result: unknown, view: View = {}): string {
   if (result === undefined || result === null) return 'Done.';
-  const { next_cursor, ...named } = withFlatResults(result as Fields);
+  const { next_cursor, paused_webhooks, ...named } = withFlatResults(result as Fields);
   if (view.columns) mustExist(view.columns, fieldsIn(Object.values(named)));
   const parts = Object.entries(named).flatMap(([name, value]) => partOf(name, value, view));
   const facts = Object.fromEntries(Object.entries(named).filter(([name, value]) => isFact(name, value)));
   if (Object.keys(facts).length > 0) parts.push(fieldsAsList(facts, { width: view.width }));
   if (next_cursor) parts.push(`More: --cursor ${next_cursor}, or --all`);
-  return parts.join('\n');
+  if (Array.isArray(paused_webhooks) && paused_webhooks.length > 0)
+    parts.push(`Webhooks that are switched off by it:\n${rowsAsText(paused_webhooks, view)}`);
+  return parts.length === 0 ? 'Done.' : parts.join('\n');
 }
 
 /** The results of many rows as a table: each saved row, or the message of its error, by its place from 0. */

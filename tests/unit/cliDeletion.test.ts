@@ -91,6 +91,14 @@ describe('a deletion on a terminal', () => {
   });
 });
 
+it('a deletion on the database, chosen with an empty --url, is undone there', async () => {
+  const { call } = givenService(NOTHING);
+
+  const { message } = await runDeletion(call, 'cards.delete', given(givenTerminal([]), { yes: true, url: '' }));
+
+  expect(message).toContain("npx deckhand cards restore --id 7 --url ''");
+});
+
 it('a deletion deletes nothing if the service does not answer the preview', async () => {
   const { call, called } = givenService(new Error('No response.'));
 

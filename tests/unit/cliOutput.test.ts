@@ -51,6 +51,14 @@ More: --cursor y, or --all`,
     );
   });
 
+  it('shows which webhooks a call has switched off, and data as JSON', () => {
+    const paused = [{ id: 3, project_id: 1, host: 'example.com' }];
+
+    expect(asText({ paused_webhooks: [] })).toBe('Done.');
+    expect(asText({ paused_webhooks: paused })).toMatch(/^Webhooks that are switched off by it:\n.*example\.com/s);
+    expect(asText({ entries: [{ id: 1, data: { count: 2 } }] })).toContain('{"count":2}');
+  });
+
   it('leaves out columns that nobody reads, and cuts nothing without a terminal', () => {
     const row = { project_id: 1, platform_id: 1, id: 3, owner_id: null, title: 'x'.repeat(70), updated_at: new Date() };
 
