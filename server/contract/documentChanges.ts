@@ -167,21 +167,27 @@ type Requirement = Record<string, string[]>;
 
 /** Whether a token is needed, and which scopes. Each alternative of the first operation must still be enough. */
 function securityChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
-  const alternativesOf = ({ security }: Operation, { document }: Located) =>
-    (security ?? document.security ?? [{}]) as Requirement[];
-  const [old, now] = [alternativesOf(before, one), alternativesOf(after, other)];
-  const isOpen = (alternatives: Requirement[]) => alternatives.length === 0;
-  if (isOpen(now)) return [];
-  if (isOpen(old)) return [words.needsToken];
-  return old.flatMap((requirement) =>
-    Object.entries(requirement).flatMap(([scheme, scopes]) => {
-      const kept = now.filter((alternative) => scheme in alternative);
-      if (kept.length === 0) return say(scheme, words.schemeGone);
-      const missing = kept.map((alternative) => alternative[scheme]!.filter((scope) => !scopes.includes(scope)));
-      const [fewest = []] = missing.toSorted((some, others) => some.length - others.length);
-      return fewest.map((scope) => words.needsScope(scope));
-    }),
-  );
+  const alternativesOf = ({ security }: Operation, { document }: Located) => {
+    const listed = (security ?? document.security ?? []) as Requirement[];
+    return listed.length === 0 ? [{}] : listed;
+  };
+  const now = alternativesOf(after, other);
+  const changes = alternativesOf(before, one).flatMap((sent) => {
+    const missing = now.flatMap((needed) => missingScopes(sent, needed));
+    const [fewest] = missing.toSorted((some, others) => some.length - others.length);
+    if (fewest) return fewest.map((scope) => words.needsScope(scope));
+    const schemes = Object.keys(sent);
+    return schemes.length === 0 ? [words.needsToken] : say(schemes.join(' and '), words.schemeGone);
+  });
+  return [...new Set(changes)];
+}
+
+/** The scopes that a caller with these schemes lacks for an alternative; none of it if the alternative needs another scheme. */
+function missingScopes(sent: Requirement, needed: Requirement): string[][] {
+  if (Object.keys(needed).some((scheme) => !(scheme in sent))) return [];
+  return [
+    Object.entries(needed).flatMap(([scheme, scopes]) => scopes.filter((scope) => !sent[scheme]!.includes(scope))),
+  ];
 }
 
 type Parameter = NonNullable<Operation['parameters']>[0];

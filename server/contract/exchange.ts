@@ -91,11 +91,13 @@ function judgedRpc(path: string, answer: Answer): Judgement {
   return withShared({ headers: [...headers, ...content.headers], body: content.body }, answer);
 }
 
-/** A page of a proxy is not an answer of the service: of all that it lacks, its content type says enough. */
+/** A page or an error of a proxy is not an answer of the service: of all that it lacks, its content type says enough. */
 function withShared({ headers, body }: Judgement, answer: Answer): Judgement {
-  const isPage = answer.headers.get('content-type')?.startsWith('text/html') && !answer.text.startsWith('{');
+  const isPage = answer.headers.get('content-type')?.startsWith('text/html');
+  const isGatewayError = answer.status >= 502 && answer.status <= 504 && !answer.headers.has('x-request-id');
+  const isForeign = (isPage || isGatewayError) && !answer.text.startsWith('{');
   return {
-    headers: isPage ? [] : [...headers, ...sharedProblems(answer.headers)],
+    headers: isForeign ? [] : [...headers, ...sharedProblems(answer.headers)],
     body: answer.isUtf8 === false ? [...body, 'The body is not UTF-8.'] : body,
   };
 }

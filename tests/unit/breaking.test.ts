@@ -93,7 +93,13 @@ describe('a breaking change', () => {
 
   it.each<[string, Parts, Parts]>([
     ['/a is called createCard, not cardsCreate', {}, { operationId: 'createCard' }],
-    ['/a needs a token now', { security: [] }, { security: [{}] }],
+    ['/a needs a token now', { security: [] }, { security: [{ Authorization: [] }] }],
+    ['/a needs a token now', { security: [{ Authorization: [] }, {}] }, { security: [{ Authorization: [] }] }],
+    [
+      '/a Authorization is no longer accepted',
+      { security: [{ Authorization: [] }] },
+      { security: [{ Authorization: [], ApiKey: [] }] },
+    ],
     ['/a 404 is gone', { responses: { 200: NO_BODY, 404: NO_BODY } }, { responses: { 200: NO_BODY } }],
     ['/a 200 header X-Request-Id is gone', {}, { responses: { 200: NO_BODY, 404: NO_BODY } }],
     ['/a parameter tool_key is gone', { parameters: [parameter] }, {}],
