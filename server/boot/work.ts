@@ -34,5 +34,6 @@ export function startWork(
     ? startWebhooks({ db: database.db, keyMaxDays, secretBox, log, outgoing })
     : undefined;
   if (webhooks) eventHub.onChange(webhooks.wake);
+  else log.warn('This process delivers no events to webhooks: WEBHOOKS=off.');
   return () => Promise.all([stopBackground(), stopClearing(), webhooks?.stop()]);
 }

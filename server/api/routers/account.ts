@@ -133,7 +133,7 @@ export const accountRouter = router({
         message: 'Proof accepted.',
         summary: 'Prove that it is you',
         description:
-          'Takes the password, and a code if a second factor is enabled. For ten minutes, the session may then do what needs fresh proof: create secrets, rights and ways out of the house. Signing in with both counts as proof, too. Wrong ones count as failed sign-ins.',
+          'Takes the password, and a code if a second factor is enabled. For ten minutes, the session may then do what needs fresh proof: create secrets and rights, and have data sent elsewhere. Signing in with both counts as proof, too. Wrong ones count as failed sign-ins.',
         namesRow: false,
       }),
     )

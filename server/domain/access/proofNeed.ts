@@ -3,7 +3,7 @@ import { GRANTS_SCOPE } from './scopes.ts';
 
 /**
  * When a procedure needs fresh proof: the password, and a code if a second factor is enabled, within the last minutes. This is for
- * whatever creates a secret, a right or a way out of the house, so that a stolen token is not enough.
+ * whatever creates a secret or a right, or has data sent elsewhere, so that a stolen token is not enough.
  * - `always`.
  * - `inInput`: always, and its input has fields for the proof.
  * - For some inputs: what they do, in words, and which they are.

@@ -18,7 +18,7 @@ const WITHOUT_KEYS = new Set(['account', 'keys']);
 /** In addition for what only superadmins may call. */
 export const ADMIN_SCOPE = 'admin';
 
-/** In addition for what needs fresh proof, which a key can't give: secrets, rights, and ways out of the house. */
+/** In addition for what needs fresh proof, which a key can't give: secrets, rights, and ways to have data sent elsewhere. */
 export const GRANTS_SCOPE = 'grants:write';
 
 /** A webhook hands out events. */

@@ -2,11 +2,12 @@ import { element } from './dom.js';
 
 /** @import { Described } from './apiDocument.js' */
 
-/** Operations that delete rows, or change many projects at once. */
-const NEEDS_CONFIRMATION = /\/(delete|sync|push)$/;
+/** Operations that delete or end something, or change many projects at once. */
+const NEEDS_CONFIRMATION =
+  /\/(delete|sync|push|remove|revoke|leave|rotate|rotate-self|rotate-secret|sign-out-everywhere|drop-second-factor|deprecate.*)$/;
 
 /**
- * Asks before a request that deletes rows or changes many projects; resolves to whether it may be sent.
+ * Asks before such a request; resolves to whether it may be sent.
  * @param {Described} operation
  * @returns {Promise<boolean>}
  */
