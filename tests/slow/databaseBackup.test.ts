@@ -164,7 +164,7 @@ describe('deckhand database restore', () => {
       const resume = () => runCommandLine(['webhooks', 'resume'], () => ({ DATA_DIR: to }));
       expect([(await resume()).printed, (await resume()).printed]).toEqual([
         expect.stringMatching(/^Webhooks go on, /),
-        'Nothing changed: webhooks were not paused.',
+        `Nothing changed: webhooks were not paused (DATA_DIR ${to}).`,
       ]);
     }
   });
