@@ -613,7 +613,7 @@ const FAULTS: [title: string, fault: Fault | Fault[], problem: RegExp, call: Reg
   [
     'a stream of events that never begins',
     { path: `${PLATFORMS}/events/stream`, holds: 'answer' },
-    /^REST: the stream of events does not begin within 10 seconds/,
+    /^REST: the stream of events does not begin within 3 seconds/,
     /^REST: (events\.follow|the stream of events without a key)$/,
   ],
   [
@@ -682,7 +682,7 @@ async function checkWith(faults: Fault[]): Promise<Report> {
   const { secret: token } = await givenKey(users.superadmin);
   const proxy = await givenFaultyProxy(url, faults);
   vi.stubGlobal('fetch', uncheckedFetch());
-  const report = await checkContract({ url: proxy.url, token }, { isWriting: true });
+  const report = await checkContract({ url: proxy.url, token }, { isWriting: true, streamSeconds: 3 });
   proxy.close();
   return report;
 }

@@ -10,6 +10,8 @@ export type Run = {
   /** Not interrupted: for what creates rows, and what removes them. */
   sendLast: Send;
   record: RecordCase;
+  /** How long the first bytes of a stream may take, and an event. */
+  streamSeconds: number;
   /** The operations that the service has on both surfaces. */
   procedures: RestProcedure[];
   /** Why the caller may not call an operation. */

@@ -14,7 +14,7 @@ export async function checkLimits(run: Run): Promise<void> {
   const query = queries.find(({ name }) => name === 'boards.list') ?? queries[0];
   const mutation = procedures.find(({ name }) => name === 'boards.create') ?? query;
 
-  for (const [title, sent, expected] of requestsTo(query)) {
+  for (const [title, sent, expected] of requestsTo(query, run.streamSeconds)) {
     await record('limits', title, async () => {
       const answer = await send(sent);
       return problemsOf(sent, answer, expected);
@@ -52,7 +52,10 @@ export async function checkLimits(run: Run): Promise<void> {
 
 type Expected = { status: number; reason?: string };
 
-function requestsTo(query: RestProcedure | undefined): [title: string, sent: Sent, expected: Expected][] {
+function requestsTo(
+  query: RestProcedure | undefined,
+  streamSeconds: number,
+): [title: string, sent: Sent, expected: Expected][] {
   const known = restProcedures.find(({ name }) => name === 'boards.list')!;
   const places = [`/api${known.rest.path}`, `/trpc/${known.name}`];
   const nowhere: [string, Sent, Expected][] = [
@@ -64,7 +67,7 @@ function requestsTo(query: RestProcedure | undefined): [title: string, sent: Sen
     ],
     [
       'REST: the stream of events without a key',
-      { method: 'GET', path: `/api${STREAM_PATH}`, isAnonymous: true },
+      { method: 'GET', path: `/api${STREAM_PATH}`, isAnonymous: true, withinSeconds: streamSeconds },
       { status: 401 },
     ],
     ...places.map((path): [string, Sent, Expected] => [

@@ -14,6 +14,8 @@ export type Options = {
   /** Whether rows may be created, changed and deleted. */
   isWriting?: boolean;
   signal?: AbortSignal;
+  /** How long the first bytes of a stream may take, and an event. */
+  streamSeconds?: number;
   onProgress?: (line: string) => void;
   /** For lines that stay: where rows are created. */
   announce?: (line: string) => void;
@@ -24,7 +26,13 @@ export class NotCheckable extends Error {}
 
 /** Checks a service against the document of this version. Without `isWriting`, it only reads, and sends calls that are refused. */
 export async function checkContract(target: Target, options: Options = {}): Promise<Report> {
-  const { isWriting = false, signal, onProgress = () => undefined, announce = () => undefined } = options;
+  const {
+    isWriting = false,
+    signal,
+    streamSeconds = 10,
+    onProgress = () => undefined,
+    announce = () => undefined,
+  } = options;
   const cases: Case[] = [];
   let requests = 0;
   let waitsUntil = 0;
@@ -57,6 +65,7 @@ export async function checkContract(target: Target, options: Options = {}): Prom
       });
       cases.push({ check, call, problems });
     },
+    streamSeconds,
     procedures: [],
     denied: new Map(),
     succeeded: new Set(),

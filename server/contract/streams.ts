@@ -9,9 +9,6 @@ const STREAMS: [Surface, path: string][] = [
   ['RPC', '/trpc/events.follow?input=%7B%22json%22%3A%7B%7D%7D'],
 ];
 
-/** How long the first bytes of a stream may take, and an event. */
-const LONGEST_WAIT_SECONDS = 10;
-
 const mayFollow = ({ procedures, denied }: Run) =>
   procedures.some(({ name }) => name === 'events.list') && !denied.has('events.list');
 
@@ -20,7 +17,7 @@ export async function checkStreams(run: Run): Promise<void> {
   if (!mayFollow(run)) return;
   const check = ([surface, path]: (typeof STREAMS)[0]) =>
     run.record('stream', `${surface}: events.follow`, async () => {
-      const sent = { method: 'GET', path, headers: ACCEPTED, withinSeconds: LONGEST_WAIT_SECONDS };
+      const sent = { method: 'GET', path, headers: ACCEPTED, withinSeconds: run.streamSeconds };
       try {
         const { status, headers, text } = await run.send(sent);
         const isStream = status === 200 && (headers.get('content-type') ?? '').startsWith('text/event-stream');
@@ -28,7 +25,7 @@ export async function checkStreams(run: Run): Promise<void> {
         return /^id: /m.test(text) ? [] : [`${surface}: the stream of events begins without the place in the feed.`];
       } catch (error) {
         if ((error as Error).name !== 'TimeoutError') throw error;
-        return [`${surface}: the stream of events does not begin within ${LONGEST_WAIT_SECONDS} seconds.`];
+        return [`${surface}: the stream of events does not begin within ${run.streamSeconds} seconds.`];
       }
     });
   await Promise.all(STREAMS.map(check));
@@ -48,7 +45,7 @@ export function followEvents(run: Run, place: Place): Followed {
     check: async () => {
       if (place.isForeign || ![...run.succeeded].some((name) => name.endsWith('.create'))) return;
       // From now on: the events are there.
-      const timer = setTimeout(() => closing.abort(), LONGEST_WAIT_SECONDS * 1000);
+      const timer = setTimeout(() => closing.abort(), run.streamSeconds * 1000);
       for (const { surface, seen } of streams) {
         await run.record('stream', `${surface}: an event`, async () =>
           (await seen) === 'silent' ? [`${surface}: an event does not arrive while the stream is open.`] : [],

@@ -201,7 +201,7 @@ const MORE_CHECKS: Record<string, () => Promise<void>> = {
   },
   'docs/adding.md': async () => {
     const inFolder = (folder: string, names: string[]) => names.map((name) => `${folder}/${name}.test.ts`).join(' ');
-    const suites = `npx vitest run --project embedded ${inFolder('tests', OVER_ALL_PROCEDURES)}
+    const suites = `npx vitest run ${inFolder('tests', OVER_ALL_PROCEDURES)}
       npx vitest run --project unit ${inFolder('tests/unit', UNITS_OVER_ALL_PROCEDURES)}`;
 
     const { code, printed } = await runInShell(suites);
