@@ -20,8 +20,8 @@ import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
 import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
 import { makeUnsentResponses, type UnsentElsewhere, type UnsentResponses } from '../limits/unsentResponses.ts';
+import { choosePayments } from '../payments/choice.ts';
 import type { PaymentProvider } from '../payments/provider.ts';
-import { testCheckout } from '../payments/testCheckout.ts';
 import type { Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
 import { isLoopback } from '../runtime/host.ts';
@@ -204,13 +204,3 @@ const fairQueueOf = (running: number) =>
         ? tooManyRequests('You have too many calls at once. Wait for their answers.', 1, 'too_many_at_once')
         : tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy'),
   });
-
-async function choosePayments(settings: Settings): Promise<PaymentProvider | undefined> {
-  const { STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET, TEST_CHECKOUT, DATABASE_URL } = settings;
-  if (STRIPE_SECRET_KEY === undefined || STRIPE_WEBHOOK_SECRET === undefined) {
-    // With DATABASE_URL the test checkout must be enabled explicitly, so that forgotten Stripe keys do not give plans away.
-    return (TEST_CHECKOUT ?? DATABASE_URL === undefined) ? testCheckout : undefined;
-  }
-  const { makeStripe } = await import('../payments/stripe.ts');
-  return makeStripe({ secretKey: STRIPE_SECRET_KEY, webhookSecret: STRIPE_WEBHOOK_SECRET });
-}

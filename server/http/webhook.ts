@@ -11,8 +11,8 @@ export async function paymentWebhook(
   scope: FastifyInstance,
   { database, payments, rateLimit }: Services,
 ): Promise<void> {
-  if (!payments?.readNotification) return;
-  const { name, readNotification } = payments;
+  if (!payments?.notifications) return;
+  const { signatureHeader, read } = payments.notifications;
   limitBadRequests(scope, rateLimit);
 
   scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST_BODY_BYTES }, (_request, body, done) =>
@@ -22,12 +22,12 @@ export async function paymentWebhook(
   const unsigned = () => badRequest('The notification is not signed.', 'signature_invalid');
   // Before the body is read.
   const onRequest: onRequestHookHandler = ({ headers }, _reply, done) =>
-    done(headers['stripe-signature'] === undefined ? unsigned() : undefined);
-  scope.post(`/${name}`, { onRequest }, async (request) => {
+    done(headers[signatureHeader] === undefined ? unsigned() : undefined);
+  scope.post(`/${payments.name}`, { onRequest }, async (request) => {
     const { body, headers } = request;
-    const signature = headers['stripe-signature'];
+    const signature = headers[signatureHeader];
     if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw unsigned();
-    const notice = await readNotification(body, signature);
+    const notice = await read(body, signature);
     const context = { ...paymentContext(request, database), payments };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);
     if (notice?.about === 'subscription') await applySubscriptionEvent(context, notice);

@@ -1,5 +1,6 @@
 /** The interface to a payment provider. */
 export type PaymentProvider = {
+  /** Also the end of the path for its notifications. */
   name: 'stripe' | 'test';
   /** Opens a checkout; idempotent for the same order. */
   open: (order: Order) => Promise<OpenedCheckout>;
@@ -7,8 +8,13 @@ export type PaymentProvider = {
   close: (sessionId: string) => Promise<void>;
   /** Cancels a subscription; does nothing if it has already ended. */
   cancel?: (subscriptionId: string) => Promise<void>;
-  /** Verifies and parses a notification. Undefined if the provider sends none. */
-  readNotification?: (body: Buffer, signature: string) => Promise<Notice | undefined>;
+  /** Undefined if the provider sends none. */
+  notifications?: {
+    /** In lower case. */
+    signatureHeader: string;
+    /** Verifies and parses a notification; undefined if there is nothing to do. */
+    read: (body: Buffer, signature: string) => Promise<Notice | undefined>;
+  };
 };
 
 export const PAYMENTS_NOT_SET_UP =

@@ -29,7 +29,10 @@ export function makeStripe(
         if (error.code !== 'resource_missing') throw error;
       });
     },
-    readNotification: (body, signature) => readEvent(stripe, verify(stripe, body, signature, webhookSecret)),
+    notifications: {
+      signatureHeader: 'stripe-signature',
+      read: (body, signature) => readEvent(stripe, verify(stripe, body, signature, webhookSecret)),
+    },
   };
 }
 

@@ -24,7 +24,7 @@ type CheckoutOrder = {
   provider: CheckoutRow['provider'];
 };
 
-/** Stripe allows at most 24 hours. */
+/** Payment providers allow at most 24 hours. */
 const OPEN_HOURS = 23;
 
 /** Finds the open checkout for the same choice, after marking those as expired that are too old or of another provider. */
