@@ -54,6 +54,7 @@ const ON_BOTH = ['idempotency', 'search', 'webhooks'];
 /** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [
   'documentation',
+  'documentedChanges',
   'faults',
   'traces',
   'disturbedStart',

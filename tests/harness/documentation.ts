@@ -1,0 +1,250 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { blocksOf as blocksIn, missingLines, scriptOf, stepsOf } from './guide.ts';
+import { givenMigratedDirectory, removeProcesses, type StartedService, startService } from './process.ts';
+import { createDatabase, findTestServer, onServer } from './server.ts';
+
+/** Runs every command of the documentation, in order, in a copy of the project. */
+
+export const ROOT = join(import.meta.dirname, '../..');
+export const pages = [...readdirSync(ROOT), ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter(
+  (name) => name.endsWith('.md'),
+);
+export const textOf = (page: string) => readFileSync(join(ROOT, page), 'utf8');
+
+/** Commands that can't run inside a test, and where they are covered instead. */
+const RUN_ELSEWHERE: Record<string, string> = {
+  'npm ci && npm start': 'the service below is started as `npm start` does',
+  'npm ci && npm test': 'this is the test',
+  'WEBHOOK_ALLOWED_HOSTS=127.0.0.1:8080 npm start': 'the service below has this setting',
+  'WEBHOOK_ALLOWED_HOSTS=crm.internal:8080,reports.internal': 'a setting of the service, not a command',
+  [`npm install ./deckhand-client-${packageJson.version}.tgz`]: 'the test of the package installs it',
+  [`npm install --save-dev ./deckhand-client-${packageJson.version}.tgz ./deckhand-${packageJson.version}.tgz`]:
+    'the test of the test kit unpacks them',
+  'claude mcp add --transport http deckhand http://127.0.0.1:3000/mcp --header "Authorization: Bearer $DECKHAND_KEY"':
+    'the test of the official client connects in the same way',
+  'npx deckhand database copy --resume-webhooks': 'the test of the copy runs it',
+  'npx deckhand database finish-upgrade': 'the test of levels runs it',
+  'pg_dump --format=custom --file=deckhand.dump': 'the test of pg_dump runs it',
+  'createdb deckhand_restored\npg_restore --dbname=deckhand_restored --no-owner --no-privileges --single-transaction deckhand.dump':
+    'the test of pg_dump runs it',
+  'npx openapi-typescript@7 http://127.0.0.1:3000/openapi.json -o deckhand.ts': 'the test of third parties runs it',
+};
+
+export const blocksOf = (page: string) => blocksIn(textOf(page));
+/** Such a page changes its copy of the project. */
+export const hasChanges = (page: string) => blocksOf(page).some(({ language }) => language === 'diff');
+const commandsOf = (page: string) => stepsOf(blocksOf(page), isRunHere);
+/** Containers can't run inside a test; tests/slow/docker.test.ts runs what is in them as processes. */
+const isRunHere = (command: string) => !(command in RUN_ELSEWHERE) && !command.startsWith('docker ');
+
+const runPages = pages.filter((page) => commandsOf(page).length > 0);
+
+const PARTS = [
+  'client',
+  'server',
+  'shared',
+  'tests',
+  'docs',
+  'README.md',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+];
+
+const server = await findTestServer();
+let service: StartedService;
+let place: string;
+let copy: string;
+let provisioning: Record<string, string>;
+/** Pages about the embedded database, and a directory for them. */
+const EMBEDDED = ['docs/data.md'];
+let embedded: Record<string, string | undefined>;
+
+/**
+ * Applies the diffs of a page to the copy. A hunk names by a few lines where it goes, not by their numbers; one without such
+ * lines goes to the end. So other changes of these files don't break the page.
+ */
+async function applyChanges(page: string): Promise<void> {
+  const diffs = blocksOf(page).filter(({ language }) => language === 'diff');
+  for (const [, file, change] of diffs
+    .map(({ code }) => code)
+    .join('')
+    .matchAll(FILE_CHANGE)) {
+    const path = join(copy, file!);
+    const hunks = change!.split(/^@@.*\n/m).filter(Boolean);
+    let text = exists(path) ? readFileSync(path, 'utf8') : '';
+    for (const lines of hunks.map((hunk) => hunk.match(/^.*\n/gm)!)) {
+      const textOf = (mark: string) =>
+        lines
+          .filter((line) => [' ', mark].includes(line[0]!))
+          .map((line) => line.slice(1))
+          .join('');
+      const [before, after] = [textOf('-'), textOf('+')];
+      expect(before === '' || text.split(before).length === 2, `${file} has these lines once:\n${before}`).toBe(true);
+      text = before === '' ? text + after : text.replace(before, () => after);
+    }
+    await writeFile(path, text);
+  }
+}
+const FILE_CHANGE = /^--- .*\n\+\+\+ b\/(.*)\n((?:(?!--- ).*\n)*)/gm;
+
+/** In one shell per page, since later commands use variables of earlier ones. */
+async function runInShell(
+  script: string,
+  { typed = '', settings = {} }: { typed?: string; settings?: Record<string, string | undefined> } = {},
+): Promise<{ code: number | null; printed: string }> {
+  const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', WITHOUT_NPX + onService(script)], {
+    cwd: copy,
+    // The copy has a migration that the prepared database of this run lacks.
+    env: {
+      ...process.env,
+      ...provisioning,
+      ...settings,
+      XDG_CONFIG_HOME: join(copy, 'config'),
+      TEST_WORKPLACE: undefined,
+      npm_config_update_notifier: 'false',
+      npm_config_cache: join(copy, 'npm'),
+      // A packed client has no dependencies: installing it needs no network.
+      npm_config_offline: 'true',
+      npm_config_audit: 'false',
+    },
+  });
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (printed += text));
+  child.stdin.end(typed);
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { code, printed };
+}
+
+/** npx takes a second to find the command, and there are dozens; tests/slow/cliLauncher.test.ts runs it. */
+const WITHOUT_NPX = `npx() {
+  if [ "$1" = deckhand ]; then node_modules/.bin/node server/cli/deckhand.js "\${@:2}"; else command npx "$@"; fi
+}
+`;
+
+/** Dozens of commands, each with its own process, and for one page the suites over all procedures: a busy machine takes minutes. */
+const LONGEST_PAGE_MILLISECONDS = 900_000;
+
+/** The service of the test listens on another port. */
+const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', service.url);
+
+/** Runs the commands of these pages in a copy of the project of their own. */
+export function testCommandsOf(chosen: (page: string) => boolean): void {
+  beforeAll(async () => {
+    place = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
+    copy = join(place, 'deckhand');
+    for (const part of PARTS) {
+      await cp(join(ROOT, part), join(copy, part), { recursive: true });
+    }
+    await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    embedded = { DATA_DIR: await givenMigratedDirectory(), DATABASE_URL: undefined };
+    if (server.url) {
+      const pathname = `/deckhand_documentation_${randomBytes(6).toString('hex')}`;
+      provisioning = { DATABASE_URL: Object.assign(new URL(server.url), { pathname }).href };
+      await createDatabase(provisioning.DATABASE_URL!);
+    } else provisioning = { DATA_DIR: join(copy, 'provisioning') };
+  });
+  afterAll(async () => {
+    await removeProcesses();
+    await rm(place, { recursive: true });
+    if (server.url) {
+      await onServer(server.url, `drop database ${new URL(provisioning.DATABASE_URL!).pathname.slice(1)} with (force)`);
+    }
+  });
+
+  // Each page begins with new demo data.
+  beforeEach(async () => {
+    service = await startService({
+      DATA_DIR: await givenMigratedDirectory(),
+      WEBHOOK_ALLOWED_HOSTS: '127.0.0.1:8080',
+      // The check of a service takes about a minute at the default limit.
+      RATE_LIMIT_PER_MINUTE: '10000',
+    });
+  });
+  afterEach(() => service.stop());
+
+  it.each(runPages.filter(chosen))(
+    '%s: they work, and print what it shows',
+    async (page) => {
+      await applyChanges(page);
+      const commands = commandsOf(page);
+      const { code, printed } = await runInShell(scriptOf(commands), {
+        typed: 'a good password\n',
+        settings: EMBEDDED.includes(page) ? embedded : {},
+      });
+
+      expect(code, printed).toBe(0);
+      expect(missingLines(commands, printed.replaceAll(service.url, 'http://127.0.0.1:3000')), printed).toEqual([]);
+      expect(printed).not.toContain('"error":true');
+      await MORE_CHECKS[page]?.();
+    },
+    LONGEST_PAGE_MILLISECONDS,
+  );
+}
+
+/** What else is checked on the service of a page. */
+const MORE_CHECKS: Record<string, () => Promise<void>> = {
+  'docs/errors.md': async () => {
+    const [step] = commandsOf('docs/errors.md');
+    const shown = blocksOf('docs/errors.md').find(({ language }) => language === 'json');
+
+    const { printed } = await runInShell(step?.script ?? '');
+
+    expect(JSON.parse(printed)).toEqual(JSON.parse(shown?.code ?? ''));
+  },
+  'docs/adding.md': async () => {
+    const inFolder = (folder: string, names: string[]) => names.map((name) => `${folder}/${name}.test.ts`).join(' ');
+    const suites = `npx vitest run ${inFolder('tests', OVER_ALL_PROCEDURES)}
+      npx vitest run --project unit ${inFolder('tests/unit', UNITS_OVER_ALL_PROCEDURES)}`;
+
+    const { code, printed } = await runInShell(suites);
+
+    expect(code, printed.slice(-20_000)).toBe(0);
+  },
+  'README.md': async () => {
+    const program = blocksOf('README.md').find(({ language }) => language === 'ts');
+    await writeFile(join(copy, 'first.ts'), onService(program?.code ?? ''));
+
+    const { code, printed } = await runInShell('npx node first.ts');
+
+    expect(code, printed).toBe(0);
+    expect(printed).toContain('Launch plan');
+  },
+};
+
+/** What a new operation or table can break: the suites that walk all procedures or tables. */
+const OVER_ALL_PROCEDURES = [
+  'procedures',
+  'events',
+  'changes',
+  'tenancy',
+  'reasons',
+  'rowVersions',
+  'idempotency',
+  'rateLimit',
+  'schema',
+];
+const UNITS_OVER_ALL_PROCEDURES = [
+  'document',
+  'breaking',
+  'procedures',
+  'procedureReasons',
+  'inputLimits',
+  'tables',
+  'whatGrows',
+];
+
+export function exists(path: string): boolean {
+  try {
+    return readFileSync(path).length >= 0;
+  } catch {
+    return false;
+  }
+}
