@@ -38,7 +38,7 @@ export async function runDeletion(call: Call, procedure: string, given: Given): 
   return { result, message: `Deleted ${what}.${nouns in PREVIEWS ? undo : ''}` };
 }
 
-/** Such as `board 'Launch' with 3 groups and 400 cards`; only the id if the preview is not allowed. */
+/** Says what is deleted: `board 'Launch' with 3 groups and 400 cards`, or `board 7` if the caller may not read it. */
 async function nameOf(call: Call, nouns: string, { id, delete_from_projects }: Named): Promise<string> {
   const noun = kebab(nouns).replace('-', ' ').slice(0, -1);
   const preview = PREVIEWS[nouns];

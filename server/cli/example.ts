@@ -55,7 +55,7 @@ function textOf(kind: Option['kind'], value: unknown): string {
 /** For a shell. */
 const quoted = (word: string) => (/^[\w@.,:+/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-/** Those who may call, on the demo data. */
+/** A demo user who may call operations of each access level. */
 const DEMO_USERS: Partial<Record<Access, string>> = {
   signedIn: 'member@demo.test',
   viewer: 'member@demo.test',

@@ -36,7 +36,7 @@ export async function withDatabase<Result>(
   }
 }
 
-/** The same for what is there already: these commands say which database it is, and create none. */
+/** Opens a database that exists already. Commands that use this say which database it is, and never create one. */
 export function withExistingDatabase<Result>(
   environment: ReadEnvironment,
   work: (database: Database, place: string) => Promise<Result>,

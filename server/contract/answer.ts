@@ -16,7 +16,7 @@ export function undocumented(sent: SentAnswer): string[] {
   return [...headers, ...body];
 }
 
-/** The same in two parts. Behind a proxy it may have other headers, too. */
+/** How a REST answer differs from the document, with its headers apart. Behind a proxy it may have other headers, too. */
 export function judgedByDocument(
   { method, path, response, text }: SentAnswer,
   { allowsOtherHeaders = false } = {},

@@ -27,7 +27,7 @@ export async function callAs(
   return { ...first, problems: [...problems, ...damaged, ...repeatProblems(surface, first, again)] };
 }
 
-/** Also of an answer that is not as documented: the row has to be removed. */
+/** Remembers the row that a call created, even if its answer is not as documented: the row has to be removed at the end. */
 function rememberRows(
   { read }: Checked,
   surface: Surface,

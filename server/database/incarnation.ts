@@ -165,9 +165,10 @@ const isAhead = sql`exists (
  */
 const hasForeignEvents = sql`(
   exists (select from events where transaction_id > ${NEXT_TRANSACTION})
-  or exists (select from events e, pg_attribute a
-    where a.attrelid = 'events'::regclass and a.attname = 'type' and e.transaction_id > '3' and ${NEXT_TRANSACTION} < '2147483648'
-      and e.transaction_id::text::bigint < ${NEXT_TRANSACTION}::text::bigint - age(a.xmin)))`;
+  or exists (select from pg_attribute a
+    where a.attrelid = 'events'::regclass and a.attname = 'type' and ${NEXT_TRANSACTION} < '2147483648'
+      and (select transaction_id::text::bigint from events where transaction_id > '3' order by transaction_id limit 1)
+        < ${NEXT_TRANSACTION}::text::bigint - age(a.xmin)))`;
 
 /**
  * - `stored`: the last place that an event or a webhook has.

@@ -48,7 +48,7 @@ const withoutDot = (hostname: string) => hostname.replace(/\.$/, '');
 const isLocal = (hostname: string) => /(^|\.)localhost\.?$/.test(hostname);
 const LOOPBACK = ['127.0.0.1', '::1'];
 
-/** Of one question; the second one waits longer. */
+/** How long a nameserver may take to answer a question, and how often it is asked; the second time it may take longer. */
 const PACE = { timeout: 1500, tries: 2 };
 const LONGEST_MILLISECONDS = 5000;
 

@@ -59,7 +59,7 @@ export const HEADERS = {
   },
 };
 
-/** Of every response that counts against the limit. */
+/** The headers of every response to a call that counts against the rate limit. */
 const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const;
 
 /** The headers of a deprecated operation. */

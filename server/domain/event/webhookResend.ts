@@ -10,7 +10,7 @@ import { changeWebhook, DUE_NOW, mustOwn, note, unknownWebhook } from './webhook
 
 /** How many events one call goes back at most; also how many may wait to be sent again in a project. */
 const MOST_REDELIVERED = 10_000;
-/** The same for one host; more than one project can use up, since the receivers of many may be there. */
+/** How many may wait to be sent again to one host: more than one project can use up, since a host may have receivers of many projects. */
 const MOST_FOR_HOST = 5 * MOST_REDELIVERED;
 /** The pace that a receiver is expected to have: for as long as it would take, events count as waiting. */
 const REDELIVERED_PER_SECOND = 10;

@@ -102,7 +102,7 @@ const GROUPS_PER_STEP = 100;
 
 let lastLargeDeletion = Number.NEGATIVE_INFINITY;
 
-/** The same for the deletions of this process, which have committed after a minute. An idle process sends no statement. */
+/** Marks the cards of what this process deleted within the last minute. A process that deleted nothing large sends no statement. */
 export const RECENT_CLEARING: BackgroundWork = {
   ...CLEARING,
   mayBeDue: () => performance.now() - lastLargeDeletion < 60_000,
