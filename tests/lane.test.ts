@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../server/database/connect.ts';
@@ -180,6 +181,24 @@ describe.skipIf(!databaseUrl)('short reads', () => {
 
     expect(silent.map(({ status }) => status)).toEqual(Array(5).fill(500));
     expect((await caller.post(LIST)).status).toBe(200);
+    proxy.close();
+  });
+
+  it('fail while the database does not respond, also those with others behind them', async () => {
+    const proxy = await givenProxyTo(databaseUrl!);
+    const database = await givenLane({ DATABASE_URL: proxy.url });
+
+    proxy.silence();
+    const failure = (number: number) => backendOf(database.db, { number }).then(String, ({ message }) => message);
+    let first: string | undefined;
+    const reads = [failure(0).then((message) => (first = message))];
+    for (let number = 1; number < 100 && first === undefined; number++) {
+      reads.push(failure(number));
+      await setTimeout(100);
+    }
+
+    expect(first).toBe('the database did not answer in time');
+    await Promise.all(reads);
     proxy.close();
   });
 

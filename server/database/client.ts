@@ -112,10 +112,11 @@ export class DeckhandClient extends pg.Client {
   }
 
   private respondInTime(text: string, values: unknown[] = [], isPreparing = this.isPreparing): Promise<unknown> {
-    this.pending++;
-    this.expectResponseWithin(
-      text.startsWith(SHORT_TIMEOUT) ? LONGEST_SHORT_RESPONSE_MILLISECONDS : this.longestResponse,
-    );
+    // A statement behind another one must not extend its time.
+    if (++this.pending === 1) {
+      const isShort = text.startsWith(SHORT_TIMEOUT);
+      this.expectResponseWithin(isShort ? LONGEST_SHORT_RESPONSE_MILLISECONDS : this.longestResponse);
+    }
     const name = isPreparing && values.length > 0 ? statementNames.of(text) : undefined;
     if (this.isPipelined) this.sendTogether();
     const response = name === undefined ? super.query(text, values) : this.execute(name, text, values);
