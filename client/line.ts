@@ -56,9 +56,7 @@ export function makeLine(options: LineOptions): (call: Call) => Promise<WithMeta
   /** Stops the timer when no call is queued, or it would keep the process alive. */
   function giveUp(): void {
     queued--;
-    if (queued > 0) return;
-    lanes.clear();
-    pace.wake();
+    if (queued === 0) pace.wake();
   }
 
   /** In the next turn of the event loop, so that calls made at once share a batch. */

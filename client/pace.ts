@@ -32,7 +32,6 @@ export function makePace(onNextWindow: () => void): Pace {
   function nextWindow(): void {
     wake();
     left = limit;
-    isProbing = false;
     onNextWindow();
   }
 
@@ -57,7 +56,6 @@ export function makePace(onNextWindow: () => void): Pace {
       left = quota.remaining - othersInFlight;
     },
     rest: (errors) => {
-      if (isResting) return;
       wake();
       isResting = true;
       timer = setTimeout(nextWindow, millisecondsBefore(0, errors));

@@ -109,10 +109,9 @@ export async function withSignIn<Result>(
 ): Promise<Result> {
   if (!renew || isSignIn(call)) return send();
 
-  const waitFor = async (work: () => Promise<void>) => {
+  const waitFor = (work: () => Promise<void>) => {
     call.stopwatch.wait();
-    await work();
-    call.signal.throwIfAborted();
+    return work();
   };
   const signIn = () => waitFor(renew);
   if (!(await token())) await signIn();

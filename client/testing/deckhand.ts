@@ -8,7 +8,7 @@ import { startThread } from './thread.ts';
 export type StartOptions = {
   /** Prints the log of the service from this level on; nothing by default. */
   logLevel?: 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | undefined;
-  /** Settings of the service, as in its README: `{ TOKEN_LIFETIME_HOURS: '1' }`. Address and database are fixed. */
+  /** Settings of the service, as in docs/settings.md: `{ TOKEN_LIFETIME_HOURS: '1' }`. Address and database are fixed. */
   settings?: TestSettings | undefined;
 };
 

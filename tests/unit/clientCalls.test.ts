@@ -93,8 +93,8 @@ describe('a call that failed', () => {
     expect(pauses()).toEqual([milliseconds]);
   });
 
-  it('throws at once if it would have to wait for more than a minute', async () => {
-    const { client, called } = givenFastRetries({}, refusal(429, { retryAfterSeconds: 61 }));
+  it.each(['service_busy', 'over_rate_limit'])('throws %s at once if the wait is over a minute', async (reason) => {
+    const { client, called } = givenFastRetries({}, refusal(429, { reason, retryAfterSeconds: 61 }));
 
     expect(await errorOf(LIST(client))).toMatchObject({ status: 429, retryAfterSeconds: 61 });
     expect(called()).toHaveLength(1);
@@ -400,12 +400,14 @@ describe('an error thrown by a function of the caller', () => {
     ['signIn.code', { signIn: { ...USER, code: later } }, CODE_NEEDED],
     ['onSignIn', { signIn: USER, onSignIn: fail }, success({ token: 'a token' })],
     ['onSignIn', { signIn: USER, onSignIn: later }, success({ token: 'a token' })],
-  ])('is reported as thrown by %s', async (name, options, ...answers) => {
-    const { client } = givenAnswers({ retries: 0, ...options }, ...answers);
+  ])('is reported as thrown by %s, and is not retried', async (name, options, ...answers) => {
+    const onRetry = vi.fn();
+    const { client } = givenAnswers({ onRetry, ...options }, ...answers);
 
     const error = await errorOf(client.boards.list.query());
 
     expect(error).toMatchObject({ status: undefined, message: `${name} threw an error: Cancelled.` });
     expect(error.cause).toEqual(new Error('Cancelled.'));
+    expect(onRetry).not.toHaveBeenCalled();
   });
 });

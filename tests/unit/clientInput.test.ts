@@ -96,6 +96,11 @@ describe('createClient', () => {
     [{ url, onRequest: {} }, 'onRequest must be a function.'],
     [{ url, onResponse: 7 }, 'onResponse must be a function.'],
     [{ url, onRetry: null }, 'onRetry must be a function.'],
+    [{ url, warn: true }, 'warn must be a function or false.'],
+    ...['', ' \n'].map((token): [unknown, string] => [
+      { url, token },
+      'token is empty: pass a token or an API key, or leave it out.',
+    ]),
   ])('throws with the options %o', (options, message) => {
     expect(() => createClient(options as never)).toThrow(new DeckhandError(message));
   });

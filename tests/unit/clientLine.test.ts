@@ -94,11 +94,12 @@ describe('a batch', () => {
 
   it('whose answers are too large is continued until all calls are answered, however often that takes', async () => {
     const large = refusing('batch_answers_too_large', (index) => index >= 8);
-    const { client, called } = givenFastRetries({}, ...Array(20).fill(large));
+    const { client, called, pauses } = givenFastRetries({}, ...Array(20).fill(large));
 
     await createAll(client, 50);
 
     expect(called().map((names) => names.split(',').length)).toEqual([50, 42, 34, 26, 18, 10, 2]);
+    expect(pauses()).toEqual([]);
   });
 });
 
@@ -151,10 +152,10 @@ describe('a burst', () => {
 });
 
 describe('a call that waits for the rate limit', () => {
-  const givenWaiting = (options: Partial<ClientOptions> = {}) => {
+  const givenWaiting = (options: Partial<ClientOptions> = {}, ...more: Answer[]) => {
     useFakeTimers();
     const over = refusing('over_rate_limit', () => true, { retryAfterSeconds: 30 });
-    return givenAnswers(options, over, echo);
+    return givenAnswers(options, over, echo, ...more);
   };
 
   it('ends when its signal aborts, and leaves no timer behind', async () => {
@@ -181,6 +182,21 @@ describe('a call that waits for the rate limit', () => {
     expect(called()).toHaveLength(2);
   });
 
+  it('goes on with what is left of its time-out', async () => {
+    useFakeTimers();
+    const over = refusing('over_rate_limit', () => true, { retryAfterSeconds: 30 });
+    const late: Answer = (...parts) => new Promise((resolve) => setTimeout(() => resolve(over(...parts)), 3000));
+    const { client, called } = givenAnswers({ timeoutMilliseconds: 5000 }, late, silence);
+
+    const thrown = errorOf(create(client, 'A'));
+    await vi.advanceTimersByTimeAsync(34_000);
+    expect(called()).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(2000);
+
+    expect((await thrown).message).toMatch('No response within 5000 ms.');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
   it('lets later calls wait, too', async () => {
     const { client, called } = givenWaiting();
 
@@ -194,28 +210,96 @@ describe('a call that waits for the rate limit', () => {
     expect([await first, await second]).toEqual([{ card: { title: 'A' } }, { card: { title: 'B' } }]);
     expect(called()).toEqual(['cards.create', 'cards.create,cards.create']);
   });
+
+  it('is sent before those that were made later', async () => {
+    const { client, sent } = givenWaiting({ maxInFlight: 1 }, echo);
+
+    const both = Promise.all([create(client, 'A'), create(client, 'B')]);
+    await vi.advanceTimersByTimeAsync(31_000);
+    await both;
+
+    expect(sent()).toEqual([{ title: 'A' }, { title: 'A' }, { title: 'B' }]);
+  });
 });
 
-it('a call that takes long does not keep others from the next window', async () => {
-  useFakeTimers();
-  const used: Answer = async (_, request) =>
-    Response.json(inputsOf(request).map(created), {
-      headers: { 'x-ratelimit-limit': '600', 'x-ratelimit-remaining': '0' },
-    });
-  const { client, called } = givenAnswers({}, used, silence, echo);
+describe('a rate limit that is used up', () => {
+  const OVER = refusing('over_rate_limit', () => true, { retryAfterSeconds: 30 });
+  const sizes = (called: string[]) => called.map((names) => names.split(',').length);
 
-  await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(10)]);
-  const controller = new AbortController();
-  const long = client.cards.create.mutate({ title: 'Long' }, { signal: controller.signal }).catch(() => 'ended');
-  const other = create(client, 'Other');
-  await vi.advanceTimersByTimeAsync(59_000);
-  expect(called()).toHaveLength(2);
-  await vi.advanceTimersByTimeAsync(2000);
+  it('is asked for its next window by one call, and then all are sent together', async () => {
+    useFakeTimers();
+    const { client, called } = givenAnswers({}, answered(0), withQuota(OVER, 0), echo);
+    await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(5)]);
 
-  expect(await other).toEqual({ card: { title: 'Other' } });
-  controller.abort();
-  expect(await long).toBe('ended');
-  expect(vi.getTimerCount()).toBe(0);
+    const others = createAll(client, 3);
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(sizes(called())).toEqual([1, 1]);
+    await vi.advanceTimersByTimeAsync(2000);
+    await others;
+
+    expect(sizes(called())).toEqual([1, 1, 3]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is asked again after each answer that leaves nothing', async () => {
+    const { client } = givenAnswers({}, ...Array(3).fill(answered(0)));
+
+    for (const title of titlesOf(3)) expect(await create(client, title)).toEqual({ card: { title } });
+  });
+
+  it('does not keep others from the next window if the call that asks takes long', async () => {
+    useFakeTimers();
+    const { client, called } = givenAnswers({}, answered(0), silence, echo);
+    await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(10)]);
+    const controller = new AbortController();
+    const long = client.cards.create.mutate({ title: 'Long' }, { signal: controller.signal }).catch(() => 'ended');
+
+    const others: Promise<unknown>[] = [];
+    for (const title of titlesOf(3)) {
+      others.push(create(client, title));
+      await vi.advanceTimersByTimeAsync(10_000);
+    }
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(called()).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(2000);
+
+    await Promise.all(others);
+    controller.abort();
+    expect(await long).toBe('ended');
+    expect(sizes(called())).toEqual([1, 1, 3]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('leaves no timer behind if the answer says when the window ends', async () => {
+    useFakeTimers();
+    const held = Promise.withResolvers<void>();
+    const { client } = givenAnswers({}, answered(0), (...parts) => held.promise.then(() => OVER(...parts)), echo);
+    await Promise.all([create(client, 'The last of its window'), vi.advanceTimersByTimeAsync(5)]);
+
+    const others = createAll(client, 2);
+    await vi.advanceTimersByTimeAsync(5000);
+    held.resolve();
+    await vi.advanceTimersByTimeAsync(31_000);
+    await others;
+
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('counts calls in flight that the service may not have counted yet', async () => {
+    const held = Promise.withResolvers<void>();
+    const late: Answer = (...parts) => held.promise.then(() => echo(...parts));
+    const { client, called } = givenAnswers({}, late, answered(55), ...Array(9).fill(answered(0)));
+    const inProject = (projectId: number, count: number) => createAll(client.as({ projectId }), count);
+
+    const first = inProject(1, 50);
+    await inProject(2, 5);
+    await inProject(2, 7);
+    held.resolve();
+    await first;
+
+    // The others ask, one after the other.
+    expect(sizes(called())).toEqual([50, 5, 5, 1, 1]);
+  });
 });
 
 it('a call is sent with the trace that it was made in, even if it waits', async () => {
@@ -227,6 +311,176 @@ it('a call is sent with the trace that it was made in, even if it waits', async 
   await Promise.all([first, create(client, 'B')]);
 
   expect(header('traceparent')).toEqual(['first', 'second']);
+});
+
+describe('an aborted call', () => {
+  const BUSY = refusing('service_busy', () => true);
+
+  /** Calls by title, each with its own signal. */
+  function givenCalls(options: Partial<ClientOptions>, ...answers: Answer[]) {
+    useFakeTimers();
+    const onRetry = vi.fn();
+    const titles: string[][] = [];
+    const requests: RequestInit[] = [];
+    const noting = answers.map(
+      (answer): Answer =>
+        async (address, request) => {
+          titles.push(inputsOf(request).map(({ json }) => json.title));
+          requests.push(request!);
+          return answer(address, request);
+        },
+    );
+    const { client } = givenAnswers({ onRetry, ...options }, ...noting);
+    const start = (title: string) => {
+      const controller = new AbortController();
+      const settled = client.cards.create.mutate({ title }, { signal: controller.signal }).then(
+        ({ card }) => card.title,
+        ({ name }) => name,
+      );
+      return { settled, abort: () => controller.abort() };
+    };
+    return { start, titles, requests, onRetry, soon: () => vi.advanceTimersByTimeAsync(5) };
+  }
+
+  it('gives its place to others at once if it waits for its retry', async () => {
+    const { start, titles, soon } = givenCalls({ maxInFlight: 1 }, BUSY, echo);
+    const [first, second] = [start('first'), start('second')];
+    await soon();
+    expect(titles).toEqual([['first']]);
+
+    first.abort();
+    await soon();
+
+    expect(await second.settled).toBe('second');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('is not sent again with the others of its batch, and gives its place to others', async () => {
+    const { start, titles, soon } = givenCalls({ maxInFlight: 2 }, BUSY, echo, echo);
+    const [first, second] = [start('first'), start('second')];
+    await soon();
+    first.abort();
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(await second.settled).toBe('second');
+
+    const later = [start('third'), start('fourth')];
+    await soon();
+
+    expect(await Promise.all(later.map(({ settled }) => settled))).toEqual(['third', 'fourth']);
+    expect(titles).toEqual([['first', 'second'], ['second'], ['third', 'fourth']]);
+  });
+
+  it('is not sent if it is still queued', async () => {
+    const held = Promise.withResolvers<void>();
+    const { start, titles, soon } = givenCalls(
+      { maxInFlight: 1 },
+      (...parts) => held.promise.then(() => echo(...parts)),
+      echo,
+    );
+    const [, second, third] = [start('first'), start('second'), start('third')];
+    await soon();
+    second.abort();
+    held.resolve();
+    await soon();
+
+    expect(await third.settled).toBe('third');
+    expect(titles).toEqual([['first'], ['third']]);
+  });
+
+  it('does not end the others of its batch; the request ends with the last one', async () => {
+    const { start, requests, soon } = givenCalls({}, silence);
+    const [first, second] = [start('first'), start('second')];
+    await soon();
+
+    first.abort();
+    expect(await first.settled).toBe('AbortError');
+    expect(requests[0]!.signal!.aborted).toBe(false);
+    second.abort();
+    expect(await second.settled).toBe('AbortError');
+    expect(requests[0]!.signal!.aborted).toBe(true);
+  });
+
+  it.each(['service_busy', 'over_rate_limit'])('in flight does not wait after %s', async (reason) => {
+    const held = Promise.withResolvers<void>();
+    const over = refusing(reason, () => true, { retryAfterSeconds: 30 });
+    const { start, onRetry, soon } = givenCalls({}, (...parts) => held.promise.then(() => over(...parts)));
+    const [first, second] = [start('first'), start('second')];
+    await soon();
+    first.abort();
+    held.resolve();
+    await soon();
+    expect(onRetry).toHaveBeenCalledOnce();
+    second.abort();
+    await soon();
+
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a pause before a retry', () => {
+  it('is as long as the longest Retry-After of its batch', async () => {
+    const busy: Answer = async () =>
+      Response.json(
+        [5, 9, 7].map((retryAfterSeconds) => refusalOf({ reason: 'service_busy', retryAfterSeconds })),
+        { status: 207 },
+      );
+    const { client, pauses } = givenFastRetries({}, busy, echo);
+
+    await createAll(client, 3);
+
+    expect(pauses()).toEqual([9250]);
+  });
+
+  it('doubles up to a minute, and is up to a half shorter, so that clients spread', async () => {
+    useFakeTimers();
+    const onRetry = vi.fn();
+    const { client } = givenAnswers({ retries: 9, onRetry }, ...Array(9).fill(networkFailure), echo);
+    const random = vi.spyOn(Math, 'random').mockReturnValue(0);
+    const answer = create(client, 'A');
+    await vi.advanceTimersByTimeAsync(1000);
+    random.mockReturnValue(1);
+    await Promise.all([answer, vi.advanceTimersByTimeAsync(200_000)]);
+
+    expect(onRetry.mock.calls.map(([{ waitMilliseconds }]) => waitMilliseconds)).toEqual([
+      ...[250, 500, 1000, 1000, 2000, 4000, 8000, 16_000, 30_000],
+    ]);
+  });
+
+  const BUSY = refusing('service_busy', () => true, { retryAfterSeconds: 50 });
+
+  it('keeps its place, which relieves the service', async () => {
+    useFakeTimers();
+    const { client, called } = givenAnswers({ maxInFlight: 1 }, BUSY, echo, echo);
+
+    const both = Promise.all([create(client, 'A'), create(client, 'B')]);
+    await vi.advanceTimersByTimeAsync(49_000);
+    expect(called()).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(2000);
+
+    expect((await both).map(({ card }) => card.title)).toEqual(['A', 'B']);
+  });
+
+  it('does not count against the default time-out; the next attempt does', async () => {
+    useFakeTimers();
+    const { client } = givenAnswers({}, BUSY, silence);
+
+    const thrown = errorOf(client.boards.list.query());
+    await vi.advanceTimersByTimeAsync(51_000 + 59_000);
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(2000);
+
+    expect((await thrown).message).toBe('No response within 60000 ms.');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+it('a batch is as large as the rate limit still allows', async () => {
+  const { client, called } = givenAnswers({}, answered(20), answered(0));
+
+  await createAll(client, 40);
+  await createAll(client, 20);
+
+  expect(called().map((names) => names.split(',').length)).toEqual([40, 20]);
 });
 
 describe('a silent service', () => {
@@ -248,12 +502,15 @@ describe('a silent service', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('is not confused with a person who takes long to type a code', async () => {
+  it.each<[string, Partial<ClientOptions>, ...Answer[]]>([
+    ['at first', {}],
+    ['when the token has expired', { token: 'old' }, refusal(401)],
+  ])('is not confused with a person who takes long to type a code %s', async (_, options, ...expired) => {
     useFakeTimers();
     const asked = Promise.withResolvers<string>();
     const signIn = { email: 'a@example.test', password: 'a password', code: () => asked.promise };
     const needed = refusal(401, { reason: 'code_required' });
-    const { client } = givenAnswers({ signIn }, needed, success({ token: 'a token' }), echo);
+    const { client } = givenAnswers({ signIn, ...options }, ...expired, needed, success({ token: 'a token' }), echo);
 
     const answer = create(client, 'A');
     await vi.advanceTimersByTimeAsync(3_600_000);
@@ -277,6 +534,17 @@ const refusalOf = (data: object) => ({
 
 /** Answers each call with a card of its title. */
 const echo: Answer = async (_, request) => Response.json(inputsOf(request).map(created));
+
+/** The same answer with what is left of the rate limit. */
+const withQuota =
+  (answer: Answer, remaining: number): Answer =>
+  async (...parts) => {
+    const response = await answer(...parts);
+    response.headers.set('x-ratelimit-limit', '60');
+    response.headers.set('x-ratelimit-remaining', `${remaining}`);
+    return response;
+  };
+const answered = (remaining: number) => withQuota(echo, remaining);
 
 /** Refuses the calls at some places of a batch. */
 const refusing =

@@ -1,6 +1,6 @@
 import { format } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createClient, DeckhandError } from '../../client/client.ts';
+import { DeckhandError } from '../../client/client.ts';
 import { broken, errorOf, givenAnswers, givenFastRetries, page, refusal, success } from '../harness/client.ts';
 
 const WARNING = " The call may have been executed: repeat it with the error's idempotencyKey to get its response.";
@@ -108,12 +108,6 @@ describe('a token', () => {
     await client.boards.list.query();
 
     expect(header('authorization')).toEqual([null, 'Bearer a token']);
-  });
-
-  it.each(['', ' \n'])('throws at the start if it is empty: %j', (token) => {
-    expect(() => createClient({ url: 'http://127.0.0.1:3000', token })).toThrow(
-      'token is empty: pass a token or an API key, or leave it out.',
-    );
   });
 
   it('may end with the newline of a file', async () => {
