@@ -17,7 +17,6 @@ const ON_A_SERVER = [
   'connections',
   'deletion',
   'eventFeed',
-  'events',
   'faults',
   'idempotency',
   'idle',

@@ -1,16 +1,12 @@
 import { z } from 'zod';
-import { EVENT_TYPES, Event } from './event.ts';
+import { EVENT_TYPES, Event, type EventType } from './event.ts';
 import { id, optionalTimestamp, storedChoice, TIMESTAMP_FORMAT } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
-/** Every type of audit entry: those of events, and what was refused. */
-const AUDIT_TYPES = {
-  ...EVENT_TYPES,
-  'session.refused': 'A sign-in, or another call that asks for a password or a code, was refused.',
-} as const;
-export type AuditType = keyof typeof AUDIT_TYPES;
-const TYPES = Object.keys(AUDIT_TYPES) as [AuditType, ...AuditType[]];
+/** Every type of audit entry: those of events, and a sign-in, or another call that asks for a password or a code, that was refused. */
+export type AuditType = EventType | 'session.refused';
+const TYPES = [...Object.keys(EVENT_TYPES), 'session.refused'] as AuditType[];
 
 export const AuditEntry = Event.extend({
   id: z.string().meta({ description: 'Its id.', example: '311' }),

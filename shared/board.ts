@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Card } from './card.ts';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import {
   changedPosition,
   count,
@@ -8,6 +8,7 @@ import {
   IS_ACTIVE,
   id,
   ifVersion,
+  lifetime,
   newPosition,
   optionalText,
   PLAIN_TEXT,
@@ -15,7 +16,6 @@ import {
   placements,
   position,
   text,
-  timestamp,
 } from './fields.ts';
 import { Group } from './group.ts';
 import { requestExamples } from './requestExample.ts';
@@ -36,9 +36,7 @@ export const Board = z
     tool_key: z.string().nullable().meta({ description: 'The tool that it belongs to.', example: 'seo' }),
     position,
     created_by: id.nullable().meta({ description: 'The user who created it; null for a copy of a template.' }),
-    created_at: timestamp.meta({ description: 'When it was created.' }),
-    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
-    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+    ...lifetime,
   })
   .meta({ id: 'Board', description: 'A board.' });
 
@@ -85,7 +83,7 @@ const changes = {
 };
 export const BoardUpdate = z.object({
   id,
-  ...changesOf(changes, ['description', 'tool_key']),
+  ...fieldsOfUpdate(changes, Board),
   if_version: ifVersion,
 });
 BoardUpdate.register(requestExamples, { example: { id: 2, title: 'Launch plan for May', description: null } });

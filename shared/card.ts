@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import {
   FUTURE_TIMESTAMP,
   flag,
@@ -7,6 +7,7 @@ import {
   IS_ACTIVE,
   id,
   ifVersion,
+  lifetime,
   optionalChoice,
   optionalDueDate,
   optionalText,
@@ -63,9 +64,7 @@ export const Card = z
     priority: z.enum(PRIORITIES).meta({ description: 'Its priority.', example: 'normal' }),
     due_date: timestamp.nullable().meta({ description: 'When it is due.', example: FUTURE_TIMESTAMP }),
     snoozed_until: timestamp.nullable().meta({ description: 'Snoozed until this time.', example: null }),
-    created_at: timestamp.meta({ description: 'When it was created.' }),
-    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
-    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+    ...lifetime,
   })
   .meta({ id: 'Card', description: 'A card.' });
 export type Card = z.output<typeof Card>;
@@ -116,7 +115,7 @@ const changes = {
 };
 export const CardUpdate = z.object({
   id,
-  ...changesOf(changes, ['description', 'owner_id', 'tag_id', 'due_date', 'short_description']),
+  ...fieldsOfUpdate(changes, Card),
   if_version: ifVersion,
 });
 CardUpdate.register(requestExamples, { example: { id: 16, status: 'closed', owner_id: 3, tag_id: 1, due_date: null } });

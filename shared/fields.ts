@@ -139,6 +139,13 @@ function fromDatabase(text: string): Date {
   return new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00'));
 }
 
+/** The times of a row that can be deleted and restored. */
+export const lifetime = {
+  created_at: timestamp.meta({ description: 'When it was created.' }),
+  updated_at: timestamp.meta({ description: 'When it was last changed.' }),
+  deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+};
+
 /** An example that stays in the future. */
 export const FUTURE_TIMESTAMP = '2099-01-31T09:30:00.000Z';
 

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import {
   changedPosition,
   flag,
   IS_ACTIVE,
   id,
   ifVersion,
+  lifetime,
   newPosition,
   optionalText,
   PLAIN_TEXT,
@@ -13,7 +14,6 @@ import {
   placements,
   position,
   text,
-  timestamp,
 } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
@@ -38,9 +38,7 @@ export const Group = z
     type: z.string().nullable().meta({ description: 'Its type.' }),
     color: z.string().nullable().meta({ description: 'Its color.', example: '#0b6e99' }),
     icon: z.string().nullable().meta({ description: 'The name of its icon.' }),
-    created_at: timestamp.meta({ description: 'When it was created.' }),
-    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
-    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+    ...lifetime,
   })
   .meta({ id: 'Group', description: 'A group of a board.' });
 
@@ -69,7 +67,7 @@ const changes = {
 };
 export const GroupUpdate = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
-  ...changesOf(changes, ['description', 'type', 'color', 'icon']),
+  ...fieldsOfUpdate(changes, Group),
   if_version: ifVersion,
 });
 export type GroupUpdate = z.output<typeof GroupUpdate>;
@@ -77,7 +75,7 @@ export type GroupUpdate = z.output<typeof GroupUpdate>;
 /** Beyond the specified fields of GroupUpdate. */
 export const GroupConfigure = z.object({
   id: id.meta({ description: 'The group.', example: 7 }),
-  ...changesOf({ is_active: flag.meta({ description: `${IS_ACTIVE}.` }) }, []),
+  ...fieldsOfUpdate({ is_active: flag.meta({ description: `${IS_ACTIVE}.` }) }, Group),
   if_version: ifVersion,
 });
 GroupConfigure.register(requestExamples, { example: { id: 7, is_active: false } });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
-import { PRIORITIES } from './card.ts';
-import { changesOf } from './changes.ts';
+import { Card, PRIORITIES } from './card.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import {
   count,
   flag,
@@ -35,7 +35,7 @@ export const MasterBoardCreate = BoardCreate.extend({ tool_key });
 MasterBoardCreate.register(requestExamples, { example: { title: 'Search engines', tool_key: 'seo' } });
 export type MasterBoardCreate = z.output<typeof MasterBoardCreate>;
 
-export const MasterBoardUpdate = BoardUpdate.extend(changesOf({ tool_key }, ['tool_key']));
+export const MasterBoardUpdate = BoardUpdate.extend(fieldsOfUpdate({ tool_key }, Board));
 MasterBoardUpdate.register(requestExamples, { example: { id: 1, description: 'First steps.' } });
 export type MasterBoardUpdate = z.output<typeof MasterBoardUpdate>;
 
@@ -77,7 +77,7 @@ const groupChanges = {
 };
 export const MasterGroupUpdate = z.object({
   id,
-  ...changesOf(groupChanges, ['description']),
+  ...fieldsOfUpdate(groupChanges, Group),
   if_version: ifVersion,
 });
 export type MasterGroupUpdate = z.output<typeof MasterGroupUpdate>;
@@ -92,7 +92,7 @@ const groupSettings = {
 /** Beyond the specified fields of MasterGroupUpdate. */
 export const MasterGroupConfigure = z.object({
   id: id.meta({ description: 'The master group.' }),
-  ...changesOf(groupSettings, ['type', 'color', 'icon']),
+  ...fieldsOfUpdate(groupSettings, Group),
   if_version: ifVersion,
 });
 MasterGroupConfigure.register(requestExamples, { example: { id: 1, color: '#0b6e99', is_collapsed: true } });
@@ -162,7 +162,7 @@ const cardChanges = {
 };
 export const MasterCardUpdate = z.object({
   id,
-  ...changesOf(cardChanges, ['description', 'evaluation_check', 'tour_key', 'short_description']),
+  ...fieldsOfUpdate(cardChanges, Card),
   if_version: ifVersion,
 });
 MasterCardUpdate.register(requestExamples, { example: { id: 1, title: 'Look around you' } });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import { flag, id, optionalText, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
@@ -54,7 +54,7 @@ const changes = {
   is_active: flag.meta({ description: 'Whether calls can use it and it gets templates.' }),
   tools: tools.nullish().meta({ description: 'Its enabled tools, which replace the previous ones.' }),
 };
-export const ProjectUpdate = z.object({ id, ...changesOf(changes, []) });
+export const ProjectUpdate = z.object({ id, ...fieldsOfUpdate(changes, Project) });
 ProjectUpdate.register(requestExamples, { example: { id: 3, tools: ['onboarding'] } });
 export type ProjectUpdate = z.output<typeof ProjectUpdate>;
 

@@ -93,3 +93,8 @@ export const REASONS = {
 
 /** A stable error code for programs. */
 export type Reason = keyof typeof REASONS;
+
+/** Reasons of calls that ask for the password. */
+export const PASSWORD_REASONS = ['password_wrong', 'no_password', 'too_many_failures'] as const satisfies Reason[];
+/** Reasons of calls that also ask for a code of the second factor. */
+export const PROOF_REASONS = [...PASSWORD_REASONS, 'code_wrong', 'codes_blocked'] as const satisfies Reason[];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import { FUTURE_TIMESTAMP, flag, id, optionalText, storedChoice, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
@@ -48,7 +48,7 @@ export const PlanSet = z.object({
   plan: plan.meta({ description: 'The name of the plan, a new or a known one.' }),
   period,
   price_cents: z.int32().min(0).meta({ description: 'The price for a period, in cents; 0 is free.' }),
-  ...changesOf(terms, []),
+  ...fieldsOfUpdate(terms, Plan),
 });
 PlanSet.register(requestExamples, {
   example: { product: 'websites', plan: 'pro', period: 'month', price_cents: 1900 },

@@ -1,16 +1,6 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
-import {
-  changedPosition,
-  flag,
-  id,
-  ifVersion,
-  newPosition,
-  optionalText,
-  position,
-  text,
-  timestamp,
-} from './fields.ts';
+import { fieldsOfUpdate } from './changes.ts';
+import { changedPosition, flag, id, ifVersion, lifetime, newPosition, optionalText, position, text } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 
@@ -24,9 +14,7 @@ export const Tag = z
     color: z.string().nullable().meta({ description: 'Its color.', example: '#0b6e99' }),
     icon: z.string().nullable().meta({ description: 'The name of its icon.', example: 'pen' }),
     is_active: z.boolean().meta({ description: 'Whether it is active.', example: true }),
-    created_at: timestamp.meta({ description: 'When it was created.' }),
-    updated_at: timestamp.meta({ description: 'When it was last changed.' }),
-    deleted_at: timestamp.nullable().meta({ description: 'When it was deleted.', example: null }),
+    ...lifetime,
   })
   .meta({ id: 'Tag', description: 'A tag of a project.' });
 
@@ -48,7 +36,7 @@ const changes = {
   position: changedPosition,
   is_active: flag.meta({ description: 'Whether it is active.' }),
 };
-export const TagUpdate = z.object({ id, ...changesOf(changes, ['color', 'icon']), if_version: ifVersion });
+export const TagUpdate = z.object({ id, ...fieldsOfUpdate(changes, Tag), if_version: ifVersion });
 TagUpdate.register(requestExamples, { example: { id: 1, name: 'Texts', color: '#0b6e99' } });
 export type TagUpdate = z.output<typeof TagUpdate>;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import { id, optionalChoice, optionalText, sentAsText, storedChoice, text, timestamp } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
@@ -78,7 +78,9 @@ const notice = {
   replacement_version_id: id.nullish().meta({ description: 'A published version of the same theme to use instead.' }),
 };
 /** Also replaces the notice of a deprecated version. */
-export const VersionDeprecate = ApprovedVersionChoice.extend(changesOf(notice, ['reason', 'replacement_version_id']));
+export const VersionDeprecate = ApprovedVersionChoice.extend(
+  fieldsOfUpdate(notice, z.object({ ...ThemeVersion.shape, reason: ThemeVersion.shape.deprecation_reason })),
+);
 VersionDeprecate.register(requestExamples, { example: { version_id: 1, reason: 'Its menu does not work on phones.' } });
 export type VersionDeprecate = z.output<typeof VersionDeprecate>;
 

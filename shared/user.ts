@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { changesOf } from './changes.ts';
+import { fieldsOfUpdate } from './changes.ts';
 import {
   email,
   flag,
@@ -49,9 +49,24 @@ export const AuthenticatedUser = z
   .meta({ id: 'AuthenticatedUser', description: 'The user who signed in, and their token.' });
 export type AuthenticatedUser = z.output<typeof AuthenticatedUser>;
 
-/** The roles of members, in ascending order. */
-export const ROLES = ['viewer', 'member', 'owner'] as const;
-export type Role = (typeof ROLES)[number];
+/** What a member may do in a project, by role, in ascending order. Rules ask for a permission, so that only this table names roles. */
+const PERMISSIONS = {
+  viewer: ['read'],
+  member: ['read', 'write'],
+  owner: ['read', 'write', 'manage'],
+} as const satisfies Record<string, readonly Permission[]>;
+type Permission = 'read' | 'write' | 'manage';
+
+export type Role = keyof typeof PERMISSIONS;
+export const ROLES = Object.keys(PERMISSIONS) as [Role, ...Role[]];
+/** Superadmins have it in every project. */
+export const HIGHEST_ROLE = ROLES.at(-1) as Role;
+
+export const rolesWith = (permission: Permission): Role[] => ROLES.filter((role) => isAllowed(role, permission));
+/** The role that a call needs for this. */
+export const lowestRoleWith = (permission: Permission): Role => rolesWith(permission)[0] as Role;
+export const isAllowed = (role: Role | null, permission: Permission): boolean =>
+  role !== null && (PERMISSIONS[role] as readonly Permission[]).includes(permission);
 
 /** A service is a program: it has no password and calls with API keys. */
 export const USER_KINDS = ['person', 'service'] as const;
@@ -130,7 +145,7 @@ const changes = {
 };
 export const UserUpdate = z.object({
   id: id.meta({ description: 'The user.' }),
-  ...changesOf(changes, ['language', 'default_project_id', 'rate_limit_per_minute']),
+  ...fieldsOfUpdate(changes, User),
 });
 UserUpdate.register(requestExamples, { example: { id: 3, name: 'Our member', language: 'en' } });
 export type UserUpdate = z.output<typeof UserUpdate>;

@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { workOff } from '../server/database/background.ts';
 import { query } from '../server/database/query.ts';
-import { CLEARING, MOST_AT_ONCE } from '../server/domain/rows/deletion.ts';
+import { CLEARING, MOST_AT_ONCE } from '../server/domain/board/deletion.ts';
 import { refusalOf } from './harness/caller.ts';
+import { addCards, markAll } from './harness/largeGroups.ts';
 import { givenTemplate, hideEarlierProjects, pushCard, sync } from './harness/template.ts';
 import {
   givenBoard,
@@ -14,31 +15,16 @@ import {
   givenWorld,
   NOWHERE,
   stored,
-  type TestProject,
   testDb,
 } from './harness/world.ts';
 
 hideEarlierProjects();
-
-/** Adds cards to a group of a project, or of a master board. */
-async function addCards(group_id: number, { id, platform_id }: TestProject | Partial<TestProject>, count: number) {
-  await query(
-    await testDb(),
-    sql`
-      insert into cards (group_id, project_id, platform_id, is_master, title, position, sort_order)
-      select ${group_id}, ${id ?? null}::int, ${platform_id ?? null}::int, ${id == null}, 'One of many', n, n
-      from generate_series(1, ${count}::int) n`,
-  );
-}
 
 const liveCardsOf = async (...groups: number[]) => {
   const counted = sql<{ count: number }>`
     select count(*)::int as count from cards where group_id = any(${groups}::int[]) and deleted_at is null`;
   return (await query(await testDb(), counted))[0]!.count;
 };
-
-const markAll = async () =>
-  workOff(await testDb(), CLEARING, { rows: 400, pauseMilliseconds: 0, isStopped: () => false });
 
 /** A board with a group that has more cards than a deletion marks at once; the first one is a tour card with a comment. */
 async function givenLargeBoard() {

@@ -159,11 +159,11 @@ describe('GET …/events/stream', () => {
   it('goes on after the minute in which it was above the limit', async () => {
     let refusals = 0;
     const rateLimit = makeRateLimit(await openCounters(undefined, pino({ level: 'silent' })), 1000);
-    const countFurther: RateLimit['countFurther'] = (counted, calls, work, note) => {
+    const countWhile: RateLimit['countWhile'] = (counted, calls, work, note) => {
       if (refusals++ === 0) throw overLimit({ retryAfterSeconds: 1 });
-      return rateLimit.countFurther(counted, calls, work, note);
+      return rateLimit.countWhile(counted, calls, work, note);
     };
-    const service = await givenService({}, { rateLimit: { ...rateLimit, countFurther } });
+    const service = await givenService({}, { rateLimit: { ...rateLimit, countWhile } });
     const world = await givenWorld(service);
     const { cursor } = await world.asViewer.rpc.events.list.query({ after: 'latest' });
     await insertEvents(world, 1200);

@@ -3,15 +3,13 @@ import { TRPCError } from '@trpc/server';
 import { sql } from 'kysely';
 import superjson from 'superjson';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Result, runOnce } from '../server/api/idempotency.ts';
-import { type Procedure, procedures } from '../server/api/procedures.ts';
-import { inputFor } from '../server/contract/input.ts';
+import { findProcedure } from '../server/api/procedures.ts';
+import { runOnce } from '../server/call/once.ts';
 import { query, transact } from '../server/database/query.ts';
 import type { SignedInContext } from '../server/domain/access/context.ts';
 import { claimKey } from '../server/domain/access/idempotencyKey.ts';
 import type { TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
-import { allowedCaller, givenStartState, startStates } from './harness/startStates.ts';
 import {
   givenBoard,
   givenCard,
@@ -170,23 +168,6 @@ describe('a repeat with the same Idempotency-Key', () => {
     expect(answers.filter((answer) => replayed(answer) === 'true')).toHaveLength(39);
     expect(await countCards(title)).toBe(1);
   });
-
-  it.skipIf(!databaseUrl)('429 with Retry-After if the first does not end in time', async () => {
-    const title = randomUUID();
-    const key = randomUUID();
-    const { id: user_id } = world.users.member;
-    const blocked = { user_id, procedure: 'cards.create', key, hashes: ['x'], holder: null };
-
-    const answer = await transact(await testDb(), async (db) => {
-      await claimKey(db, blocked);
-      return world.asMember.post(CREATE, { title }, keyed(key));
-    });
-
-    expect(answer).toMatchObject({ status: 429, body: { error: true } });
-    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_running');
-    expect(answer.headers.get('retry-after')).toBe('5');
-    expect(await countCards(title)).toBe(0);
-  });
 });
 
 describe('a call that failed', () => {
@@ -237,37 +218,25 @@ describe('a call that failed', () => {
 });
 
 describe('work in one transaction', () => {
-  const deadlock = () => ({
-    ok: false as const,
-    error: new TRPCError({
+  const deadlock = (): never => {
+    throw new TRPCError({
       code: 'INTERNAL_SERVER_ERROR',
       cause: Object.assign(new Error('deadlock detected'), { code: '40P01' }),
-    }),
-  });
-  const run = async (results: (() => Result)[]) => {
+    });
+  };
+  const run = async (results: (() => unknown)[]) => {
     const work = vi.fn(async () => results.shift()!());
     const key = randomUUID();
-    const secretBox = { hashes: () => ['x'] };
-    const context = { db: await testDb(), caller: world.users.member, secretBox } as unknown as SignedInContext;
-    const call = {
-      path: 'cards.create',
-      batchIndex: 0,
-      key,
-      input: {},
-      mode: undefined,
-      prepare: undefined,
-      right: undefined,
-      documents422: true,
-    };
-    return { work, key, result: await runOnce(context, call, work) };
+    const services = { secretBox: { hashes: () => ['x'] } };
+    const context = { db: await testDb(), caller: world.users.member, services } as unknown as SignedInContext;
+    const call = { procedure: findProcedure('cards.create')!, key, input: {}, onReplay: () => undefined };
+    return { work, key, result: runOnce(context, call, work) };
   };
 
   it('is tried again after a deadlock', async () => {
-    const success = () => ({ ok: true as const, data: { card: 1 } });
+    const { work, key, result } = await run([deadlock, () => ({ card: 1 })]);
 
-    const { work, key, result } = await run([deadlock, success]);
-
-    expect(result).toEqual(success());
+    expect(await result).toEqual({ card: 1 });
     expect(work).toHaveBeenCalledTimes(2);
     expect(await storedKey(key)).toMatchObject({ answer: '{"json":{"card":1}}' });
   });
@@ -275,13 +244,14 @@ describe('work in one transaction', () => {
   it('fails after three deadlocks, and frees its key', async () => {
     const { work, key, result } = await run([deadlock, deadlock, deadlock]);
 
-    expect(result).toMatchObject({ ok: false, error: { cause: { code: '40P01' } } });
+    await expect(result).rejects.toMatchObject({ cause: { code: '40P01' } });
     expect(work).toHaveBeenCalledTimes(3);
     expect(await storedKey(key)).toBeUndefined();
   });
 
   it('stores no answer above 1 MiB', async () => {
-    const { key } = await run([() => ({ ok: true, data: 'x'.repeat(1024 * 1024) })]);
+    const { key, result } = await run([() => 'x'.repeat(1024 * 1024)]);
+    await result;
 
     expect(await storedKey(key)).toMatchObject({ answer: null, finished_at: expect.any(Date) });
   });
@@ -480,7 +450,40 @@ describe('work in several steps', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('429 with Retry-After while it is still running', async () => {
+  it('opens one checkout', async () => {
+    const { product } = await givenTrial(world.project);
+    const input = { product, plan: 'pro', period: 'month' };
+    const headers = keyed();
+
+    const upgrade = () => world.asOwner.post('/services/platforms/v1/subscriptions/upgrade-trial', input, headers);
+    const [first, second] = [await upgrade(), await upgrade()];
+
+    expect(first.status).toBe(200);
+    expect(second.body).toEqual(first.body);
+    expect(replayed(second)).toBe('true');
+  });
+});
+
+/** At the same time, since both wait for seconds. */
+describe.concurrent('429 with Retry-After', () => {
+  it.skipIf(!databaseUrl)('if the first call does not end in time', async () => {
+    const title = randomUUID();
+    const key = randomUUID();
+    const { id: user_id } = world.users.member;
+    const blocked = { user_id, procedure: 'cards.create', key, hashes: ['x'], holder: null };
+
+    const answer = await transact(await testDb(), async (db) => {
+      await claimKey(db, blocked);
+      return world.asMember.post(CREATE, { title }, keyed(key));
+    });
+
+    expect(answer).toMatchObject({ status: 429, body: { error: true } });
+    expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_running');
+    expect(answer.headers.get('retry-after')).toBe('5');
+    expect(await countCards(title)).toBe(0);
+  });
+
+  it('while work in several steps is still running', async () => {
     const { board } = await givenMasterBoard();
     const key = randomUUID();
     await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key));
@@ -494,19 +497,6 @@ describe('work in several steps', () => {
     expect(answer.status).toBe(429);
     expect(answer.headers.get('x-error-reason')).toBe('idempotency_key_running');
     expect(answer.headers.get('retry-after')).toBe('5');
-  });
-
-  it('opens one checkout', async () => {
-    const { product } = await givenTrial(world.project);
-    const input = { product, plan: 'pro', period: 'month' };
-    const headers = keyed();
-
-    const upgrade = () => world.asOwner.post('/services/platforms/v1/subscriptions/upgrade-trial', input, headers);
-    const [first, second] = [await upgrade(), await upgrade()];
-
-    expect(first.status).toBe(200);
-    expect(second.body).toEqual(first.body);
-    expect(replayed(second)).toBe('true');
   });
 });
 
@@ -538,43 +528,6 @@ describe('an answer with a secret', () => {
     );
     expect(user!.totp_failures).toBe(1);
   });
-});
-
-describe('a mutation with a key', () => {
-  const REQUIRES_CODE = ['account.confirmSecondFactor', 'account.dropSecondFactor', 'account.renewRecoveryCodes'];
-  const ENDS_SESSIONS = ['account.signOut', 'account.signOutEverywhere', 'account.changePassword'];
-  const mutations = procedures.filter(
-    ({ name, isKeyed }) => isKeyed && !REQUIRES_CODE.includes(name) && startStates.get(name)!.success !== 400,
-  );
-  const secret = new Set([
-    'account.startSecondFactor',
-    'account.changePassword',
-    'keys.create',
-    'keys.rotate',
-    'keys.rotateSelf',
-    'webhooks.create',
-    'webhooks.rotateSecret',
-  ]);
-
-  it.each(mutations.map((procedure) => [procedure.name, procedure] as const))(
-    '%s happens once',
-    async (_, procedure: Procedure) => {
-      const own = await givenWorld();
-      const caller = allowedCaller(own, procedure);
-      const input = inputFor(procedure, await givenStartState(procedure, own));
-      const headers = keyed();
-
-      const first = await caller.post(procedure.rest!.path, input, headers);
-      const second = await caller.post(procedure.rest!.path, input, headers);
-
-      expect(first).toMatchObject({ status: procedure.rest!.status });
-      if (ENDS_SESSIONS.includes(procedure.name)) return expect(second.status).toBe(401);
-      if (secret.has(procedure.name)) return expect(second.status).toBe(400);
-      expect(second).toMatchObject({ status: first.status });
-      expect(JSON.stringify(second.body)).toBe(JSON.stringify(first.body));
-      expect(replayed(second)).toBe('true');
-    },
-  );
 });
 
 describe('what the keys of one user take', () => {

@@ -49,7 +49,7 @@ async function subjectsOf({ id }: TestProject): Promise<(number | null)[]> {
 
 const cursorNow = async () => toCursor(await latestPlace(await db()));
 const refusalOf = async (cursor: string) =>
-  toFailure(await readPlace({ db: await db(), eventsKeptDays }, cursor).catch((error) => error));
+  toFailure(await readPlace({ db: await db(), services: { eventsKeptDays } }, cursor).catch((error) => error));
 
 afterEach(async () => {
   await query(await db(), sql`delete from webhooks`);
@@ -99,7 +99,7 @@ describe('a database that was restored on another server', () => {
     await feedComplete();
     const place = await latestPlace(await db());
     const cursors = [toCursor(place), toCursor({ ...place, incarnation: null })];
-    await readPlace({ db: await db(), eventsKeptDays }, cursors[0]!);
+    await readPlace({ db: await db(), services: { eventsKeptDays } }, cursors[0]!);
     await moveAway();
     await adoptDatabase(await db());
 
@@ -108,7 +108,7 @@ describe('a database that was restored on another server', () => {
         reason: 'cursor_too_old',
         errors: { after: [expect.stringMatching(/^after is of another state of the database.*: read the rows again/)] },
       });
-    await readPlace({ db: await db(), eventsKeptDays }, await cursorNow());
+    await readPlace({ db: await db(), services: { eventsKeptDays } }, await cursorNow());
     await expect(readEvents(await db(), { place, limit: 5 }, 'all')).rejects.toThrow();
   });
 
@@ -242,7 +242,7 @@ describe('a database of an earlier version', () => {
 
     await write(project, 2);
     await feedComplete();
-    const from = await readPlace({ db: await db(), eventsKeptDays }, toCursor(place));
+    const from = await readPlace({ db: await db(), services: { eventsKeptDays } }, toCursor(place));
     expect((await readEvents(await db(), { place: from, limit: 5 }, 'all')).events).toMatchObject([{ subject_id: 2 }]);
     expect((await latestPlace(await db())).incarnation).toMatch(/^[\w-]{12}$/);
   });

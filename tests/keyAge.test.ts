@@ -97,7 +97,7 @@ describe('a key of a service with API_KEYS_MAX_DAYS', () => {
     const old = await credentialOf({ created_at: fromNow(-91) });
     const rotated = await credentialOf({ created_at: fromNow(-91), rotated_at: fromNow(-89) });
     const namesFor = async (keyMaxDays?: number) => [
-      ...(await findRights({ db: await testDb(), keyMaxDays }, [old, rotated])).keys(),
+      ...(await findRights({ db: await testDb(), services: { keyMaxDays } }, [old, rotated])).keys(),
     ];
 
     expect(await namesFor(MAX_DAYS)).toEqual([rotated.name]);

@@ -72,6 +72,14 @@ describe('a malformed HTTP request', () => {
     expect(answer.headers).toHaveProperty('x-ratelimit-remaining');
   });
 
+  it.each(['/health/live', '/docs'])('400 for %s without a Host header', async (path) => {
+    const { url } = await testService();
+
+    const answer = await send(url, `GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`);
+
+    expect(answer).toMatchObject({ status: 400, body: { error: true, message: 'The Host header is missing.' } });
+  });
+
   it('400 without a Host header', async () => {
     const { url } = await testService();
     const head = 'POST /api/v1/authenticate HTTP/1.1\r\nConnection: close\r\nContent-Type: application/json\r\n';

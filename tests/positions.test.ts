@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
 import { MOST_NUMBERED, type Neighbours, placeBetween } from '../server/domain/board/cardMove.ts';
-import { makeWay } from '../server/domain/rows/position.ts';
+import { makeWay } from '../server/domain/board/position.ts';
 import type { Placement } from '../shared/fields.ts';
 import {
   givenBoard,

@@ -5,9 +5,9 @@ import { startBackground, workOff } from '../server/database/background.ts';
 import { type Db, query, transact } from '../server/database/query.ts';
 import { countDue, type Removal, removeSome, useIndexes } from '../server/database/removal.ts';
 import type { TableName } from '../server/database/tables.ts';
+import type { ProjectTable } from '../server/domain/board/row.ts';
 import { deletedRowRemovals } from '../server/domain/removal/deletedRows.ts';
 import { removalsOf } from '../server/domain/removal/removals.ts';
-import type { ProjectTable } from '../server/domain/rows/row.ts';
 import { databaseUrl, testDatabase } from './harness/service.ts';
 import {
   givenBoard,

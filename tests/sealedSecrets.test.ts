@@ -74,7 +74,7 @@ describe('re-encrypting second factors', () => {
   const reseal = async (logged: string[] = []) =>
     reencryptSecrets({
       db: await testDb(),
-      secretBox: rotatedBox,
+      services: { secretBox: rotatedBox },
       log: pino({ level: 'info' }, { write: (line: string) => void logged.push(line) }),
     });
 

@@ -190,7 +190,8 @@ describe('sessions', () => {
     const user = await givenProtectedUser();
     const db = await testDb();
     const { id, password_hash, totp_secret } = await stored('users', user.id);
-    const open = (checked: object) => openSession({ db, tokens }, { id, password_hash, totp_secret, ...checked }, null);
+    const open = (checked: object) =>
+      openSession({ db, services: { tokens } }, { id, password_hash, totp_secret, ...checked }, null);
 
     expect(await open({ totp_secret: null })).toBeUndefined();
     expect(await open({ totp_secret: 'ANOTHERSECRETXYZ' })).toBeUndefined();

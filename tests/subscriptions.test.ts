@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { assignments } from '../server/domain/rows/row.ts';
+import { assignments } from '../server/domain/board/row.ts';
 import type { PaymentProvider } from '../server/payments/provider.ts';
 import { testCheckout } from '../server/payments/testCheckout.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
-import { type Given, inputFor } from '../server/contract/input.ts';
-import type { Outcome } from '../server/contract/outcome.ts';
+import { type Given, inputFor, invalidInput } from '../server/contract/input.ts';
 import { query } from '../server/database/query.ts';
 import { ACCESS } from '../server/domain/access/access.ts';
 import { ADMIN_SCOPE, GRANTS_SCOPE, scopesFor } from '../server/domain/access/scopes.ts';
@@ -12,6 +11,7 @@ import { makeCaller, type TestCaller } from './harness/caller.ts';
 import { emptyDatabase, readVersions } from './harness/contents.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
 import {
+  allowedCaller,
   CALLERS,
   type CallerName,
   givenStartState,
@@ -20,7 +20,7 @@ import {
   WHOSE,
   type Whose,
 } from './harness/startStates.ts';
-import { overRest, overRpc, refusedByAll } from './harness/surfaces.ts';
+import { overRest, overRestWithoutKey, overRpc, refusedByAll, type Surface } from './harness/surfaces.ts';
 import {
   ALL_SCOPES,
   givenBoard,
@@ -40,8 +40,12 @@ import {
 
 /** Which caller gets which status on whose rows. Every procedure needs a row in the table of start states. */
 
-/** REST and RPC are compared on the embedded database; RPC alone is enough on a server. */
-const [succeeds, refuses] = databaseUrl ? [overRpc, overRpc] : [overRest, refusedByAll];
+/** All surfaces are compared on the embedded database; one is enough on a server. */
+const refuses: Surface = async (...call) => {
+  if (!databaseUrl) await refusedByAll(...call);
+  return overRestWithoutKey(...call);
+};
+const succeeds = databaseUrl ? overRpc : overRest;
 
 const titled = (some: Procedure[]) => some.map((procedure) => [procedure.name, procedure] as const);
 const change = async (statement: RawBuilder<unknown>) => query(await testDb(), statement);
@@ -75,93 +79,126 @@ describe('every procedure', () => {
   });
 });
 
-describe.each(titled(procedures))('%s', (name, procedure) => {
-  it('answers every caller with the expected status, on own, foreign, deleted and unknown rows', async () => {
-    const { on, access, endsSession } = startStates.get(name)!;
-    const world = await givenWorld();
-    const { url } = await testService();
-    const callerFor = async (caller: CallerName) => {
-      if (!endsSession || caller === 'Nobody') return world[`as${caller}`];
-      return makeCaller(url, await givenToken(world.users[caller.toLowerCase() as keyof World['users']]));
-    };
-    const inputOn = async (whose: Whose) => inputFor(procedure, await givenStartState(procedure, world, whose));
-    // Callers without access are refused whatever they name.
-    const calls = CALLERS.flatMap((caller) =>
-      (on && hasAccess(caller, access) ? WHOSE : (['own'] as const))
-        .filter((whose) => whose !== 'deleted' || on?.isDeletable)
-        .map((whose) => ({ caller, whose, expected: expectedStatus(name, caller, whose) })),
-    );
-    // Refused calls and queries change nothing, so they can share their inputs.
-    const shared = new Map<Whose, Given>();
-    for (const whose of WHOSE) if (calls.some((call) => call.whose === whose)) shared.set(whose, await inputOn(whose));
-    const unexpected: string[] = [];
-    const check = ({ caller, whose, expected }: (typeof calls)[number], { status }: Outcome) => {
-      if (status !== expected) unexpected.push(`${caller}, ${whose}: ${status} instead of ${expected ?? 'done'}`);
-    };
-
-    const before = await readVersions();
-    for (const call of calls.filter(({ expected }) => expected !== undefined))
-      check(call, await refuses(await callerFor(call.caller), procedure, shared.get(call.whose)));
-    if (!endsSession) expect(await readVersions()).toEqual(before);
-    for (const call of calls.filter(({ expected }) => expected === undefined)) {
-      const input = procedure.type === 'query' ? shared.get(call.whose) : await inputOn(call.whose);
-      check(call, await succeeds(await callerFor(call.caller), procedure, input));
-    }
-
-    expect(unexpected).toEqual([]);
-  });
-});
-
 const onRowsOfProjects = procedures.filter(({ name }) => {
   const { on } = startStates.get(name)!;
   return on?.owner === 'project' && !on.foreign;
 });
 
-describe.each(titled(procedures.filter(({ access }) => access !== 'anyone')))('%s', (name, procedure) => {
-  it('with a key: needs its scopes and its project', async () => {
+/** A call, and its status and reason; `done` if it succeeds. */
+type Call = { by: string; caller: () => Promise<TestCaller>; on: Whose | 'both'; more?: Given; expected: string };
+
+describe.each(titled(procedures))('%s', (_, procedure) => {
+  it('answers callers, keys and rows with the expected status; a refused call writes nothing', async () => {
     const world = await givenWorld();
-    const { url } = await testService();
-    const { project, otherProject, users } = world;
-    const scopes = scopesFor(procedure);
-    const isForSuperadmins = procedure.access === 'superadmin';
-    const ofBoth = await givenUser({ project, role: 'owner' });
-    await givenMember(ofBoth, otherProject, 'owner');
-    const inputOf = async (author: TestUser) =>
-      inputFor(procedure, await givenStartState(procedure, { ...world, users: { ...users, member: author } }));
-    const ofAuthor = startStates.get(name)!.on?.owner === 'author';
-    const [input, inputOfBoth] = [await inputOf(ofAuthor ? users.superadmin : users.member), await inputOf(ofBoth)];
-    const call = async (user: TestUser, key: KeyState, chosen?: number) => {
-      const caller = makeCaller(url, (await givenKey(user, key)).secret, chosen);
-      const { status, reason } = await overRpc(caller, procedure, user === ofBoth ? inputOfBoth : input);
-      return status ? `${status} ${reason}` : 'done';
+    const both = await givenUser({ project: world.project, role: 'owner' });
+    await givenMember(both, world.otherProject, 'owner');
+    const inputOn = async (on: Call['on']) => {
+      const start = on === 'both' ? { ...world, users: { ...world.users, member: both } } : world;
+      return inputFor(procedure, await givenStartState(procedure, start, on === 'both' ? 'own' : on));
     };
-    const without = (scope?: string) => ({ scopes: ALL_SCOPES.filter((each) => each !== scope) });
-    const ofOtherProject = { project_id: otherProject.id };
+    const calls = [
+      ...callsBySession(procedure, world),
+      ...callsByKey(procedure, world, both),
+      ...callsWithOtherInput(procedure, world),
+    ];
+    // Refused calls and queries change nothing, so they can share their inputs.
+    const shared = new Map<Call['on'], Given>();
+    for (const on of new Set(calls.map((call) => call.on))) shared.set(on, await inputOn(on));
+    const unexpected: string[] = [];
+    const make = async ({ by, caller, on, more, expected }: Call, surface: Surface, input = shared.get(on)!) => {
+      const { status, reason } = await surface(await caller(), procedure, { ...input, ...more });
+      const outcome = status ? `${status} ${reason}` : 'done';
+      if (!outcome.startsWith(expected)) unexpected.push(`${by}, ${on}: ${outcome} instead of ${expected}`);
+    };
+    const isRefused = ({ expected }: Call) => expected !== 'done';
+    // New tokens and keys are no change by the call.
+    for (const call of calls.filter(isRefused)) {
+      const caller = await call.caller();
+      call.caller = async () => caller;
+    }
 
-    const outcomes = {
-      withoutScope: await call(users.superadmin, without(scopes?.[0])),
-      ofOtherProject: await call(users.superadmin, ofOtherProject, project.id),
-      ...(onRowsOfProjects.includes(procedure) && { onOwnRows: await call(ofBoth, ofOtherProject) }),
-      ...(isForSuperadmins && { ofProjects: await call(users.superadmin, ofOtherProject) }),
-      withScopes: await call(isForSuperadmins ? users.superadmin : ofBoth, {
-        scopes: scopes ? [...scopes, ...(procedure.proof ? [GRANTS_SCOPE] : [])] : ALL_SCOPES,
-      }),
-      withoutAdmin: await call(users.superadmin, without(ADMIN_SCOPE)),
-    };
+    const before = await readVersions();
+    for (const call of calls.filter(isRefused)) await make(call, refuses);
+    expect(await readVersions()).toEqual(before);
+    for (const call of calls.filter((each) => !isRefused(each)))
+      await make(call, succeeds, procedure.type === 'query' ? undefined : await inputOn(call.on));
 
-    const reachedWithoutAdmin = 'role' in ACCESS[procedure.access] ? '403 no_project_access' : 'done';
-    const expected = {
-      withoutScope: scopes?.length === 0 ? 'done' : '403 scope_missing',
-      ofOtherProject: '403 no_project_access',
-      onOwnRows: '403 other_project',
-      ofProjects: '403 not_a_superadmin',
-      withScopes: 'done',
-      withoutAdmin: isForSuperadmins ? '403 scope_missing' : reachedWithoutAdmin,
-    };
-    for (const [kind, outcome] of Object.entries(outcomes))
-      expect(outcome, kind).toBe(scopes ? expected[kind as keyof typeof expected] : '403 key_not_allowed');
+    expect(unexpected).toEqual([]);
   });
 });
+
+/** By every caller, on every kind of row. Callers without access are refused whatever they name. */
+function callsBySession({ name }: Procedure, world: World): Call[] {
+  const { on, access, endsSession } = startStates.get(name)!;
+  const callerFor = async (caller: CallerName) => {
+    if (!endsSession || caller === 'Nobody') return world[`as${caller}`];
+    const token = await givenToken(world.users[caller.toLowerCase() as keyof World['users']]);
+    return makeCaller((await testService()).url, token);
+  };
+  return CALLERS.flatMap((by) =>
+    (on && hasAccess(by, access) ? WHOSE : (['own'] as const))
+      .filter((whose) => whose !== 'deleted' || on?.isDeletable)
+      .map((whose) => ({
+        by,
+        on: whose,
+        caller: () => callerFor(by),
+        expected: String(expectedStatus(name, by, whose) ?? 'done'),
+      })),
+  );
+}
+
+/** With keys: each needs the scopes of the operation, and the project of the row. */
+function callsByKey(procedure: Procedure, { project, otherProject, users }: World, both: TestUser): Call[] {
+  if (procedure.access === 'anyone') return [];
+  const scopes = scopesFor(procedure);
+  const isForSuperadmins = procedure.access === 'superadmin';
+  const isOfAuthor = startStates.get(procedure.name)!.on?.owner === 'author';
+  const withKey = (by: string, user: TestUser, state: KeyState, expected: string, chosen?: number): Call => ({
+    by: `a key ${by}`,
+    on: user === both || isOfAuthor ? 'both' : 'own',
+    expected: scopes ? expected : '403 key_not_allowed',
+    caller: async () => {
+      const key = await givenKey(user, { last_used_at: new Date('2099-01-01'), ...state });
+      return makeCaller((await testService()).url, key.secret, chosen);
+    },
+  });
+  const without = (scope?: string) => ({ scopes: ALL_SCOPES.filter((each) => each !== scope) });
+  const ofOtherProject = { project_id: otherProject.id };
+  const needed = scopes ? [...scopes, ...(procedure.proof ? [GRANTS_SCOPE] : [])] : ALL_SCOPES;
+  const reachedWithoutAdmin = 'role' in ACCESS[procedure.access] ? '403 no_project_access' : 'done';
+  const { superadmin } = users;
+  const isReached = isOfAuthor ? both : superadmin;
+  return [
+    withKey('without its scope', isReached, without(scopes?.[0]), scopes?.length === 0 ? 'done' : '403 scope_missing'),
+    withKey('of another project', isReached, ofOtherProject, '403 no_project_access', project.id),
+    ...(onRowsOfProjects.includes(procedure)
+      ? [withKey('of another project, on a row', both, ofOtherProject, '403 other_project')]
+      : []),
+    ...(isForSuperadmins
+      ? [withKey('of a project, for all projects', superadmin, ofOtherProject, '403 not_a_superadmin')]
+      : []),
+    withKey('with its scopes alone', isForSuperadmins ? superadmin : both, { scopes: needed }, 'done'),
+    withKey(
+      'without the scope admin',
+      isReached,
+      without(ADMIN_SCOPE),
+      isForSuperadmins ? '403 scope_missing' : reachedWithoutAdmin,
+    ),
+  ];
+}
+
+/** Of a caller with access: an invalid input, and an outdated version. */
+function callsWithOtherInput(procedure: Procedure, world: World): Call[] {
+  const call = { on: 'own', caller: async () => allowedCaller(world, procedure) } as const;
+  return [
+    ...(procedure.needsInput
+      ? [{ ...call, by: 'invalid input', more: invalidInput(procedure), expected: '422 invalid_input' }]
+      : []),
+    ...(procedure.isConditional
+      ? [{ ...call, by: 'an outdated version', more: { if_version: '1' }, expected: '412 row_changed' }]
+      : []),
+  ];
+}
 
 describe('a call on rows of a project', () => {
   /** Their answers have secrets, which are not kept for a repeat. */
@@ -191,33 +228,32 @@ describe('a call on rows of a project', () => {
     const leave = () => change(sql`delete from members where ${membership}`);
     const setRole = (role: Role) => change(sql`update members set role = ${role} where ${membership}`);
 
+    await givenMember(user, project, 'viewer');
+    if (isOnRow && needed !== 'viewer') expect(await overRpc(caller, procedure, input)).toMatchObject({ status: 403 });
+    await setRole(needed);
     if (isOnRow) {
-      expect(await overRpc(caller, procedure, input)).toMatchObject({ status: 403 });
-      await givenMember(user, project, 'viewer');
-      if (needed !== 'viewer') expect(await overRpc(caller, procedure, input)).toMatchObject({ status: 403 });
-      await setRole(needed);
       expect(await overRpc(caller.in(elsewhere.id), procedure, input)).toMatchObject({ status: 403 });
       expect(await overRpc(caller.in(project.id), procedure, await inputOf(user))).toHaveProperty('data');
-    } else await givenMember(user, project, needed);
+    }
     const first = await overRest(caller, procedure, input, key);
     expect(first).toHaveProperty('data');
     if (!procedure.isKeyed || WITHOUT_REPEAT.includes(procedure.name)) return;
 
-    /** Neither surface returns the answer; if a new call is refused, too, then in the same words. */
-    const expectRefused = async (who: TestCaller, sent: Given, usedKey: string, reasons: string[]) => {
-      const refused = await refusedByAll(who, procedure, sent, usedKey);
+    /** The answer is not returned; if a new call is refused, too, then in the same words. */
+    const expectRefused = async (who: TestCaller, sent: Given, reasons: string[], over = overRest) => {
+      const refused = await over(who, procedure, sent, key);
       expect(refused).toMatchObject({ status: 403, message: expect.any(String) });
       expect(reasons).toContain(refused.reason);
       const fresh = await overRest(who, procedure, sent);
       if (fresh.status === 403) expect(refused).toEqual(fresh);
     };
     await leave();
-    await expectRefused(caller, input, key, LOST);
+    await expectRefused(caller, input, LOST, refusedByAll);
     await givenMember(user, project, 'viewer');
-    if (needed !== 'viewer') await expectRefused(caller, input, key, ['role_missing', 'other_platform']);
+    if (needed !== 'viewer') await expectRefused(caller, input, ['role_missing', 'other_platform']);
     await setRole(needed);
     await change(sql`update projects set is_active = false where id = ${project.id}`);
-    await expectRefused(caller, input, key, LOST);
+    await expectRefused(caller, input, LOST);
     await change(sql`update projects set is_active = true where id = ${project.id}`);
     const again = await caller.post(procedure.rest!.path, input, { 'Idempotency-Key': key });
     expect(again.headers.get('idempotent-replayed')).toBe('true');
@@ -233,7 +269,7 @@ describe('a call on rows of a project', () => {
     const other = await inputOf(world.users.member);
     expect(await overRest(asSuperadmin, procedure, other, key)).toHaveProperty('data');
     await change(sql`update users set superadmin = false where id = ${superadmin.id}`);
-    await expectRefused(asSuperadmin, other, key, LOST);
+    await expectRefused(asSuperadmin, other, LOST);
   });
   const LOST = ['other_project', 'no_project_access', 'other_platform'];
 

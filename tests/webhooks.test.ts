@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { query } from '../server/database/query.ts';
-import { claimWebhooks, type Lane, type Running } from '../server/domain/event/webhookClaim.ts';
+import { claimWebhooks, type DeliveryLane, type Running } from '../server/domain/event/webhookClaim.ts';
 import { type Delivering, deliver } from '../server/domain/event/webhookDelivery.ts';
 import { renewLeases } from '../server/domain/event/webhookLease.ts';
 import { deliveryCounts, retrySeconds } from '../server/domain/event/webhookRecord.ts';
@@ -406,7 +406,7 @@ describe('places', () => {
     await feedComplete();
     return (await claimWebhooks(await delivering(Date.now() + 1000), running)).claimed;
   };
-  const places = (project_id: number, lane: Lane, count: number): Running[] =>
+  const places = (project_id: number, lane: DeliveryLane, count: number): Running[] =>
     Array.from({ length: count }, (_, at) => ({ id: -at, project_id, lane, isTest: false }));
 
   it('are shared by projects: one with 20 receivers leaves room for others', async () => {

@@ -1,11 +1,19 @@
-import { type AnyTRPCProcedure, type AnyTRPCRouter, callTRPCProcedure, type TRPCProcedureType } from '@trpc/server';
+import {
+  type AnyTRPCProcedure,
+  type AnyTRPCRouter,
+  type TRPCProcedureType,
+  type TrackedEnvelope,
+  tracked,
+} from '@trpc/server';
 import { z } from 'zod';
 import { ifVersion, rowVersion } from '../../shared/fields.ts';
+import type { Reason } from '../../shared/reasons.ts';
 import { manyRows } from '../../shared/rows.ts';
 import { ACCESS, type Access } from '../domain/access/access.ts';
 import type { Context } from '../domain/access/context.ts';
 import { type ProofNeed, proofInWords } from '../domain/access/proofNeed.ts';
 import { checkDeprecation, type Deprecation } from './deprecation.ts';
+import { inputParser, outputParser, type Parse, type ParseInput } from './parser.ts';
 import { type RestOperation, withErrors } from './restOperation.ts';
 import { appRouter } from './routers/app.ts';
 import type { Meta } from './trpc.ts';
@@ -31,6 +39,8 @@ export type Procedure = {
   level: number | undefined;
   /** When it needs fresh proof; undefined for never. */
   proof: ProofNeed | undefined;
+  /** The reasons of its own rules, in `domain/`. */
+  ownReasons: readonly Reason[];
   /** Undefined unless it will end. */
   deprecated: Deprecation | undefined;
   /** Whether it is a tool of assistants. */
@@ -39,6 +49,11 @@ export type Procedure = {
   isVersioned: boolean;
   /** Whether it can require a version of its row. */
   isConditional: boolean;
+  meta: Meta;
+  parseInput: ParseInput | undefined;
+  parseOutput: Parse;
+  /** The function of its router, which expects a parsed input. */
+  resolve: (call: { ctx: Context; input: unknown; signal: AbortSignal | undefined }) => unknown;
 };
 
 /**
@@ -50,11 +65,13 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
   const names = defined.map(([name]) => name);
   return defined.map(([name, procedure]) => {
     const { _def } = procedure;
-    const { inputs, output } = _def as unknown as { inputs: z.ZodType[]; output: z.ZodType };
+    const { inputs, output, resolver } = _def as unknown as Definition;
     const [input] = inputs;
-    const { rest, rpcOnly, openapi, access, idempotency, deprecated, level, proof, tool } = (_def.meta ?? {}) as Meta;
+    const meta = (_def.meta ?? {}) as Meta;
+    const { rest, rpcOnly, openapi, access, idempotency, deprecated, level, proof, reasons, tool } = meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/api/trpc.ts.`);
-    if (!rest && !rpcOnly) throw new Error(`${name} has no REST path: add .meta(rest(…)), or say why as rpcOnly.`);
+    if (!rest && !rpcOnly)
+      throw new Error(`${name} has no REST path: describe it with rest(…), or say why as rpcOnly.`);
     if (deprecated) checkDeprecation(name, deprecated, names);
 
     let needsInput: boolean | undefined;
@@ -82,12 +99,36 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       hasSecret: idempotency === 'secret' || idempotency === 'never',
       level,
       proof,
+      ownReasons: reasons ?? [],
       deprecated,
       isTool: tool ?? false,
       isVersioned: fieldOf(output, 'version') === rowVersion,
       isConditional,
+      meta,
+      parseInput: input && inputParser(input),
+      parseOutput: _def.type === 'subscription' ? eventParser(output) : outputParser(output),
+      resolve: resolver,
     };
   });
+}
+
+/** What tRPC keeps of a procedure. */
+type Definition = { inputs: z.ZodType[]; output: z.ZodType; resolver: Procedure['resolve'] };
+
+/** Checks each event of a subscription; one that goes to many followers, once. */
+function eventParser(output: z.ZodType): Parse {
+  const parse = outputParser(output);
+  const checked = new WeakMap<object, unknown>();
+  async function* checkEach(stream: AsyncIterable<TrackedEnvelope<object>>) {
+    for await (const [id, event] of stream) {
+      if (!checked.has(event)) checked.set(event, parse(event));
+      yield tracked(id, checked.get(event));
+    }
+  }
+  return (stream) => {
+    const events = stream as AsyncIterable<TrackedEnvelope<object>>;
+    return { ...events, [Symbol.asyncIterator]: () => checkEach(events) };
+  };
 }
 
 const fieldOf = (schema: z.ZodType | undefined, name: string): unknown =>
@@ -110,12 +151,3 @@ export const restProcedures = procedures.filter(
 const byName = new Map(all.map((procedure) => [procedure.name, procedure]));
 
 export const findProcedure = (name: string): Procedure | undefined => byName.get(name);
-
-/** Calls a procedure on its own, outside a batch. */
-export const callProcedure = (
-  { name: path, type }: Pick<Procedure, 'name' | 'type'>,
-  ctx: Context,
-  input: unknown,
-  signal?: AbortSignal,
-): Promise<unknown> =>
-  callTRPCProcedure({ router: appRouter, path, type, ctx, batchIndex: 0, getRawInput: async () => input, signal });

@@ -74,19 +74,27 @@ export type RestMeta = {
 } & OpenApiMeta;
 
 /** Gives a procedure its path of the specification. Statuses, bodies and fields must not change. */
-export function specified(path: `/${string}`, options: SpecifiedOptions): RestMeta {
+export function specified<Procedure extends Describable>(
+  procedure: Procedure,
+  path: `/${string}`,
+  options: SpecifiedOptions,
+): Procedure {
   const { errors = ALL_ERRORS, bodies, query = [], envelope = {}, messageFor } = options;
   const specified = { isSpecified: true, errors, query, envelope, messageFor, bodies: { ...ERROR_BODIES, ...bodies } };
-  return metaOf(path, areaOf(path), options, specified);
+  return procedure.meta(metaOf(path, areaOf(path), options, specified)) as Procedure;
 }
 
 /** Gives a procedure a path beyond the specification, of the same kind: with the usual bodies, and the errors that can happen. */
-export function rest(
+export function rest<Procedure extends Describable>(
+  procedure: Procedure,
   path: `/${string}`,
   { namesRow = true, ...options }: Options & { /** Whether it acts on a row that may not exist. */ namesRow?: boolean },
-): RestMeta {
-  return metaOf(path, nounOf(path), options, { namesRow });
+): Procedure {
+  return procedure.meta(metaOf(path, headingOf(path), options, { namesRow })) as Procedure;
 }
+
+/** A procedure that is being built; metadata doesn't change its type. */
+type Describable = { meta(meta: RestMeta): unknown };
 
 function metaOf(
   path: `/${string}`,
@@ -133,7 +141,7 @@ function areaOf(path: string): string {
 }
 
 /** `/services/operations/v1/admin/master-boards/get` is listed under `Master boards`. */
-function nounOf(path: string): string {
+function headingOf(path: string): string {
   const [, noun = ''] = /\/v1\/(?:operations\/|admin\/)?([a-z-]+)\//.exec(path) ?? [];
   return noun.charAt(0).toUpperCase() + noun.slice(1).replaceAll('-', ' ');
 }

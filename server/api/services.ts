@@ -6,14 +6,13 @@ import { makeReadiness, type Readiness } from '../database/readiness.ts';
 import { removedRows } from '../database/removal.ts';
 import { openReplicas, type Replicas } from '../database/replicas.ts';
 import { type Credential, findCaller } from '../domain/access/caller.ts';
-import type { AccountCaller } from '../domain/access/context.ts';
+import type { AccountCaller, NodeServices } from '../domain/access/context.ts';
 import { endedKeyError } from '../domain/access/endedKey.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
-import type { EventHub } from '../domain/event/following.ts';
 import { makeEventHub } from '../domain/event/hub.ts';
 import { deliveryCounts } from '../domain/event/webhookRecord.ts';
 import { runningTemplates } from '../domain/template/template.ts';
-import { type AttemptLimit, makeAttemptLimit } from '../limits/attemptLimit.ts';
+import { makeAttemptLimit } from '../limits/attemptLimit.ts';
 import { type ChangeChannel, makeChangeSignal } from '../limits/changeSignal.ts';
 import { type MakeCounter, openCounters } from '../limits/counters.ts';
 import { type KeyHolders, makeKeyHolders } from '../limits/keyHolders.ts';
@@ -21,24 +20,21 @@ import { type KeyUse, makeKeyUse } from '../limits/keyUse.ts';
 import { makeRateLimit, type RateLimit } from '../limits/rateLimit.ts';
 import { makeUnsentResponses, type UnsentElsewhere, type UnsentResponses } from '../limits/unsentResponses.ts';
 import { choosePayments } from '../payments/choice.ts';
-import type { PaymentProvider } from '../payments/provider.ts';
 import type { Settings } from '../runtime/env.ts';
 import { type FairQueue, makeFairQueue, type QueueLoad } from '../runtime/fairQueue.ts';
 import { isLoopback } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
 import { passwordLoad, sharePasswordQueue } from '../security/passwords.ts';
-import { makeSecretBox, type SecretBox } from '../security/secretBox.ts';
-import { makeTokens, type Tokens } from '../security/tokens.ts';
+import { makeSecretBox } from '../security/secretBox.ts';
+import { makeTokens } from '../security/tokens.ts';
 
 /** The services that all requests of a node share. */
-export type Services = {
+export type Services = NodeServices & {
   database: Database;
   readiness: Readiness;
   /** Undefined without replicas. */
   replicas: Replicas | undefined;
-  tokens: Tokens;
   rateLimit: RateLimit;
-  attemptLimit: AttemptLimit;
   /** Has a separate queue: calls that wait for a lock must not block the authentication of others. */
   findCaller: (
     credential: Credential,
@@ -49,24 +45,11 @@ export type Services = {
   findEndedKey: (keyHash: string) => Promise<Error | undefined>;
   keyHolders: KeyHolders;
   keyUse: KeyUse;
-  /** For how long events can be read. */
-  eventsKeptDays: number;
-  /** After how many days the secret of an API key ends, unless it is rotated; undefined for no limit. */
-  keyMaxDays: number | undefined;
-  /** Hosts that webhooks may call although they are not on the internet. */
-  webhookAllowedHosts: readonly string[];
-  eventHub: EventHub;
-  queue: FairQueue;
   unsentResponses: UnsentResponses;
-  secretBox: SecretBox;
-  /** Undefined without payments. */
-  payments: PaymentProvider | undefined;
   /** The public address, if it differs from the one that it listens on. */
   publicUrl: string | undefined;
   metricsAccess: MetricsAccess;
   load: () => Load;
-  /** Whether the process is stopping: long work stops between two steps. */
-  isStopping: () => boolean;
   /** Whether the whole node is stopping, not one worker alone: it is no longer ready. */
   isNodeStopping: () => boolean;
   /** Undefined in a single process. */
@@ -133,6 +116,8 @@ export async function openServices(
   const secrets: [string, ...string[]] = [secret, ...settings.JWT_PREVIOUS_SECRETS];
   return {
     database,
+    bulkPace: database.bulkPace,
+    hasSearchIndex: database.hasSearchIndex,
     readiness: makeReadiness(database),
     replicas,
     tokens: makeTokens(secrets, settings.TOKEN_LIFETIME_HOURS * 60 * 60),

@@ -3,30 +3,25 @@ import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { toFailure } from '../../shared/errors.ts';
 import type { Services } from '../api/services.ts';
+import { logFailure } from '../call/logFailure.ts';
 import { asBadRequest } from '../http/body.ts';
 import { spreadBursts } from '../http/bursts.ts';
-import { challengeCallers } from '../http/challenge.ts';
 import { compressLargeResponses } from '../http/compress.ts';
-import { limitConnections } from '../http/connections.ts';
-import { addDrain } from '../http/drain.ts';
-import { sendErrorHeaders } from '../http/errorHeaders.ts';
+import { addDrain, limitConnections } from '../http/connections.ts';
 import { addEventStreams } from '../http/eventStream.ts';
+import { sendErrorHeaders, sendHeaders } from '../http/headers.ts';
 import { health } from '../http/health.ts';
-import { logFailure } from '../http/logFailure.ts';
 import { malformedRequests } from '../http/malformed.ts';
 import { mcpSurface } from '../http/mcp.ts';
 import { metrics } from '../http/metrics.ts';
-import { clientVersionOf, operationOf } from '../http/operation.ts';
+import { logRequests, traceRequests } from '../http/observe.ts';
 import { allowOrigins } from '../http/origins.ts';
 import { resourceMetadata } from '../http/resourceMetadata.ts';
 import { restFacade } from '../http/rest.ts';
 import { rpcSurface } from '../http/rpc.ts';
-import { sendSecurityHeaders } from '../http/securityHeaders.ts';
-import { traceRequests } from '../http/traceRequests.ts';
 import { paymentWebhook } from '../http/webhook.ts';
 import type { Settings } from '../runtime/env.ts';
 import { ownAddress } from '../runtime/host.ts';
-import { VERSION } from '../runtime/version.ts';
 import { checkoutPage } from '../web/checkoutPage.ts';
 import { pages } from '../web/pages.ts';
 
@@ -42,9 +37,6 @@ type AppOptions = Services & {
   /** Origins whose pages may call the service from a browser (CORS), besides its own. */
   allowedOrigins: readonly string[];
 };
-
-/** The line for each request is not built at other levels. */
-const LEVELS_WITH_REQUESTS = new Set(['info', 'debug', 'trace']);
 
 const LONGEST_RECEIPT_MILLISECONDS = 30_000;
 
@@ -88,38 +80,17 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   addDrain(app);
   rememberOrigin(app);
   traceRequests(app);
+  logRequests(app);
   // Fastify's own parse any body, even on unknown paths.
   app.removeAllContentTypeParsers();
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers({ 'X-Request-Id': request.id, 'X-Deckhand-Version': VERSION });
-    // Node ignores later requests on this connection.
-    if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
-    done();
-  });
-  app.addHook('onResponse', (request, reply, done) => {
-    done();
-    if (!LEVELS_WITH_REQUESTS.has(logger.level)) return;
-    // Without the query string, which may contain a password by mistake.
-    const { config, url = request.url.split('?', 1)[0] } = request.routeOptions;
-    const called = config.surface ? { surface: config.surface, operation: operationOf(request) } : { path: url };
-    const outcome = {
-      status: reply.statusCode,
-      milliseconds: Math.round(reply.elapsedTime),
-      user: request.caller?.id,
-      key: request.caller?.key?.id,
-      client: clientVersionOf(request),
-    };
-    request.log[config.isProbe && reply.statusCode < 400 ? 'debug' : 'info']({ ...called, ...outcome }, 'answered');
-  });
+  sendHeaders(app);
   app.setErrorHandler((error, request, reply) => {
     const failure = toFailure(asBadRequest(error));
     logFailure(request.log, error, failure);
     sendErrorHeaders(reply, failure);
     return reply.code(failure.status).send({ error: true, message: failure.message, data: [] });
   });
-  challengeCallers(app);
   allowOrigins(app, allowedOrigins);
-  sendSecurityHeaders(app);
   await metrics(app, options);
   await health(app, { readiness, isStopping: isNodeStopping });
   await app.register(pages, options);

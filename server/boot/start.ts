@@ -108,9 +108,8 @@ async function serve(
     logger.warn(
       `WEBHOOK_ALLOWED_HOSTS: webhooks may call only port 443 of ${portless.join(', ')}. Name other ports, as in ${portless[0]}:8080.`,
     );
-  const { secretBox, isStopping } = services;
   const reencrypting = isFirst
-    ? reencryptSecrets({ db: database.db, secretBox, log: logger }, isStopping).catch((error) =>
+    ? reencryptSecrets({ db: database.db, services, log: logger }, services.isStopping).catch((error) =>
         logger.error(error, 'Secrets were not re-encrypted: the next start retries.'),
       )
     : undefined;

@@ -2,10 +2,10 @@ import type { Services } from '../api/services.ts';
 import { startBackground } from '../database/background.ts';
 import { removalWork } from '../database/removal.ts';
 import { keyWarnings } from '../domain/account/keyWarning.ts';
+import { CLEARING, RECENT_CLEARING } from '../domain/board/deletion.ts';
 import { rightLosses } from '../domain/event/webhookRight.ts';
 import { startWebhooks } from '../domain/event/webhookWork.ts';
 import { removalsOf } from '../domain/removal/removals.ts';
-import { CLEARING, RECENT_CLEARING } from '../domain/rows/deletion.ts';
 import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
 import { makeOutgoing } from '../security/outgoing.ts';
@@ -31,7 +31,7 @@ export function startWork(
   const stopClearing = startBackground(database, [RECENT_CLEARING], log, 10_000);
   const outgoing = makeOutgoing({ allowedHosts: webhookAllowedHosts });
   const webhooks = settings.WEBHOOKS
-    ? startWebhooks({ db: database.db, keyMaxDays, secretBox, log, outgoing })
+    ? startWebhooks({ db: database.db, services: { keyMaxDays }, secretBox, log, outgoing })
     : undefined;
   if (webhooks) eventHub.onChange(webhooks.wake);
   else log.warn('This process delivers no events to webhooks: WEBHOOKS=off.');

@@ -18,11 +18,8 @@ export async function withCalls<Result>(where: Where, work: (call: Call) => Prom
 export async function callAll(call: Call, procedure: string, input: unknown, start?: string): Promise<unknown> {
   const rows: unknown[] = [];
   for (let cursor: unknown = start; ; ) {
-    const page = (await call(procedure, {
-      limit: LARGEST_PAGE,
-      ...(input as object),
-      ...(cursor ? { cursor } : {}),
-    })) as Page;
+    const sent = { limit: LARGEST_PAGE, ...(input as object), ...(cursor ? { cursor } : {}) };
+    const page = (await call(procedure, sent)) as { next_cursor: string | null; [rows: string]: unknown };
     const [name, found] = Object.entries(page).find((entry): entry is [string, unknown[]] => Array.isArray(entry[1]))!;
     rows.push(...found);
     if (page.next_cursor === null) return { [name]: rows, next_cursor: null };
@@ -32,19 +29,15 @@ export async function callAll(call: Call, procedure: string, input: unknown, sta
 
 /** Completes the threads of a list of comments, which has only the first replies of each. */
 export async function withAllReplies(call: Call, result: unknown): Promise<unknown> {
-  const threads = (result as { threads: Thread[] }).threads;
-  const complete = async (thread: Thread): Promise<Thread> => {
-    const { id, replies_next_cursor: cursor } = thread;
-    if (cursor === null) return thread;
-    const { replies } = (await callAll(call, 'comments.listReplies', { id }, cursor)) as { replies: unknown[] };
-    return { ...thread, replies: [...thread.replies, ...replies], replies_next_cursor: null };
-  };
-  const completed: Thread[] = [];
+  const threads: Thread[] = [];
   // One after the other, so that the rate limit lasts.
-  for (const thread of threads) completed.push(await complete(thread));
-  return { ...(result as object), threads: completed };
+  for (const thread of (result as { threads: Thread[] }).threads) {
+    const { id, replies_next_cursor: cursor } = thread;
+    const rest = cursor && (await callAll(call, 'comments.listReplies', { id }, cursor));
+    const { replies } = (rest || { replies: [] }) as Pick<Thread, 'replies'>;
+    threads.push({ ...thread, replies: [...thread.replies, ...replies], replies_next_cursor: null });
+  }
+  return { ...(result as object), threads };
 }
 
 type Thread = { id: number; replies: unknown[]; replies_next_cursor: string | null };
-
-type Page = { next_cursor: string | null; [rows: string]: unknown };

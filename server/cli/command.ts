@@ -6,12 +6,12 @@ export type Command = {
   does: string;
   /** Shown in its help: effects, and who may run it. */
   explains?: string;
-  input: z.ZodType | undefined;
+  input?: z.ZodType | undefined;
   /** The required options whose values can be given without their names, in this order. */
   operands?: readonly string[];
   example?: () => Example | undefined;
   /** The options that it has besides those of its input. */
-  common: readonly Common[];
+  common?: readonly Common[];
   run: (given: Given) => Promise<Outcome>;
 };
 
@@ -30,3 +30,9 @@ export type Outcome = { result: unknown; message?: string; hasFailed?: boolean }
 
 /** Calls a procedure by its name. */
 export type Call = (procedure: string, input: unknown) => Promise<unknown>;
+
+/** The commands by their names, such as `boards list` and `login`. */
+export type Commands = ReadonlyMap<string, Command>;
+
+export const nounOf = (command: string) => command.split(' ', 1)[0]!;
+export const verbOf = (command: string) => command.split(' ')[1] ?? '';

@@ -1,5 +1,5 @@
-import type { Command } from './command.ts';
-import { COMMON, optionsOf } from './options.ts';
+import { type Command, type Commands, nounOf, verbOf } from './command.ts';
+import { isAlone, optionsOf } from './options.ts';
 
 /** Scripts that complete commands, options and their values in a shell. They are static: Tab doesn't start Node. */
 
@@ -13,7 +13,7 @@ export const INSTALL: Record<Shell, string> = {
   fish: 'Write it to ~/.config/fish/completions/deckhand.fish. docs/commands.md shows how to get the command deckhand.',
 };
 
-export function scriptFor(shell: Shell, commands: ReadonlyMap<string, Command>): string {
+export function scriptFor(shell: Shell, commands: Commands): string {
   const places = placesIn(commands);
   return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](places);
 }
@@ -21,27 +21,23 @@ export function scriptFor(shell: Shell, commands: ReadonlyMap<string, Command>):
 /** What can follow the words `after`: names, and options with their values (undefined: none, empty: any). */
 type Place = { after: string; names: string[]; options: { flag: string; values?: string[] | undefined }[] };
 
-function placesIn(commands: ReadonlyMap<string, Command>): Place[] {
-  const nouns = Map.groupBy(commands.keys(), (name) => name.replace(/ .*/, ''));
-  const verbsOf = (names: string[]) => names.flatMap((name) => name.split(' ').slice(1));
+function placesIn(commands: Commands): Place[] {
+  const nouns = Map.groupBy(commands.keys(), nounOf);
   return [
     { after: '', names: [...nouns.keys()], options: [{ flag: 'help' }, { flag: 'version' }] },
     ...[...nouns]
       .filter(([noun]) => !commands.has(noun))
-      .map(([after, names]) => ({ after, names: verbsOf(names), options: [{ flag: 'help' }] })),
+      .map(([after, names]) => ({ after, names: names.map(verbOf), options: [{ flag: 'help' }] })),
     ...[...commands].map(([after, command]) => ({ after, names: [], options: flagsOf(command) })),
   ];
 }
 
-function flagsOf({ input, common }: Command): Place['options'] {
-  const own = optionsOf(input).flatMap(({ flag, kind, choices }) => {
+function flagsOf(command: Command): Place['options'] {
+  const flags = optionsOf(command).flatMap(({ flag, kind, choices = [] }) => {
     if (kind === 'yes-no') return [{ flag }, { flag: `no-${flag}` }];
-    return [kind === 'secret' ? { flag } : { flag, values: choices ?? [] }];
+    return [isAlone(kind) ? { flag } : { flag, values: choices }];
   });
-  const others = [...common, 'json' as const].map((flag) =>
-    COMMON[flag].type === 'string' ? { flag, values: [] } : { flag },
-  );
-  return [...own, ...others, { flag: 'help' }];
+  return [...flags, { flag: 'help' }];
 }
 
 const bashScript = (places: Place[]) => `# Completion of deckhand in bash.

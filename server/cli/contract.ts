@@ -30,9 +30,9 @@ export async function contract({ input, chosen, environment, terminal }: Given):
       {
         isWriting: write,
         signal: interruption.signal,
-        onProgress: (line) => terminal.canSee && terminal.update(line),
+        onProgress: terminal.update,
         announce: (line) => {
-          if (terminal.canSee) terminal.update('');
+          terminal.update('');
           terminal.write(`${line}\n`);
         },
       },
@@ -46,7 +46,7 @@ export async function contract({ input, chosen, environment, terminal }: Given):
     throw error;
   } finally {
     for (const signal of SIGNALS) process.off(signal, interrupt);
-    if (terminal.canSee) terminal.update('');
+    terminal.update('');
   }
 }
 

@@ -12,8 +12,7 @@ import { readStoredSecret, STORED_SECRET } from '../security/storedSecret.ts';
 import { keyId } from '../security/tokens.ts';
 import type { Given, Outcome } from './command.ts';
 import { withDatabase } from './onDatabase.ts';
-import { progressBar } from './progress.ts';
-import type { Terminal } from './terminal.ts';
+import { progressBar } from './terminal.ts';
 
 /** From `DATA_DIR` to `DATABASE_URL`: both are settings, since a URL with a password must not be an argument. */
 export async function copyToServer({ environment, terminal, input }: Given): Promise<Outcome> {
@@ -25,9 +24,10 @@ export async function copyToServer({ environment, terminal, input }: Given): Pro
     refuseWithoutDatabase(settings.DATA_DIR);
     const source = await connect({ ...settings, DATABASE_URL: undefined }).catch(stopFirst(settings.DATA_DIR));
     try {
-      const tables = await copyDatabase(source, target, progressOn(terminal), { keepsWebhooks }).finally(() =>
-        clearLine(terminal),
-      );
+      const onProgress = ({ table, done, total }: { table: string; done: number; total: number }) =>
+        terminal.update(`${progressBar(done, total)} ${done} of ${counted(total, 'row')} (${table})`);
+      const copied = copyDatabase(source, target, onProgress, { keepsWebhooks });
+      const tables = await copied.finally(() => terminal.update(''));
       const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
       const next = [...(await nextSteps(source, settings, secret)), ...(await remindersOf(target.db))];
       const done = `Copied ${counted(rows, 'row')} of ${counted(Object.keys(tables).length, 'table')}. All values were compared and are equal. The embedded database was not changed.`;
@@ -38,25 +38,12 @@ export async function copyToServer({ environment, terminal, input }: Given): Pro
   });
 }
 
-function progressOn(terminal: Terminal) {
-  return ({ table, done, total }: { table: string; done: number; total: number }) => {
-    if (terminal.canSee) terminal.update(`${progressBar(done, total)} ${done} of ${counted(total, 'row')} (${table})`);
-  };
-}
-
-function clearLine(terminal: Terminal): void {
-  if (terminal.canSee) terminal.update('');
-}
-
 async function nextSteps({ db }: Database, settings: Settings, secret: string | undefined): Promise<string[]> {
   const demoUsers = await findDemoPasswords(db);
+  const demoPasswords = `Anybody can sign in as ${demoUsers.join(', ')}, since the demo password is public: give them other passwords, or deactivate them (npx deckhand users update).`;
   return [
     ...(await secretSteps({ db }, settings, secret)),
-    ...(demoUsers.length > 0
-      ? [
-          `Anybody can sign in as ${demoUsers.join(', ')}, since the demo password is public: give them other passwords, or deactivate them (npx deckhand users update).`,
-        ]
-      : []),
+    ...(demoUsers.length > 0 ? [demoPasswords] : []),
     `Start the service with DATABASE_URL. Keep ${resolve(settings.DATA_DIR)} until it works, then delete it.`,
   ];
 }

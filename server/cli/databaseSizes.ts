@@ -20,7 +20,9 @@ export async function databaseSizes({ environment, terminal }: Given): Promise<O
     database.withoutTimeouts(async (database) => {
       const sizes = await tableSizes(database.db);
       const tables = await withDue(database, sizes, removalsOf(settings));
-      const deleted = settings.DELETED_ROWS_KEPT_DAYS ? undefined : await ofDeleted(database, sizes);
+      const deleted = settings.DELETED_ROWS_KEPT_DAYS
+        ? undefined
+        : totalOf(await withDue(database, sizes, deletedRowRemovals(SHOWN_DAYS)));
       const total_bytes = sizes.reduce((sum, { table_bytes, index_bytes }) => sum + table_bytes + index_bytes, 0);
       const result = { tables, total_bytes, ...(deleted && { deleted_rows: { kept_days: SHOWN_DAYS, ...deleted } }) };
       return { result, message: [asTable(tables, terminal.width), ...notes(tables, deleted)].join('\n') };
@@ -38,17 +40,12 @@ async function withDue({ db }: Database, sizes: TableSize[], removals: Removal[]
   return tables;
 }
 
-async function ofDeleted(database: Database, sizes: TableSize[]): Promise<Freed> {
-  return totalOf(await withDue(database, sizes, deletedRowRemovals(SHOWN_DAYS)));
-}
+const totalOf = (tables: SizeWithDue[]): Freed => ({
+  rows: tables.reduce((sum, { due_rows }) => sum + due_rows, 0),
+  bytes: tables.reduce((sum, { due_bytes }) => sum + due_bytes, 0),
+});
 
-const totalOf = (tables: SizeWithDue[]): Freed =>
-  tables.reduce(({ rows, bytes }, { due_rows, due_bytes }) => ({ rows: rows + due_rows, bytes: bytes + due_bytes }), {
-    rows: 0,
-    bytes: 0,
-  });
-
-function asTable(tables: SizeWithDue[], width: number | undefined): string {
+function asTable(tables: SizeWithDue[], width: number): string {
   const rows = tables.map(({ table, rows, is_estimate, table_bytes, index_bytes, due_rows }) => ({
     table,
     rows: `${is_estimate ? 'about ' : ''}${rows}`,
@@ -61,12 +58,15 @@ function asTable(tables: SizeWithDue[], width: number | undefined): string {
 
 function notes(tables: SizeWithDue[], deleted: Freed | undefined): string[] {
   const due = totalOf(tables);
-  const now = `\nThe running service removes what is due: ${counted(due.rows, 'row')}, about ${mebibytes(due.bytes)}. PostgreSQL uses the space for new rows.`;
-  if (!deleted) return [now];
-  return [
-    now,
-    `DELETED_ROWS_KEPT_DAYS is off. With ${SHOWN_DAYS}, ${counted(deleted.rows, 'deleted row')} would go, too: about ${mebibytes(deleted.bytes)}.`,
+  const lines = [
+    `\nThe running service removes what is due: ${counted(due.rows, 'row')}, about ${mebibytes(due.bytes)}. PostgreSQL uses the space for new rows.`,
   ];
+  if (deleted) {
+    lines.push(
+      `DELETED_ROWS_KEPT_DAYS is off. With ${SHOWN_DAYS}, ${counted(deleted.rows, 'deleted row')} would go, too: about ${mebibytes(deleted.bytes)}.`,
+    );
+  }
+  return lines;
 }
 
 const mebibytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;

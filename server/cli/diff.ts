@@ -37,10 +37,12 @@ async function readDocument(place: string): Promise<OpenApiDocument> {
   const text = await (/^https?:/.test(place) ? download(place) : readFile(place, 'utf8')).catch((error: Error) => {
     throw misuse(`${place} can't be read: ${failureOf(error)}.`);
   });
-  const document = parsed(text) as Partial<OpenApiDocument> | null;
-  if (!document?.paths || !/^3\.1\./.test(String(document.openapi)))
-    throw misuse(`${place} is not an OpenAPI 3.1 document in JSON.`);
-  return { components: { schemas: {} }, ...document } as OpenApiDocument;
+  try {
+    const document: OpenApiDocument = JSON.parse(text);
+    if (document.paths && /^3\.1\./.test(document.openapi))
+      return { ...document, components: document.components ?? { schemas: {} } };
+  } catch {}
+  throw misuse(`${place} is not an OpenAPI 3.1 document in JSON.`);
 }
 
 async function download(url: string): Promise<string> {
@@ -49,11 +51,3 @@ async function download(url: string): Promise<string> {
   return response.text();
 }
 const LONGEST_DOWNLOAD_MILLISECONDS = 30_000;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

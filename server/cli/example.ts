@@ -29,9 +29,9 @@ For example, while the service runs with the demo data:
 }
 
 /** The words of an example after the name of the command. */
-export function exampleWords({ input, example }: Command): string[] {
-  const { fields = {} } = example?.() ?? {};
-  const options = optionsOf(input);
+export function exampleWords(command: Command): string[] {
+  const { fields = {} } = command.example?.() ?? {};
+  const options = optionsOf(command);
   const words = Object.entries(fields).flatMap(([field, value]) =>
     options.filter((option) => option.field === field).flatMap((option) => wordsFor(option, value)),
   );

@@ -1,26 +1,21 @@
 import { KEPT_BY_NULL } from '../../shared/changes.ts';
-import type { Command } from './command.ts';
+import { type Command, type Commands, nounOf, verbOf } from './command.ts';
 import { exampleLine } from './example.ts';
-import { COMMON, type Option, optionsOf } from './options.ts';
+import { isAlone, type Option, optionsOf } from './options.ts';
 import { wrapped } from './width.ts';
-
-type Commands = ReadonlyMap<string, Command>;
 
 /** The built-in commands, and the nouns with their verbs. */
 export function overallHelp(commands: Commands, width: number): string {
-  const names = [...commands.keys()];
   const alone = [...commands].filter(([name]) => !name.includes(' '));
-  const nouns = Map.groupBy(
-    names.filter((name) => name.includes(' ')),
-    (name) => name.replace(/ .*/, ''),
-  );
-  const verbs = [...nouns].map(([noun, names]): [string, string] => [
-    noun,
-    names.map((name) => name.split(' ')[1]).join(', '),
-  ]);
+  const nouns = [...Map.groupBy(commands.keys(), nounOf)].filter(([noun]) => !commands.has(noun));
+  const lines: Line[] = [
+    ...alone.map(([name, { does }]): Line => [name, does]),
+    ['', ''],
+    ...nouns.map(([noun, names]): Line => [noun, names.map(verbOf).join(', ')]),
+  ];
   return `Usage: npx deckhand COMMAND [OPTIONS]
 
-${inColumns([...alone.map(([name, { does }]): [string, string] => [name, does]), ['', ''], ...verbs], width)}
+${inColumns(lines, width)}
 
 ${wrapped(EXAMPLES, width)}
 
@@ -30,12 +25,10 @@ npx deckhand --version prints the version. Exit codes: 0 success, 1 error, 2 wro
 }
 
 export function nounHelp(commands: Commands, width: number): string {
+  const lines = [...commands].map(([name, { does }]): Line => [name, does]);
   return `Usage: npx deckhand COMMAND [OPTIONS]
 
-${inColumns(
-  [...commands].map(([name, { does }]) => [name, does]),
-  width,
-)}
+${inColumns(lines, width)}
 
 npx deckhand COMMAND --help shows the options of a command.`;
 }
@@ -48,27 +41,28 @@ const PLACES = `Commands act on the database of the settings (DATABASE_URL, or t
 key in DECKHAND_KEY.`;
 
 export function commandHelp(name: string, command: Command, width: number): string {
-  const { does, explains, input, common, operands = [] } = command;
-  const options = optionsOf(input);
+  const { does, explains, operands = [] } = command;
+  const options = optionsOf(command);
   const needed = options
     .filter(({ isRequired, kind }) => isRequired && kind !== 'secret')
     .map((option) => (operands.includes(option.flag) ? option.flag.toUpperCase() : asWords(option)));
-  const lines = options.map((option): [string, string] => [asWords(option), explain(option)]);
-  const others = [...common, 'json' as const].map((name): [string, string] => [
-    COMMON[name].words,
-    COMMON[name].explains,
-  ]);
+  const lines = options.map((option): Line => [asWords(option), explain(option)]);
   const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, width)}`;
   return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, '[OPTIONS]'].join(' ')}
 
-${inColumns([...lines, ...others], width)}${exampleLine(name, command)}`;
+${inColumns(lines, width)}${exampleLine(name, command)}`;
 }
 
-function asWords({ flag, kind, choices }: Option): string {
-  if (kind === 'secret') return `--${flag}`;
+function asWords({ flag, kind, choices, value = choices?.join('|') }: Option): string {
   if (kind === 'yes-no') return `--[no-]${flag}`;
-  return `--${flag} ${choices?.join('|') ?? { number: 'N', list: 'A,B', positions: 'ID:POSITION,…', rows: 'FILE', text: 'TEXT' }[kind]}`;
+  return isAlone(kind) ? `--${flag}` : `--${flag} ${value ?? VALUES[kind] ?? 'TEXT'}`;
 }
+const VALUES: Partial<Record<Option['kind'], string>> = {
+  number: 'N',
+  list: 'A,B',
+  positions: 'ID:POSITION,…',
+  rows: 'FILE',
+};
 
 function explain({ description, kind, isRequired, exceptWith }: Option): string {
   if (kind === 'rows') return `${inWordsOfOptions(description)} A JSON list; - reads it from standard input.`;
@@ -89,8 +83,10 @@ function inWordsOfOptions(description: string): string {
 export const WIDEST_LINE = 120;
 const NARROWEST_TEXT = 30;
 
+type Line = [left: string, right: string];
+
 /** Long texts on the right continue on the next line; without room for them, they are below. */
-function inColumns(lines: [string, string][], widest: number): string {
+function inColumns(lines: Line[], widest: number): string {
   const width = Math.max(...lines.map(([left]) => left.length)) + 2;
   const room = widest - width - 2;
   const isBelow = room < NARROWEST_TEXT;

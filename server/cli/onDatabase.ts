@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import superjson from 'superjson';
 import { notFound, toFailure } from '../../shared/errors.ts';
-import { callProcedure, findProcedure } from '../api/procedures.ts';
-import { openServices } from '../api/services.ts';
+import { findProcedure } from '../api/procedures.ts';
+import { openServices, type Services } from '../api/services.ts';
+import { answer, type Exchange } from '../call/answer.ts';
 import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
 import { isInUse, readAddress, stopFirst } from '../database/embedded/dataDirectory.ts';
 import { adoptDatabase } from '../database/incarnation.ts';
 import { replicasForCommands } from '../database/replicas.ts';
 import { findCallerByEmail, findOperator } from '../domain/access/caller.ts';
-import type { Context } from '../domain/access/context.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
 import { readSettings, type Settings } from '../runtime/env.ts';
 import { ownAddress } from '../runtime/host.ts';
@@ -72,18 +72,28 @@ export function callOnDatabase<Result>(
   const work: Opened<Result> = async (database, settings, secret) => {
     // Before anything is written to a restored database, which no node has used yet.
     await adoptDatabase(database.db).catch(ignoreMissingTables);
-    const ctx: Context = {
-      ...(await servicesOf(database, settings, secret)),
-      ...database,
+    const exchange: Exchange = {
+      services: await servicesOf(database, settings, secret),
+      token: '',
+      projectId: chosen.project,
+      origin: {
+        surface: 'command_line',
+        requestId: null,
+        address: 'command line',
+        serviceUrl: settings.PUBLIC_URL ?? '',
+      },
+      log: SILENT,
+      signal: undefined,
+      calls: 1,
+      called: [],
+      neededRole: undefined,
+      reasons: [],
       caller: await callerOf(database, chosen),
-      access: undefined,
-      origin: { surface: 'command_line', requestId: null },
     };
     return calls(async (path, input) => {
-      const result = await callProcedure(findProcedure(path)!, ctx, input).catch(async (error) => {
-        throw (await missingProject(error, database)) ?? error;
-      });
-      return toClientResult(result);
+      const reply = await answer(exchange, { procedure: findProcedure(path)!, index: 0, readInput: () => input });
+      if ('data' in reply) return toClientResult(reply.data);
+      throw (await missingProject(reply.error, database)) ?? reply.error;
     });
   };
   return withDatabase(environment, work, callInstead);
@@ -119,26 +129,16 @@ async function callerOf({ db }: Database, { as, project }: Where['chosen']) {
 const ignore = () => undefined;
 const SILENT: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-async function servicesOf(database: Database, settings: Settings, secret: string | undefined) {
+async function servicesOf(database: Database, settings: Settings, secret: string | undefined): Promise<Services> {
   const used = secret ?? randomBytes(48).toString('base64url');
   const onlyPrimary = { ...settings, REDIS_URL: undefined, DATABASE_REPLICA_URLS: [] };
   const services = await openServices(onlyPrimary, database, used, SILENT);
-  return {
-    ...services,
-    ...(secret === undefined && withoutSecret(services)),
-    replicas: replicasForCommands(settings, database),
-    log: SILENT,
-    publicUrl: settings.PUBLIC_URL ?? '',
-    address: 'command line',
-    responseBudget: undefined,
-    idempotency: undefined,
-    callsAllowed: 1,
-    retryAfterSeconds: 0,
-  };
+  const replicas = replicasForCommands(settings, database);
+  return { ...services, ...(secret === undefined && withoutSecret(services)), replicas };
 }
 
 /** Without the service's secret, commands can't sign or encrypt for it. */
-function withoutSecret({ tokens }: Pick<Context, 'tokens'>): Pick<Context, 'tokens' | 'secretBox'> {
+function withoutSecret({ tokens }: Services): Pick<Services, 'tokens' | 'secretBox'> {
   const fail = () => {
     throw startFailure('JWT_SECRET: must be set to that of the service for this command.');
   };

@@ -2,36 +2,38 @@ import { z } from 'zod';
 import { REQUIRED_UNLESS } from '../../shared/fields.ts';
 import type { Schema } from '../api/openapi/example.ts';
 
-/** A field of an input, as an option: `default_project_id` is `--default-project-id`. */
 export type Option = {
-  field: string;
   flag: string;
-  kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'rows' | 'secret';
-  isRequired: boolean;
+  /** The field of the input: `default_project_id` is `--default-project-id`. Undefined for common options. */
+  field?: string;
+  kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'rows' | 'secret' | 'switch';
+  description: string;
+  /** What stands for its value in the help; that of its kind if undefined. */
+  value?: string;
+  choices?: string[] | undefined;
+  isRequired?: boolean;
   /** The other option with which it is not required. */
   exceptWith?: Record<string, unknown> | undefined;
-  description: string;
-  choices?: string[] | undefined;
   /** For secrets: whether it is a new one. */
   isNew?: boolean;
 };
 
 /** Options of many commands. */
 export const COMMON = {
-  project: { type: 'string', words: '--project N', explains: 'Act in this project, instead of the default one.' },
-  as: { type: 'string', words: '--as EMAIL', explains: 'On the database: act as this user.' },
+  project: { kind: 'number', description: 'Act in this project, instead of the default one.' },
+  as: { kind: 'text', value: 'EMAIL', description: 'On the database: act as this user.' },
   url: {
-    type: 'string',
-    words: '--url URL',
-    explains:
+    kind: 'text',
+    value: 'URL',
+    description:
       'The service to act on, as the user who signed in with login, or with the API key in DECKHAND_KEY; DECKHAND_URL if not given.',
   },
-  all: { type: 'boolean', words: '--all', explains: 'Print all pages.' },
-  columns: { type: 'string', words: '--columns A,B', explains: 'Show these columns only.' },
-  yes: { type: 'boolean', words: '--yes', explains: 'Do not ask before it runs.' },
-  recovery: { type: 'boolean', words: '--recovery', explains: 'Use a recovery code as the second factor.' },
-  json: { type: 'boolean', words: '--json', explains: 'Print the result as JSON.' },
-} as const;
+  all: { kind: 'switch', description: 'Print all pages.' },
+  columns: { kind: 'list', description: 'Show these columns only.' },
+  yes: { kind: 'switch', description: 'Do not ask before it runs.' },
+  recovery: { kind: 'switch', description: 'Use a recovery code as the second factor.' },
+  json: { kind: 'switch', description: 'Print the result as JSON.' },
+} as const satisfies Record<string, Omit<Option, 'flag'>>;
 export type Common = keyof typeof COMMON;
 
 /** The common options that were given. */
@@ -52,9 +54,12 @@ export function kebab(name: string): string {
 /** Fields with the name of a common option: `--url` is the service. */
 const RENAMED: Record<string, string> = { url: 'receiver-url' };
 
-export function optionsOf(input: z.ZodType | undefined): Option[] {
-  const { properties, required = [] } = schemaOf(input);
-  return Object.entries(properties ?? {}).map(([field, property]) => {
+type WithOptions = { input?: z.ZodType | undefined; common?: readonly Common[] };
+
+/** The options of a command: the fields of its input, and the common ones; `--json` is the last. */
+export function optionsOf({ input, common = [] }: WithOptions): Option[] {
+  const { properties = {}, required = [] } = schemaOf(input);
+  const ofFields = Object.entries(properties).map(([field, property]): Option => {
     const schema = withoutNull(property);
     return {
       field,
@@ -67,7 +72,11 @@ export function optionsOf(input: z.ZodType | undefined): Option[] {
       isNew: Number(schema.minLength) > 1,
     };
   });
+  return [...ofFields, ...[...common, 'json' as const].map((flag) => ({ flag, ...COMMON[flag] }))];
 }
+
+/** Whether an option of this kind has no value behind it. */
+export const isAlone = (kind: Option['kind']) => kind === 'yes-no' || kind === 'secret' || kind === 'switch';
 
 /** Whether it is the input of a list with pages. */
 export const hasPages = (input: z.ZodType | undefined) => 'cursor' in ((input as z.ZodObject | undefined)?.shape ?? {});
@@ -78,8 +87,7 @@ export function schemaOf(input: z.ZodType | undefined): Schema {
 
 function kindOf({ type, format, items }: Schema): Option['kind'] {
   if (format === 'password') return 'secret';
-  const { properties } = (items ?? {}) as Schema;
-  if (properties) return 'position' in properties ? 'positions' : 'rows';
+  if (items?.properties) return 'position' in items.properties ? 'positions' : 'rows';
   return KINDS[[type].flat().find((name) => name !== 'null') ?? ''] ?? 'text';
 }
 

@@ -1,20 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import type { z } from 'zod';
 import { invalid } from '../../shared/errors.ts';
+import type { Command } from './command.ts';
 import { misuse, suggestion } from './misuse.ts';
-import { type Chosen, COMMON, type Common, type Option, optionsOf } from './options.ts';
+import { type Chosen, isAlone, type Option, optionsOf } from './options.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 
-type Words = { input: z.ZodType | undefined; common: readonly Common[]; operands?: readonly string[] };
-
 /** Parses words into an input and the common options; asks for secrets. */
-export async function parseOptions({ input, common, operands = [] }: Words, words: string[], terminal: Terminal) {
-  const options = optionsOf(input);
-  const given = parse(options, common, operands, words);
+export async function parseOptions(command: Omit<Command, 'does' | 'run'>, words: string[], terminal: Terminal) {
+  const { input, operands = [] } = command;
+  const options = optionsOf(command);
+  const given = parse(options, operands, words);
   const chosen = chosenOf(given);
 
-  const fields: Record<string, unknown> = {};
   const isNeeded = ({ isRequired, exceptWith }: Option) =>
     isRequired && !(exceptWith && Object.entries(exceptWith).every(([flag, value]) => given[flag] === value));
   const missing = options.find((option) => isNeeded(option) && option.kind !== 'secret' && !(option.flag in given));
@@ -22,9 +20,11 @@ export async function parseOptions({ input, common, operands = [] }: Words, word
     const { flag } = missing;
     throw invalid({ [operands.includes(flag) ? flag.toUpperCase() : `--${flag}`]: 'is missing' });
   }
+  const fields: Record<string, unknown> = {};
   for (const option of options) {
     const { field, flag, kind, isNew = false } = option;
     const value = given[flag];
+    if (field === undefined) continue;
     if (kind === 'secret') {
       if (isNeeded(option) || value === true) fields[field] = await askSecret(terminal, field, isNew);
     } else if (value !== undefined) fields[field] = typedValue(kind, flag, value);
@@ -34,45 +34,29 @@ export async function parseOptions({ input, common, operands = [] }: Words, word
 
 type Value = string | boolean | (string | boolean)[];
 
-function parse(
-  options: Option[],
-  common: readonly Common[],
-  operands: readonly string[],
-  words: string[],
-): Record<string, Value | undefined> {
-  const type = (kind: Option['kind']) => (kind === 'yes-no' || kind === 'secret' ? 'boolean' : 'string');
-  const known = [
-    ...common.map((name) => [name, { type: COMMON[name].type }] as const),
-    ...options.map(({ flag, kind }) => [flag, { type: type(kind) }] as const),
-  ];
+function parse(options: Option[], operands: readonly string[], words: string[]): Record<string, Value | undefined> {
+  const typeOf = ({ kind }: Option) => (isAlone(kind) ? 'boolean' : 'string');
   try {
     const { values, positionals } = parseArgs({
       args: words,
       allowNegative: true,
       allowPositionals: operands.length > 0,
-      options: Object.fromEntries(known),
+      options: Object.fromEntries(options.map((option) => [option.flag, { type: typeOf(option) }])),
     });
     const free = operands.filter((flag) => !(flag in values));
     const [surplus] = positionals.slice(free.length);
     if (surplus !== undefined) throw misuse(`Unexpected argument '${surplus}'.`);
     return { ...values, ...Object.fromEntries(positionals.map((value, at) => [free[at], value])) };
   } catch (error) {
-    throw misuse(
-      explained(
-        error as Error & { code: string },
-        options,
-        known.map(([flag]) => flag),
-        words,
-      ),
-    );
+    throw misuse(explained(error as Error & { code: string }, options, words));
   }
 }
 
 /** Rewrites an error of `parseArgs`, with a hint at what was meant. */
-function explained({ code, message }: Error & { code: string }, options: Option[], known: string[], words: string[]) {
+function explained({ code, message }: Error & { code: string }, options: Option[], words: string[]): string {
   const [, named = ''] = /'([^' ]*)/.exec(message) ?? [];
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
-    const flags = [...known, 'json', 'help'].map((flag) => `--${flag}`);
+    const flags = [...options.map(({ flag }) => `--${flag}`), '--help'];
     if (flags.includes(named)) return `${named} takes no value.`;
     return `There is no option ${named}.${suggestion(named, flags)}`;
   }

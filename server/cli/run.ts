@@ -5,7 +5,7 @@ import type { Reason } from '../../shared/reasons.ts';
 import { databaseFailure } from '../database/databaseFailure.ts';
 import { isStartFailure } from '../runtime/startFailure.ts';
 import { VERSION } from '../runtime/version.ts';
-import type { ReadEnvironment } from './command.ts';
+import { nounOf, type ReadEnvironment } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, nounHelp, overallHelp, WIDEST_LINE } from './help.ts';
 import { isMisuse, suggestion } from './misuse.ts';
@@ -23,38 +23,33 @@ export async function runCommandLine(
   terminal: Terminal = processTerminal,
 ): Promise<CommandResult> {
   const [first = 'help', second] = words;
-  const width = Math.min(WIDEST_LINE, terminal.width ?? WIDEST_LINE);
+  const width = Math.min(WIDEST_LINE, terminal.width);
   if (first === 'help' || first === '--help') return done(overallHelp(COMMANDS, width));
   if (first === '--version') return done(VERSION);
   const ofNoun = new Map([...COMMANDS].filter(([name]) => name.startsWith(`${first} `)));
   if (ofNoun.size > 0 && (second === undefined || second === '--help')) return done(nounHelp(ofNoun, width));
 
   const name = [`${first} ${second}`, first].find((name) => COMMANDS.has(name));
-  const command = name === undefined ? undefined : COMMANDS.get(name);
-  if (!name || !command) {
+  if (name === undefined) {
     const given = `${first}${second?.match(/^\w/) ? ` ${second}` : ''}`;
-    const message = `There is no command ${given}.${suggestion(given, [...COMMANDS.keys(), ...NOUNS])}`;
+    const known = [...COMMANDS.keys()];
+    const message = `There is no command ${given}.${suggestion(given, [...known, ...known.map(nounOf)])}`;
     return misused(message, ofNoun.size > 0 ? first : '');
   }
+  const command = COMMANDS.get(name)!;
   if (words.includes('--help')) return done(commandHelp(name, command, width));
 
   const isJson = words.includes('--json');
   try {
-    const options = words.slice(name.split(' ').length).filter((word) => word !== '--json');
-    const given = await parseOptions(command, options, terminal);
+    const given = await parseOptions(command, words.slice(name.split(' ').length), terminal);
     const { result, message, hasFailed = false } = await command.run({ ...given, environment, terminal });
-    const printed = done(
-      isJson
-        ? JSON.stringify(result ?? {}, null, 2)
-        : (message ?? asText(result, { width: terminal.width, columns: given.chosen.columns })),
-    );
-    return hasFailed ? { ...printed, exitCode: 1 } : printed;
+    const asPeopleRead = () => message ?? asText(result, { width: terminal.width, columns: given.chosen.columns });
+    const printed = isJson ? JSON.stringify(result ?? {}, null, 2) : asPeopleRead();
+    return { ...done(printed), exitCode: hasFailed ? 1 : 0 };
   } catch (error) {
     return failed(error, name, isJson);
   }
 }
-
-const NOUNS = new Set([...COMMANDS.keys()].map((name) => name.replace(/ .*/, '')));
 
 const done = (printed: string): CommandResult => ({ exitCode: 0, printed: visible(printed) });
 

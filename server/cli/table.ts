@@ -4,7 +4,7 @@ import { padded, shortened, widthOf, wrapped } from './width.ts';
 export type Fields = Record<string, unknown>;
 
 /** Rows below the names of their columns. On a terminal the table fits its width; otherwise nothing is cut. */
-export function rowsAsTable(rows: Fields[], names: string[], width = Number.POSITIVE_INFINITY): string {
+export function rowsAsTable(rows: Fields[], names: string[], width: number): string {
   const textOfCell = width === Number.POSITIVE_INFINITY ? textOf : shortTextOf;
   const columns = names.map((name): Column => columnOf(name, rows, textOfCell));
   const { shown, hidden } = fitting(columns, width);

@@ -2,28 +2,25 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { z } from 'zod';
 import type { TemplateRun } from '../../shared/templateRun.ts';
 import { counted } from '../runtime/count.ts';
-import { startFailure } from '../runtime/startFailure.ts';
 import { callAll } from './calls.ts';
 import type { Call, Given, Outcome } from './command.ts';
-import { progressBar } from './progress.ts';
-import type { Terminal } from './terminal.ts';
+import { confirm, isAsked, progressBar, type Terminal } from './terminal.ts';
 
 /** Syncs and pushes change many projects: they have a preview, progress, and a report. */
 
-const PREVIEWS: Record<string, string> = {
-  'masterBoards.sync': 'masterBoards.previewSync',
-  'masterBoards.push': 'masterBoards.previewPush',
-  'masterGroups.push': 'masterGroups.previewPush',
-  'masterCards.push': 'masterCards.previewPush',
-};
+export const isTemplateRun = (procedure: string) => /^master\w+\.(sync|push)$/.test(procedure);
 
-export const isTemplateRun = (procedure: string) => procedure in PREVIEWS;
+/** `masterBoards.previewSync` of `masterBoards.sync`. */
+const previewOf = (procedure: string) => procedure.replace(/\.\w/, (start) => `.preview${start[1]!.toUpperCase()}`);
 
 type Run = z.output<typeof TemplateRun>;
 
-export async function runTemplate(call: Call, procedure: string, { input, chosen, terminal }: Given): Promise<Outcome> {
-  const preview = PREVIEWS[procedure];
-  if (preview && terminal.canReply && terminal.canSee && !chosen.yes) await confirm(call, preview, input, terminal);
+export async function runTemplate(call: Call, procedure: string, given: Given): Promise<Outcome> {
+  const { input, terminal } = given;
+  if (isAsked(given)) {
+    terminal.write(await previewLine(call, procedure, input));
+    await confirm(terminal, 'Go on?', 'Nothing was changed.');
+  }
 
   const [newest] = await runsOf(call);
   const findRun = async () =>
@@ -35,12 +32,10 @@ export async function runTemplate(call: Call, procedure: string, { input, chosen
   return { result, ...(run && { message: summaryOf(run) }) };
 }
 
-async function confirm(call: Call, preview: string, input: unknown, terminal: Terminal): Promise<void> {
-  const { projects } = (await callAll(call, preview, input)) as { projects: { outcome: string }[] };
+async function previewLine(call: Call, procedure: string, input: unknown): Promise<string> {
+  const { projects } = (await callAll(call, previewOf(procedure), input)) as { projects: { outcome: string }[] };
   const counts = [...Map.groupBy(projects, ({ outcome }) => outcome)].map(([outcome, of]) => `${of.length} ${outcome}`);
-  terminal.write(`Preview of ${counted(projects.length, 'project')}: ${counts.join(', ') || 'none'}.\n`);
-  const reply = await terminal.ask('Go on? [y/N] ');
-  if (!/^y(es)?$/i.test(reply.trim())) throw startFailure('Nothing was changed.');
+  return `Preview of ${counted(projects.length, 'project')}: ${counts.join(', ') || 'none'}.\n`;
 }
 
 async function runsOf(call: Call): Promise<Run[]> {
@@ -65,18 +60,18 @@ async function withProgress<Result>(
   terminal: Terminal,
 ): Promise<Result> {
   let isRunning = true;
-  const ended = running.finally(() => {
+  const stop = () => {
     isRunning = false;
-  });
-  ended.catch(() => undefined);
+  };
+  const ended = running.then(stop, stop);
   for (let turn = 0; isRunning; turn++) {
     // A failed poll doesn't mean a failed run.
     const run = await findRun().catch(() => undefined);
     if (isRunning) terminal.update(progressLine(run, turn));
-    await Promise.race([ended.catch(() => undefined), pause(POLL_MILLISECONDS)]);
+    await Promise.race([ended, pause(POLL_MILLISECONDS)]);
   }
   terminal.update('');
-  return ended;
+  return running;
 }
 
 type Progress = Pick<Run, 'projects_done' | 'projects_total'>;

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { startFailure } from '../runtime/startFailure.ts';
 import { visible } from './visible.ts';
 
 /** The person at the command line. Questions and progress go to standard error: standard output has only the result. */
@@ -9,25 +10,41 @@ export type Terminal = {
   canReply: boolean;
   /** Whether somebody sees progress while a command runs. */
   canSee: boolean;
-  /** How many columns the result has; undefined if it is not for a terminal. */
-  width?: number | undefined;
+  /** How many columns the result may take; infinite if it is not for a terminal. */
+  width: number;
   ask: (question: string, isHidden?: boolean) => Promise<string>;
   write: (text: string) => void;
-  /** Shows progress in the place of the last one; an empty text removes it. */
+  /** Shows progress in the place of the last one, if somebody sees it; an empty text removes it. */
   update: (line: string) => void;
 };
 
 export const processTerminal: Terminal = {
   canReply: process.stdin.isTTY === true,
   canSee: process.stderr.isTTY === true,
-  width: process.stdout.isTTY ? process.stdout.columns || undefined : undefined,
+  width: (process.stdout.isTTY && process.stdout.columns) || Number.POSITIVE_INFINITY,
   ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(visible(question), isHidden) : nextLine()),
   write: (text) => void process.stderr.write(visible(text)),
-  update: (line) => void process.stderr.write(`\r${visible(line)}${ERASE_REST}`),
+  update: (line) => void (process.stderr.isTTY && process.stderr.write(`\r${visible(line)}${ERASE_REST}`)),
 };
 
 /** Erases what an earlier, longer line left. */
 const ERASE_REST = '\x1b[K';
+
+/** Whether a person is asked before a change; programs, and people who give --yes, are not. */
+export const isAsked = ({ terminal, chosen }: { terminal: Terminal; chosen: { yes?: boolean } }) =>
+  terminal.canReply && terminal.canSee && !chosen.yes;
+
+/** Throws unless the reply is yes. */
+export async function confirm(terminal: Terminal, question: string, refusal: string): Promise<void> {
+  const reply = await terminal.ask(`${question} [y/N] `);
+  if (!/^y(es)?$/i.test(reply.trim())) throw startFailure(refusal);
+}
+
+export function progressBar(done: number, total: number): string {
+  const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
+  return `[${'#'.repeat(filled).padEnd(BAR_WIDTH, '-')}]`;
+}
+const BAR_WIDTH = 30;
 
 /** Secrets are not options, since other users can see command lines. A new one is asked for twice. */
 export async function askSecret(terminal: Terminal, name: string, isNew: boolean): Promise<string> {

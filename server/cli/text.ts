@@ -2,15 +2,16 @@ import { misuse } from './misuse.ts';
 import { type Fields, rowsAsTable, tableWidth, textOf } from './table.ts';
 import { wrapped } from './width.ts';
 
-/** How a result is shown: `width` is that of the terminal, if there is one, and `columns` are those of `--columns`. */
-export type View = { width?: number | undefined; columns?: string[] | undefined };
+/** How a result is shown: `width` is that of the terminal, infinite without one, and `columns` are those of `--columns`. */
+type View = { width: number; columns?: string[] | undefined };
 
 /** Formats a result for people: a list as a table, a row as its fields, rows with rows in them as a tree. */
-export function asText(result: unknown, view: View = {}): string {
-  if (result === undefined || result === null) return 'Done.';
-  const { next_cursor, paused_webhooks, ...named } = withFlatResults(result as Fields);
+export function asText(result: unknown, view: View = { width: Number.POSITIVE_INFINITY }): string {
+  const { next_cursor, paused_webhooks, results, ...others } = (result ?? {}) as Fields;
+  const named = Array.isArray(results) ? { ...others, results: results.map(asRow) } : others;
   if (view.columns) mustExist(view.columns, fieldsIn(Object.values(named)));
-  const parts = Object.entries(named).flatMap(([name, value]) => partOf(name, value, view));
+
+  const parts = Object.values(named).flatMap((value) => partOf(value, view));
   const facts = Object.fromEntries(Object.entries(named).filter(([name, value]) => isFact(name, value)));
   if (Object.keys(facts).length > 0) parts.push(fieldsAsList(facts, { width: view.width }));
   if (next_cursor) parts.push(`More: --cursor ${next_cursor}, or --all`);
@@ -19,23 +20,15 @@ export function asText(result: unknown, view: View = {}): string {
   return parts.length === 0 ? 'Done.' : parts.join('\n');
 }
 
-/** The results of many rows as a table: each saved row, or the message of its error, by its place from 0. */
-function withFlatResults({ results, ...others }: Fields): Fields {
-  if (!Array.isArray(results)) return results === undefined ? others : { results, ...others };
-  const rows = results.map(({ error, ...saved }: Fields, row) => {
-    const [fields] = Object.values(saved);
-    return {
-      row,
-      ...(fields as Fields | undefined),
-      error: (error as { message: string } | undefined)?.message ?? null,
-    };
-  });
-  return { ...others, results: rows };
+/** One of many results: the saved row, or the message of its error, with its place from 0. */
+function asRow({ error, ...saved }: Fields, row: number): Fields {
+  const { message = null } = (error ?? {}) as { message?: string };
+  return { row, ...(Object.values(saved)[0] as Fields | undefined), error: message };
 }
 
-function partOf(name: string, value: unknown, view: View): string[] {
+function partOf(value: unknown, view: View): string[] {
   if (Array.isArray(value)) return [rowsAsText(value, view)];
-  if (isFact(name, value) || !isFields(value)) return [];
+  if (!isFields(value)) return [];
   return [nestedIn(value) ? rowAsTree(value, view) : fieldsAsList(value, view)];
 }
 
@@ -64,9 +57,8 @@ function rowsAsText(rows: unknown[], view: View): string {
   if (!rows.every(isFields)) return rows.map(textOf).join('\n');
   if (rows.some(nestedIn)) return rows.map((row) => rowAsTree(row, view)).join('\n\n');
   const columns = view.columns ?? shownColumns(rows);
-  const isTooWide = tableWidth(rows, columns) > (view.width ?? Number.POSITIVE_INFINITY);
-  const [first, ...others] = rows;
-  return first && others.length === 0 && isTooWide ? fieldsAsList(first, view) : rowsAsTable(rows, columns, view.width);
+  const isTooWide = tableWidth(rows, columns) > view.width;
+  return rows.length === 1 && isTooWide ? fieldsAsList(rows[0]!, view) : rowsAsTable(rows, columns, view.width);
 }
 
 /** Lists of rows inside a row; other lists, such as the tools of a project, are values. */
@@ -80,14 +72,14 @@ function rowAsTree(row: Fields, view: View): string {
   const rows = row[name] as Fields[];
   const [, text = 'id', ...facts] = briefColumns(row);
   const about = facts.map((column) => `${column} ${textOf(row[column])}`).join(', ');
-  const title = `${textOf(row[text])}${about && `  (${about})`}`;
   const indent = `${row.id}  `.length;
-  const heading = `${row.id}  ${view.width ? wrapped(title, view.width - indent, indent) : title}`;
+  const title = wrapped(`${textOf(row[text])}${about && `  (${about})`}`, view.width - indent, indent);
+  const heading = `${row.id}  ${title}`;
   const { [`${name}_next_cursor`]: cursor } = row;
   const more = cursor ? [`More: npx deckhand comments list-replies --id ${row.id} --cursor ${cursor}`] : [];
   if (rows.length === 0) return [heading, ...more].join('\n');
 
-  const inside = { ...view, width: view.width && view.width - INDENT.length };
+  const inside = { ...view, width: view.width - INDENT.length };
   const isDeep = rows.some(nestedIn);
   const below = isDeep
     ? rows.map((row) => rowAsTree(row, inside)).join('\n\n')
@@ -103,13 +95,10 @@ const briefColumns = (...rows: Fields[]) =>
   );
 
 function shownColumns(rows: Fields[]): string[] {
-  const shown = [...new Set(rows.flatMap(Object.keys))].filter(
-    (column) => isShown(rows, column) && !IN_NO_TABLE.has(column),
-  );
+  const shown = new Set(['id', 'title', ...rows.flatMap(Object.keys)].filter((column) => isShown(rows, column)));
   // Rows of a project don't show its platform; projects and subscriptions do.
-  const isOfProject = shown.includes('project_id') && !shown.includes('product');
-  const others = shown.filter((column) => column !== 'platform_id' || !isOfProject);
-  return [...new Set(['id', 'title', ...others])].filter((column) => others.includes(column));
+  if (shown.has('project_id') && !shown.has('product')) shown.delete('platform_id');
+  return [...shown].filter((column) => !IN_NO_TABLE.has(column));
 }
 
 const isShown = (rows: Fields[], column: string) =>
@@ -131,8 +120,7 @@ const IN_NO_TABLE = new Set([
 function fieldsAsList(fields: Fields, { width, columns }: View): string {
   const shown = columns ?? Object.keys(fields).filter((name) => isShown([fields], name));
   const indent = Math.max(...shown.map((name) => name.length)) + 2;
-  const valueIn = (name: string) =>
-    width ? wrapped(textOf(fields[name]), Math.max(NARROWEST_VALUE, width - indent), indent) : textOf(fields[name]);
+  const valueIn = (name: string) => wrapped(textOf(fields[name]), Math.max(NARROWEST_VALUE, width - indent), indent);
   return shown.map((name) => `${name.padEnd(indent)}${valueIn(name)}`.trimEnd()).join('\n');
 }
 const NARROWEST_VALUE = 10;

@@ -13,6 +13,7 @@ export function shortened(text: string, width: number): string {
 
 /** Breaks a text into lines, between words where possible; all but the first are indented. */
 export function wrapped(text: string, width: number, indent = 0): string {
+  if (width === Number.POSITIVE_INFINITY) return text;
   const lines = [''];
   for (const word of text.split(' ').flatMap((word) => pieces(word, width))) {
     const line = lines.at(-1) ?? '';
@@ -23,23 +24,17 @@ export function wrapped(text: string, width: number, indent = 0): string {
   return lines.join(`\n${' '.repeat(indent)}`);
 }
 
-/** A word that is wider than a line, in pieces. */
+/** A word that is wider than a line, in pieces. Each has at least one character, even if that is wider than the line. */
 function pieces(word: string, width: number): string[] {
-  const found: string[] = [];
-  let rest = word;
-  while (widthOf(rest) > width) {
-    // At least one character, even if it is wider than the line.
-    const piece = startOf(rest, width) || graphemes(rest).next().value!.segment;
-    found.push(piece);
-    rest = rest.slice(piece.length);
-  }
-  return rest === '' && found.length > 0 ? found : [...found, rest];
+  const [first] = segmenter.segment(word);
+  const piece = startOf(word, width) || (first?.segment ?? '');
+  return piece === word ? [word] : [piece, ...pieces(word.slice(piece.length), width)];
 }
 
 function startOf(text: string, width: number): string {
   let end = 0;
   let used = 0;
-  for (const { segment, index } of graphemes(text)) {
+  for (const { segment, index } of segmenter.segment(text)) {
     used += widthOf(segment);
     if (used > width) break;
     end = index + segment.length;
@@ -48,4 +43,3 @@ function startOf(text: string, width: number): string {
 }
 
 const segmenter = new Intl.Segmenter();
-const graphemes = (text: string) => segmenter.segment(text)[Symbol.iterator]();

@@ -1,4 +1,5 @@
 import type { Reason } from '../../shared/reasons.ts';
+import { responsesOf } from '../api/openapi/document.ts';
 import type { Schema } from '../api/openapi/example.ts';
 import { restProcedures } from '../api/procedures.ts';
 import { documentedReasons } from './documentedReasons.ts';
@@ -23,7 +24,7 @@ export function judgedByDocument(
 ): Judgement {
   // The preflight request of a browser is not documented.
   if (method === 'OPTIONS' && response.status === 204) return { headers: [], body: [] };
-  const documented = responsesOf(method, path)[response.status];
+  const documented = documentedFor(method, path)[response.status];
   if (!documented) return { headers: [], body: ['The status is not listed.'] };
   const headers = [
     ...headerViolations(response.headers, documented.headers),
@@ -52,7 +53,7 @@ export function judgedAsJson(headers: Headers, text: string, check: (value: unkn
 type Documented = { headers: Record<string, Schema>; schema: Schema };
 
 /** The documented responses of an operation; for other paths and methods, those that the introduction describes. */
-function responsesOf(method: string, path: string): Record<number, Documented> {
+function documentedFor(method: string, path: string): Record<number, Documented> {
   if (path === STREAM && method === 'GET') return documentedIn(LISTED);
   const operation = document.paths[path === STREAM ? LISTED : path]?.post;
   if (operation && path !== STREAM && method === 'POST') return documentedIn(path);
@@ -80,7 +81,7 @@ export function commonHeaders(status: number): Record<string, Schema> {
 const DEFAULT = '/services/operations/v1/operations/boards/get';
 
 function documentedIn(path: string): Record<string, Documented> {
-  const { responses } = document.paths[path]!.post;
+  const responses = responsesOf(document, document.paths[path]!.post);
   return Object.fromEntries(
     Object.entries(responses).map(([status, { headers = {}, content }]) => {
       const schemas = Object.keys(headers).map((name) => [name, documentedHeaders[name]!.schema]);

@@ -2,50 +2,31 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OpenApiDocument, Operation } from '../api/openapi/document.ts';
 import type { Schema } from '../api/openapi/example.ts';
 import { BREAKING, NEW, type Words } from './changeWords.ts';
-import { narrowings, type Resolve } from './narrowing.ts';
+import { dereferenced } from './dereferenced.ts';
+import { narrowings } from './narrowing.ts';
 
 /** A line for each change: the path, the place in it, and what changed. */
 type DocumentChanges = { breaking: string[]; additions: string[] };
 
 export function documentChanges(released: OpenApiDocument, current: OpenApiDocument): DocumentChanges {
-  const breaking = breakingChanges(released, current);
+  const [old, now] = [dereferenced(released), dereferenced(current)];
+  const breaking = changesBetween(old, now, BREAKING);
+  // What a caller of the released document does not know yet: all that would break a caller of the new one if it were undone.
+  const additions = changesBetween(now, old, NEW);
   const isBreaking = (addition: string) => breaking.includes(addition.replace(/ is new$/, ' is required now'));
-  return { breaking, additions: additions(released, current).filter((addition) => !isBreaking(addition)) };
+  return { breaking, additions: additions.filter((addition) => !isBreaking(addition)) };
 }
 
 /** What in the current document can break a caller of the released one. */
 export const breakingChanges = (released: OpenApiDocument, current: OpenApiDocument) =>
-  changesBetween(locate(released), locate(current), BREAKING);
-
-/** What a caller of the released document does not know yet: all that would break a caller of the new one if it were undone. */
-const additions = (released: OpenApiDocument, current: OpenApiDocument) =>
-  changesBetween(locate(current), locate(released), NEW);
-
-/** A document, and how its references are resolved. */
-type Located = { document: OpenApiDocument; resolve: Resolve };
-
-const locate = (document: OpenApiDocument): Located => ({
-  document,
-  resolve: (part) => {
-    if (part.$ref === undefined) return part;
-    const names = part.$ref.split('/').slice(1);
-    const target = names.reduce<unknown>((node, name) => (node as Schema | undefined)?.[unescaped(name)], document);
-    if (target === undefined) throw new Error(`${part.$ref} is not in the document.`);
-    return target as Schema;
-  },
-});
-
-/** `~1` is a slash in a JSON pointer. */
-const unescaped = (name: string) => name.replaceAll('~1', '/').replaceAll('~0', '~');
+  changesBetween(dereferenced(released), dereferenced(current), BREAKING);
 
 /** What of the first document is missing or narrower in the second. */
-function changesBetween(one: Located, other: Located, words: Words): string[] {
+function changesBetween(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
   const known = operationsOf(other);
   const operations = [...operationsOf(one)].flatMap(([name, before]) => {
     const after = known.get(name);
-    return after
-      ? operationChanges(before, after, one, other, words).map((change) => `${name} ${change}`)
-      : say(name, words.gone);
+    return after ? within(name, operationChanges(before, after, words)) : say(name, words.gone);
   });
   return [
     ...addressChanges(one, other, words),
@@ -57,36 +38,43 @@ function changesBetween(one: Located, other: Located, words: Words): string[] {
 }
 
 const say = (place: string, word: string) => [`${place} ${word}`];
+const within = (place: string, changes: string[]) => changes.map((change) => `${place} ${change}`);
 
 const METHODS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'];
 
+/** An operation, with the names of the headers that answers share. */
+type Located = Operation & { sharedHeaders: Map<Header, string> };
+
 /** By their path, with the method in front unless it is POST, as every operation of ours is. */
-function operationsOf({ document, resolve }: Located): Map<string, Operation> {
-  const entries = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
-    Object.entries(resolve(item as Schema))
-      .filter(([method]) => METHODS.includes(method))
-      .map(([method, operation]): [string, Operation] => [
-        method === 'post' ? path : `${method.toUpperCase()} ${path}`,
-        operation as Operation,
-      ]),
+function operationsOf(document: OpenApiDocument): Map<string, Located> {
+  const { paths = {}, security = [] } = document;
+  const sharedHeaders = new Map(Object.entries(headersOf(document)).map(([name, header]) => [header, name]));
+  return new Map(
+    Object.entries(paths).flatMap(([path, item]) =>
+      Object.entries(item)
+        .filter(([method]) => METHODS.includes(method))
+        .map(([method, operation]): [string, Located] => [
+          method === 'post' ? path : `${method.toUpperCase()} ${path}`,
+          { security, ...operation, sharedHeaders } as Located,
+        ]),
+    ),
   );
-  return new Map(entries);
 }
 
-function addressChanges(one: Located, other: Located, words: Words): string[] {
-  const addresses = ({ document: { servers = [] } }: Located) => (servers as { url: string }[]).map(({ url }) => url);
+function addressChanges(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
+  const addresses = ({ servers = [] }: OpenApiDocument) => (servers as { url: string }[]).map(({ url }) => url);
   const known = addresses(other);
   return addresses(one).flatMap((url) => (known.includes(url) ? [] : say(`the address ${url}`, words.gone)));
 }
 
 /** How a credential is sent. One that an operation no longer accepts is reported with the operation. */
-function schemeChanges(one: Located, other: Located, words: Words): string[] {
-  const schemesOf = ({ document: { components } }: Located) =>
-    ((components as { securitySchemes?: object })?.securitySchemes ?? {}) as Record<string, Schema | undefined>;
+function schemeChanges(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
+  const schemesOf = ({ components }: OpenApiDocument) =>
+    (components?.securitySchemes ?? {}) as Record<string, Schema | undefined>;
   return Object.entries(schemesOf(one)).flatMap(([name, before]) => {
     const [old, now] = [before, schemesOf(other)[name]].map((scheme) => scheme && sendingOf(scheme));
     if (!now || old === now) return [];
-    return words.schemeChanged(old!, now).map((change) => `security scheme ${name} ${change}`);
+    return within(`security scheme ${name}`, words.schemeChanged(old!, now));
   });
 }
 
@@ -97,22 +85,22 @@ function sendingOf({ description: _, bearerFormat: __, ...scheme }: Schema): str
     .join(' ');
 }
 
-type Header = { $ref?: string; required?: boolean; schema?: Schema };
+type Header = { required?: boolean; schema?: Schema };
+
+const headersOf = ({ components }: OpenApiDocument) => (components?.headers ?? {}) as Record<string, Header>;
 
 /** Changes of headers that answers share; a missing header is reported with the response. */
-function headerChanges(one: Located, other: Located, words: Words): string[] {
-  const headersOf = ({ document: { components } }: Located) =>
-    (components?.headers ?? {}) as Record<string, Header | undefined>;
+function headerChanges(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
   return Object.entries(headersOf(one)).flatMap(([name, before]) => {
     const after = headersOf(other)[name];
-    return before && after ? oneHeaderChanges(before, after, `header ${name}`, one, other, words) : [];
+    return after ? oneHeaderChanges(before, after, `header ${name}`, words) : [];
   });
 }
 
-function oneHeaderChanges(before: Header, after: Header, place: string, one: Located, other: Located, words: Words) {
+function oneHeaderChanges(before: Header, after: Header, place: string, words: Words): string[] {
   return [
     ...(certainty(after) < certainty(before) ? say(place, words.answered.uncertain) : []),
-    ...answeredChanges(before.schema ?? {}, after.schema ?? {}, place, one, other, words),
+    ...answeredChanges(before.schema ?? {}, after.schema ?? {}, place, words),
   ];
 }
 
@@ -120,14 +108,14 @@ function oneHeaderChanges(before: Header, after: Header, place: string, one: Loc
 const certainty = ({ required }: Header) => (required === undefined ? 1 : required ? 2 : 0);
 
 /** What webhooks send: a receiver depends on it as a caller does on an answer. */
-function webhookChanges(one: Located, other: Located, words: Words): string[] {
-  const sentBy = ({ document: { webhooks = {} } }: Located) => webhooks as Record<string, { post?: Operation }>;
+function webhookChanges(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
+  const sentBy = ({ webhooks = {} }: OpenApiDocument) => webhooks as Record<string, { post?: Operation }>;
   const schemaOf = (webhook: { post?: Operation }) => schemaIn(webhook.post?.requestBody?.content);
   const known = sentBy(other);
   const changes = Object.entries(sentBy(one)).map(([type, before]) => {
     const after = known[type];
     if (!after) return { type, lines: [` ${words.gone}`] };
-    return { type, lines: answeredChanges(schemaOf(before), schemaOf(after), '', one, other, words) };
+    return { type, lines: answeredChanges(schemaOf(before), schemaOf(after), '', words) };
   });
   // Events share a model: a change of it is one line.
   const counts = Map.groupBy(
@@ -143,19 +131,15 @@ function webhookChanges(one: Located, other: Located, words: Words): string[] {
   ];
 }
 
-function operationChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
+function operationChanges(before: Located, after: Located, words: Words): string[] {
   return [
-    ...nameChanges(before, after, words),
+    ...(before.operationId === after.operationId ? [] : words.renamed(before.operationId, after.operationId)),
     ...deprecationChanges(before, after, words),
-    ...securityChanges(before, after, one, other, words),
-    ...parameterChanges(before, after, one, other, words),
-    ...requestChanges(before, after, one, other, words),
-    ...Object.keys(before.responses).flatMap((status) => responseChanges(status, before, after, one, other, words)),
+    ...securityChanges(before, after, words),
+    ...parameterChanges(before, after, words),
+    ...requestChanges(before, after, words),
+    ...Object.keys(before.responses).flatMap((status) => responseChanges(status, before, after, words)),
   ];
-}
-
-function nameChanges({ operationId: before }: Operation, { operationId: after }: Operation, words: Words): string[] {
-  return before === after ? [] : words.renamed(before, after);
 }
 
 function deprecationChanges(before: object, after: object, words: Words): string[] {
@@ -166,13 +150,10 @@ function deprecationChanges(before: object, after: object, words: Words): string
 type Requirement = Record<string, string[]>;
 
 /** Whether a token is needed, and which scopes. Each alternative of the first operation must still be enough. */
-function securityChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
-  const alternativesOf = ({ security }: Operation, { document }: Located) => {
-    const listed = (security ?? document.security ?? []) as Requirement[];
-    return listed.length === 0 ? [{}] : listed;
-  };
-  const now = alternativesOf(after, other);
-  const changes = alternativesOf(before, one).flatMap((sent) => {
+function securityChanges(before: Operation, after: Operation, words: Words): string[] {
+  const alternativesOf = ({ security = [] }: Operation) => (security.length === 0 ? [{}] : security) as Requirement[];
+  const now = alternativesOf(after);
+  const changes = alternativesOf(before).flatMap((sent) => {
     const missing = now.flatMap((needed) => missingScopes(sent, needed));
     const [fewest] = missing.toSorted((some, others) => some.length - others.length);
     if (fewest) return fewest.map((scope) => words.needsScope(scope));
@@ -192,10 +173,7 @@ function missingScopes(sent: Requirement, needed: Requirement): string[][] {
 
 type Parameter = NonNullable<Operation['parameters']>[0];
 
-function parameterChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
-  const parametersOf = ({ parameters = [] }: Operation, { resolve }: Located) =>
-    parameters.map((parameter) => resolve(parameter as Schema) as Parameter);
-  const [old, now] = [parametersOf(before, one), parametersOf(after, other)];
+function parameterChanges({ parameters: old = [] }: Operation, { parameters: now = [] }: Operation, words: Words) {
   const isSame = (parameter: Parameter) => (known: Parameter) =>
     parameter.name === known.name && parameter.in === known.in;
   const added = now.filter((parameter) => parameter.required && !old.some(isSame(parameter)));
@@ -207,8 +185,8 @@ function parameterChanges(before: Operation, after: Operation, one: Located, oth
       if (!kept) return say(place, words.gone);
       return [
         ...(kept.required && !parameter.required ? say(place, words.required) : []),
-        ...deprecationChanges(parameter, kept, words).flatMap((change) => say(place, change)),
-        ...takenChanges(asSent(parameter), asSent(kept), place, one, other, words),
+        ...within(place, deprecationChanges(parameter, kept, words)),
+        ...takenChanges(asSent(parameter), asSent(kept), place, words),
       ];
     }),
   ];
@@ -224,47 +202,34 @@ const NOTHING: Schema = { type: 'object' };
 const schemaIn = (content: NonNullable<Operation['requestBody']>['content'] | undefined) =>
   content?.['application/json']?.schema ?? NOTHING;
 
-function requestChanges(before: Operation, after: Operation, one: Located, other: Located, words: Words): string[] {
-  const { requestBody: old } = before;
-  const { requestBody: now } = after;
+function requestChanges({ requestBody: old }: Operation, { requestBody: now }: Operation, words: Words): string[] {
   if (old && !now) return say('request', words.gone);
   return [
     ...(now?.required && !old?.required ? say('request', words.required) : []),
-    ...takenChanges(schemaIn(old?.content), schemaIn(now?.content), 'request', one, other, words),
+    ...takenChanges(schemaIn(old?.content), schemaIn(now?.content), 'request', words),
   ];
 }
 
-function responseChanges(
-  status: string,
-  before: Operation,
-  after: Operation,
-  one: Located,
-  other: Located,
-  words: Words,
-) {
+function responseChanges(status: string, before: Located, after: Located, words: Words): string[] {
   const old = before.responses[status]!;
   const now = after.responses[status];
   if (!now) return say(status, words.gone);
-  return [
-    ...Object.entries((old.headers ?? {}) as Record<string, Header>).flatMap(([name, header]) => {
-      const kept = (now.headers as Record<string, Header> | undefined)?.[name];
-      const place = `${status} header ${name}`;
-      if (!kept) return say(place, words.gone);
-      // Shared headers are compared once.
-      if (header.$ref !== undefined && header.$ref === kept.$ref) return [];
-      const [before, after] = [one.resolve(header as Schema), other.resolve(kept as Schema)];
-      return oneHeaderChanges(before as Header, after as Header, place, one, other, words);
-    }),
-    ...answeredChanges(schemaIn(old.content), schemaIn(now.content), status, one, other, words),
-  ];
+  const headers = Object.entries((old.headers ?? {}) as Record<string, Header>).flatMap(([name, header]) => {
+    const kept = (now.headers as Record<string, Header> | undefined)?.[name];
+    const place = `${status} header ${name}`;
+    if (!kept) return say(place, words.gone);
+    // Shared headers are compared once.
+    const sharedName = before.sharedHeaders.get(header);
+    const isShared = sharedName !== undefined && sharedName === after.sharedHeaders.get(kept);
+    return isShared ? [] : oneHeaderChanges(header, kept, place, words);
+  });
+  return [...headers, ...answeredChanges(schemaIn(old.content), schemaIn(now.content), status, words)];
 }
 
-type CompareSchemas = (old: Schema, now: Schema, place: string, one: Located, other: Located, words: Words) => string[];
+type CompareSchemas = (old: Schema, now: Schema, place: string, words: Words) => string[];
 
 /** What was valid must stay valid, so the old schema must fit into the new one. */
-const takenChanges: CompareSchemas = (old, now, place, one, other, words) =>
-  narrowings({ schema: old, resolve: one.resolve }, { schema: now, resolve: other.resolve }, place, words.taken);
+const takenChanges: CompareSchemas = (old, now, place, words) => narrowings(old, now, place, words.taken);
 
 /** Answers must stay as documented, so the new schema must fit into the old one. */
-const answeredChanges: CompareSchemas = (old, now, place, one, other, words) =>
-  narrowings({ schema: now, resolve: other.resolve }, { schema: old, resolve: one.resolve }, place, words.answered);
+const answeredChanges: CompareSchemas = (old, now, place, words) => narrowings(now, old, place, words.answered);

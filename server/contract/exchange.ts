@@ -1,9 +1,7 @@
 import type { RestProcedure } from '../api/procedures.ts';
-import { securityHeaders } from '../http/securityHeaders.ts';
-import { commonHeaders, headerViolations, type Judgement, judgedAsJson, judgedByDocument } from './answer.ts';
 import type { Given } from './input.ts';
+import { allOf, judge, type Surface } from './judge.ts';
 import { comparable, firstDifference, type Outcome, restOutcome, rpcOutcome } from './outcome.ts';
-import { rpcViolations } from './rpcAnswer.ts';
 import { type Answer, failureOf, type Send, type Sent } from './sender.ts';
 
 /** One call over both surfaces, each answer checked by itself and against the other one. */
@@ -15,40 +13,25 @@ export type Call = {
   headers?: Record<string, string>;
 };
 
-export type Surface = 'REST' | 'RPC';
-
 /** `outcome` is undefined if the body is not as documented; `read` is what could be read of it all the same. */
 export type Checked = { status?: number; answer?: Answer; outcome?: Outcome; read?: Outcome; problems: string[] };
 
-/** Sends a call over REST, and checks the answer. */
-export async function overRest(send: Send, { procedure, input, ...more }: Call): Promise<Checked> {
-  const path = procedure.rest.path;
-  const sent = { path: `/api${path}`, body: input && JSON.stringify(input), ...more };
-  return checked(send, sent, 'REST', (answer) => ({
-    judged: judgedRest('POST', path, answer),
-    outcome: () => restOutcome(procedure, { ...answer, body: JSON.parse(answer.text) }),
-  }));
-}
+export const pathOn = (surface: Surface, { name, rest }: RestProcedure) =>
+  surface === 'REST' ? `/api${rest.path}` : `/trpc/${name}`;
 
-/** Sends a call over RPC, and checks the answer. */
-export async function overRpc(send: Send, { procedure, input, ...more }: Call): Promise<Checked> {
-  const sent = { path: `/trpc/${procedure.name}`, body: input && JSON.stringify({ json: input }), ...more };
-  return checked(send, sent, 'RPC', (answer) => ({
-    judged: judgedRpc(procedure.name, answer),
-    outcome: () => rpcOutcome(procedure, JSON.parse(answer.text)),
-  }));
-}
+export const requestOn = (surface: Surface, { procedure, input, ...more }: Call): Sent => ({
+  path: pathOn(surface, procedure),
+  body: input && JSON.stringify(surface === 'REST' ? input : { json: input }),
+  ...more,
+});
 
-async function checked(
-  send: Send,
-  sent: Sent,
-  surface: Surface,
-  check: (answer: Answer) => { judged: Judgement; outcome: () => Outcome },
-): Promise<Checked> {
+/** Sends a call over a surface, and checks the answer. */
+export async function callOn(surface: Surface, send: Send, call: Call): Promise<Checked> {
   try {
+    const sent = requestOn(surface, call);
     const answer = await send(sent);
-    const { judged, outcome } = check(answer);
-    const read = attempt(outcome);
+    const judged = judge(sent, answer);
+    const read = outcomeOf(surface, call.procedure, answer);
     return {
       status: answer.status,
       answer,
@@ -62,70 +45,28 @@ async function checked(
   }
 }
 
-function attempt<Result>(work: () => Result): Result | undefined {
+function outcomeOf(surface: Surface, procedure: RestProcedure, answer: Answer): Outcome | undefined {
   try {
-    return work();
+    const body = JSON.parse(answer.text);
+    return surface === 'REST' ? restOutcome(procedure, { ...answer, body }) : rpcOutcome(procedure, body);
   } catch {
     return undefined;
   }
 }
 
-/** How a REST answer differs from the document and from what every answer has. */
-export const restProblems = (method: string, path: string, answer: Answer) => allOf(judgedRest(method, path, answer));
-
-/** The same for an RPC answer: its results fit their models, its error has the fields that clients read. */
-export const rpcProblems = (path: string, answer: Answer) => allOf(judgedRpc(path, answer));
-
-const allOf = ({ headers, body }: Judgement): string[] => [...headers, ...body];
-
-function judgedRest(method: string, path: string, answer: Answer): Judgement {
-  const judged = judgedByDocument({ method, path, response: answer, text: answer.text }, { allowsOtherHeaders: true });
-  return withShared(judged, answer);
-}
-
-function judgedRpc(path: string, answer: Answer): Judgement {
-  // The reason and the version of a row are in the body.
-  const { 'X-Error-Reason': _, ETag: __, ...documented } = commonHeaders(answer.status);
-  const headers = headerViolations(answer.headers, documented);
-  const content = judgedAsJson(answer.headers, answer.text, () => rpcViolations(path, answer.text, answer.status));
-  return withShared({ headers: [...headers, ...content.headers], body: content.body }, answer);
-}
-
-/** A page or an error of a proxy is not an answer of the service: of all that it lacks, its content type says enough. */
-function withShared({ headers, body }: Judgement, answer: Answer): Judgement {
-  const isPage = answer.headers.get('content-type')?.startsWith('text/html');
-  const isGatewayError = answer.status >= 502 && answer.status <= 504 && !answer.headers.has('x-request-id');
-  const isForeign = (isPage || isGatewayError) && !answer.text.startsWith('{');
-  return {
-    headers: isForeign ? [] : [...headers, ...sharedProblems(answer.headers)],
-    body: answer.isUtf8 === false ? [...body, 'The body is not UTF-8.'] : body,
-  };
-}
-
-/** Headers for browsers and caches, which a proxy must not take away. */
-const SHARED_HEADERS = { ...securityHeaders(), 'cache-control': 'no-store' };
-
-function sharedProblems(headers: Headers): string[] {
-  return Object.entries(SHARED_HEADERS).flatMap(([name, value]) => {
-    const sent = headers.get(name);
-    if (sent === value) return [];
-    return [sent === null ? `The header ${name} is missing.` : `The header ${name} is ${sent}, not ${value}.`];
-  });
-}
-
 export type Both = { rest: Checked; rpc: Checked; problems: string[] };
 
 /** Sends a call over both surfaces, one after the other, and compares the outcomes. */
-export async function overBoth(send: Send, call: Call): Promise<Both> {
-  const rest = await overRest(send, call);
-  const rpc = await overRpc(send, call);
+export async function callOnBoth(send: Send, call: Call): Promise<Both> {
+  const rest = await callOn('REST', send, call);
+  const rpc = await callOn('RPC', send, call);
   return { rest, rpc, problems: [...rest.problems, ...rpc.problems, ...differences(rest, rpc)] };
 }
 
 type Hide = (outcome: Outcome) => unknown;
 
 /** The first difference between two outcomes, without what belongs to the call itself. */
-export function differences(rest: Checked, rpc: Checked, hide: { REST: Hide; RPC: Hide } = HIDE_OF_CALL): string[] {
+export function differences(rest: Checked, rpc: Checked, hide: Record<Surface, Hide> = HIDE_OF_CALL): string[] {
   if (!rest.outcome || !rpc.outcome) return [];
   const difference = firstDifference(hide.REST(rest.outcome), hide.RPC(withoutLost(rpc.outcome, rest.outcome)));
   return difference === undefined ? [] : [`REST and RPC differ: ${difference}`];

@@ -1,5 +1,5 @@
 import type { RestProcedure } from '../api/procedures.ts';
-import { type Both, type Call, overBoth } from './exchange.ts';
+import { type Both, type Call, callOnBoth } from './exchange.ts';
 import type { RecordCase } from './report.ts';
 import type { Send, Target } from './sender.ts';
 
@@ -12,7 +12,9 @@ export type Run = {
   record: RecordCase;
   /** How long the first bytes of a stream may take, and an event. */
   streamSeconds: number;
-  /** The operations that the service has on both surfaces. */
+  /** The operations that it should have. */
+  known: RestProcedure[];
+  /** Those that it has on both surfaces. */
   procedures: RestProcedure[];
   /** Why the caller may not call an operation. */
   denied: Map<string, string>;
@@ -36,21 +38,19 @@ const NO_ACCESS = new Set([
 
 /** Sends a call over both surfaces that must have one of these statuses, unless the caller has no access. */
 export async function expectStatus(run: Run, call: Call, statuses: number[]): Promise<Both> {
-  const both = await overBoth(run.send, call);
+  const both = await callOnBoth(run.send, call);
   const { rest, rpc, problems } = both;
-  const { name, rest: operation } = call.procedure;
   const reason = rest.outcome?.reason ?? rpc.outcome?.reason;
   if (reason && NO_ACCESS.has(reason) && !call.isAnonymous) {
-    run.denied.set(name, reason);
+    run.denied.set(call.procedure.name, reason);
     return both;
   }
-  const isExpected = {
-    REST: rest.status === undefined || statuses.includes(rest.status),
-    RPC:
-      rpc.status === undefined ||
-      statuses.includes(rpc.status === 200 && !rpc.read?.status ? operation.status : rpc.status),
-  };
-  if (!isExpected.REST) problems.push(`REST ${rest.status}: ${statuses.join(' or ')} was expected.`);
-  if (!isExpected.RPC) problems.push(`RPC ${rpc.status}: ${statuses.join(' or ')} was expected.`);
+  // Over RPC, a success is always a 200.
+  const isRpcSuccess = rpc.status === 200 && !rpc.read?.status;
+  const isExpected = (status: number | undefined) => status === undefined || statuses.includes(status);
+  const expected = `${statuses.join(' or ')} was expected.`;
+  if (!isExpected(rest.status)) problems.push(`REST ${rest.status}: ${expected}`);
+  if (!isExpected(isRpcSuccess ? call.procedure.rest.status : rpc.status))
+    problems.push(`RPC ${rpc.status}: ${expected}`);
   return both;
 }

@@ -1,48 +1,50 @@
-import type { RestProcedure } from '../api/procedures.ts';
 import { commonHeaders, headerViolations } from './answer.ts';
-import type { Surface } from './exchange.ts';
+import { pathOn, requestOn } from './exchange.ts';
 import type { Run } from './expectation.ts';
-import { UNKNOWN_ID } from './input.ts';
+import { type Given, UNKNOWN_ID } from './input.ts';
+import { SURFACES, type Surface } from './judge.ts';
 import type { Answer, Sent } from './sender.ts';
-import { checkStreams } from './streams.ts';
 
-/** What proxies and gateways in front of a service are known to lose: headers of requests, streams, `/mcp`, counters. */
+/** What proxies and gateways in front of a service are known to lose: headers of requests, `/mcp`, counters. */
 export async function checkGateway(run: Run): Promise<void> {
   await checkHeadersArrive(run);
   await checkCounters(run);
   await checkMcp(run);
-  await checkStreams(run);
 }
 
 /** Each is sent with a value that is refused, so nothing is changed. */
+const REQUEST_HEADERS: {
+  header: string;
+  value: string;
+  call: string;
+  input: Given;
+  expected: number;
+  only?: Surface;
+}[] = [
+  { header: 'X-Project-Id', value: String(UNKNOWN_ID), call: 'boards.list', input: {}, expected: 403 },
+  {
+    header: 'Idempotency-Key',
+    value: 'x'.repeat(256),
+    call: 'cards.delete',
+    input: { id: UNKNOWN_ID },
+    expected: 400,
+  },
+  { header: 'If-Match', value: 'no tag', call: 'cards.delete', input: { id: UNKNOWN_ID }, expected: 400, only: 'REST' },
+];
+
 async function checkHeadersArrive(run: Run): Promise<void> {
-  const called = (name: string) => run.procedures.find((one) => one.name === name && !run.denied.has(name));
-  const requests: [
-    header: string,
-    value: string,
-    procedure: RestProcedure | undefined,
-    expected: number,
-    only?: Surface,
-  ][] = [
-    ['X-Project-Id', String(UNKNOWN_ID), called('boards.list'), 403],
-    ['Idempotency-Key', 'x'.repeat(256), called('cards.delete'), 400],
-    ['If-Match', 'no tag', called('cards.delete'), 400, 'REST'],
-  ];
-  for (const [header, value, procedure, expected, only] of requests) {
+  for (const { header, value, call, input, expected, only } of REQUEST_HEADERS) {
+    const procedure = run.procedures.find(({ name }) => name === call && !run.denied.has(name));
     if (!procedure) continue;
     await run.record('headers of requests', header, async () => {
-      const input = procedure.type === 'query' ? {} : { id: UNKNOWN_ID };
-      const headers = { [header.toLowerCase()]: value };
-      const overRest: Sent = { path: `/api${procedure.rest.path}`, body: JSON.stringify(input), headers };
-      const overRpc: Sent = { path: `/trpc/${procedure.name}`, body: JSON.stringify({ json: input }), headers };
-      const sent: [Surface, Sent][] = [['REST', overRest], ...(only ? [] : [['RPC', overRpc] as [Surface, Sent]])];
-      const statuses = await Promise.all(sent.map(async ([surface, one]) => ({ surface, ...(await run.send(one)) })));
-      return statuses
-        .filter(({ status }) => status !== expected)
-        .map(
-          ({ surface, status }) =>
-            `${surface}: ${header} does not arrive: the answer is a ${status}, not a ${expected}.`,
-        );
+      const problems: string[] = [];
+      for (const surface of only ? [only] : SURFACES) {
+        const headers = { [header.toLowerCase()]: value };
+        const { status } = await run.send(requestOn(surface, { procedure, input, headers }));
+        if (status !== expected)
+          problems.push(`${surface}: ${header} does not arrive: the answer is a ${status}, not a ${expected}.`);
+      }
+      return problems;
     });
   }
 }
@@ -53,14 +55,11 @@ async function checkCounters(run: Run): Promise<void> {
     ({ type, needsInput, name }) => type === 'query' && !needsInput && run.succeeded.has(name),
   );
   if (!query) return;
-  for (const [surface, path] of [
-    ['REST', `/api${query.rest.path}`],
-    ['RPC', `/trpc/${query.name}`],
-  ] as const) {
+  for (const surface of SURFACES) {
     await run.record('counters', `${surface}: ${query.name}`, async () => {
       const left: (string | null)[] = [];
       for (let call = 1; call <= SAME_CALLS; call++)
-        left.push((await run.send({ path, body: '{}' })).headers.get('x-ratelimit-remaining'));
+        left.push((await run.send({ path: pathOn(surface, query), body: '{}' })).headers.get('x-ratelimit-remaining'));
       const isConstant = left[0] !== null && new Set(left).size === 1;
       return isConstant ? [`${surface}: X-RateLimit-Remaining stays ${left[0]} from call to call.`] : [];
     });
@@ -69,14 +68,15 @@ async function checkCounters(run: Run): Promise<void> {
 /** Three, since a new minute may begin in between. */
 const SAME_CALLS = 3;
 
+const MESSAGES: Record<string, object> = {
+  'tools/list': {},
+  'tools/call': { params: { name: 'operations_search', arguments: { query: 'board' } } },
+};
+
 async function checkMcp(run: Run): Promise<void> {
-  const messages: [title: string, message: object][] = [
-    ['tools/list', { method: 'tools/list' }],
-    ['tools/call', { method: 'tools/call', params: { name: 'operations_search', arguments: { query: 'board' } } }],
-  ];
-  for (const [title, message] of messages) {
-    await run.record('MCP', title, async () => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...message });
+  for (const [method, message] of Object.entries(MESSAGES)) {
+    await run.record('MCP', method, async () => {
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, ...message });
       const answer = await run.send({ path: '/mcp', body, headers: { accept: 'application/json, text/event-stream' } });
       return mcpProblems(answer).map((problem) => `MCP ${answer.status}: ${problem}`);
     });

@@ -1,146 +1,109 @@
 import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
-import { type RestProcedure, restProcedures } from '../api/procedures.ts';
+import { findProcedure, type RestProcedure } from '../api/procedures.ts';
 import { STREAM_PATH } from '../http/restStream.ts';
-import { restProblems, rpcProblems } from './exchange.ts';
+import { pathOn } from './exchange.ts';
 import type { Run } from './expectation.ts';
-import type { Answer, Sent } from './sender.ts';
+import { answerProblems, type Expected, SURFACES } from './judge.ts';
+import { type Answer, inTurns, type Sent } from './sender.ts';
 
 /** Requests that don't depend on the operation: bodies, paths, keys, batches and streams. */
 export async function checkLimits(run: Run): Promise<void> {
-  const { send, record, procedures, denied } = run;
+  await inTurns(limitsOf(run), ({ title, requests, problems: further }) =>
+    run.record('limits', title, async () => {
+      const problems: string[] = [];
+      for (const [at, [sent, expected]] of requests.entries()) {
+        const answer = await run.send(sent);
+        if (expected) problems.push(...answerProblems(sent, answer, expected));
+        if (at === requests.length - 1) problems.push(...(further?.(answer) ?? []));
+      }
+      return problems;
+    }),
+  );
+}
+
+type Limit = {
+  title: string;
+  requests: [Sent, Expected?][];
+  /** What else is wrong with the last answer. */
+  problems?: (last: Answer) => string[];
+};
+
+const limit = (title: string, sent: Sent, status: number, reason?: string): Limit => ({
+  title,
+  requests: [[sent, { status, reason }]],
+});
+
+function limitsOf({ procedures, denied, streamSeconds }: Run): Limit[] {
   const queries = procedures.filter(
     ({ name, type, input, needsInput }) => type === 'query' && input && !needsInput && !denied.has(name),
   );
   const query = queries.find(({ name }) => name === 'boards.list') ?? queries[0];
   const mutation = procedures.find(({ name }) => name === 'boards.create') ?? query;
-
-  for (const [title, sent, expected] of requestsTo(query, run.streamSeconds)) {
-    await record('limits', title, async () => {
-      const answer = await send(sent);
-      return problemsOf(sent, answer, expected);
-    });
-  }
-  if (query) {
-    await record('limits', 'RPC: a query with GET, and in a batch', async () => {
-      const single = await send({ method: 'GET', path: `/trpc/${query.name}` });
-      const batch = await send({
-        path: `/trpc/${query.name},${query.name}?batch=1`,
-        body: '{"0":{"json":{}},"1":{"json":{}}}',
-      });
-      const isBatch = batch.status === 200 && [JSON.parse(batch.text)].flat().length === 2;
-      return [
-        ...problemsOf({ path: `/trpc/${query.name}` }, single, { status: 200 }),
-        ...problemsOf({ path: `/trpc/${query.name},${query.name}` }, batch, { status: 200 }),
-        ...(isBatch ? [] : ['RPC: a batch of two calls must have two results.']),
-      ];
-    });
-  }
-  if (mutation) {
-    await record('limits', "the caller's X-Request-Id", async () => {
-      const id = 'contract-check-1';
-      const { headers } = await send({
-        path: `/api${mutation.rest.path}`,
-        isAnonymous: true,
-        headers: { 'x-request-id': id },
-      });
-      return [null, id].includes(headers.get('x-request-id'))
-        ? []
-        : ["REST: the caller's X-Request-Id is not in the answer."];
-    });
-  }
-}
-
-type Expected = { status: number; reason?: string };
-
-function requestsTo(
-  query: RestProcedure | undefined,
-  streamSeconds: number,
-): [title: string, sent: Sent, expected: Expected][] {
-  const known = restProcedures.find(({ name }) => name === 'boards.list')!;
-  const places = [`/api${known.rest.path}`, `/trpc/${known.name}`];
-  const nowhere: [string, Sent, Expected][] = [
-    ['REST: an unknown path', { path: '/api/nothing', isAnonymous: true }, { status: 404, reason: 'unknown_path' }],
-    [
-      'RPC: an unknown procedure',
-      { path: '/trpc/nothing.here', body: '{}' },
-      { status: 404, reason: 'unknown_procedure' },
-    ],
-    [
-      'REST: the stream of events without a key',
-      { method: 'GET', path: `/api${STREAM_PATH}`, isAnonymous: true, withinSeconds: streamSeconds },
-      { status: 401 },
-    ],
-    ...places.map((path): [string, Sent, Expected] => [
-      `${surfaceOf(path)}: a wrong key`,
-      { path, isAnonymous: true, headers: { authorization: 'Bearer wrong' } },
-      { status: 401 },
-    ]),
-  ];
-  if (!query) return nowhere;
-
-  const [overRest, overRpc] = [`/api${query.rest.path}`, `/trpc/${query.name}`];
-  const bodies: [string, Partial<Sent>, Expected][] = [
-    [
-      'a body above 1 MiB',
-      { body: `{"json":"${'x'.repeat(LARGEST_BODY_BYTES)}"}` },
-      { status: 400, reason: 'body_too_large' },
-    ],
-    [
-      'a body with 100 levels',
-      { body: `{"json":${'['.repeat(100)}${']'.repeat(100)}}` },
-      { status: 400, reason: 'body_too_large' },
-    ],
-    ['a body that is not JSON', { body: '{' }, { status: 400, reason: 'body_not_json' }],
-    [
-      'another content type',
-      { body: '{}', headers: { 'content-type': 'text/plain' } },
-      { status: 400, reason: 'body_not_json' },
-    ],
-  ];
   return [
-    ...nowhere,
-    ...[overRest, overRpc].flatMap((path) =>
-      bodies.map(([title, sent, expected]): [string, Sent, Expected] => [
-        `${surfaceOf(path)}: ${title}`,
-        { path, ...sent },
-        expected,
-      ]),
-    ),
-    ['REST: a body that is not an object', { path: overRest, body: '5' }, { status: 400, reason: 'body_not_object' }],
-    ['REST: a body of 1 MiB', { path: overRest, body: '{}'.padEnd(LARGEST_BODY_BYTES) }, { status: 200 }],
-    ['RPC: a body of 1 MiB', { path: overRpc, body: '{"json":{}}'.padEnd(LARGEST_BODY_BYTES) }, { status: 200 }],
-    ['RPC: a URL of 8,000 characters', { method: 'GET', path: longPath(query.name) }, { status: 200 }],
+    ...strangerLimits(streamSeconds),
+    ...(query ? queryLimits(query) : []),
+    ...(mutation ? [ownId(mutation)] : []),
   ];
 }
 
-/** A batch of two calls, whose input is as long as spaces make it. */
-function longPath(name: string): string {
-  const path = `/trpc/${name},${name}?batch=1&input=${encodeURIComponent('{"0":{"json":{}},"1":{"json":{}}}')}`;
-  return path + '%20'.repeat((LONGEST_URL - path.length) / 3);
+/** Of requests that are refused before an operation is called. */
+function strangerLimits(withinSeconds: number): Limit[] {
+  const known = findProcedure('boards.list') as RestProcedure;
+  const wrong = { isAnonymous: true, headers: { authorization: 'Bearer wrong' } };
+  const stream = { method: 'GET', path: `/api${STREAM_PATH}`, isAnonymous: true, withinSeconds };
+  return [
+    limit('REST: an unknown path', { path: '/api/nothing', isAnonymous: true }, 404, 'unknown_path'),
+    limit('RPC: an unknown procedure', { path: '/trpc/nothing.here', body: '{}' }, 404, 'unknown_procedure'),
+    limit('REST: the stream of events without a key', stream, 401),
+    ...SURFACES.map((surface) => limit(`${surface}: a wrong key`, { path: pathOn(surface, known), ...wrong }, 401)),
+  ];
+}
+
+const NESTED = `${'['.repeat(100)}${']'.repeat(100)}`;
+
+const BODIES: [title: string, sent: Omit<Sent, 'path'>, status: number, reason?: string][] = [
+  ['a body above 1 MiB', { body: `{"json":"${'x'.repeat(LARGEST_BODY_BYTES)}"}` }, 400, 'body_too_large'],
+  ['a body with 100 levels', { body: `{"json":${NESTED}}` }, 400, 'body_too_large'],
+  ['a body that is not JSON', { body: '{' }, 400, 'body_not_json'],
+  ['another content type', { body: '{}', headers: { 'content-type': 'text/plain' } }, 400, 'body_not_json'],
+  ['a body of 1 MiB', { body: '{}'.padEnd(LARGEST_BODY_BYTES) }, 200],
+];
+
+function queryLimits(query: RestProcedure): Limit[] {
+  const [rest, rpc] = [pathOn('REST', query), pathOn('RPC', query)];
+  const batch = `/trpc/${query.name},${query.name}?batch=1`;
+  const inputs = '{"0":{"json":{}},"1":{"json":{}}}';
+  const url = `${batch}&input=${encodeURIComponent(inputs)}`;
+  const longUrl = url + '%20'.repeat((LONGEST_URL - url.length) / 3);
+  return [
+    ...SURFACES.flatMap((surface) =>
+      BODIES.map(([title, sent, ...expected]) =>
+        limit(`${surface}: ${title}`, { path: pathOn(surface, query), ...sent }, ...expected),
+      ),
+    ),
+    limit('REST: a body that is not an object', { path: rest, body: '5' }, 400, 'body_not_object'),
+    limit('RPC: a URL of 8,000 characters', { method: 'GET', path: longUrl }, 200),
+    {
+      title: 'RPC: a query with GET, and in a batch',
+      requests: [
+        [{ method: 'GET', path: rpc }, { status: 200 }],
+        [{ path: batch, body: inputs }, { status: 200 }],
+      ],
+      problems: ({ status, text }) => {
+        const isBatch = status === 200 && [JSON.parse(text)].flat().length === 2;
+        return isBatch ? [] : ['RPC: a batch of two calls must have two results.'];
+      },
+    },
+  ];
 }
 const LONGEST_URL = 8000;
 
-const surfaceOf = (path: string) => (path.startsWith('/api') ? 'REST' : 'RPC');
-
-function problemsOf({ method = 'POST', path }: Sent, answer: Answer, { status, reason }: Expected): string[] {
-  const surface = surfaceOf(path);
-  const place = path.replace(/^\/(api|trpc\/)/, '').split('?', 1)[0]!;
-  const sentReason = surface === 'REST' ? answer.headers.get('x-error-reason') : reasonIn(answer.text);
-  const problems = [
-    ...(answer.status === status ? [] : [`${status} was expected.`]),
-    // A missing header is reported as that.
-    ...([undefined, sentReason].includes(reason) || sentReason === null
-      ? []
-      : [`The reason is ${sentReason}, not ${reason}.`]),
-    ...(surface === 'REST' ? restProblems(method, place, answer) : rpcProblems(place, answer)),
-  ];
-  return problems.map((problem) => `${surface} ${answer.status}: ${problem}`);
-}
-
-function reasonIn(text: string): string | undefined {
-  try {
-    return JSON.parse(text).error?.json?.data?.reason;
-  } catch {
-    return undefined;
-  }
+function ownId(mutation: RestProcedure): Limit {
+  const id = 'contract-check-1';
+  return {
+    title: "the caller's X-Request-Id",
+    requests: [[{ path: pathOn('REST', mutation), isAnonymous: true, headers: { 'x-request-id': id } }]],
+    problems: ({ headers }) =>
+      [null, id].includes(headers.get('x-request-id')) ? [] : ["REST: the caller's X-Request-Id is not in the answer."],
+  };
 }

@@ -1,11 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Schema } from '../api/openapi/example.ts';
 
-export type Resolve = (schema: Schema) => Schema;
-
-/** A schema, how its references are resolved, and those that led to it. */
-type Located = { schema: Schema; resolve: Resolve; through?: readonly string[] };
-
 /** The message for each kind of difference; undefined if it is allowed. */
 export type NarrowingWords = {
   /** A field that only the wide schema has. */
@@ -26,23 +21,34 @@ export type NarrowingWords = {
 
 const say = (place: string, reason: string | undefined) => (reason === undefined ? [] : [`${place} ${reason}`]);
 
-/** Why a value of the narrow schema may be invalid in the wide one: a line for each reason. */
-export function narrowings(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
-  // A schema that refers to itself is compared once.
-  if (isWithinItself(narrow) && isWithinItself(wide)) return [];
+/** The schemas that are being compared, each with those on the other side. */
+type Compared = Map<Schema, Schema[]>;
+
+/** Why a value of the narrow schema may be invalid in the wide one: a line for each reason. Neither has references. */
+export function narrowings(
+  narrow: Schema,
+  wide: Schema,
+  place: string,
+  words: NarrowingWords,
+  around: Compared = new Map(),
+): string[] {
+  // A schema within itself is compared once.
+  if (around.get(narrow)?.includes(wide)) return [];
+  const within = new Map(around).set(narrow, [...(around.get(narrow) ?? []), wide]);
   const allowed = alternatives(wide);
-  const marks = markReasons(marked(narrow), marked(wide), place, words);
   const values = withoutContained(alternatives(narrow)).flatMap((kind) => {
-    const fitting = allowed.filter(({ schema }) => isOfType(kind.schema, schema));
-    if (fitting.length === 0) return say(place, words.outside(`${kind.schema.type}`));
-    const reasons = fitting.map((candidate) => reasonsAgainst(kind, candidate, place, words));
+    const fitting = allowed.filter((candidate) => isOfType(kind, candidate));
+    if (fitting.length === 0) return say(place, words.outside(`${kind.type}`));
+    const reasons = fitting.map((candidate) => [
+      ...valueReasons(kind, candidate, place, words),
+      ...limitReasons(kind, candidate, place, words),
+      ...fieldReasons(kind, candidate, place, words, within),
+      ...partReasons(kind, candidate, place, words, within),
+    ]);
     return reasons.toSorted((one, other) => one.length - other.length)[0]!;
   });
-  return [...marks, ...values];
+  return [...markReasons(narrow, wide, place, words), ...values];
 }
-
-/** With what stands beside a reference. */
-const marked = ({ schema, resolve }: Located): Schema => ({ ...resolve(schema), ...schema });
 
 /** What a schema says beside the values that it allows. */
 function markReasons(narrow: Schema, wide: Schema, place: string, words: NarrowingWords): string[] {
@@ -55,35 +61,19 @@ function markReasons(narrow: Schema, wide: Schema, place: string, words: Narrowi
   ];
 }
 
-const isWithinItself = ({ schema: { $ref }, through = [] }: Located) => $ref !== undefined && through.includes($ref);
-
 /** The alternatives of a schema, each of one type. */
-function alternatives({ schema, resolve, through = [] }: Located): Located[] {
-  const resolved = resolve(schema);
-  const further = { resolve, through: schema.$ref === undefined ? through : [...through, schema.$ref] };
-  const parts = resolved.anyOf ?? (resolved.oneOf as Schema[] | undefined);
-  if (parts) return parts.flatMap((part) => alternatives({ schema: part, ...further }));
-  if (!Array.isArray(resolved.type)) return [{ schema: resolved, ...further }];
-  return resolved.type.map((type) => ({ schema: { ...resolved, type }, ...further }));
+function alternatives(schema: Schema): Schema[] {
+  const parts = schema.anyOf ?? (schema.oneOf as Schema[] | undefined);
+  if (parts) return parts.flatMap(alternatives);
+  return Array.isArray(schema.type) ? schema.type.map((type) => ({ ...schema, type })) : [schema];
 }
 
 /** Choices beside any text say nothing more: `anyOf` of both documents an open choice. */
-const withoutContained = (parts: Located[]) =>
-  parts.filter(
-    ({ schema }) => !schema.enum || !parts.some((other) => isDeepStrictEqual(other.schema, { type: schema.type })),
-  );
+const withoutContained = (parts: Schema[]) =>
+  parts.filter(({ enum: choices, type }) => !choices || !parts.some((other) => isDeepStrictEqual(other, { type })));
 
 const isOfType = (narrow: Schema, wide: Schema) =>
   wide.type === undefined || narrow.type === wide.type || (narrow.type === 'integer' && wide.type === 'number');
-
-function reasonsAgainst(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
-  return [
-    ...valueReasons(narrow.schema, wide.schema, place, words),
-    ...limitReasons(narrow.schema, wide.schema, place, words),
-    ...fieldReasons(narrow, wide, place, words),
-    ...partReasons(narrow, wide, place, words),
-  ];
-}
 
 const valuesOf = ({ enum: choices, const: only }: Schema) => choices ?? (only === undefined ? undefined : [only]);
 
@@ -134,9 +124,17 @@ const ONLY_SHOWN = 'password';
 /** Lower limits of a schema that has none. */
 const LEAST: Record<string, number> = { minLength: 0, minItems: 0 };
 
-function fieldReasons(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
-  const { properties: fields = {}, required: certain = [] } = narrow.schema;
-  const { properties: known = {}, required = [] } = wide.schema;
+type FurtherReasons = (
+  narrow: Schema,
+  wide: Schema,
+  place: string,
+  words: NarrowingWords,
+  within: Compared,
+) => string[];
+
+const fieldReasons: FurtherReasons = (narrow, wide, place, words, within) => {
+  const { properties: fields = {}, required: certain = [] } = narrow;
+  const { properties: known = {}, required = [] } = wide;
   const lacking = Object.keys(known).flatMap((field) => {
     const isUncertain = required.includes(field) && !certain.includes(field);
     const absent = field in fields ? undefined : words.absent;
@@ -145,20 +143,20 @@ function fieldReasons(narrow: Located, wide: Located, place: string, words: Narr
   const present = Object.entries(fields).flatMap(([field, schema]) => {
     const counterpart = known[field];
     if (!counterpart) return say(`${place}.${field}`, words.unknown);
-    return narrowings({ ...narrow, schema }, { ...wide, schema: counterpart }, `${place}.${field}`, words);
+    return narrowings(schema, counterpart, `${place}.${field}`, words, within);
   });
   return [...lacking, ...present];
-}
+};
 
 /** Compares array elements, additional properties, and the content of JSON text. */
-function partReasons(narrow: Located, wide: Located, place: string, words: NarrowingWords): string[] {
-  return PARTS.flatMap(([name, mark]) => {
-    const [part, whole] = [narrow.schema[name], wide.schema[name]] as (Schema | false | undefined)[];
+const partReasons: FurtherReasons = (narrow, wide, place, words, within) =>
+  PARTS.flatMap(([name, mark]) => {
+    const [part, whole] = [narrow[name], wide[name]] as (Schema | false | undefined)[];
     if (whole === undefined || part === false) return [];
     if (!part || !whole) return say(`${place}${mark}`, words.outside('anything'));
-    return narrowings({ ...narrow, schema: part }, { ...wide, schema: whole }, `${place}${mark}`, words);
+    return narrowings(part, whole, `${place}${mark}`, words, within);
   });
-}
+
 const PARTS = [
   ['items', '[]'],
   ['additionalProperties', '.*'],

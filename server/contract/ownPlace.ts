@@ -1,5 +1,5 @@
 import { findProcedure, type RestProcedure } from '../api/procedures.ts';
-import { overRest } from './exchange.ts';
+import { callOn } from './exchange.ts';
 import type { Run } from './expectation.ts';
 import type { Given } from './input.ts';
 import type { Send } from './sender.ts';
@@ -102,4 +102,4 @@ async function findOrCreate(send: Send, noun: string, row: string, more: Given):
 }
 
 const call = (send: Send, procedure: string, input: Given, headers: Record<string, string> = {}) =>
-  overRest(send, { procedure: findProcedure(procedure) as RestProcedure, input, headers });
+  callOn('REST', send, { procedure: findProcedure(procedure) as RestProcedure, input, headers });

@@ -1,14 +1,15 @@
-import { type RestProcedure, restProcedures } from '../api/procedures.ts';
+import type { RestProcedure } from '../api/procedures.ts';
 import { ACCESS } from '../domain/access/access.ts';
-import { restProblems, rpcProblems } from './exchange.ts';
+import { pathOn } from './exchange.ts';
 import { expectStatus, type Run } from './expectation.ts';
 import { invalidInput, unknownRowInput } from './input.ts';
-import { type Answer, inTurns, type Sent } from './sender.ts';
+import { answerProblems } from './judge.ts';
+import { inTurns } from './sender.ts';
 
 /** Calls that every operation refuses before it does anything; mutations, too, so they change nothing. */
 export async function checkRefusals(run: Run): Promise<void> {
   const { record, procedures } = run;
-  await inTurns(restProcedures, async (procedure) => {
+  await inTurns(run.known, async (procedure) => {
     await record('without a key', procedure.name, async () => {
       const { needsSignIn } = ACCESS[procedure.access];
       const call = { procedure, input: needsSignIn ? {} : invalidInput(procedure), isAnonymous: true };
@@ -43,20 +44,16 @@ function missingSurface({ rest }: RestProcedure, isMissingOverRest: boolean, isM
   return isMissingOverRpc ? 'The operation is missing over RPC; REST has it.' : undefined;
 }
 
-/** Without a key, so that a service that would execute it can't. */
-async function methodProblems({ send }: Run, { name, type, rest }: RestProcedure): Promise<string[]> {
-  const refused = (answer: Answer, allowed: string, problems: string[]) => [
-    ...(answer.status === 405 ? [] : [`405 was expected.`]),
-    ...(answer.headers.get('allow') === allowed ? [] : [`The header Allow is not ${allowed}.`]),
-    ...problems,
-  ];
-  const overRest: Sent = { method: 'GET', path: `/api${rest.path}`, isAnonymous: true };
-  const overRpc: Sent = { method: type === 'query' ? 'PUT' : 'GET', path: `/trpc/${name}`, isAnonymous: true };
-  const [ofRest, ofRpc] = [await send(overRest), await send(overRpc)];
-  return [
-    ...refused(ofRest, 'POST', restProblems('GET', rest.path, ofRest)).map((line) => `REST ${ofRest.status}: ${line}`),
-    ...refused(ofRpc, type === 'query' ? 'GET, POST' : 'POST', rpcProblems(name, ofRpc)).map(
-      (line) => `RPC ${ofRpc.status}: ${line}`,
-    ),
-  ];
+/** Sent without a key: a service that wrongly accepts the method executes nothing. */
+async function methodProblems({ send }: Run, procedure: RestProcedure): Promise<string[]> {
+  const isQuery = procedure.type === 'query';
+  const problems: string[] = [];
+  for (const [surface, method, allow] of [
+    ['REST', 'GET', 'POST'],
+    ['RPC', isQuery ? 'PUT' : 'GET', isQuery ? 'GET, POST' : 'POST'],
+  ] as const) {
+    const sent = { method, path: pathOn(surface, procedure), isAnonymous: true };
+    problems.push(...answerProblems(sent, await send(sent), { status: 405, allow }));
+  }
+  return problems;
 }

@@ -72,7 +72,7 @@ function errorDifferences(error: unknown, procedure: Procedure | undefined, stat
 /** The client's types have the reasons of each procedure. */
 export function foreignReason(procedure: Procedure, reason: Reason): string[] {
   if (reasonsOf(procedure).includes(reason)) return [];
-  return [`${procedure.name}: the reason ${reason} is missing in server/api/reasons.ts`];
+  return [`${procedure.name}: the reason ${reason} is missing in its router: .meta({ reasons: […] })`];
 }
 
 /** A valid result stays the same when its model encodes it. */

@@ -1,18 +1,21 @@
-import { restProcedures } from '../api/procedures.ts';
+import { type RestProcedure, restProcedures } from '../api/procedures.ts';
 import { counted } from '../runtime/count.ts';
-import { restProblems, rpcProblems } from './exchange.ts';
 import type { Run } from './expectation.ts';
 import { checkGateway, makeRequestIds } from './gateway.ts';
+import { allOf, judge } from './judge.ts';
 import { checkLimits } from './limits.ts';
 import { checkQueries } from './queries.ts';
 import { checkRefusals } from './refusals.ts';
 import type { Case, Report } from './report.ts';
 import { type Answer, failureOf, type Send, type Sent, senderTo, type Target } from './sender.ts';
+import { checkStreams } from './streams.ts';
 import { checkWrites } from './writes.ts';
 
 export type Options = {
   /** Whether rows may be created, changed and deleted. */
   isWriting?: boolean;
+  /** The operations to check; all of them by default. */
+  known?: RestProcedure[];
   signal?: AbortSignal;
   /** How long the first bytes of a stream may take, and an event. */
   streamSeconds?: number;
@@ -28,6 +31,7 @@ export class NotCheckable extends Error {}
 export async function checkContract(target: Target, options: Options = {}): Promise<Report> {
   const {
     isWriting = false,
+    known = restProcedures,
     signal,
     streamSeconds = 10,
     onProgress = () => undefined,
@@ -40,7 +44,7 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     // Several requests wait at once: one line is enough.
     if (Date.now() >= waitsUntil) announce(`Waits ${counted(seconds, 'second')}, as the service asked (429).`);
     waitsUntil = Math.max(waitsUntil, Date.now() + seconds * 1000);
-    const problems = limitedProblems(sent, answer);
+    const problems = allOf(judge(sent, answer));
     cases.push({ check: 'too many calls', call: sent.path, problems: problems.map((problem) => `429: ${problem}`) });
   };
   const requestIds = makeRequestIds();
@@ -66,6 +70,7 @@ export async function checkContract(target: Target, options: Options = {}): Prom
       cases.push({ check, call, problems });
     },
     streamSeconds,
+    known,
     procedures: [],
     denied: new Map(),
     succeeded: new Set(),
@@ -74,8 +79,8 @@ export async function checkContract(target: Target, options: Options = {}): Prom
 
   const version = await mustBeCheckable(run);
   await checkRefusals(run);
-  await checkLimits(run);
-  await checkQueries(run);
+  // At the same time: a stream that does not begin is waited for.
+  await Promise.all([checkLimits(run), checkStreams(run), checkQueries(run)]);
   await checkGateway(run);
   const left = isWriting ? await checkWrites(run) : [];
   await run.record('request ids', 'all answers', async () => requestIds.problems());
@@ -86,17 +91,11 @@ export async function checkContract(target: Target, options: Options = {}): Prom
     version,
     cases,
     requests,
-    operations: { known: restProcedures.length, found: run.procedures.length },
+    operations: { known: known.length, found: run.procedures.length },
     denied: Object.fromEntries(reasons),
     unseen: run.procedures.map(({ name }) => name).filter((name) => !run.succeeded.has(name) && !run.denied.has(name)),
     left,
   };
-}
-
-function limitedProblems({ method = 'POST', path }: Sent, answer: Answer): string[] {
-  const [, surface, rest = ''] = /^\/(api|trpc)(.*)$/.exec(path) ?? [];
-  if (surface === 'api') return restProblems(method, rest, answer);
-  return surface === 'trpc' ? rpcProblems(rest.slice(1), answer) : [];
 }
 
 /** Throws if there is no service of ours, or if it does not know the key. Returns the version of the service. */

@@ -1,46 +1,48 @@
 import { randomUUID } from 'node:crypto';
 import type { RestProcedure } from '../api/procedures.ts';
-import { type Call, type Checked, overRest, overRpc, type Surface } from './exchange.ts';
+import { type Call, type Checked, callOn } from './exchange.ts';
 import type { Given } from './input.ts';
+import type { Surface } from './judge.ts';
 import type { Place } from './ownPlace.ts';
 import type { Send } from './sender.ts';
 import type { Rows, Step } from './writeSteps.ts';
 
-/** One call of a step, over one surface: its answer, its repeat, its rows and its texts. */
-export async function callAs(
-  surface: Surface,
-  procedure: RestProcedure,
-  step: Step,
-  rows: Rows,
-  send: Send,
-  place: Place,
-): Promise<Checked> {
-  const call: Call = { procedure, input: step.input(rows), headers: { 'idempotency-key': randomUUID() } };
-  const over = surface === 'REST' ? overRest : overRpc;
-  const first = await over(send, call);
-  const foreign = rememberRows(first, surface, procedure, step, rows, place);
+/** A step over one surface, which has its own rows. */
+export type StepCall = { surface: Surface; procedure: RestProcedure; step: Step; input: Given; rows: Rows };
+
+/** The input of a step with the ids of these rows; undefined if one of them was not created. */
+export function inputOf({ input }: Step, rows: Rows): Given | undefined {
+  let isComplete = true;
+  const text = JSON.stringify(input, (_, value) => {
+    if (typeof value !== 'string' || !value.startsWith('$')) return value;
+    const id = rows[value.slice(1)];
+    if (id === undefined) isComplete = false;
+    return id;
+  });
+  return isComplete ? JSON.parse(text) : undefined;
+}
+
+/** Sends a step, and its repeat: its answer, its row and its texts must be right. */
+export async function callStep(stepCall: StepCall, send: Send, place: Place): Promise<Checked> {
+  const { surface, procedure, step, input, rows } = stepCall;
+  const call: Call = { procedure, input, headers: { 'idempotency-key': randomUUID() } };
+  const first = await callOn(surface, send, call);
+  const foreign = rememberRow(first, stepCall, rows, place);
   const problems = [...first.problems, ...unexpected(surface, first, step), ...foreign];
   if (place.isForeign || !procedure.isKeyed || first.outcome?.data === undefined) return { ...first, problems };
-  const again = await over(send, call);
-  rememberRows(again, surface, procedure, step, {}, place);
-  const damaged = damagedTexts(surface, call.input!, first.outcome.data);
+  const again = await callOn(surface, send, call);
+  rememberRow(again, stepCall, {}, place);
+  const damaged = damagedTexts(surface, input, first.outcome.data);
   return { ...first, problems: [...problems, ...damaged, ...repeatProblems(surface, first, again)] };
 }
 
-/** Remembers the row that a call created, even if its answer is not as documented: the row has to be removed at the end. */
-function rememberRows(
-  { read }: Checked,
-  surface: Surface,
-  { name }: RestProcedure,
-  step: Step,
-  rows: Rows,
-  place: Place,
-): string[] {
-  const created = step.creates?.(read?.data as never);
-  if (!created) return [];
-  const projectId = rowOf(read!.data)?.project_id as number | null | undefined;
-  for (const id of Object.values(created)) place.remember(name, id, projectId);
-  Object.assign(rows, created);
+/** Remembers the created row, even if the answer is not as documented: the row has to be removed at the end. */
+function rememberRow({ read }: Checked, { surface, step }: StepCall, rows: Rows, place: Place): string[] {
+  const row = step.creates === undefined ? undefined : rowOf(read?.data);
+  if (typeof row?.id !== 'number') return [];
+  const projectId = row.project_id as number | null | undefined;
+  rows[step.creates!] = row.id;
+  place.remember(step.call, row.id, projectId);
   if (!place.projectId || !projectId || projectId === place.projectId) return [];
   place.isForeign = true;
   return [
@@ -48,8 +50,11 @@ function rememberRows(
   ];
 }
 
-/** The row in an answer: `{ board: { … } }`. */
-const rowOf = (data: unknown) => Object.values((data ?? {}) as object)[0] as Record<string, unknown> | undefined;
+/** The row in an answer: `{ board: { … } }`, or the first of `{ results: [{ card: { … } }] }`. */
+function rowOf(data: unknown): Record<string, unknown> | undefined {
+  const [part] = Object.values((data ?? {}) as object);
+  return Array.isArray(part) ? rowOf(part[0]) : part;
+}
 
 function unexpected(surface: Surface, { status, outcome }: Checked, { fails }: Step): string[] {
   if (!outcome || (fails ? status === fails : outcome.data !== undefined)) return [];
@@ -81,17 +86,17 @@ function damagedTexts(surface: Surface, input: Given, data: unknown): string[] {
 const OLD_VERSION = '0-0';
 
 /** A change that requires an old version of the row must be refused. */
-export async function callWithOldVersion(surface: Surface, procedure: RestProcedure, input: Given, send: Send) {
-  const { status, problems } =
-    surface === 'REST'
-      ? await overRest(send, { procedure, input, headers: { 'if-match': `"${OLD_VERSION}"` } })
-      : await overRpc(send, { procedure, input: { ...input, if_version: OLD_VERSION } });
+export async function callWithOldVersion({ surface, procedure, input }: StepCall, send: Send) {
+  const isRest = surface === 'REST';
+  const version = isRest
+    ? { input, headers: { 'if-match': `"${OLD_VERSION}"` } }
+    : { input: { ...input, if_version: OLD_VERSION } };
+  const { status, problems } = await callOn(surface, send, { procedure, ...version });
   const isChanged = status !== undefined && status < 400;
-  const isRefused = status === undefined || status === 412;
-  const wrong = isChanged
-    ? [
-        `${surface}: a change is accepted for an old version of the row (${surface === 'REST' ? 'If-Match' : 'if_version'}).`,
-      ]
-    : [`${surface} ${status}: 412 was expected for an old version of the row.`];
-  return { isChanged, problems: [...problems, ...(isRefused ? [] : wrong)] };
+  if (isChanged) {
+    const field = isRest ? 'If-Match' : 'if_version';
+    problems.push(`${surface}: a change is accepted for an old version of the row (${field}).`);
+  } else if (status !== undefined && status !== 412)
+    problems.push(`${surface} ${status}: 412 was expected for an old version of the row.`);
+  return { isChanged, problems };
 }

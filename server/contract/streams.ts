@@ -1,6 +1,6 @@
 import { STREAM_PATH } from '../http/restStream.ts';
-import type { Surface } from './exchange.ts';
 import type { Run } from './expectation.ts';
+import type { Surface } from './judge.ts';
 import type { Place } from './ownPlace.ts';
 import { failureOf, type Target } from './sender.ts';
 

@@ -8,10 +8,10 @@ export type Step = {
   call: string;
   /** Tells calls of the same operation apart. */
   title?: string;
-  input: (rows: Rows) => Given;
-  /** The rows that must have been created. */
-  needs: string[];
-  creates?: (data: never) => Rows | undefined;
+  /** `$card_id` stands for the id of the row with this name. */
+  input: Given;
+  /** The name of the created row. */
+  creates?: string;
   /** Its status, if it must be refused. */
   fails?: 400 | 404 | 422;
   /** Fields that depend on other rows. */
@@ -24,173 +24,113 @@ export const OWN = 'Deckhand contract check';
 /** Characters of two, three and four bytes. */
 const TEXT = 'Can be deleted: Grüße, 日本語, 🚢';
 
-/** The id of the created row, as this field of later inputs. */
-const as =
-  (row: string, field: string) =>
-  (data: Record<string, { id: number } | undefined> | undefined): Rows | undefined => {
-    const { id } = data?.[row] ?? {};
-    return id === undefined ? undefined : { [field]: id };
-  };
+/** Beside other boards, tags or templates. */
+const ignores = ['position'];
 
-/** The id of the first card of a list of results. */
-function cardOfList(data: { results?: { card?: { id: number } }[] } | undefined): Rows | undefined {
-  const id = data?.results?.[0]?.card?.id;
-  return id === undefined ? undefined : { listed_card_id: id };
-}
+const BOARD = { id: '$board_id' };
+const GROUP = { id: '$group_id' };
+const TAG = { id: '$tag_id' };
+const CARD = { id: '$card_id' };
+const REPLY = { id: '$reply_comment_id' };
+const ORDER = [
+  { id: '$group_id', position: 2 },
+  { id: '$other_group_id', position: 1 },
+];
+const FULL_CARD = { title: OWN, group_id: '$group_id', tag_id: '$tag_id', priority: 'high', due_date: '2099-01-31' };
 
-const step = (call: string, needs: string[], input: Step['input'], more: Partial<Step> = {}): Step => ({
-  call,
-  needs,
-  input,
-  ...more,
-});
-
-/** On a board of its own. Positions beside other boards and tags depend on these. */
+/** On a board of its own. */
 export const BOARD_STEPS: Step[] = [
-  step('boards.create', [], () => ({ title: OWN, description: TEXT }), {
-    creates: as('board', 'board_id'),
-    ignores: ['position'],
-  }),
-  step('boards.create', [], () => ({ title: '' }), { title: 'without a title', fails: 422 }),
-  step('boards.update', ['board_id'], ({ board_id }) => ({ id: board_id, description: null }), {
-    ignores: ['position'],
-  }),
-  step('groups.create', ['board_id'], ({ board_id }) => ({ board_id, title: 'First' }), {
-    creates: as('group', 'group_id'),
-  }),
-  step('groups.create', ['board_id'], ({ board_id }) => ({ board_id, title: TEXT, color: '#8a4baf' }), {
+  { call: 'boards.create', input: { title: OWN, description: TEXT }, creates: 'board_id', ignores },
+  { call: 'boards.create', title: 'without a title', input: { title: '' }, fails: 422 },
+  { call: 'boards.update', input: { ...BOARD, description: null }, ignores },
+  { call: 'groups.create', input: { board_id: '$board_id', title: 'First' }, creates: 'group_id' },
+  {
+    call: 'groups.create',
     title: 'again',
-    creates: as('group', 'other_group_id'),
-  }),
-  step('groups.update', ['group_id'], ({ group_id }) => ({ id: group_id, title: 'Next', color: null })),
-  step('groups.configure', ['group_id'], ({ group_id }) => ({ id: group_id, is_active: true })),
-  step('groups.reorder', ['group_id', 'other_group_id'], ({ group_id, other_group_id }) => ({
-    groups: [
-      { id: group_id, position: 2 },
-      { id: other_group_id, position: 1 },
-    ],
-  })),
-  step('tags.create', [], () => ({ name: OWN, color: '#8a4baf' }), {
-    creates: as('tag', 'tag_id'),
-    ignores: ['position'],
-  }),
-  step('tags.update', ['tag_id'], ({ tag_id }) => ({ id: tag_id, color: null }), { ignores: ['position'] }),
-  step(
-    'cards.create',
-    ['group_id', 'tag_id'],
-    ({ group_id, tag_id }) => ({ title: OWN, group_id, tag_id, priority: 'high', due_date: '2099-01-31' }),
-    { creates: as('card', 'card_id') },
-  ),
-  step('cards.create', ['group_id'], ({ group_id }) => ({ title: OWN, group_id }), {
-    title: 'again',
-    creates: as('card', 'other_card_id'),
-  }),
-  step('cards.get', ['card_id'], ({ card_id }) => ({ id: card_id }), { ignores: ['version'] }),
-  step('cards.list', ['group_id'], ({ group_id }) => ({ group_id })),
-  step('cards.update', ['card_id'], ({ card_id }) => ({ id: card_id, status: 'closed', description: TEXT })),
-  step('cards.update', ['card_id'], ({ card_id }) => ({ id: card_id, priority: 'nonsense' }), {
-    title: 'with a wrong priority',
-    fails: 422,
-  }),
-  step('cards.move', ['card_id', 'other_group_id'], ({ card_id, other_group_id }) => ({
-    id: card_id,
-    group_id: other_group_id,
-    position: 1,
-  })),
-  step(
-    'cards.createMany',
-    ['group_id'],
-    ({ group_id }) => ({ cards: [{ title: OWN, group_id }, { title: '' }], mode: 'each' }),
-    { creates: cardOfList },
-  ),
-  step('cards.updateMany', ['listed_card_id'], ({ listed_card_id }) => ({
-    cards: [{ id: listed_card_id, priority: 'low' }],
-  })),
-  step('cards.snooze', ['card_id'], ({ card_id }) => ({ id: card_id, until: '2099-01-31T09:30:00Z' })),
-  step('comments.create', ['card_id'], ({ card_id }) => ({ card_id, comment: TEXT }), {
-    creates: as('comment', 'comment_id'),
-  }),
-  step(
-    'comments.create',
-    ['card_id', 'comment_id'],
-    ({ card_id, comment_id }) => ({ card_id, comment: 'A reply', parent_comment_id: comment_id }),
-    { title: 'as a reply', creates: as('comment', 'reply_comment_id') },
-  ),
-  step('comments.list', ['card_id'], ({ card_id }) => ({ card_id })),
-  step('comments.listReplies', ['comment_id'], ({ comment_id }) => ({ id: comment_id })),
-  step('comments.markRead', ['reply_comment_id'], ({ reply_comment_id }) => ({ id: reply_comment_id })),
-  step('comments.delete', ['reply_comment_id'], ({ reply_comment_id }) => ({ id: reply_comment_id })),
-  step('comments.restore', ['reply_comment_id'], ({ reply_comment_id }) => ({ id: reply_comment_id })),
-  step('boards.get', ['board_id'], ({ board_id }) => ({ id: board_id }), { ignores: ['position', 'version'] }),
-  step('cards.delete', ['card_id'], ({ card_id }) => ({ id: card_id })),
-  step('cards.get', ['card_id'], ({ card_id }) => ({ id: card_id }), { title: 'after its deletion', fails: 404 }),
-  step('cards.restore', ['card_id'], ({ card_id }) => ({ id: card_id })),
-  step('groups.delete', ['group_id'], ({ group_id }) => ({ id: group_id })),
-  step('groups.update', ['group_id'], ({ group_id }) => ({ id: group_id, title: 'x' }), {
-    title: 'after its deletion',
-    fails: 404,
-  }),
-  step('groups.restore', ['group_id'], ({ group_id }) => ({ id: group_id })),
-  step('tags.delete', ['tag_id'], ({ tag_id }) => ({ id: tag_id })),
-  step('tags.restore', ['tag_id'], ({ tag_id }) => ({ id: tag_id }), { ignores: ['position'] }),
+    input: { board_id: '$board_id', title: TEXT, color: '#8a4baf' },
+    creates: 'other_group_id',
+  },
+  { call: 'groups.update', input: { ...GROUP, title: 'Next', color: null } },
+  { call: 'groups.configure', input: { ...GROUP, is_active: true } },
+  { call: 'groups.reorder', input: { groups: ORDER } },
+  { call: 'tags.create', input: { name: OWN, color: '#8a4baf' }, creates: 'tag_id', ignores },
+  { call: 'tags.update', input: { ...TAG, color: null }, ignores },
+  { call: 'cards.create', input: FULL_CARD, creates: 'card_id' },
+  { call: 'cards.create', title: 'again', input: { title: OWN, group_id: '$group_id' }, creates: 'other_card_id' },
+  { call: 'cards.get', input: CARD },
+  { call: 'cards.list', input: { group_id: '$group_id' } },
+  { call: 'cards.update', input: { ...CARD, status: 'closed', description: TEXT } },
+  { call: 'cards.update', title: 'with a wrong priority', input: { ...CARD, priority: 'nonsense' }, fails: 422 },
+  { call: 'cards.move', input: { ...CARD, group_id: '$other_group_id', position: 1 } },
+  {
+    call: 'cards.createMany',
+    input: { cards: [{ title: OWN, group_id: '$group_id' }, { title: '' }], mode: 'each' },
+    creates: 'listed_card_id',
+  },
+  { call: 'cards.updateMany', input: { cards: [{ id: '$listed_card_id', priority: 'low' }] } },
+  { call: 'cards.snooze', input: { ...CARD, until: '2099-01-31T09:30:00Z' } },
+  { call: 'comments.create', input: { card_id: '$card_id', comment: TEXT }, creates: 'comment_id' },
+  {
+    call: 'comments.create',
+    title: 'as a reply',
+    input: { card_id: '$card_id', comment: 'A reply', parent_comment_id: '$comment_id' },
+    creates: 'reply_comment_id',
+  },
+  { call: 'comments.list', input: { card_id: '$card_id' } },
+  { call: 'comments.listReplies', input: { id: '$comment_id' } },
+  { call: 'comments.markRead', input: REPLY },
+  { call: 'comments.delete', input: REPLY },
+  { call: 'comments.restore', input: REPLY },
+  { call: 'boards.get', input: BOARD, ignores },
+  { call: 'cards.delete', input: CARD },
+  { call: 'cards.get', title: 'after its deletion', input: CARD, fails: 404 },
+  { call: 'cards.restore', input: CARD },
+  { call: 'groups.delete', input: GROUP },
+  { call: 'groups.update', title: 'after its deletion', input: { ...GROUP, title: 'x' }, fails: 404 },
+  { call: 'groups.restore', input: GROUP },
+  { call: 'tags.delete', input: TAG },
+  { call: 'tags.restore', input: TAG, ignores },
 ];
 
 /** What would change other rows of a shared project. */
 export const PROJECT_STEPS: Step[] = [
-  step('boards.create', [], () => ({ title: OWN }), {
-    title: 'to reorder',
-    creates: as('board', 'board_id'),
-    ignores: ['position'],
-  }),
-  step('boards.reorder', ['board_id'], ({ board_id }) => ({ boards: [{ id: board_id, position: 1 }] })),
-  step('members.list', ['project_id'], ({ project_id }) => ({ project_id })),
-  step('boards.delete', ['board_id'], ({ board_id }) => ({ id: board_id })),
-  step('boards.restore', ['board_id'], ({ board_id }) => ({ id: board_id }), { ignores: ['position'] }),
+  { call: 'boards.create', title: 'to reorder', input: { title: OWN }, creates: 'board_id', ignores },
+  { call: 'boards.reorder', input: { boards: [{ ...BOARD, position: 1 }] } },
+  { call: 'members.list', input: { project_id: '$project_id' } },
+  { call: 'boards.delete', input: BOARD },
+  { call: 'boards.restore', input: BOARD, ignores },
 ];
 
 /** No project has this tool, so no copies are made. */
 const TOOL = 'deckhand-contract-check';
 
-/** A template of its own; beside others, its position depends on them. */
+const GENERATED = ['unique_identifier'];
+
+/** A template of its own. */
 export const TEMPLATE_STEPS: Step[] = [
-  step('masterBoards.create', [], () => ({ title: OWN, tool_key: TOOL }), {
-    creates: as('board', 'board_id'),
-    ignores: ['position'],
-  }),
-  step('masterBoards.update', ['board_id'], ({ board_id }) => ({ id: board_id, description: TEXT }), {
-    ignores: ['position'],
-  }),
-  step('masterGroups.create', ['board_id'], ({ board_id }) => ({ board_id, title: 'First' }), {
-    creates: as('group', 'group_id'),
-  }),
-  step('masterGroups.update', ['group_id'], ({ group_id }) => ({ id: group_id, description: TEXT })),
-  step('masterGroups.configure', ['group_id'], ({ group_id }) => ({ id: group_id, is_collapsed: true })),
-  step('masterGroups.reorder', ['board_id', 'group_id'], ({ board_id, group_id }) => ({
-    board_id,
-    groups: [{ id: group_id, position: 1 }],
-  })),
-  step('masterGroups.list', ['board_id'], ({ board_id }) => ({ board_id })),
-  step('masterCards.create', ['group_id'], ({ group_id }) => ({ group_id, title: 'Say hello' }), {
-    creates: as('card', 'card_id'),
-    ignores: ['unique_identifier'],
-  }),
-  step('masterCards.update', ['card_id'], ({ card_id }) => ({ id: card_id, priority: 'low' }), {
-    ignores: ['unique_identifier'],
-  }),
-  step('masterCards.reorder', ['group_id', 'card_id'], ({ group_id, card_id }) => ({
-    group_id,
-    cards: [{ id: card_id, position: 1 }],
-  })),
-  step('masterCards.previewPush', ['card_id'], ({ card_id }) => ({ card_id, limit: 1 })),
-  step('masterGroups.previewPush', ['group_id'], ({ group_id }) => ({ group_id, limit: 1 })),
-  step('masterBoards.previewPush', ['board_id'], ({ board_id }) => ({ board_id, limit: 1 })),
-  step('masterBoards.previewSync', ['board_id'], ({ board_id }) => ({ board_id, limit: 1 })),
-  step('masterBoards.get', ['board_id'], ({ board_id }) => ({ id: board_id }), {
-    ignores: ['position', 'unique_identifier', 'version'],
-  }),
-  step('masterCards.delete', ['card_id'], ({ card_id }) => ({ id: card_id })),
-  step('masterGroups.delete', ['group_id'], ({ group_id }) => ({ id: group_id })),
-  step('masterGroups.restore', ['group_id'], ({ group_id }) => ({ id: group_id })),
-  step('masterBoards.delete', ['board_id'], ({ board_id }) => ({ id: board_id })),
-  step('masterBoards.restore', ['board_id'], ({ board_id }) => ({ id: board_id }), { ignores: ['position'] }),
+  { call: 'masterBoards.create', input: { title: OWN, tool_key: TOOL }, creates: 'board_id', ignores },
+  { call: 'masterBoards.update', input: { ...BOARD, description: TEXT }, ignores },
+  { call: 'masterGroups.create', input: { board_id: '$board_id', title: 'First' }, creates: 'group_id' },
+  { call: 'masterGroups.update', input: { ...GROUP, description: TEXT } },
+  { call: 'masterGroups.configure', input: { ...GROUP, is_collapsed: true } },
+  { call: 'masterGroups.reorder', input: { board_id: '$board_id', groups: [{ ...GROUP, position: 1 }] } },
+  { call: 'masterGroups.list', input: { board_id: '$board_id' } },
+  {
+    call: 'masterCards.create',
+    input: { group_id: '$group_id', title: 'Say hello' },
+    creates: 'card_id',
+    ignores: GENERATED,
+  },
+  { call: 'masterCards.update', input: { ...CARD, priority: 'low' }, ignores: GENERATED },
+  { call: 'masterCards.reorder', input: { group_id: '$group_id', cards: [{ ...CARD, position: 1 }] } },
+  { call: 'masterCards.previewPush', input: { card_id: '$card_id', limit: 1 } },
+  { call: 'masterGroups.previewPush', input: { group_id: '$group_id', limit: 1 } },
+  { call: 'masterBoards.previewPush', input: { board_id: '$board_id', limit: 1 } },
+  { call: 'masterBoards.previewSync', input: { board_id: '$board_id', limit: 1 } },
+  { call: 'masterBoards.get', input: BOARD, ignores: [...ignores, ...GENERATED] },
+  { call: 'masterCards.delete', input: CARD },
+  { call: 'masterGroups.delete', input: GROUP },
+  { call: 'masterGroups.restore', input: GROUP },
+  { call: 'masterBoards.delete', input: BOARD },
+  { call: 'masterBoards.restore', input: BOARD, ignores },
 ];

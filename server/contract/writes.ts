@@ -1,11 +1,11 @@
-import { findProcedure, type RestProcedure } from '../api/procedures.ts';
-import { differences } from './exchange.ts';
+import { type Checked, differences } from './exchange.ts';
 import type { Run } from './expectation.ts';
 import { isId } from './input.ts';
+import { SURFACES, type Surface } from './judge.ts';
 import { comparable, type Outcome } from './outcome.ts';
 import { openPlace, type Place } from './ownPlace.ts';
 import type { Send } from './sender.ts';
-import { callAs, callWithOldVersion } from './stepCall.ts';
+import { callStep, callWithOldVersion, inputOf, type StepCall } from './stepCall.ts';
 import { followEvents } from './streams.ts';
 import { BOARD_STEPS, OWN, PROJECT_STEPS, type Rows, type Step, TEMPLATE_STEPS } from './writeSteps.ts';
 
@@ -43,57 +43,57 @@ async function remove(run: Run, place: Place): Promise<void> {
   await place.close();
 }
 
-/** The rows of each surface, by the fields that name them. */
-type Twins = { REST: Rows; RPC: Rows };
-
 async function runSteps(run: Run, place: Place, steps: Step[]): Promise<void> {
-  const twins: Twins = { REST: { ...place.rows }, RPC: { ...place.rows } };
+  const rows: Record<Surface, Rows> = { REST: { ...place.rows }, RPC: { ...place.rows } };
   const send = senderIn(run, place);
   for (const step of steps) {
-    const procedure = findProcedure(step.call) as RestProcedure;
-    if (!run.procedures.some(({ name }) => name === step.call) || run.denied.has(step.call)) continue;
-    const isComplete = step.needs.every((field) => twins.REST[field] !== undefined && twins.RPC[field] !== undefined);
-    if (!isComplete) continue;
-    const isChanged =
-      procedure.isConditional && !step.fails && (await isChangedWithOldVersion(run, procedure, step, twins, send));
-    if (isChanged && step.call.endsWith('.delete')) {
-      // One of the two rows is gone already. The other one has to be, too, for the steps that follow.
-      await stepProblems(run, place, procedure, step, twins, send);
-      continue;
-    }
-    await run.record(
-      step.fails ? 'refused change' : 'change',
-      `${step.call}${step.title ? ` ${step.title}` : ''}`,
-      () => stepProblems(run, place, procedure, step, twins, send),
-    );
+    const procedure = run.procedures.find(({ name }) => name === step.call && !run.denied.has(name));
+    const calls = SURFACES.flatMap((surface): StepCall[] => {
+      const input = inputOf(step, rows[surface]);
+      return procedure && input ? [{ surface, procedure, step, input, rows: rows[surface] }] : [];
+    });
+    // The operation is missing, or a row that the step needs was not created.
+    if (calls.length < SURFACES.length) continue;
+    const isConditional = procedure!.isConditional && !step.fails;
+    const isChanged = isConditional && (await isChangedWithOldVersion(run, calls, send));
+    const problems = () => stepProblems(run, place, calls, send);
+    // After a wrong deletion, one of the two rows is gone. The other one has to be, too, for the steps that follow.
+    if (isChanged && step.call.endsWith('.delete')) await problems();
+    else
+      await run.record(
+        step.fails ? 'refused change' : 'change',
+        [step.call, step.title].filter(Boolean).join(' '),
+        problems,
+      );
     if (place.isForeign) return;
   }
 }
 
-async function stepProblems(
-  run: Run,
-  place: Place,
-  procedure: RestProcedure,
-  step: Step,
-  twins: Twins,
-  send: Send,
-): Promise<string[]> {
-  const rest = await callAs('REST', procedure, step, twins.REST, send, place);
-  if (place.isForeign) return rest.problems;
-  const rpc = await callAs('RPC', procedure, step, twins.RPC, send, place);
-  if (rest.outcome?.data !== undefined && rpc.outcome?.data !== undefined) run.succeeded.add(step.call);
-  const hide = { REST: hiderOf(twins.REST, step), RPC: hiderOf(twins.RPC, step) };
-  return [...rest.problems, ...rpc.problems, ...differences(rest, rpc, hide)];
+async function stepProblems(run: Run, place: Place, calls: StepCall[], send: Send): Promise<string[]> {
+  const checked: Checked[] = [];
+  for (const call of calls) {
+    checked.push(await callStep(call, send, place));
+    if (place.isForeign) break;
+  }
+  const problems = checked.flatMap((answer) => answer.problems);
+  const [rest, rpc] = checked;
+  if (!rest || !rpc) return problems;
+  if (checked.every(({ outcome }) => outcome?.data !== undefined)) run.succeeded.add(calls[0]!.step.call);
+  const [hideRest, hideRpc] = calls.map(hiderOf);
+  return [...problems, ...differences(rest, rpc, { REST: hideRest!, RPC: hideRpc! })];
 }
 
 /** `If-Match` must arrive, or callers overwrite each other's changes without knowing. */
-async function isChangedWithOldVersion(run: Run, procedure: RestProcedure, step: Step, twins: Twins, send: Send) {
+async function isChangedWithOldVersion(run: Run, calls: StepCall[], send: Send): Promise<boolean> {
   let isChanged = false;
-  await run.record('old version', step.call, async () => {
-    const rest = await callWithOldVersion('REST', procedure, step.input(twins.REST), send);
-    const rpc = await callWithOldVersion('RPC', procedure, step.input(twins.RPC), send);
-    isChanged = rest.isChanged || rpc.isChanged;
-    return [...rest.problems, ...rpc.problems];
+  await run.record('old version', calls[0]!.step.call, async () => {
+    const problems: string[] = [];
+    for (const call of calls) {
+      const answer = await callWithOldVersion(call, send);
+      isChanged ||= answer.isChanged;
+      problems.push(...answer.problems);
+    }
+    return problems;
   });
   return isChanged;
 }
@@ -105,12 +105,13 @@ function senderIn({ target, sendLast }: Run, { projectId }: Place): Send {
 }
 
 /** Hides ids of the own rows, positions beside other rows, new times and random texts. */
-function hiderOf(rows: Rows, { ignores = [] }: Step) {
+function hiderOf({ rows, procedure, step: { ignores = [] } }: StepCall) {
   const isOwn = (key: string, value: unknown) =>
     Object.entries(rows).some(([field, id]) => id === value && nounOf(field) === nounOf(key));
   const hide = (key: string, value: unknown) => {
-    // `sort_order` counts all cards of the project.
-    if (key === 'sort_order' || ignores.includes(key)) return 'ignored';
+    // `sort_order` counts all cards of the project; each of the two rows has its own version.
+    if (key === 'sort_order' || (key === 'version' && procedure.type === 'query') || ignores.includes(key))
+      return 'ignored';
     if (key === 'id') return 'an id';
     return isId(key) && isOwn(key, value) ? 'an own row' : value;
   };

@@ -96,11 +96,12 @@ async function withSecondPool<Result>(
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   const { openOrm } = await import('./options.ts');
-  const orm = await openOrm({ ...settings, DATABASE_POOL_SIZE: 2 }, { hasTimeouts: false });
+  const database = serverDatabase(await openOrm({ ...settings, DATABASE_POOL_SIZE: 2 }, { hasTimeouts: false }));
   try {
-    return await work(serverDatabase(orm));
+    return await work(database);
   } finally {
-    await orm.close(true);
+    // The ORM never releases a connection that was lost before its commit.
+    await closeInTime(database);
   }
 }
 
@@ -126,7 +127,7 @@ async function expectResponse({ db }: Database): Promise<void> {
 }
 const LONGEST_SILENCE_MILLISECONDS = 5000;
 
-/** After a failed start: with a timeout, since a hanging connection must not block the exit. */
+/** With a timeout, since a hanging connection must not block the exit. */
 export async function closeInTime(database: Database): Promise<void> {
   await Promise.race([database.close(), sleep(1000, undefined, { ref: false })]);
 }

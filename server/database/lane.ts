@@ -5,10 +5,8 @@ import { replaceLost } from './pool.ts';
 
 /** Later statements wait for this one. After a timeout, for example because of a lock, it is executed again on the pool. */
 const TIMEOUTS = { statement_timeout: 1_000, lock_timeout: 100 };
-/** After a timeout, the next statements would most likely have one, too. During this time, all of them use the pool. */
-const PAUSE_MILLISECONDS = 1_000;
 const RECONNECT_MILLISECONDS = 1_000;
-/** A read that took longer, for example of much data, uses the pool for some time. */
+/** A read that took longer, for example of much data, or had a timeout, uses the pool for some time. */
 const LONGEST_READ_MILLISECONDS = 20;
 const SLOW_FOR_MILLISECONDS = 10_000;
 const MOST_SLOW = 1000;
@@ -44,7 +42,6 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
   const clients = new Set<DeckhandClient>();
   let state: 'new' | 'open' | 'closed' = 'new';
   const isClosed = () => state === 'closed';
-  let pausedUntil = 0;
   /** Slow reads by statement and values, with the time until when they use the pool; the oldest comes first. */
   const slow = new Map<string, number>();
   for (const each of [pool, own]) {
@@ -59,17 +56,17 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
     read: async (text, values) => {
       if (state === 'new') open();
       const begun = performance.now();
-      const client = begun < pausedUntil || isSlow(text, values) ? undefined : leastUsed();
+      const client = isSlow(text, values) ? undefined : leastUsed();
       if (!client) return undefined;
       try {
         const { rows } = await client.query(text, values);
-        const ended = performance.now();
         // Without the time that it waited for statements before it.
-        if (ended - Math.max(begun, client.previousResponse) > LONGEST_READ_MILLISECONDS) noteSlow(text, values, ended);
+        const took = performance.now() - Math.max(begun, client.previousResponse);
+        if (took > LONGEST_READ_MILLISECONDS) noteSlow(text, values);
         return rows;
       } catch (error) {
         const isTimeout = TIMEOUT_CODES.has((error as pg.DatabaseError).code);
-        if (isTimeout) pausedUntil = performance.now() + PAUSE_MILLISECONDS;
+        if (isTimeout) noteSlow(text, values);
         if (isTimeout || isLoss(error as pg.DatabaseError)) return undefined;
         throw error;
       }
@@ -99,7 +96,8 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
     return slow.size > 0 && (slow.get(keyOf(text, values)) ?? 0) > performance.now();
   }
 
-  function noteSlow(text: string, values: unknown[], now: number): void {
+  function noteSlow(text: string, values: unknown[]): void {
+    const now = performance.now();
     for (const [key, until] of slow) {
       if (until > now && slow.size < MOST_SLOW) break;
       slow.delete(key);
@@ -134,6 +132,7 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
       clients.add(client);
       client.once('end', () => {
         clients.delete(client);
+        checkedOut.release(true);
         connectLater();
       });
     } catch {

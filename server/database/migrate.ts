@@ -27,7 +27,7 @@ type Listener = {
  * stays done: after a failure, the next start goes on with the migration that failed.
  */
 export async function migrate(database: Database, listener: Listener = {}): Promise<string[]> {
-  const applied = (await hasPending(database.db)) ? await runPending(database, listener) : [];
+  const applied = (await pendingMigrations(database.db)).length > 0 ? await runPending(database, listener) : [];
   await finishOwnUpgrade(database);
   const notice = noticeOf(await adoptDatabase(database.db));
   if (notice) listener.onAdopted?.(notice);
@@ -75,12 +75,16 @@ function runUnderLock(database: Database, migrator: Migrator, name: string, onWa
   );
 }
 
-async function hasPending(db: Db): Promise<boolean> {
+/** The names of the executed migrations; undefined if there are no tables yet. */
+export async function executedMigrations(db: Db): Promise<string[] | undefined> {
   const table = await query(db, sql<{ name: string | null }>`select to_regclass('mikro_orm_migrations') as name`);
-  if (oneRow(table).name === null) return true;
-  const recorded = await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`);
-  const executed = new Set(recorded.map(({ name }) => name));
-  return (await migrationNames()).some((name) => !executed.has(name));
+  if (oneRow(table).name === null) return undefined;
+  return (await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`)).map(({ name }) => name);
+}
+
+export async function pendingMigrations(db: Db): Promise<string[]> {
+  const executed = new Set(await executedMigrations(db));
+  return (await migrationNames()).filter((name) => !executed.has(name));
 }
 
 export async function migrationNames(): Promise<string[]> {

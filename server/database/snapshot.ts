@@ -1,10 +1,10 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { zstdCompress } from 'node:zlib';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createZstdCompress } from 'node:zlib';
 import { sql } from 'kysely';
+import { packTar } from 'modern-tar/fs';
 import { readSettings } from '../runtime/env.ts';
 import { connect, FINISHED } from './connect.ts';
 import { emptyCluster, unpack } from './embedded/archive.ts';
@@ -29,10 +29,9 @@ export async function makeMigrated(DATA_DIR: string, archive: string): Promise<v
   await query(database.db, sql`delete from incarnations`);
   await database.close();
 
-  const options = ['--format=ustar', `--exclude=./${FINISHED}`, '-C', embeddedDirectory(DATA_DIR)];
-  const output = { encoding: 'buffer', maxBuffer: Number.POSITIVE_INFINITY } as const;
-  const { stdout } = await promisify(execFile)('tar', [...options, '-cf', '-', '.'], output);
-  await writeFile(archive, archive.endsWith('.zst') ? await promisify(zstdCompress)(stdout) : stdout);
+  const files = packTar(embeddedDirectory(DATA_DIR), { filter: (path) => basename(path) !== FINISHED });
+  const compressed = archive.endsWith('.zst') ? [createZstdCompress()] : [];
+  await pipeline([files, ...compressed, createWriteStream(archive)]);
   // Opening the database lets only this user read new files; others may use the archive.
   await chmod(archive, 0o644);
 }

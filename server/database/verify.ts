@@ -3,11 +3,11 @@ import { startFailure } from '../runtime/startFailure.ts';
 import type { Database } from './connect.ts';
 import { ID_SHIFT, TABLES_OF_LASTING_IDS } from './incarnation.ts';
 import { integrityRules, type Rule } from './integrityRules.ts';
-import { migrationNames } from './migrate.ts';
+import { executedMigrations, pendingMigrations } from './migrate.ts';
 import { type Db, oneRow, query } from './query.ts';
 import { schemaDifference } from './schemaDifference.ts';
 import { TENANT_KEYS } from './tenantKeys.ts';
-import { describeTable, sequenceOf, type TableText } from './transfer/tableText.ts';
+import { describeTable, type TableText } from './transfer/tableText.ts';
 
 /** A kind of fault; `ids` are those of the first rows, with `/` between the columns of a composite key. */
 export type Fault = { problem: string; rows: number; ids: string[]; whatToDo: string };
@@ -26,6 +26,8 @@ export async function verifyDatabase(
 ): Promise<Verified> {
   const { db } = database;
   const orm = await database.orm();
+  if (!(await executedMigrations(db)))
+    throw startFailure('The database has no tables yet: run npx deckhand migrate first.');
   const pending = await pendingMigrations(db);
   const entities = [...orm.getMetadata().getAll().values()].toSorted((one, other) =>
     one.tableName < other.tableName ? -1 : 1,
@@ -48,17 +50,6 @@ export async function verifyDatabase(
   // Pending migrations add what is missing.
   if (pending.length === 0) verified.faults.push(...(await schemaFaults(database)));
   return verified;
-}
-
-async function pendingMigrations(db: Db): Promise<string[]> {
-  const [found] = await query(
-    db,
-    sql<{ name: string | null }>`select to_regclass('mikro_orm_migrations')::text as name`,
-  );
-  if (found!.name === null) throw startFailure('The database has no tables yet: run npx deckhand migrate first.');
-  const recorded = await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`);
-  const executed = new Set(recorded.map(({ name }) => name));
-  return (await migrationNames()).filter((name) => !executed.has(name));
 }
 
 const readOnly = <Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> =>
@@ -141,9 +132,9 @@ function batchStatement(
 /** A restore of rows alone may leave the counter behind: new rows would get ids that exist. */
 async function sequenceFaults(db: Db, { name, columns }: TableText, isShifted: boolean): Promise<Fault[]> {
   const faults: Fault[] = [];
-  for (const column of columns.filter(({ hasSequence }) => hasSequence)) {
-    const sequence = await sequenceOf(db, name, column.name);
-    const id = sql.ref(column.name);
+  for (const { name: column, sequence } of columns) {
+    if (sequence === null) continue;
+    const id = sql.ref(column);
     const shift = isShifted && TABLES_OF_LASTING_IDS.includes(name) ? ID_SHIFT : sql`0`;
     const [counter] = await query(
       db,
@@ -154,7 +145,7 @@ async function sequenceFaults(db: Db, { name, columns }: TableText, isShifted: b
     const { largest, next } = counter!;
     if (Number(next) > largest) continue;
     faults.push({
-      problem: `${name}.${column.name}: the next new row would get the id ${next}, which is not above the largest one`,
+      problem: `${name}.${column}: the next new row would get the id ${next}, which is not above the largest one`,
       rows: 1,
       ids: [String(largest)],
       whatToDo: `Run: select setval('${sequence}', ${largest});`,

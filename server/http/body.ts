@@ -1,30 +1,77 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest } from '../../shared/errors.ts';
 import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
+import { identifyAgain } from '../call/answer.ts';
 
 export const DEEPEST_BODY = 64;
 
-type Take = (text: string, request: FastifyRequest) => unknown;
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The content type as it was sent; undefined without one. */
+    contentType: string | undefined;
+  }
+}
 
-/**
- * Parses JSON bodies; a body that is too large, too deep, not UTF-8 or has another content type is a 400. An empty body may have
- * any content type.
- */
-export function acceptJson(scope: FastifyInstance, deepest: number, take: Take): void {
-  // Fastify refuses an unreadable content type before it calls the parser.
-  scope.addHook('preParsing', ({ headers }, _reply, _payload, done) => {
-    if ('content-type' in headers && isEmpty(headers)) headers['content-type'] = JSON_TYPE;
+/** Leaves bodies to `readBody`: who may not call is refused before. */
+export function leaveBodies(scope: FastifyInstance): void {
+  scope.decorateRequest('contentType', undefined);
+  // Fastify refuses an unreadable content type, and QUERY without one, before it calls the parser.
+  scope.addHook('preParsing', (request, _reply, _payload, done) => {
+    const { headers } = request;
+    request.contentType = headers['content-type'];
+    headers['content-type'] = JSON_TYPE;
     done();
   });
-  scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST_BODY_BYTES }, (request, body, done) => {
-    try {
-      if (body.length > 0) mustBeJsonByType(request);
-      done(null, take(decode(body as Buffer, deepest), request));
-    } catch (error) {
-      done(error as Error);
-    }
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+}
+
+/**
+ * The text of a JSON body; empty without one, which may have any content type. A body that is too large, too deep, not UTF-8 or
+ * has another content type is a 400. If it came late, its caller is identified again.
+ */
+export async function readBody(request: FastifyRequest, reply: FastifyReply, deepest: number): Promise<string> {
+  const { raw, exchange } = request;
+  if (isEmpty(raw.headers)) return '';
+  // The embedded database answers before Node has parsed a body that came with the headers.
+  if (!raw.complete) await setImmediate();
+  const isLate = !raw.complete;
+  const body = await receive(raw).catch((error) => {
+    // The rest of it may follow.
+    reply.header('Connection', 'close');
+    throw asBadRequest(error);
+  });
+  if (isLate && exchange) await identifyAgain(exchange);
+  if (body.length === 0) return '';
+  mustBeJsonByType(request);
+  return decode(body, deepest);
+}
+
+const isEmpty = ({ 'content-length': length = '0', 'transfer-encoding': encoding }: IncomingHttpHeaders) =>
+  length === '0' && encoding === undefined;
+
+function receive(raw: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (Number(raw.headers['content-length']) > LARGEST_BODY_BYTES) return reject(tooLarge());
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    raw.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= LARGEST_BODY_BYTES) return void chunks.push(chunk);
+      raw.removeAllListeners('data').pause();
+      reject(tooLarge());
+    });
+    raw.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    raw.once('error', reject);
+    // The caller may have left before this listens.
+    raw.once('close', () => reject(incomplete()));
+    if (raw.destroyed) reject(incomplete());
   });
 }
+
+const incomplete = () => badRequest('The body is incomplete.', 'body_incomplete');
+const tooLarge = () => badRequest('The body is too large: at most 1 MiB.', 'body_too_large');
 
 /** Answers without reading bodies, whatever their type: Node discards them. Fastify goes by these headers. */
 export function ignoreBodies(scope: FastifyInstance): void {
@@ -35,16 +82,13 @@ export function ignoreBodies(scope: FastifyInstance): void {
 }
 
 /** A missing content type is allowed here, since some operations need no body. */
-function mustBeJsonByType({ headers }: FastifyRequest) {
-  const type = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+function mustBeJsonByType({ contentType }: FastifyRequest) {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== undefined && type !== JSON_TYPE) throw badRequest(OTHER_TYPE, 'body_not_json');
 }
 
 const JSON_TYPE = 'application/json';
 const OTHER_TYPE = 'Send the body as Content-Type application/json.';
-
-const isEmpty = ({ 'content-length': length = '0', 'transfer-encoding': encoding }: FastifyRequest['headers']) =>
-  length === '0' && encoding === undefined;
 
 function decode(body: Buffer, deepest: number): string {
   mustBeParsable(body, deepest, 'body');
@@ -76,11 +120,10 @@ export function parseJson(text: string, name = 'body'): unknown {
 /** Converts Fastify's errors about a body into a 400 with our message. */
 export function asBadRequest(error: unknown): unknown {
   const { code = '' } = error as { code?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return badRequest('The body is too large: at most 1 MiB.', 'body_too_large');
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge();
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return badRequest(OTHER_TYPE, 'body_not_json');
   // Node's message if the caller disconnects while sending the body.
-  if ((error as Error).message === 'aborted') return badRequest('The body is incomplete.', 'body_incomplete');
+  if ((error as Error).message === 'aborted') return incomplete();
   return code.startsWith('FST_ERR_CTP_') ? badRequest('The body could not be read.', 'body_incomplete') : error;
 }
 

@@ -3,7 +3,7 @@ import { Counter, type Registry } from 'prom-client';
 import type { Deprecation } from '../api/deprecation.ts';
 import { findProcedure, type Procedure, procedures, subscriptions } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
-import { clientVersionOf } from './operation.ts';
+import { clientVersionOf } from './observe.ts';
 
 type Deprecated = Procedure & { deprecated: Deprecation };
 const isDeprecated = (procedure: Procedure): procedure is Deprecated => procedure.deprecated !== undefined;
@@ -22,7 +22,7 @@ export function announceDeprecations(app: FastifyInstance, registry: Registry, {
 
   // When the response begins: a stream may never end.
   app.addHook('onSend', (request, reply, _payload, done) => {
-    const called = request.called?.filter(isDeprecated) ?? [];
+    const called = request.exchange?.called.filter(isDeprecated) ?? [];
     if (called.length > 0) announce(request, reply, called);
     done();
   });
@@ -31,7 +31,7 @@ export function announceDeprecations(app: FastifyInstance, registry: Registry, {
     const surface = request.routeOptions.config.surface ?? 'rest';
     sendNotice(reply, called, (path) => `${publicUrl}${path}`, surface);
 
-    const { id: user, key } = request.caller ?? {};
+    const { id: user, key } = request.exchange?.caller ?? {};
     const caller = key ? keyLabel(String(key.id)) : user === undefined ? 'none' : 'session';
     for (const { name: procedure } of called) {
       calls.inc({ procedure, surface, caller });

@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toFailure } from '../../shared/errors.ts';
-import { callProcedure } from '../api/procedures.ts';
+import { findProcedure, type Procedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
+import { answer, type Exchange, type Refused } from '../call/answer.ts';
+import { logFailure } from '../call/logFailure.ts';
 import type { EventRow } from '../domain/event/feed.ts';
 import type { Following } from '../domain/event/follow.ts';
-import { contextOf } from './identify.ts';
-import { logFailure } from './logFailure.ts';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -45,20 +45,19 @@ export function addEventStreams(app: FastifyInstance, { eventHub }: Services): v
   });
 }
 
-/** Begins a stream of the procedure `events.follow`, or throws before anything is sent. */
+/** Begins a stream of the procedure `events.follow`, or refuses it before anything is sent. */
 export async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  services: Services,
-  input: unknown,
+  readInput: () => unknown,
   format: StreamFormat,
+  refuse: (refused: Refused) => FastifyReply,
 ): Promise<FastifyReply> {
   const { raw } = reply;
-  const closed = new AbortController();
-  if (raw.closed) closed.abort();
-  raw.once('close', () => closed.abort());
-  const follow = { name: FOLLOW, type: 'subscription' } as const;
-  const following = (await callProcedure(follow, contextOf(request, services), input, closed.signal)) as Following;
+  const procedure = findProcedure(FOLLOW) as Procedure;
+  const answered = await answer(request.exchange as Exchange, { procedure, index: 0, readInput });
+  if ('failure' in answered) return refuse(answered);
+  const following = answered.data as Following;
 
   const { openStreams } = request.server;
   openStreams.add(raw);

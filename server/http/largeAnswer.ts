@@ -29,7 +29,8 @@ export async function sendInPieces(
   reply: FastifyReply,
   parts: Iterable<string>[],
 ): Promise<FastifyReply> {
-  const { caller, callerSignal: signal, unsent, headers } = request;
+  const { exchange, headers } = request;
+  const { caller, signal, unsent } = exchange ?? {};
   const { pieces, bytes } = await turns.run(String(caller?.id), () => build(parts, signal), { signal });
   unsent?.setBytes(bytes);
   varyByEncoding(reply);

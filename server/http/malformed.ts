@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { badRequest } from '../../shared/errors.ts';
 import { type Counted, networkKey, OVER_LIMIT, type RateLimit } from '../limits/rateLimit.ts';
 import { canonicalAddress } from '../runtime/address.ts';
 import { VERSION } from '../runtime/version.ts';
-import { REASON_HEADER } from './errorHeaders.ts';
-import { limitHeaders } from './limitRequests.ts';
+import { limitHeaders, REASON_HEADER } from './headers.ts';
 
 type Dependencies = { rateLimit: RateLimit; logger: FastifyBaseLogger };
 
@@ -37,11 +35,6 @@ export function malformedRequests({ rateLimit, logger }: Dependencies) {
     attachTo: (app: FastifyInstance): void => {
       app.server.on('connect', ({ method }: IncomingMessage, socket: Socket) => {
         refuse(socket, `${method} is not supported.`, method).catch(() => socket.destroy());
-      });
-      // After the rate limit, so that the response has its headers.
-      app.addHook('preParsing', ({ raw }, _reply, _body, done) => {
-        const isHostMissing = raw.httpVersionMinor > 0 && raw.headers.host === undefined;
-        done(isHostMissing ? badRequest('The Host header is missing.', 'malformed_request') : null);
       });
     },
   };

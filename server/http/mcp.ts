@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { badRequest, type Failure, forbidden, JSON_WANTED, toFailure } from '../../shared/errors.ts';
+import { badRequest, type Failure, forbidden, JSON_WANTED } from '../../shared/errors.ts';
+import { HIGHEST_ROLE } from '../../shared/user.ts';
 import type { Services } from '../api/services.ts';
+import type { Exchange } from '../call/answer.ts';
 import { notSignedIn } from '../domain/access/access.ts';
-import { acceptJson, asBadRequest, DEEPEST_BODY, parseJson } from './body.ts';
-import { sendErrorHeaders } from './errorHeaders.ts';
-import { identifyCallers } from './identify.ts';
-import { logFailure } from './logFailure.ts';
+import { DEEPEST_BODY, leaveBodies, parseJson, readBody } from './body.ts';
+import { admitRequest, openExchanges, refuseRequest } from './exchange.ts';
+import { sendErrorHeaders } from './headers.ts';
 import { isForeign } from './origins.ts';
 import { metadataAddress } from './resourceMetadata.ts';
 import { refuseUnknownRoutes } from './unknownRoute.ts';
@@ -18,10 +19,10 @@ const ENVELOPE_LEVELS = 3;
  * sessions and no streams: only POST. Calls go through the same steps as those of REST and RPC.
  */
 export async function mcpSurface(scope: FastifyInstance, services: Services): Promise<void> {
-  acceptJson(scope, DEEPEST_BODY + ENVELOPE_LEVELS, (text) => parseJson(text));
+  leaveBodies(scope);
   scope.decorateRequest('operation', undefined);
   // The body names the procedure: one request is one call.
-  identifyCallers(scope, services, () => ['mcp'], 'owner');
+  openExchanges(scope, services, () => ['mcp'], HIGHEST_ROLE);
   refuseUnknownRoutes(scope, {
     isKnown: (path) => path === '/mcp',
     methodsOf: () => 'POST',
@@ -29,18 +30,8 @@ export async function mcpSurface(scope: FastifyInstance, services: Services): Pr
   });
   const ownAddress = () => services.publicUrl ?? scope.ownOrigin;
 
-  // Before the body is read, and for every message: tools depend on the caller.
-  const mustBeSignedIn = ({ caller, unidentified }: FastifyRequest) =>
-    caller ? undefined : (unidentified ?? notSignedIn());
-  scope.addHook('onRequest', (request, reply, done) => {
-    if (isForeign(request, reply, new URL(ownAddress()).origin)) return done(forbidden(FOREIGN, 'origin_not_allowed'));
-    done(mustBeSignedIn(request));
-  });
-  // Again: the key may have ended while the body was sent.
-  scope.addHook('preHandler', (request, _reply, done) => done(mustBeSignedIn(request)));
   scope.setErrorHandler((error, request, reply) => {
-    const failure = toFailure(asBadRequest(error));
-    logFailure(request.log, error, failure);
+    const failure = refuseRequest(request, error);
     if (failure.status === 401) reply.header('WWW-Authenticate', challengeOf(request, ownAddress()));
     return sendError(reply, failure);
   });
@@ -49,18 +40,29 @@ export async function mcpSurface(scope: FastifyInstance, services: Services): Pr
     '/',
     { prefixTrailingSlash: 'no-slash', config: { surface: 'mcp' } },
     async (request: FastifyRequest, reply: FastifyReply) => {
-      const { body } = request;
-      if (body === undefined) throw badRequest(JSON_WANTED, 'body_not_json');
+      const exchange = await admitRequest(request);
+      if (isForeign(request, reply, new URL(ownAddress()).origin)) throw forbidden(FOREIGN, 'origin_not_allowed');
+      mustBeSignedIn(exchange);
+      const text = await readBody(request, reply, DEEPEST_BODY + ENVELOPE_LEVELS);
+      // Again: the key may have ended while the body was sent.
+      mustBeSignedIn(exchange);
+      if (text === '') throw badRequest(JSON_WANTED, 'body_not_json');
+      const body = parseJson(text);
       if (Array.isArray(body)) throw badRequest('Send one message for each request.', 'batch_invalid');
       // Loaded with the first message: most services have no assistants, and the start takes no longer.
       const { answerMessage } = await import('./mcpMessage.ts');
-      const response = await answerMessage(request, reply, services);
+      const response = await answerMessage(request, reply, exchange, body);
       reply.code(response.status);
       const type = response.headers.get('content-type');
       if (type) reply.header('Content-Type', type);
       return reply.send(await response.text());
     },
   );
+}
+
+/** For every message: tools depend on the caller. */
+function mustBeSignedIn({ caller, unidentified }: Exchange): void {
+  if (!caller) throw unidentified ?? notSignedIn();
 }
 
 const FOREIGN = 'Pages of this origin may not call the service: add it to ALLOWED_ORIGINS.';

@@ -9,10 +9,9 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { badRequest, notFound, toFailure } from '../../shared/errors.ts';
+import { badRequest, type Failure, notFound, toFailure } from '../../shared/errors.ts';
 import { inputParser } from '../api/parser.ts';
-import { callProcedure, type Procedure } from '../api/procedures.ts';
-import type { Services } from '../api/services.ts';
+import type { Procedure } from '../api/procedures.ts';
 import {
   CALL,
   findOperation,
@@ -23,13 +22,13 @@ import {
   searchOperations,
   toolsFor,
 } from '../api/tools.ts';
+import { answer, type Exchange } from '../call/answer.ts';
+import { logFailure } from '../call/logFailure.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
 import { writeFields } from '../runtime/jsonText.ts';
 import { VERSION } from '../runtime/version.ts';
-import { sendErrorHeaders } from './errorHeaders.ts';
-import { keyOfCall, sendReplayed } from './idempotencyKey.ts';
-import { contextOf } from './identify.ts';
-import { logFailure } from './logFailure.ts';
+import { readKey, sendReplayed } from './exchange.ts';
+import { sendErrorHeaders } from './headers.ts';
 
 const INSTRUCTIONS = `Deckhand keeps task boards: a project has boards, a board has groups, a group has cards, a card has comments.
 Calls act in the project of the row that they name, else in the caller's default project. Operations without a tool of their own:
@@ -39,12 +38,12 @@ find them with operations_search, call them with operations_call. Answers are JS
 export async function answerMessage(
   request: FastifyRequest,
   reply: FastifyReply,
-  services: Services,
+  exchange: Exchange,
+  parsedBody: unknown,
 ): Promise<Response> {
-  const parsedBody = request.body;
   request.operation = KNOWN_METHODS.find((method) => method === (parsedBody as { method?: unknown } | null)?.method);
   const message = new Request('http://localhost/mcp', { method: 'POST', headers: headersOf(request) });
-  const server = serverFor(request, reply, services);
+  const server = serverFor(request, reply, exchange);
   if (!(await isLegacyRequest(message, parsedBody))) {
     const onerror = (error: Error) => request.log.debug(error);
     return createMcpHandler(() => server, { legacy: 'reject', maxSubscriptions: 0, onerror }).fetch(message, {
@@ -69,10 +68,10 @@ const HEADERS = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method',
 const headersOf = ({ headers }: FastifyRequest) =>
   HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])] as [string, string]]));
 
-function serverFor(request: FastifyRequest, reply: FastifyReply, services: Services): Server {
+function serverFor(request: FastifyRequest, reply: FastifyReply, exchange: Exchange): Server {
   const info = { name: 'deckhand', title: 'Deckhand', version: VERSION };
   const server = new Server(info, { capabilities: { tools: {} }, instructions: INSTRUCTIONS });
-  const caller = request.caller as AccountCaller;
+  const caller = exchange.caller as AccountCaller;
   server.setRequestHandler('tools/list', () => ({ tools: toolsFor(caller) as Tool[] }));
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: input = {}, _meta } }) => {
     try {
@@ -82,11 +81,13 @@ function serverFor(request: FastifyRequest, reply: FastifyReply, services: Servi
       }
       const called = procedureOf(name, input);
       request.operation = called.procedure.name;
-      request.called = [called.procedure];
-      return await callTool(request, reply, services, { ...called, key: _meta?.idempotency_key });
+      exchange.called = [called.procedure];
+      return await callTool(reply, exchange, { ...called, key: _meta?.idempotency_key });
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
-      return refusalOf(request, reply, error);
+      const failure = toFailure(error);
+      logFailure(request.log, error, failure);
+      return refusalOf(reply, failure);
     }
   });
   return server;
@@ -109,18 +110,19 @@ function procedureOf(tool: string, given: unknown): { procedure: Procedure; inpu
 const noOperation = (name: string) =>
   `There is no operation "${name}" for assistants. Find one with operations_search.`;
 
-type Call = { procedure: Procedure; input: unknown; key: unknown };
+type ToolCall = { procedure: Procedure; input: unknown; key: unknown };
 
 async function callTool(
-  request: FastifyRequest,
   reply: FastifyReply,
-  services: Services,
-  { procedure, input, key }: Call,
+  exchange: Exchange,
+  { procedure, input, key }: ToolCall,
 ): Promise<CallToolResult> {
   const { name, type, rest } = procedure;
-  const ctx = { ...contextOf(request, services), idempotency: keyOfCall(key) };
-  const data = await callProcedure(procedure, ctx, input, request.callerSignal);
-  sendReplayed(reply, ctx, 1);
+  const call = { procedure, index: 0, readInput: () => input, key: key === undefined ? undefined : readKey(key) };
+  const answered = await answer(exchange, call);
+  if ('failure' in answered) return refusalOf(reply, answered.failure);
+  const { data, isReplayed } = answered;
+  sendReplayed(reply, isReplayed ? [0] : [], 1);
   if (data === undefined) return textOf(rest?.message ?? name);
   const text = writeFields(data as object);
   if (type === 'query' && text.length > LARGEST_RESULT) throw badRequest(TOO_LARGE, 'answer_too_large');
@@ -136,9 +138,7 @@ const textOf = (text: string): CallToolResult => ({ content: [{ type: 'text', te
 const withoutNull = (_: string, value: unknown) => (value === null ? undefined : value);
 
 /** A refused call is a result, so that the model can read why; and a structure, so that programs can decide by the reason. */
-function refusalOf(request: FastifyRequest, reply: FastifyReply, thrown: unknown): CallToolResult {
-  const failure = toFailure(thrown);
-  logFailure(request.log, thrown, failure);
+function refusalOf(reply: FastifyReply, failure: Failure): CallToolResult {
   sendErrorHeaders(reply, failure);
   const { status, reason, message, errors, retryAfterSeconds: retry_after_seconds } = failure;
   const refusal = { error: { status, reason, message, errors, retry_after_seconds } };

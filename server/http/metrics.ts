@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { forbidden, unauthorized } from '../../shared/errors.ts';
-import type { Reason } from '../../shared/reasons.ts';
 import type { MetricsAccess, Services } from '../api/services.ts';
 import type { Db } from '../database/query.ts';
 import { type Readiness, UNREADY } from '../database/readiness.ts';
@@ -11,21 +10,11 @@ import { addReplacements, metricsOf, sumMetrics } from '../runtime/metricSum.ts'
 import { VERSION } from '../runtime/version.ts';
 import { addDatabaseState } from './databaseMetrics.ts';
 import { announceDeprecations } from './deprecation.ts';
-import { REASON_HEADER } from './errorHeaders.ts';
 import { limitAddress } from './limitRequests.ts';
 import { addLoad } from './loadMetrics.ts';
 import { addEventMetrics } from './measuredMetrics.ts';
-import { operationOf } from './operation.ts';
+import { countRequests } from './observe.ts';
 import { addReplicas } from './replicaMetrics.ts';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Of the calls of an RPC batch; other errors have the header. */
-    reasons: Reason[] | undefined;
-    /** A stream of events, which lasts as long as its client wants. */
-    isOpenEnded: boolean;
-  }
-}
 
 /** Metrics for Prometheus, with the names of prom-client and of OpenTelemetry where they have one. */
 export async function metrics(scope: FastifyInstance, services: Services): Promise<void> {
@@ -54,56 +43,6 @@ export async function metrics(scope: FastifyInstance, services: Services): Promi
     return reply.type(registry.contentType).send(await readAll());
   });
   scope.addHook('onClose', async () => registry.clear());
-}
-
-/**
- * Requests by surface and status, their duration by surface and by operation, and errors by reason. All labels come from closed
- * lists. No metric has both the operation and something else: with its buckets, that would be thousands of series.
- */
-function countRequests(scope: FastifyInstance, registry: Registry): void {
-  const requests = new Counter({
-    name: 'deckhand_requests_total',
-    help: 'Requests, without health checks and scrapes.',
-    labelNames: ['surface', 'http_response_status_code'] as const,
-    registers: [registry],
-  });
-  const durations = new Histogram({
-    name: 'http_server_request_duration_seconds',
-    help: 'Duration of requests, without health checks, scrapes and streams of events.',
-    labelNames: ['surface'] as const,
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
-  });
-  const operations = new Histogram({
-    name: 'deckhand_operation_duration_seconds',
-    help: 'Duration of the requests of each operation, over all surfaces.',
-    labelNames: ['operation'] as const,
-    buckets: [0.01, 0.05, 0.25, 1, 5],
-    registers: [registry],
-  });
-  const errors = new Counter({
-    name: 'deckhand_errors_total',
-    help: 'Calls that were refused or failed, by reason (docs/errors.md). Each call of a batch counts.',
-    labelNames: ['surface', 'reason'] as const,
-    registers: [registry],
-  });
-
-  scope.decorateRequest('reasons', undefined);
-  scope.decorateRequest('isOpenEnded', false);
-  scope.addHook('onResponse', (request, reply, done) => {
-    done();
-    const { config, url } = request.routeOptions;
-    if (config.isProbe) return;
-    const surface = config.surface ?? (url?.startsWith('/webhooks/') ? 'payments' : 'other');
-    requests.inc({ surface, http_response_status_code: reply.statusCode });
-    if (!request.isOpenEnded) {
-      const seconds = reply.elapsedTime / 1000;
-      durations.observe({ surface }, seconds);
-      if (config.surface) operations.observe({ operation: operationOf(request) }, seconds);
-    }
-    const reason = reply.getHeader(REASON_HEADER) as Reason | undefined;
-    for (const each of request.reasons ?? (reason ? [reason] : [])) errors.inc({ surface, reason: each });
-  });
 }
 
 function addBuildInfo(registry: Registry, database: string): void {

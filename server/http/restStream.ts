@@ -1,23 +1,29 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Failure } from '../../shared/errors.ts';
 import { Event } from '../../shared/event.ts';
-import type { Services } from '../api/services.ts';
 import { writeFields } from '../runtime/jsonText.ts';
 import { FOLLOW, memoized, retryLine, type StreamFormat, sendEvents } from './eventStream.ts';
+import { admitRequest } from './exchange.ts';
 import { projectionOf } from './projection.ts';
 
 export const STREAM_PATH = '/services/platforms/v1/events/stream';
 
 /** The only GET of the REST facade: `events.follow` as server-sent events, for `EventSource` and `curl -N`. */
-export function addRestStream(scope: FastifyInstance, services: Services): void {
-  scope.get(
-    STREAM_PATH,
-    {
-      exposeHeadRoute: false,
-      config: { surface: 'rest', operation: FOLLOW },
-      onRequest: (request, _reply, done) => done(request.access?.get(FOLLOW)),
-    },
-    (request, reply) => sendEvents(request, reply, services, readInput(request), FORMAT),
-  );
+export function addRestStream(
+  scope: FastifyInstance,
+  sendFailure: (reply: FastifyReply, failure: Failure) => FastifyReply,
+): void {
+  const options = { exposeHeadRoute: false, config: { surface: 'rest' as const, operation: FOLLOW } };
+  scope.get(STREAM_PATH, options, async (request, reply) => {
+    await admitRequest(request);
+    return sendEvents(
+      request,
+      reply,
+      () => readInput(request),
+      FORMAT,
+      ({ failure }) => sendFailure(reply, failure),
+    );
+  });
 }
 
 const toRest = projectionOf(Event);

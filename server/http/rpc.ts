@@ -1,27 +1,20 @@
-import {
-  callTRPCProcedure,
-  getTRPCErrorFromUnknown,
-  getTRPCErrorShape,
-  type TRPCError,
-  transformTRPCResponse,
-} from '@trpc/server';
+import { getTRPCErrorFromUnknown, getTRPCErrorShape, transformTRPCResponse } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest, JSON_WANTED, notFound, toFailure } from '../../shared/errors.ts';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { findProcedure, type Procedure } from '../api/procedures.ts';
 import { appRouter } from '../api/routers/app.ts';
-import { transformer } from '../api/rpcInput.ts';
+import { mustBeReadable, transformer } from '../api/rpcInput.ts';
 import type { Services } from '../api/services.ts';
-import type { Context } from '../domain/access/context.ts';
+import { answer, type Refused } from '../call/answer.ts';
+import { logFailure } from '../call/logFailure.ts';
 import { hasLargeField } from '../runtime/jsonText.ts';
 import { trace } from '../runtime/tracing.ts';
-import { acceptJson, asBadRequest, DEEPEST_BODY, mustBeParsable, parseJson } from './body.ts';
-import { sendRetryAfter } from './errorHeaders.ts';
-import { sendReplayed } from './idempotencyKey.ts';
-import { contextOf, identifyCallers } from './identify.ts';
+import { DEEPEST_BODY, leaveBodies, mustBeParsable, parseJson, readBody } from './body.ts';
+import { admitRequest, keysOf, openExchanges, refuseRequest, sendReplayed } from './exchange.ts';
+import { sendRetryAfter } from './headers.ts';
 import { sendInPieces } from './largeAnswer.ts';
-import { logFailure } from './logFailure.ts';
 import { writeSuperjson, writeSuperjsonInPieces } from './rpcOutput.ts';
 import { asksForStream, streamCalls } from './rpcStream.ts';
 import { asksForEvents, isSubscription, sendErrorMessage, sendSubscription } from './rpcSubscription.ts';
@@ -35,62 +28,84 @@ const ENVELOPE_LEVELS = 3;
  * the caller asks for a stream: tRPC's own adapter takes three times as long.
  */
 export async function rpcSurface(scope: FastifyInstance, services: Services): Promise<void> {
-  acceptJson(scope, DEEPEST_BODY + ENVELOPE_LEVELS, (text) => text);
-  identifyCallers(scope, services, namesOf);
+  leaveBodies(scope);
+  openExchanges(scope, services, namesOf);
   refuseUnknownRoutes(scope, SURFACE);
-
-  scope.setErrorHandler((thrown, request, reply) => {
-    const error = getTRPCErrorFromUnknown(asBadRequest(thrown));
-    const failure = toFailure(error);
-    logFailure(request.log, thrown, failure);
-    request.reasons = [failure.reason];
-    sendRetryAfter(reply, failure.retryAfterSeconds);
-    const names = namesOf(request);
-    if (asksForEvents(request, names)) return sendErrorMessage(reply, writeError(error, names[0]));
-    return reply.code(failure.status).send(errorResponse(error));
+  scope.setErrorHandler((error, request, reply) => {
+    const failure = refuseRequest(request, error);
+    return refuse(request, reply, { failure, error });
   });
 
   const options = { exposeHeadRoute: false, config: { surface: 'rpc' as const } };
   scope.route({ method: ['GET', 'POST'], url: '/*', ...options, handler: respond });
+}
 
-  async function respond(request: FastifyRequest, reply: FastifyReply) {
-    const names = namesOf(request);
-    const kind = kindOf(request);
-    const isStreamed = isBatch(request) && asksForStream(request);
-    mustBeValidBatch(names, isStreamed ? undefined : kind);
-    mustNotBatchStreams(request, names);
-    if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
-    const inputs = inputsOf(request);
-    if (names.some(isSubscription))
-      return sendSubscription(request, reply, services, inputs(0), (error) => writeError(error, names[0]));
-    const context = contextOf(request, services, isBatch(request) ? names.length : undefined);
-    if (isStreamed) return streamCalls(request, reply, { names, input: inputs, context });
-
-    const responses = await Promise.all(
-      names.map((name, index) =>
-        traceCall(name, () =>
-          call({
-            path: name,
-            kind,
-            input: () => inputs(index),
-            batchIndex: index,
-            ctx: context,
-            signal: request.callerSignal,
-          }),
-        ),
-      ),
+async function respond(request: FastifyRequest, reply: FastifyReply) {
+  const exchange = await admitRequest(request);
+  const names = namesOf(request);
+  const kind = kindOf(request);
+  const isStreamed = isBatch(request) && asksForStream(request);
+  mustBeValidBatch(names, isStreamed ? undefined : kind);
+  mustNotBatchStreams(request, names);
+  if (!methodsOf(request).includes(request.method)) throw refuseMethod(request, reply, SURFACE);
+  const inputs = inputsOf(request, reply);
+  if (names.some(isSubscription)) {
+    const writeOwn = (error: unknown) => writeError(error, names[0]);
+    return sendSubscription(
+      request,
+      reply,
+      () => inputs.read(0),
+      writeOwn,
+      (refused) => refuse(request, reply, refused),
     );
-    request.reasons = responses.flatMap(({ reason }) => reason ?? []);
-    for (const { retryAfterSeconds } of responses) sendRetryAfter(reply, retryAfterSeconds);
-    sendReplayed(reply, context, names.length);
-    const [status = MULTI_STATUS, other] = new Set(responses.map(({ status }) => status));
-    reply.code(other === undefined ? status : MULTI_STATUS).header('content-type', 'application/json; charset=utf-8');
-    const texts = responses.map(({ text }) => text);
-    const [begin, end] = isBatch(request) ? ['[', ']'] : ['', ''];
-    if (texts.every((text) => typeof text === 'string')) return reply.send(`${begin}${texts.join()}${end}`);
-    const parts = texts.flatMap((text, at) => [[at === 0 ? begin : ','], typeof text === 'string' ? [text] : text]);
-    return sendInPieces(request, reply, [...parts, [end]]);
   }
+  const keys = keysOf(request, isBatch(request) ? names.length : undefined);
+  const answerAt = (index: number) => {
+    const name = names[index] as string;
+    const procedure = findProcedure(name);
+    if (!procedure) throw notFound(`No procedure found on path "${name}"`, 'unknown_procedure');
+    if (kind !== undefined && kind !== procedure.type) throw wrongKind(procedure);
+    return answer(exchange, { procedure, index, readInput: () => inputs.read(index), key: keys[index] });
+  };
+  if (isStreamed) return streamCalls(request, reply, { names, answer: answerAt });
+
+  const responses = await Promise.all(names.map((name, index) => traceCall(name, () => respondTo(name, index))));
+  if (inputs.error && responses.every(({ error }) => error === inputs.error)) throw inputs.error;
+  for (const { retryAfterSeconds } of responses) sendRetryAfter(reply, retryAfterSeconds);
+  sendReplayed(
+    reply,
+    responses.flatMap(({ isReplayed }, at) => (isReplayed ? at : [])),
+    names.length,
+  );
+  const [status = MULTI_STATUS, other] = new Set(responses.map(({ status }) => status));
+  reply.code(other === undefined ? status : MULTI_STATUS).header('content-type', 'application/json; charset=utf-8');
+  const texts = responses.map(({ text }) => text);
+  const [begin, end] = isBatch(request) ? ['[', ']'] : ['', ''];
+  if (texts.every((text) => typeof text === 'string')) return reply.send(`${begin}${texts.join()}${end}`);
+  const parts = texts.flatMap((text, at) => [[at === 0 ? begin : ','], typeof text === 'string' ? [text] : text]);
+  return sendInPieces(request, reply, [...parts, [end]]);
+
+  async function respondTo(name: string, index: number): Promise<CallResponse> {
+    try {
+      const answered = await answerAt(index);
+      if ('data' in answered) return { status: 200, text: writeResult(answered.data), isReplayed: answered.isReplayed };
+      const { failure, error } = answered;
+      return { ...failure, error, text: JSON.stringify(errorResponse(error, name)) };
+    } catch (error) {
+      const failure = toFailure(error);
+      logFailure(request.log, error, failure);
+      exchange.reasons.push(failure.reason);
+      return { ...failure, error, text: JSON.stringify(errorResponse(error, name)) };
+    }
+  }
+}
+
+/** Refuses a whole request. */
+function refuse(request: FastifyRequest, reply: FastifyReply, { failure, error }: Refused): FastifyReply {
+  sendRetryAfter(reply, failure.retryAfterSeconds);
+  const names = namesOf(request);
+  if (asksForEvents(request, names)) return sendErrorMessage(reply, writeError(error, names[0]));
+  return reply.code(failure.status).send(errorResponse(error));
 }
 
 const MULTI_STATUS = 207;
@@ -99,16 +114,9 @@ type CallResponse = {
   status: number;
   text: string | Iterable<string>;
   reason?: Reason;
+  error?: unknown;
   retryAfterSeconds?: number | undefined;
-};
-
-type Called = {
-  path: string;
-  kind: string | undefined;
-  input: () => unknown;
-  batchIndex: number;
-  ctx: Context;
-  signal: AbortSignal | undefined;
+  isReplayed?: boolean;
 };
 
 /** What our client called it as. Other clients do not tell: a query by POST looks like a mutation. */
@@ -129,26 +137,6 @@ function traceCall(path: string, work: () => Promise<CallResponse>): Promise<Cal
   });
 }
 
-async function call({ path, kind, input, ...options }: Called): Promise<CallResponse> {
-  try {
-    const procedure = findProcedure(path);
-    if (!procedure) throw notFound(`No procedure found on path "${path}"`, 'unknown_procedure');
-    if (kind !== undefined && kind !== procedure.type) throw wrongKind(procedure);
-    let read: Promise<unknown> | undefined;
-    const getRawInput = async () => {
-      read ??= (async () => input())();
-      return read;
-    };
-    const result = await callTRPCProcedure({ router: appRouter, path, type: procedure.type, getRawInput, ...options });
-    return { status: 200, text: writeResult(result) };
-  } catch (thrown) {
-    const error = getTRPCErrorFromUnknown(thrown);
-    const failure = toFailure(error);
-    logFailure(options.ctx.log, error, failure);
-    return { ...failure, text: JSON.stringify(errorResponse(error, path)) };
-  }
-}
-
 /** Large results in pieces. */
 function writeResult(result: unknown): string | Iterable<string> {
   const isLarge = typeof result === 'object' && result !== null && hasLargeField(result);
@@ -161,18 +149,38 @@ function* writeLargeResult(result: object): Generator<string> {
   yield '}}';
 }
 
-/** The input of each call by its index in the batch. Parsed on first use, after the access check. */
-function inputsOf(request: FastifyRequest): (index: number) => unknown {
+type Inputs = {
+  /** The input of a call by its index in the batch. */
+  read: (index: number) => Promise<unknown>;
+  /** What is wrong with the body, once it was read; it concerns all calls. */
+  error: unknown;
+};
+
+/** The inputs of a request. Its body is read and parsed for the first call that is allowed. */
+function inputsOf(request: FastifyRequest, reply: FastifyReply): Inputs {
   const isGet = request.method === 'GET';
   const needsInput = namesOf(request).map((name) => findProcedure(name)?.needsInput ?? true);
-  if (!isGet && needsInput.includes(true) && request.headers['content-type'] === undefined)
+  if (!isGet && needsInput.includes(true) && request.contentType === undefined)
     throw badRequest(JSON_WANTED, 'body_not_json');
-  let inputs: Record<number, unknown> | undefined;
-  return (index) => {
-    inputs ??= isGet ? inputsOfQuery(request) : inputsIn((request.body as string | undefined) ?? '', request, 'body');
-    const input = inputs[index] === undefined ? undefined : transformer.input.deserialize(inputs[index]);
-    return input ?? (needsInput[index] ? input : {});
+  let body: Promise<string> | undefined;
+  let parsed: Record<number, unknown> | undefined;
+  const inputs: Inputs = {
+    error: undefined,
+    read: async (index) => {
+      if (!isGet) {
+        body ??= readBody(request, reply, DEEPEST_BODY + ENVELOPE_LEVELS).catch((error) => {
+          inputs.error = error;
+          throw error;
+        });
+        await body;
+      }
+      parsed ??= isGet ? inputsOfQuery(request) : inputsIn((await body) ?? '', request, 'body');
+      const input = parsed[index] === undefined ? undefined : transformer.input.deserialize(parsed[index]);
+      mustBeReadable(input);
+      return input ?? (needsInput[index] ? input : {});
+    },
   };
+  return inputs;
 }
 
 /** The parameter `input` of a GET, with the limits of a body. */
@@ -225,11 +233,11 @@ const SURFACE = {
     namesOf(request).some(isSubscription) ? 'a subscription is a GET' : 'a query is a GET or a POST, a mutation a POST',
 };
 
-function errorResponse(error: TRPCError, path?: string): { error: unknown } {
+function errorResponse(thrown: unknown, path?: string): { error: unknown } {
   const config = appRouter._def._config;
+  const error = getTRPCErrorFromUnknown(thrown);
   const shape = getTRPCErrorShape({ config, error, type: 'unknown', path, input: undefined, ctx: undefined });
   return transformTRPCResponse(config, { error: shape }) as { error: unknown };
 }
 
-const writeError = (error: unknown, path: string | undefined) =>
-  JSON.stringify(errorResponse(getTRPCErrorFromUnknown(error), path).error);
+const writeError = (error: unknown, path: string | undefined) => JSON.stringify(errorResponse(error, path).error);

@@ -1,10 +1,10 @@
 import { resolveResponse } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toFailure } from '../../shared/errors.ts';
-import type { Reason } from '../../shared/reasons.ts';
 import { appRouter } from '../api/routers/app.ts';
-import type { Context } from '../domain/access/context.ts';
-import { logFailure } from './logFailure.ts';
+import type { StreamedCalls } from '../api/trpc.ts';
+import type { Reply } from '../call/answer.ts';
+import { logFailure } from '../call/logFailure.ts';
 
 /** Whether the caller reads each result of a batch as soon as it is there, as `httpBatchStreamLink` does. */
 export const asksForStream = ({ headers }: FastifyRequest) =>
@@ -12,27 +12,35 @@ export const asksForStream = ({ headers }: FastifyRequest) =>
 
 const JSON_LINES = 'application/jsonl';
 
-/** Streams the results of a batch with tRPC's own adapter. Who calls, how often and with which input is checked before. */
+/** Streams the results of a batch with tRPC's own adapter, which gets each of them from `answer`. */
 export async function streamCalls(
   request: FastifyRequest,
   reply: FastifyReply,
-  calls: { names: string[]; input: (index: number) => unknown; context: Context },
+  calls: { names: string[]; answer: (index: number) => Promise<Reply> },
 ): Promise<FastifyReply> {
-  const { names, input, context } = calls;
-  const reasons: Reason[] = [];
-  request.reasons = reasons;
-  request.isStreamed = true;
+  const { names, answer } = calls;
+  const refused = new WeakSet<object>();
+  const context: StreamedCalls = {
+    answer: async (index) => {
+      const reply = await answer(index);
+      if ('data' in reply) return reply.data;
+      refused.add(reply.error as object);
+      throw reply.error;
+    },
+  };
   const response = await resolveResponse({
     router: appRouter,
-    req: requestFor(request.callerSignal, () => names.map((_, index) => ({ json: input(index) }))),
+    req: requestFor(request.exchange?.signal, names.length),
     path: encodeURIComponent(names.join()),
     error: null,
-    createContext: async () => context,
+    createContext: async () => context as never,
     allowMethodOverride: true,
     onError: ({ error }) => {
+      // What `answer` has refused is logged and counted.
+      if (refused.has(error) || (error.cause && refused.has(error.cause))) return;
       const failure = toFailure(error);
       logFailure(request.log, error, failure);
-      reasons.push(failure.reason);
+      request.exchange?.reasons.push(failure.reason);
     },
   });
   return reply
@@ -41,9 +49,9 @@ export async function streamCalls(
     .send(response.body);
 }
 
-/** What tRPC's adapter reads of a request. The inputs are those of our own reader, which limits and checks them. */
-function requestFor(signal: AbortSignal | undefined, inputs: () => unknown[]): Request {
+/** What tRPC's adapter reads of a request. It never sees the inputs. */
+function requestFor(signal: AbortSignal | undefined, calls: number): Request {
   const headers = { 'content-type': 'application/json', 'trpc-accept': JSON_LINES };
   const request = new Request('http://localhost/?batch=1', { method: 'POST', headers, signal: signal ?? null });
-  return Object.assign(request, { json: async () => ({ ...inputs() }) });
+  return Object.assign(request, { json: async () => ({ ...Array(calls).fill({ json: {} }) }) });
 }

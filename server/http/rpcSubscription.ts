@@ -1,7 +1,7 @@
 import { getTRPCErrorFromUnknown } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { findProcedure } from '../api/procedures.ts';
-import type { Services } from '../api/services.ts';
+import type { Refused } from '../call/answer.ts';
 import { memoized, retryLine, type StreamFormat, sendEvents, streamHeaders } from './eventStream.ts';
 import { writeSuperjson } from './rpcOutput.ts';
 
@@ -15,15 +15,18 @@ export const asksForEvents = ({ method, headers }: FastifyRequest, names: string
 export function sendSubscription(
   request: FastifyRequest,
   reply: FastifyReply,
-  services: Services,
-  input: unknown,
+  readInput: () => Promise<unknown>,
   writeError: WriteError,
+  refuse: (refused: Refused) => FastifyReply,
 ): Promise<FastifyReply> {
   const { lastEventId, 'Last-Event-Id': sameId } = request.query as Record<string, string | undefined>;
   const id = request.headers['last-event-id'] || lastEventId || sameId;
-  const isObject = input != null && Object.getPrototypeOf(input) === Object.prototype;
-  const withId = id && isObject ? { ...(input as object), lastEventId: id } : input;
-  return sendEvents(request, reply, services, withId, formatWith(writeError));
+  const withId = async () => {
+    const input = await readInput();
+    const isObject = input != null && Object.getPrototypeOf(input) === Object.prototype;
+    return id && isObject ? { ...(input as object), lastEventId: id } : input;
+  };
+  return sendEvents(request, reply, withId, formatWith(writeError), refuse);
 }
 
 /** An error as JSON, in the way of tRPC. */

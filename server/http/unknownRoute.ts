@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { notFound, wrongMethod } from '../../shared/errors.ts';
+import { admitRequest } from './exchange.ts';
 import { isAllowedPreflight, sendPreflight } from './origins.ts';
 
 type Surface = {
@@ -10,19 +11,23 @@ type Surface = {
   rule: (request: FastifyRequest) => string;
 };
 
-/** An unknown path is a 404, another method on a known path of a surface a 405; both before the body is read. */
-export function refuseUnknownRoutes(scope: FastifyInstance, surface?: Surface): void {
-  scope.addHook('onRequest', (request, reply, done) => {
-    if (!request.is404) return done();
-    if (!surface) return done(noSuchPath());
-    const methods = surface.methodsOf(request);
-    if (isAllowedPreflight(request, reply)) return void sendPreflight(reply, methods);
-    const isWrongPath =
-      methods.split(', ').includes(request.method) || !surface.isKnown(request.url.replace(/\?.*/s, ''));
-    done(isWrongPath ? noSuchPath() : refuseMethod(request, reply, surface));
-  });
+/** An unknown path is a 404, before the body is read. */
+export function refuseUnknownPaths(scope: FastifyInstance): void {
+  scope.addHook('onRequest', ({ is404 }, _reply, done) => done(is404 ? noSuchPath() : undefined));
   // Never reached; it only makes the hooks run for unknown paths.
   scope.setNotFoundHandler((_request, reply) => reply.send());
+}
+
+/** An unknown path of a surface is a 404, another method on a known path a 405; both before the body is read. */
+export function refuseUnknownRoutes(scope: FastifyInstance, surface: Surface): void {
+  scope.setNotFoundHandler(async (request, reply) => {
+    await admitRequest(request);
+    const methods = surface.methodsOf(request);
+    if (isAllowedPreflight(request, reply)) return sendPreflight(reply, methods);
+    const isWrongPath =
+      methods.split(', ').includes(request.method) || !surface.isKnown(request.url.replace(/\?.*/s, ''));
+    throw isWrongPath ? noSuchPath() : refuseMethod(request, reply, surface);
+  });
 }
 
 const noSuchPath = () => notFound('There is no such path.', 'unknown_path');

@@ -4,7 +4,8 @@ import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 import type { Services } from '../api/services.ts';
 import { settleCheckout } from '../domain/billing/settlement.ts';
 import { applySubscriptionEvent, type PaymentContext } from '../domain/billing/subscriptionEvent.ts';
-import { addressOf, limitBadRequests } from './limitRequests.ts';
+import { clientAddress } from '../runtime/address.ts';
+import { limitBadRequests } from './limitRequests.ts';
 
 /** Receives the payment provider's notifications. The signature covers the raw body, so it is not parsed. */
 export async function paymentWebhook(
@@ -28,7 +29,7 @@ export async function paymentWebhook(
     const signature = headers[signatureHeader];
     if (!Buffer.isBuffer(body) || typeof signature !== 'string') throw unsigned();
     const notice = await read(body, signature);
-    const context = { ...paymentContext(request, database), payments };
+    const context = { ...paymentContext(request, database), services: { payments } };
     if (notice?.about === 'checkout') await settleCheckout(context, notice);
     if (notice?.about === 'subscription') await applySubscriptionEvent(context, notice);
     return { received: true };
@@ -39,7 +40,6 @@ export async function paymentWebhook(
 export const paymentContext = (request: FastifyRequest, { db }: Services['database']): PaymentContext => ({
   db,
   log: request.log,
-  address: addressOf(request),
-  origin: { surface: 'payment', requestId: request.id },
+  origin: { surface: 'payment', requestId: request.id, address: clientAddress(request), serviceUrl: '' },
   caller: undefined,
 });

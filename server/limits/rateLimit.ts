@@ -13,7 +13,7 @@ export type RateLimit = {
    * Counts further calls for the work of one, or throws the 429 before it; never more than the limit, so that a call alone in its
    * minute is never above it. `note` gets each new count. Those of refused work are taken back.
    */
-  countFurther: <Result>(
+  countWhile: <Result>(
     counted: Counted,
     calls: number,
     work: () => Promise<Result>,
@@ -83,7 +83,7 @@ export function makeRateLimit(counters: Counters, defaultLimit: number): RateLim
         until,
       };
     },
-    countFurther: async ({ key, limit }, wanted, work, note) => {
+    countWhile: async ({ key, limit }, wanted, work, note) => {
       const calls = Math.min(wanted, limit - 1);
       const further = await rateLimit.count(key, calls, limit);
       note(further);

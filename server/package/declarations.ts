@@ -51,7 +51,7 @@ export function printSettings(): string {
   const { properties = {}, ...schema } = environmentSchema() as Schema;
   const free = Object.entries(properties).filter(([name]) => !FIXED_SETTINGS.some((fixed) => fixed === name));
   const type = print({ ...schema, properties: Object.fromEntries(free) }, {});
-  return `${comment('Settings of the service, as in its README. Address and database are fixed.')}export type TestSettings = ${type};`;
+  return `${comment('Settings of the service, as in docs/settings.md. Address and database are fixed.')}export type TestSettings = ${type};`;
 }
 
 /** Prints the rows of `client/testing/examples.ts`. */

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4, isIPv6, type Socket } from 'node:net';
 
 /** The canonical form of an IP address (RFC 5952), with IPv4-mapped IPv6 as IPv4; `undefined` for anything else. */
 export function canonicalAddress(text: string): string | undefined {
@@ -9,6 +9,13 @@ export function canonicalAddress(text: string): string | undefined {
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [, high, low] = IPV4_MAPPED.exec(canonical) ?? [];
   return high && low ? toIPv4(Number.parseInt(high, 16), Number.parseInt(low, 16)) : canonical;
+}
+
+/** The client's address. Some proxies append a port; a value that is not an address counts as the proxy's own. */
+export function clientAddress({ ip, socket }: { ip: string; socket: Pick<Socket, 'remoteAddress'> }): string {
+  const [, withoutPort = ip] =
+    /^([\d.]+):\d+$|^\[(.+)\](?::\d+)?$/.exec(ip)?.filter((part) => part !== undefined) ?? [];
+  return canonicalAddress(withoutPort) ?? canonicalAddress(socket.remoteAddress ?? '') ?? 'unknown';
 }
 
 /**

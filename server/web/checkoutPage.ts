@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { toFailure } from '../../shared/errors.ts';
 import type { Services } from '../api/services.ts';
+import { logFailure } from '../call/logFailure.ts';
 import { type CheckoutView, viewCheckout } from '../domain/billing/checkout.ts';
 import { isReference } from '../domain/billing/checkoutRow.ts';
 import { settleCheckout } from '../domain/billing/settlement.ts';
 import { ignoreBodies } from '../http/body.ts';
-import { sendErrorHeaders } from '../http/errorHeaders.ts';
+import { sendErrorHeaders } from '../http/headers.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
-import { logFailure } from '../http/logFailure.ts';
 import { paymentContext } from '../http/webhook.ts';
 import { escapeHtml, HTML, htmlPage } from './htmlPage.ts';
 
@@ -53,7 +53,7 @@ export async function checkoutPage(scope: FastifyInstance, { database, payments,
       if (checkout?.provider === 'test' && checkout.status === 'open') {
         const { reference } = checkout;
         const settlement = { reference, outcome, at: new Date() };
-        await settleCheckout({ ...paymentContext(request, database), payments }, settlement);
+        await settleCheckout({ ...paymentContext(request, database), services: { payments } }, settlement);
       }
       const { reference } = request.params as { reference: string };
       return reply.redirect(`../${isReference(reference) ? reference : ''}`, 303);

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Services } from '../api/services.ts';
 import { makeDemoUsers } from '../database/seed/demoUsers.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
-import { refuseUnknownRoutes } from '../http/unknownRoute.ts';
+import { refuseUnknownPaths } from '../http/unknownRoute.ts';
 import { type FixedContent, fixedContent, madeOnce, sendFixed } from './fixedContent.ts';
 import { guidePages } from './guides.ts';
 import { HTML } from './htmlPage.ts';
@@ -32,7 +32,7 @@ const ADDRESSES: Record<string, string[]> = {
 /** The start page, the API page, the guides and the OpenAPI document. Unknown paths get their 404 here, too. */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
-  refuseUnknownRoutes(scope);
+  refuseUnknownPaths(scope);
   const serve = (address: string, make: () => Promise<FixedContent>) =>
     scope.get(address, async (request, reply) => sendFixed(request, reply, await make()));
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { givenDirectory } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { findTestServer, givenServerDatabase } from '../harness/server.ts';
 
 type BenchDatabase = {
   settings: { JWT_SECRET: string; DATABASE_URL?: string; DATA_DIR?: string };
@@ -16,15 +16,12 @@ export async function givenBenchDatabase({
 
   const { url } = await findTestServer();
   if (url === undefined) throw new Error('No PostgreSQL server is reachable: add -- embedded.');
-  const name = `deckhand_bench_${randomBytes(6).toString('hex')}`;
-  const DATABASE_URL = Object.assign(new URL(url), { pathname: `/${name}` }).href;
-  await createDatabase(DATABASE_URL);
+  const database = await givenServerDatabase(url, 'bench');
   const remove = async () => {
-    if (!left.delete(remove)) return;
-    await onServer(url, `drop database ${name} with (force)`);
+    if (left.delete(remove)) await database.remove();
   };
   left.add(remove);
-  return { settings: { DATABASE_URL, JWT_SECRET }, remove };
+  return { settings: { DATABASE_URL: database.url, JWT_SECRET }, remove };
 }
 
 const left = new Set<() => Promise<void>>();

@@ -1,14 +1,13 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
+import { connect as connectSocket, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { type Db, query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { makeSecretBox } from '../../server/security/secretBox.ts';
 import { makeTokens } from '../../server/security/tokens.ts';
 import { startService } from '../harness/process.ts';
 import { bytesOf, open, percentile, sendSteadily } from './load.ts';
+import { createCard, setWebhooks, startReceivers } from './receiver.ts';
 import { givenFilledDatabase } from './stage.ts';
 import { precise, toText } from './table.ts';
 import { addUsers } from './tenants.ts';
@@ -27,15 +26,14 @@ const CHANGES = 20;
 const SECONDS = 10;
 const DEMO_PROJECT = 1;
 const OTHER_PROJECT = 2;
-const SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 
 const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded: false });
-const receivers = await startReceivers();
+const receivers = await startCounting();
 // Behind a proxy, since one address may have at most 1,000 connections.
 const service = await startService({
   ...settings,
   TRUST_PROXY: '1',
-  WEBHOOK_ALLOWED_HOSTS: `127.0.0.1:${receivers.port}`,
+  WEBHOOK_ALLOWED_HOSTS: receivers.host,
 });
 const database = await connect(readSettings(settings));
 try {
@@ -66,7 +64,7 @@ async function measureFollowers(db: Db): Promise<void> {
   for (let change = 1; change <= CHANGES; change++) {
     const begun = performance.now();
     const arrived = streams.map((stream) => reached(stream, change).then(() => performance.now() - begun));
-    await createCard();
+    await createCard(service.url, tenants.readers[0]!.token);
     times.push(...(await Promise.all(arrived)));
     await pause(200);
   }
@@ -106,15 +104,6 @@ function reached(stream: Stream, events: number): Promise<void> {
   });
 }
 
-async function createCard(token = tenants.readers[0]!.token): Promise<void> {
-  const response = await fetch(`${service.url}/api/services/operations/v1/operations/cards/create`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ title: 'A change' }),
-  });
-  if (response.status !== 201) throw new Error(`${response.status} instead of 201.`);
-}
-
 /** Another user's calls, without receivers and with them; one never answers, and has many events to get. */
 async function measureReceivers(db: Db): Promise<void> {
   const { token } = tenants.readers[1]!;
@@ -128,7 +117,7 @@ async function measureReceivers(db: Db): Promise<void> {
 
   const begun = performance.now();
   const arrived = receivers.next(RECEIVERS - DEAD);
-  await createCard();
+  await createCard(service.url, tenants.readers[0]!.token);
   await arrived;
   const healthy = performance.now() - begun;
   for (const { close } of steady) close();
@@ -150,41 +139,26 @@ async function addWebhooks(db: Db): Promise<void> {
       insert into events (type, project_id, platform_id, surface, subject_id)
       select 'card.created', ${OTHER_PROJECT}::int, 2, 'rest', n from generate_series(1, ${WAITING_EVENTS}::int) as n`,
   );
-  const secretBox = makeSecretBox([settings.JWT_SECRET]);
-  const address = `http://127.0.0.1:${receivers.port}`;
-  await query(
-    db,
-    sql`
-      insert into webhooks (id, project_id, url, secret, after_transaction, after_event)
-      select n, case when n > ${DEAD}::int then 1 else ${OTHER_PROJECT}::int end,
-        case when n > ${DEAD}::int then ${`${address}/healthy`} else ${`${address}/dead`} end,
-        secret, case when n > ${DEAD}::int then pg_snapshot_xmax(pg_current_snapshot())::text::xid8 else '0' end, 0
-      from unnest(${Array.from({ length: RECEIVERS }, (_, at) => secretBox.seal(SECRET, at + 1, 'webhook'))}::text[])
-        with ordinality as made (secret, n)`,
-  );
+  const healthy = { project: DEMO_PROJECT, url: `http://${receivers.host}/healthy` };
+  const dead = { project: OTHER_PROJECT, url: `http://${receivers.host}/dead`, hasAllEvents: true };
+  await setWebhooks(db, settings.JWT_SECRET, [dead, ...Array<typeof healthy>(RECEIVERS - DEAD).fill(healthy)]);
 }
 
 /** One address answers at once, the other never. */
-async function startReceivers() {
+async function startCounting() {
   let awaited = 0;
   let arrive = () => {};
-  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    if (request.url !== '/healthy') return;
-    request.resume();
+  const started = await startReceivers((path, response) => {
+    if (path !== '/healthy') return;
     response.writeHead(204).end();
     if (--awaited === 0) arrive();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    port: (server.address() as AddressInfo).port,
+    ...started,
     next: (count: number) =>
       new Promise<void>((resolve) => {
         awaited = count;
         arrive = resolve;
       }),
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
   };
 }

@@ -1,29 +1,25 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { readSettings } from '../../server/runtime/env.ts';
-import { makeSecretBox } from '../../server/security/secretBox.ts';
 import { type StartedService, startService } from '../harness/process.ts';
+import { programOptions } from '../harness/programOptions.ts';
 import { percentile } from './load.ts';
+import { createCard, setWebhooks, startReceivers } from './receiver.ts';
 import { givenFilledDatabase } from './stage.ts';
 import { precise, toText } from './table.ts';
 import { watchDatabase } from './usage.ts';
 
 /** How soon webhooks get events, and what they cost while there are none: `npm run bench:webhooks -- --events 3000000`. */
 
-const { values } = parseArgs({ options: { events: { type: 'string', default: '300000' } } });
-const EVENTS = Number(values.events);
+const EVENTS = Number(programOptions('npm run bench:webhooks --', { events: '300000' }).events);
 const CHANGES = 200;
 const SLOW_RECEIVERS = 20;
 const SLOW_MILLISECONDS = 14_000;
 const IDLE_WEBHOOKS = 20;
 const IDLE_SECONDS = 30;
 const DEMO_PROJECT = 1;
-const SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 
 const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded: false });
 const receiver = await startReceiver();
@@ -101,7 +97,7 @@ async function besideSlowOnes(): Promise<string[]> {
     ...Array.from({ length: SLOW_RECEIVERS }, (): [number, string] => [DEMO_PROJECT, '/slow']),
     [otherProject, '/now'],
   ]);
-  for (let card = 0; card < 50; card++) await createCard(node, owner);
+  for (let card = 0; card < 50; card++) await createCard(node.url, owner);
   const times: number[] = [];
   for (let change = 0; change < 10; change++) {
     times.push(await timeOfChange(node, neighbour, '/now'));
@@ -116,7 +112,7 @@ async function afterKill(): Promise<string[]> {
   await addWebhooks([[DEMO_PROJECT, '/hang']]);
   const killed = await startNode();
   const first = receiver.next('/hang');
-  await createCard(killed, owner);
+  await createCard(killed.url, owner);
   await first;
   await startNode();
   const again = receiver.next('/hang');
@@ -129,7 +125,7 @@ async function afterKill(): Promise<string[]> {
 
 async function timeOfChange(node: StartedService, token: string, path: string): Promise<number> {
   const arrived = receiver.next(path);
-  await createCard(node, token);
+  await createCard(node.url, token);
   const begun = performance.now();
   await arrived;
   return performance.now() - begun;
@@ -140,46 +136,21 @@ function shares(times: number[], ...wanted: number[]): string[] {
   return wanted.map((share) => precise(percentile(sorted, share), 0));
 }
 
-async function createCard(node: StartedService, token: string): Promise<void> {
-  const response = await fetch(`${node.url}/api/services/operations/v1/operations/cards/create`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-    body: JSON.stringify({ title: 'A change' }),
-  });
-  if (response.status !== 201) throw new Error(`${response.status} instead of 201.`);
-}
-
 /** Instead of those before: webhooks that get the events from now on. */
-async function addWebhooks(wanted: [project: number, path: string][]): Promise<void> {
-  const secretBox = makeSecretBox([settings.JWT_SECRET]);
-  await query(db, sql`delete from webhooks`);
-  for (const [at, [project, path]] of wanted.entries())
-    await query(
-      db,
-      sql`
-        insert into webhooks (id, project_id, url, secret, after_transaction, after_event)
-        values (${at + 1}, ${project}, ${`http://${receiver.host}${path}`}, ${secretBox.seal(SECRET, at + 1, 'webhook')},
-          pg_snapshot_xmax(pg_current_snapshot())::text::xid8, 0)`,
-    );
-}
+const addWebhooks = (wanted: [project: number, path: string][]) =>
+  setWebhooks(
+    db,
+    settings.JWT_SECRET,
+    wanted.map(([project, path]) => ({ project, url: `http://${receiver.host}${path}` })),
+  );
 
 /** Answers at once, after a while, or never, by the path. */
 async function startReceiver() {
   const awaited = new Map<string, () => void>();
-  const server = createServer((request, response) => {
-    const path = request.url ?? '';
-    request.resume();
+  const receivers = await startReceivers((path, response) => {
     awaited.get(path)?.();
     if (path === '/now') response.writeHead(204).end();
     if (path === '/slow') setTimeout(() => response.writeHead(204).end(), SLOW_MILLISECONDS);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    next: (path: string) => new Promise<void>((resolve) => awaited.set(path, resolve)),
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { ...receivers, next: (path: string) => new Promise<void>((resolve) => awaited.set(path, resolve)) };
 }

@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { type Ended, givenMigratedDirectory, type StartedService } from '../harness/process.ts';
 import { givenProxyTo } from '../harness/proxy.ts';
-import { createDatabase, onServer } from '../harness/server.ts';
+import { givenServerDatabase } from '../harness/server.ts';
 import type { Sent } from './load.ts';
 import { nodeSettings } from './world.ts';
 
@@ -44,14 +43,13 @@ export async function givenEmbedded(): Promise<Place> {
 
 /** A new database on a server; `reachedBy` is the address of a proxy in between, if any. */
 export async function givenDatabase(serverUrl: string, reachedBy = serverUrl): Promise<Place> {
-  const name = `deckhand_faults_${randomBytes(6).toString('hex')}`;
-  const addressOn = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
-  await createDatabase(addressOn(serverUrl));
+  const { url, remove } = await givenServerDatabase(serverUrl, 'faults');
+  const { pathname } = new URL(url);
   return {
     name: 'PostgreSQL',
-    settings: nodeSettings({ DATABASE_URL: addressOn(reachedBy) }),
-    direct: nodeSettings({ DATABASE_URL: addressOn(serverUrl) }),
-    remove: () => onServer(serverUrl, `drop database ${name} with (force)`),
+    settings: nodeSettings({ DATABASE_URL: Object.assign(new URL(reachedBy), { pathname }).href }),
+    direct: nodeSettings({ DATABASE_URL: url }),
+    remove,
   };
 }
 

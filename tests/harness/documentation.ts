@@ -1,14 +1,20 @@
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
 import { blocksOf as blocksIn, missingLines, scriptOf, stepsOf } from './guide.ts';
-import { givenMigratedDirectory, removeProcesses, type StartedService, startService } from './process.ts';
-import { createDatabase, findTestServer, onServer } from './server.ts';
+import {
+  givenDemoDirectory,
+  givenMigratedDirectory,
+  removeProcesses,
+  type StartedService,
+  startProgram,
+} from './process.ts';
+import { findTestServer, givenServerDatabase, type ServerDatabase } from './server.ts';
+import { startNode } from './usedService.ts';
 
 /** Runs every command of the documentation, in order, in a copy of the project. */
 
@@ -59,9 +65,13 @@ const PARTS = [
 ];
 
 const server = await findTestServer();
-let service: StartedService;
+let service: Awaited<ReturnType<typeof startNode>>;
+let commands: StartedService | undefined;
 let place: string;
 let copy: string;
+/** Whether a page has changed the copy. */
+let isChanged = false;
+let database: ServerDatabase | undefined;
 let provisioning: Record<string, string>;
 /** Pages about the embedded database, and a directory for them. */
 const EMBEDDED = ['docs/data.md'];
@@ -91,6 +101,7 @@ async function applyChanges(page: string): Promise<void> {
       text = before === '' ? text + after : text.replace(before, () => after);
     }
     await writeFile(path, text);
+    isChanged = true;
   }
 }
 const FILE_CHANGE = /^--- .*\n\+\+\+ b\/(.*)\n((?:(?!--- ).*\n)*)/gm;
@@ -100,7 +111,7 @@ async function runInShell(
   script: string,
   { typed = '', settings = {} }: { typed?: string; settings?: Record<string, string | undefined> } = {},
 ): Promise<{ code: number | null; printed: string }> {
-  const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', WITHOUT_NPX + onService(script)], {
+  const child = spawn('bash', ['-e', '-o', 'pipefail', '-c', (await withoutNpx()) + onService(script)], {
     cwd: copy,
     // The copy has a migration that the prepared database of this run lacks.
     env: {
@@ -123,11 +134,22 @@ async function runInShell(
   return { code, printed };
 }
 
-/** npx takes a second to find the command, and there are dozens; tests/slow/cliLauncher.test.ts runs it. */
-const WITHOUT_NPX = `npx() {
-  if [ "$1" = deckhand ]; then node_modules/.bin/node server/cli/deckhand.js "\${@:2}"; else command npx "$@"; fi
+/**
+ * npx takes a second to find the command, which takes another one to load; there are dozens. `cliLauncher.test.ts` runs both.
+ * A page with changes runs the command of its copy.
+ */
+async function withoutNpx(): Promise<string> {
+  return `npx() {
+  if [ "$1" = deckhand ]; then ${isChanged ? 'node_modules/.bin/node server/cli/deckhand.js' : await ofServer()} "\${@:2}"
+  else command npx "$@"; fi
 }
 `;
+}
+
+async function ofServer(): Promise<string> {
+  commands ??= await startProgram(['tests/harness/commandServer.ts'], {});
+  return `${process.execPath} ${join(import.meta.dirname, 'command.js')} ${new URL(commands.url).port}`;
+}
 
 /** Dozens of commands, each with its own process, and for one page the suites over all procedures: a busy machine takes minutes. */
 const LONGEST_PAGE_MILLISECONDS = 900_000;
@@ -138,31 +160,27 @@ const onService = (text: string) => text.replaceAll('http://127.0.0.1:3000', ser
 /** Runs the commands of these pages in a copy of the project of their own. */
 export function testCommandsOf(chosen: (page: string) => boolean): void {
   beforeAll(async () => {
+    // Another suite of this worker may have set them.
+    [isChanged, commands] = [false, undefined];
     place = await mkdtemp(join(tmpdir(), 'deckhand-documentation-'));
     copy = join(place, 'deckhand');
-    for (const part of PARTS) {
-      await cp(join(ROOT, part), join(copy, part), { recursive: true });
-    }
+    // Faster than the asynchronous one.
+    for (const part of PARTS) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
     await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     embedded = { DATA_DIR: await givenMigratedDirectory(), DATABASE_URL: undefined };
-    if (server.url) {
-      const pathname = `/deckhand_documentation_${randomBytes(6).toString('hex')}`;
-      provisioning = { DATABASE_URL: Object.assign(new URL(server.url), { pathname }).href };
-      await createDatabase(provisioning.DATABASE_URL!);
-    } else provisioning = { DATA_DIR: join(copy, 'provisioning') };
+    database = server.url ? await givenServerDatabase(server.url, 'documentation') : undefined;
+    provisioning = database ? { DATABASE_URL: database.url } : { DATA_DIR: join(copy, 'provisioning') };
   });
   afterAll(async () => {
     await removeProcesses();
     await rm(place, { recursive: true });
-    if (server.url) {
-      await onServer(server.url, `drop database ${new URL(provisioning.DATABASE_URL!).pathname.slice(1)} with (force)`);
-    }
+    await database?.remove();
   });
 
   // Each page begins with new demo data.
   beforeEach(async () => {
-    service = await startService({
-      DATA_DIR: await givenMigratedDirectory(),
+    service = await startNode({
+      DATA_DIR: await givenDemoDirectory(),
       WEBHOOK_ALLOWED_HOSTS: '127.0.0.1:8080',
       // The check of a service takes about a minute at the default limit.
       RATE_LIMIT_PER_MINUTE: '10000',

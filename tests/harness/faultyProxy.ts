@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { Agent, createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
@@ -25,7 +25,9 @@ export type Fault = {
 
 /** A proxy in front of a service that plants faults. */
 export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
-  const server = createServer(async (received, response) => {
+  const agent = new Agent({ keepAlive: true });
+  // Without a limit for idle connections: on a busy machine, the check would use one that is just being closed.
+  const server = createServer({ keepAliveTimeout: 0 }, async (received, response) => {
     const { method = 'GET', url = '/' } = received;
     const path = url.split('?', 1)[0];
     const own = faults.filter((fault) => ['*', path].includes(fault.path) && (fault.method ?? method) === method);
@@ -35,7 +37,7 @@ export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
     // It was counted before the body was changed.
     if (headers['content-length'] !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
     const target = own.find(({ leadsTo }) => leadsTo)?.leadsTo ?? url;
-    const { source, abort } = await forward(serviceUrl + target, method, headers, body);
+    const { source, abort } = await forward(agent, serviceUrl + target, method, headers, body);
     response.once('close', abort);
     const held = own.find(({ holds }) => holds)?.holds;
     if (held === 'answer') return;
@@ -63,14 +65,16 @@ export async function givenFaultyProxy(serviceUrl: string, faults: Fault[]) {
     close: () => {
       server.close();
       server.closeAllConnections();
+      agent.destroy();
     },
   };
 }
 
-const forward = (address: string, method: string, headers: IncomingHttpHeaders, body: string) =>
+const forward = (agent: Agent, address: string, method: string, headers: IncomingHttpHeaders, body: string) =>
   new Promise<{ source: IncomingMessage; abort: () => void }>((resolve, reject) => {
     // Compressed answers could not be changed.
-    const call = request(address, { method, headers: { ...headers, 'accept-encoding': 'identity' } }, (source) => {
+    const sent = { ...headers, 'accept-encoding': 'identity' };
+    const call = request(address, { agent, method, headers: sent }, (source) => {
       source.on('error', () => undefined);
       resolve({ source, abort: () => call.destroy() });
     });

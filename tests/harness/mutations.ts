@@ -12,7 +12,7 @@ import { givenToken, givenWorld, PASSWORD, testDb, type World } from './world.ts
 
 export const mutations = procedures.filter(({ type }) => type === 'mutation');
 
-export type Called = { status: number; headers: Headers };
+export type Called = { status: number; headers: Headers; body?: unknown };
 export type Surface = (caller: TestCaller, procedure: Procedure, input: Given, key?: string) => Promise<Called>;
 
 const keyHeader = (key?: string): Record<string, string> => (key === undefined ? {} : { 'Idempotency-Key': key });

@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { RawBuilder } from 'kysely';
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
+import { fillWithDemoData } from '../../server/database/seed/demo.ts';
 import { makeMigrated } from '../../server/database/snapshot.ts';
 import { readSettings } from '../../server/runtime/env.ts';
 import { makeCaller, type TestCaller } from './caller.ts';
@@ -76,7 +77,18 @@ export async function givenCopyOf(directory: string): Promise<string> {
 /** A data directory with all tables and no rows. Made once for the whole run and copied, which is far cheaper. */
 export const givenMigratedDirectory = async () => givenCopyOf(await migratedDirectory());
 
-/** The same as an archive, for an embedded database in memory. */
+/** The same with the demo data, which the first start would add. */
+export const givenDemoDirectory = async () =>
+  givenCopyOf(
+    await madeOnce('demo', async (directory) => {
+      cpSync(await migratedDirectory(), directory, { recursive: true });
+      const database = await connect(readSettings({ DATA_DIR: directory }));
+      await fillWithDemoData(database);
+      await database.close();
+    }),
+  );
+
+/** The tables without rows as an archive, for an embedded database in memory. */
 export const migratedArchive = async () => `${await migratedDirectory()}.tar`;
 
 const migratedDirectory = () =>

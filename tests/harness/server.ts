@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { MikroORM } from '@mikro-orm/postgresql';
 
@@ -22,6 +23,16 @@ export async function findTestServer(): Promise<{ url: string } | { url?: undefi
     }
   }
   return { reason: `None is reachable on 127.0.0.1:5432 (${reason}); set TEST_DATABASE_URL to use another.` };
+}
+
+export type ServerDatabase = { url: string; remove: () => Promise<unknown> };
+
+/** A new database on a server; its name tells what it is for. */
+export async function givenServerDatabase(serverUrl: string, purpose: string): Promise<ServerDatabase> {
+  const name = `deckhand_${purpose}_${randomBytes(6).toString('hex')}`;
+  const url = Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href;
+  await createDatabase(url);
+  return { url, remove: () => onServer(serverUrl, `drop database ${name} with (force)`) };
 }
 
 /** Creates the database that a URL names. */

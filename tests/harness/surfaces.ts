@@ -25,18 +25,25 @@ const BODIES: Record<string, string[]> = {
   'subscriptions.upgradeTrial 403': ['error', 'message', 'data'],
 };
 
-/**
- * With an idempotency key, as the client sends it over RPC, and with `if_version` as a header; also checks the status and the fields
- * of the body.
- */
-export const overRest: Surface = async (caller, procedure, input, key = randomUUID()) => {
+/** With an idempotency key, as the client sends it over RPC. */
+export const overRest: Surface = (caller, procedure, input, key = randomUUID()) =>
+  callRest(caller, procedure, input, { 'Idempotency-Key': key });
+
+/** A key would roll back all that a refused call writes. */
+export const overRestWithoutKey: Surface = (caller, procedure, input) => callRest(caller, procedure, input);
+
+/** With `if_version` as a header; also checks the status and the fields of the body. */
+async function callRest(
+  caller: TestCaller,
+  procedure: Procedure,
+  input: unknown,
+  keyHeader: Record<string, string> = {},
+): Promise<Outcome> {
   const { name, rest, isVersioned } = procedure;
   const { if_version, ...fields } = (input ?? {}) as { if_version?: string };
   const condition: Record<string, string> = if_version === undefined ? {} : { 'If-Match': `"${if_version}"` };
-  const answer = await caller.post(rest!.path, if_version === undefined ? input : fields, {
-    'Idempotency-Key': key,
-    ...condition,
-  });
+  const sent = if_version === undefined ? input : fields;
+  const answer = await caller.post(rest!.path, sent, { ...keyHeader, ...condition });
   const { status, body, headers } = answer;
   if (status < 400) {
     expect(status).toBe(rest!.status);
@@ -47,7 +54,7 @@ export const overRest: Surface = async (caller, procedure, input, key = randomUU
     expect(body.error).not.toBe(false);
   }
   return restOutcome(procedure, answer);
-};
+}
 
 export const overRpc: Surface = async (caller, procedure, input, idempotencyKey) => {
   const { name, type } = procedure;

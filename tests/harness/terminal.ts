@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { Terminal } from '../../server/cli/terminal.ts';
 
 export type FakeTerminal = Terminal & {
@@ -8,7 +9,10 @@ export type FakeTerminal = Terminal & {
 type Kind = { isPerson?: boolean; width?: number };
 
 /** A person who gives these answers, one after the other; without `isPerson`, lines of standard input. */
-export function givenTerminal(answers: string[] = [], { isPerson = true, width }: Kind = {}): FakeTerminal {
+export function givenTerminal(
+  answers: string[] = [],
+  { isPerson = true, width = Number.POSITIVE_INFINITY }: Kind = {},
+): FakeTerminal {
   const left = [...answers];
   const shown: string[] = [];
   return {
@@ -20,7 +24,13 @@ export function givenTerminal(answers: string[] = [], { isPerson = true, width }
       return left.shift() ?? '';
     },
     write: (text) => void shown.push(text),
-    update: (line) => void shown.push(`progress: ${line}`),
+    update: (line) => void (isPerson && shown.push(`progress: ${line}`)),
     shown,
   };
 }
+
+/** What a failed command returns: its complaint contains this text, or matches this pattern. */
+export const failure = (exitCode: 1 | 2, complaint: string | RegExp) => ({
+  exitCode,
+  complaint: typeof complaint === 'string' ? expect.stringContaining(complaint) : expect.stringMatching(complaint),
+});

@@ -1,41 +1,23 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { codeAt } from '../harness/codes.ts';
-import { givenDirectory, givenMigratedDirectory, signIn } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
-import { givenTerminal } from '../harness/terminal.ts';
-import { startNode } from '../harness/usedService.ts';
+import { givenDemoService } from '../harness/demo.ts';
+import { givenDirectory, signIn } from '../harness/process.ts';
+import { failure, givenTerminal } from '../harness/terminal.ts';
 
 /** Commands with `--url`, on a service with the demo data. */
 
-const server = await findTestServer();
-const name = `deckhand_remote_${randomBytes(6).toString('hex')}`;
-const DATABASE_URL = server.url && Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
 const PASSWORD = 'demo-password';
 
-let node: Awaited<ReturnType<typeof startNode>>;
+let service: Awaited<ReturnType<typeof givenDemoService>>;
 let url: string;
-
 beforeAll(async () => {
-  if (DATABASE_URL) {
-    await createDatabase(DATABASE_URL);
-    await runCommandLine(['demo'], () => ({ DATABASE_URL }));
-  }
-  node = await startNode(
-    DATABASE_URL
-      ? { DATABASE_URL, JWT_SECRET: 'a secret for tests that nobody else uses' }
-      : { DATA_DIR: await givenMigratedDirectory() },
-  );
-  ({ url } = node);
+  service = await givenDemoService();
+  ({ url } = service);
 });
-afterAll(async () => {
-  await node.stop();
-  if (DATABASE_URL) await onServer(server.url!, `drop database ${name} with (force)`);
-});
-
+afterAll(() => service.close());
 afterEach(() => void vi.restoreAllMocks());
 
 /** The command line of somebody with an empty home directory; the answers are typed by a person. */
@@ -80,7 +62,7 @@ describe('login', () => {
   ])('1 for %s, and keeps nothing', async (_, email, answers, message) => {
     const { file, login } = await givenPerson();
 
-    expect(await login(email, answers)).toMatchObject({ exitCode: 1, complaint: expect.stringContaining(message) });
+    expect(await login(email, answers)).toMatchObject(failure(1, message));
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
@@ -114,7 +96,7 @@ describe('login', () => {
   ])('2 for %j', async (words, message) => {
     const { command } = await givenPerson();
 
-    expect(await command(words)).toMatchObject({ exitCode: 2, complaint: expect.stringContaining(message) });
+    expect(await command(words)).toMatchObject(failure(2, message));
   });
 });
 
@@ -123,10 +105,9 @@ describe('a command with --url', () => {
     const { onService, login } = await givenPerson();
     const loginCommand = `Run: npx deckhand login --url ${url} --email`;
 
-    expect(await onService('boards list')).toMatchObject({
-      exitCode: 1,
-      complaint: expect.stringMatching(`^You are not signed in to ${url}\\. ${loginCommand} EMAIL .*DECKHAND_KEY`),
-    });
+    expect(await onService('boards list')).toMatchObject(
+      failure(1, new RegExp(`^You are not signed in to ${url}\\. ${loginCommand} EMAIL .*DECKHAND_KEY`)),
+    );
     await login('viewer@demo.test');
     await onService('account sign-out-everywhere');
     const { exitCode, complaint } = await onService('boards list --json');
@@ -143,28 +124,12 @@ describe('a command with --url', () => {
     const kept = await readFile(file, 'utf8');
 
     await writeFile(file, '{');
-    expect(await onService('boards list')).toMatchObject({ exitCode: 1, complaint: expect.stringContaining(file) });
+    expect(await onService('boards list')).toMatchObject(failure(1, file));
 
     await writeFile(file, kept.replace(url, 'http://127.0.0.1:1'));
-    expect(await command('cards delete --id 1 --url http://127.0.0.1:1')).toMatchObject({
-      exitCode: 1,
-      complaint: expect.stringMatching(/^No response.* Start it with npm start\.$/),
-    });
-  });
-
-  it.skipIf(!DATABASE_URL)('prints what it prints on the database', async () => {
-    const { onService } = await givenSignedIn('owner@demo.test');
-    const onDatabase = (words: string) =>
-      runCommandLine([...words.split(' '), '--as', 'OWNER@demo.test'], () => ({ DATABASE_URL }), givenTerminal());
-
-    for (const words of [
-      ...['boards get --id 2', 'boards list', 'boards list --project 2', 'boards list --project 3'],
-      ...['cards list --limit 2', 'cards list --limit 2 --all --priority normal', 'comments list --card-id 16'],
-      ...['projects list-own', 'members list', 'boards get --id 999', 'boards get --id x', 'users list'],
-      'groups reorder --groups 7:1,7:2',
-    ]) {
-      for (const how of ['', ' --json']) expect(await onService(words + how)).toEqual(await onDatabase(words + how));
-    }
+    expect(await command('cards delete --id 1 --url http://127.0.0.1:1')).toMatchObject(
+      failure(1, /^No response.* Start it with npm start\.$/),
+    );
   });
 
   it('keeps the login when the password changes', async () => {
@@ -199,6 +164,30 @@ describe('a command with --url', () => {
   });
 });
 
+describe('a push', () => {
+  it('shows what it would change, runs after a yes, and names its report', async () => {
+    const { command, onService } = await givenSignedIn('admin@demo.test');
+    const created = async (words: string) => JSON.parse((await onService(`${words} --json`)).printed!);
+    const { board } = await created('master-boards create --title Welcome');
+    const { group } = await created(`master-groups create --board-id ${board.id} --title Start`);
+    const { card } = await created(`master-cards create --group-id ${group.id} --title Look`);
+
+    const { printed: synced } = await onService(`master-boards sync --board-id ${board.id} --yes`);
+
+    expect(synced).toMatch(/^3 of 3 projects changed, 0 without access; 3 cards added, .*\.\nReport: /);
+    for (const [noun, { id }] of Object.entries({ board, group, card })) {
+      await onService(`master-${noun}s update --id ${id} --title Learn`);
+      const terminal = givenTerminal(['y']);
+
+      const { printed } = await command(`master-${noun}s push --${noun}-id ${id} --url ${url}`, terminal);
+
+      expect(terminal.shown[0]).toBe('Preview of 3 projects: 3 updated.\n');
+      const [, report = ''] = /^Report: npx deckhand (.*)$/m.exec(printed!) ?? [];
+      expect((await onService(report)).printed).toMatch(/\n1 +Harbor Website +updated /);
+    }
+  });
+});
+
 describe('a command with DECKHAND_KEY', () => {
   /** The key of a member, for reading boards. */
   const givenKey = async () =>
@@ -209,10 +198,7 @@ describe('a command with DECKHAND_KEY', () => {
   it('acts as the user of the key, within its scopes, without a login', async () => {
     const key = await givenKey();
 
-    expect(await withKey(key, 'tags list --json')).toMatchObject({
-      exitCode: 1,
-      complaint: expect.stringContaining('"scope_missing"'),
-    });
+    expect(await withKey(key, 'tags list --json')).toMatchObject(failure(1, '"scope_missing"'));
     expect((await withKey(key, 'boards list')).printed).toContain('Launch plan');
     for (const more of [{}, { DECKHAND_URL: '' }, { DECKHAND_URL: `${url}//` }]) {
       expect((await withKey(key, `boards list --url ${url}/`, more)).printed).toContain('Launch plan');
@@ -231,10 +217,9 @@ describe('a command with DECKHAND_KEY', () => {
     const other = 'http://127.0.0.1:1';
     const sent = vi.spyOn(globalThis, 'fetch');
 
-    expect(await withKey('dkh_x', `boards list --url ${other}`)).toEqual({
-      exitCode: 1,
-      complaint: expect.stringMatching(`^You are not signed in to ${other}\\..*DECKHAND_KEY was not sent`),
-    });
+    expect(await withKey('dkh_x', `boards list --url ${other}`)).toEqual(
+      failure(1, new RegExp(`^You are not signed in to ${other}\\..*DECKHAND_KEY was not sent`)),
+    );
     expect(sent).not.toHaveBeenCalled();
   });
 });
@@ -242,7 +227,7 @@ describe('a command with DECKHAND_KEY', () => {
 describe('a service without https', () => {
   /** Nobody answers there. */
   const plain = 'http://192.0.2.1';
-  const refused = { exitCode: 1, complaint: expect.stringMatching(`^${plain} has no https: .*DECKHAND_ALLOW_HTTP=on`) };
+  const refused = failure(1, new RegExp(`^${plain} has no https: .*DECKHAND_ALLOW_HTTP=on`));
 
   it('1 before the password is asked for, and before a key, a login or a token is sent', async () => {
     const { command, file, logins } = await givenPerson();
@@ -274,43 +259,6 @@ describe('a service without https', () => {
   });
 });
 
-describe('texts of a service', () => {
-  /** Runs a command on a service that answers with this. */
-  async function answerOf(words: string, body: object, status = 200) {
-    vi.spyOn(globalThis, 'fetch').mockResolvedValue(Response.json(body, { status }));
-    const settings = { DECKHAND_URL: 'https://deckhand.test', DECKHAND_KEY: 'dkh_x' };
-    return runCommandLine(words.split(' '), () => settings, givenTerminal());
-  }
-  const resultOf = (json: object) => ({ result: { data: { json } } });
-  const HOSTILE = 'a\x1b]0;b\x07\x9b31m\u202ec\u2028d\re';
-  const SHOWN = String.raw`a\u001b]0;b\u0007\u009b31m\u202ec\u2028d\u000de`;
-  const NOT_PLAIN = /[^\n\x20-\x7e]/;
-
-  it('have no characters that a terminal acts on, in tables, trees and messages', async () => {
-    const board = { id: 1, title: HOSTILE, groups: [{ id: 2, title: HOSTILE, cards: [{ id: 3, title: HOSTILE }] }] };
-    const error = { code: -32603, message: HOSTILE, data: { code: 'FORBIDDEN', httpStatus: 403 } };
-
-    const table = await answerOf('tags list', resultOf({ tags: [{ id: 1, [HOSTILE]: HOSTILE }] }));
-    const tree = await answerOf('boards get --id 1', resultOf({ board }));
-    const refused = await answerOf('boards list', { error: { json: error } }, 403);
-
-    expect(table.printed).toBe(`id  ${SHOWN}\n1   ${SHOWN}`);
-    expect(tree.printed).toBe(`1  ${SHOWN}\n\n  2  ${SHOWN}\n    id  title\n    3   ${SHOWN}`);
-    expect(refused).toEqual({ exitCode: 1, complaint: SHOWN });
-  });
-
-  it('are exact in JSON, and escaped there', async () => {
-    const error = { code: -32603, message: HOSTILE, data: { code: 'FORBIDDEN', httpStatus: 403 } };
-
-    const { printed } = await answerOf('tags list --json', resultOf({ tags: [{ id: 1, name: HOSTILE }] }));
-    const { complaint } = await answerOf('boards list --json', { error: { json: error } }, 403);
-
-    expect(`${printed}${complaint}`).not.toMatch(NOT_PLAIN);
-    expect(JSON.parse(printed!)).toEqual({ tags: [{ id: 1, name: HOSTILE }] });
-    expect(JSON.parse(complaint!).error.message).toBe(HOSTILE);
-  });
-});
-
 describe('logout', () => {
   it('ends the session and deletes the token', async () => {
     const { file, command, logins, onService } = await givenSignedIn('member@demo.test');
@@ -330,11 +278,10 @@ describe('logout', () => {
     const kept = await logins();
     await writeFile(file, JSON.stringify({ ...kept, 'http://127.0.0.1:1': kept[url] }));
 
-    expect(await command('logout')).toMatchObject({ exitCode: 2, complaint: expect.stringContaining(url) });
-    expect(await command('logout --url http://127.0.0.1:1')).toMatchObject({
-      exitCode: 1,
-      complaint: expect.stringMatching(/^The token is deleted, but its session was not ended: No response/),
-    });
+    expect(await command('logout')).toMatchObject(failure(2, url));
+    expect(await command('logout --url http://127.0.0.1:1')).toMatchObject(
+      failure(1, /^The token is deleted, but its session was not ended: No response/),
+    );
     expect(await logins()).toEqual(kept);
   });
 });

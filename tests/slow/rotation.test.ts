@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../server/boot/start.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { makeCaller } from '../harness/caller.ts';
 import { holdTimeStep } from '../harness/codes.ts';
 import { givenMigratedDirectory, removeProcesses } from '../harness/process.ts';
-import { createDatabase, findTestServer, onServer } from '../harness/server.ts';
+import { findTestServer, givenServerDatabase, type ServerDatabase } from '../harness/server.ts';
 import { signInWithCode, startNode } from '../harness/usedService.ts';
 
 const server = await findTestServer();
@@ -43,21 +42,20 @@ const STEPS: Record<string, string>[] = [
 ];
 
 describe.skipIf(!server.url)('rotating JWT_SECRET on two nodes', () => {
-  const name = `deckhand_rotation_${randomBytes(6).toString('hex')}`;
-  const DATABASE_URL = Object.assign(new URL(server.url ?? 'postgresql://none'), { pathname: `/${name}` }).href;
+  let database: ServerDatabase;
   const nodes: RunningService[] = [];
   const restart = async (at: number, step: number) => {
     await nodes[at]?.stop();
-    nodes[at] = await startNode({ DATABASE_URL, ...STEPS[step] });
+    nodes[at] = await startNode({ DATABASE_URL: database.url, ...STEPS[step] });
   };
 
   beforeAll(async () => {
-    await createDatabase(DATABASE_URL);
-    await runCommandLine(['demo'], () => ({ DATABASE_URL }));
+    database = await givenServerDatabase(server.url!, 'rotation');
+    await runCommandLine(['demo'], () => ({ DATABASE_URL: database.url }));
   });
   afterAll(async () => {
     await Promise.all(nodes.map(({ stop }) => stop()));
-    await onServer(server.url!, `drop database ${name} with (force)`);
+    await database.remove();
   });
 
   /** Signs in with a second factor on each node; the statuses of a call with each token on each node. */

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -23,7 +22,7 @@ import {
   startService,
   statusOf,
 } from '../harness/process.ts';
-import { findTestServer, onServer } from '../harness/server.ts';
+import { findTestServer, givenServerDatabase } from '../harness/server.ts';
 import { givenService, type TestService } from '../harness/service.ts';
 
 const AUTHENTICATE = '/v1/authenticate';
@@ -307,13 +306,9 @@ describe('the demo data', () => {
 const server = await findTestServer();
 
 describe.skipIf(!server.url)('on a PostgreSQL server', () => {
-  const name = `deckhand_start_${randomBytes(6).toString('hex')}`;
-  beforeAll(() => onServer(server.url!, `create database ${name}`));
-  afterAll(() => onServer(server.url!, `drop database ${name} with (force)`));
-
   it('two services that start at once on a new database both get ready, without demo data', async () => {
-    const DATABASE_URL = Object.assign(new URL(server.url!), { pathname: `/${name}` }).href;
-    const settings = { DATABASE_URL, JWT_SECRET };
+    const { url, remove } = await givenServerDatabase(server.url!, 'start');
+    const settings = { DATABASE_URL: url, JWT_SECRET };
 
     const services = await Promise.all([startService(settings), startService(settings)]);
 
@@ -334,5 +329,6 @@ describe.skipIf(!server.url)('on a PostgreSQL server', () => {
     );
     const files = (await readdir(MIGRATIONS)).filter((file) => file.endsWith('.ts'));
     expect(applied.map(({ name }) => `${name}.ts`)).toEqual(files.sort());
+    await remove();
   });
 });

@@ -221,7 +221,7 @@ describe('a Deckhand', () => {
   it.each([
     [{ TOKEN_LIFETIME_HOURS: 'many' }, 'TOKEN_LIFETIME_HOURS'],
     [{ RATE_LIMT_PER_MINUTE: '5' }, 'RATE_LIMT_PER_MINUTE is not a setting. Did you mean RATE_LIMIT_PER_MINUTE?'],
-    [{ NOPE: 'x' }, 'NOPE is not a setting. The README of Deckhand lists them.'],
+    [{ NOPE: 'x' }, 'NOPE is not a setting. docs/settings.md of Deckhand lists them.'],
     [{ PORT: '4000' }, "PORT can't be set: the address and the database of a test are fixed."],
     [{ RATE_LIMIT_PER_MINUTE: 5 as never }, 'RATE_LIMIT_PER_MINUTE must be text, as in the environment.'],
   ])('does not start with the settings %j', async (settings, message) => {

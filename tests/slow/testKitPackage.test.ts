@@ -32,12 +32,8 @@ afterAll(removeProcesses);
 
 describe('the packed test kit', () => {
   it('has examples that compile in strict mode, declarations too, without the types of Node', async () => {
-    const [example, clock, setup, sharing, builders] = examples;
-    await writeFile(join(project, 'reminders.test.ts'), example!);
-    await writeFile(join(project, 'clock.ts'), clock!);
-    await writeFile(join(project, 'deckhand.setup.ts'), setup!);
-    await writeFile(join(project, 'sharing.ts'), sharing!);
-    await writeFile(join(project, 'builders.ts'), builders!);
+    const names = ['reminders.test.ts', 'clock.ts', 'deckhand.setup.ts', 'sharing.ts', 'builders.ts'];
+    for (const [at, name] of names.entries()) await writeFile(join(project, name), examples[at]!);
     const { compilerOptions } = strictly('nodenext');
 
     expect(await compile(project, { compilerOptions }, 'clock.ts', 'builders.ts')).toEqual([]);

@@ -7,12 +7,12 @@ import { traceStatement } from '../../server/database/statementSpan.ts';
 import { continueIn, type Span, setTracer } from '../../server/runtime/tracing.ts';
 import { errorOf, success } from '../harness/client.ts';
 import { childrenOf, givenCollector } from '../harness/collector.ts';
-import { givenMigratedDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
+import { givenDemoDirectory, removeProcesses, signIn, startService } from '../harness/process.ts';
 
 afterAll(removeProcesses);
 
 const start = async (settings: Record<string, string>) =>
-  startService({ DATA_DIR: await givenMigratedDirectory(), ...settings });
+  startService({ DATA_DIR: await givenDemoDirectory(), ...settings });
 
 /** Prints who imports or requires OpenTelemetry. */
 const WATCH = `import { registerHooks } from 'node:module';

@@ -1,8 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
+import { runCommandLine } from '../../server/cli/run.ts';
 import { processTerminal } from '../../server/cli/terminal.ts';
 import { asText } from '../../server/cli/text.ts';
 import { visible } from '../../server/cli/visible.ts';
 import { shortened, widthOf, wrapped } from '../../server/cli/width.ts';
+import { givenTerminal } from '../harness/terminal.ts';
 
 describe('the output', () => {
   it('shows a board with its groups and their cards', () => {
@@ -115,13 +117,15 @@ describe('on a terminal', () => {
 
   it('shows the columns of --columns, in their order', () => {
     expect(linesAt(80, ['status', 'id'])).toEqual(['status    id', 'open      1', 'to_check  22']);
-    expect(asText({ card: cards[0] }, { columns: ['title'] })).toBe('title  Write the launch post, and have it read');
-    expect(asText({ cards: [] }, { columns: ['nothing'] })).toBe('None.');
+    expect(asText({ card: cards[0] }, { width: 80, columns: ['title'] })).toBe(
+      'title  Write the launch post, and have it read',
+    );
+    expect(asText({ cards: [] }, { width: 80, columns: ['nothing'] })).toBe('None.');
     expect(() => linesAt(80, ['id', 'titel'])).toThrow(
       'There is no column titel. There are id, title, project_id, owner_id, status, created_at.',
     );
     const board = { id: 2, title: 'Plan', groups: [{ id: 7, title: 'To do', cards }] };
-    expect(asText({ board }, { columns: ['id', 'owner_id'] })).toContain('\n    id  owner_id\n    1   3\n');
+    expect(asText({ board }, { width: 80, columns: ['id', 'owner_id'] })).toContain('\n    id  owner_id\n    1   3\n');
   });
 
   it('shows one row that does not fit as its fields, and breaks long values', () => {
@@ -141,10 +145,15 @@ describe('the terminal', () => {
   it('gets no characters that it would act on, in messages and progress', () => {
     const written: unknown[] = [];
     const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => written.push(text) > 0);
+    const { isTTY } = process.stderr;
+    process.stderr.isTTY = true;
 
     processTerminal.write('a\x1b[31m\tb\n');
     processTerminal.update('\u202e1 of 2');
     processTerminal.update('');
+    process.stderr.isTTY = false;
+    processTerminal.update('nobody sees it');
+    process.stderr.isTTY = isTTY;
     write.mockRestore();
 
     expect(written).toEqual(['a\\u001b[31m\tb\n', '\r\\u202e1 of 2\x1b[K', '\r\x1b[K']);
@@ -170,5 +179,46 @@ describe('the width of a text', () => {
     expect(shortened('a👩‍👩‍👧bc', 3)).toBe('a…');
     expect(wrapped('漢字漢字 ab abcdefg', 5, 1)).toBe('漢字\n 漢字\n ab\n abcde\n fg');
     expect(wrapped('漢', 1)).toBe('漢');
+  });
+});
+
+describe('texts of a service', () => {
+  /** Runs a command on a service that answers with this. */
+  async function answerOf(words: string, body: object, status = 200) {
+    vi.spyOn(globalThis, 'fetch').mockResolvedValue(Response.json(body, { status }));
+    const settings = { DECKHAND_URL: 'https://deckhand.test', DECKHAND_KEY: 'dkh_x' };
+    const answer = await runCommandLine(words.split(' '), () => settings, givenTerminal());
+    vi.restoreAllMocks();
+    return answer;
+  }
+  const resultOf = (json: object) => ({ result: { data: { json } } });
+  const HOSTILE = 'a\x1b]0;b\x07\x9b31m\u202ec\u2028d\re';
+  const SHOWN = String.raw`a\u001b]0;b\u0007\u009b31m\u202ec\u2028d\u000de`;
+  const TAGS = resultOf({ tags: [{ id: 1, [HOSTILE]: HOSTILE }] });
+  const BOARD = resultOf({
+    board: { id: 1, title: HOSTILE, groups: [{ id: 2, title: HOSTILE, cards: [{ id: 3, title: HOSTILE }] }] },
+  });
+  const REFUSAL = { error: { json: { code: -32603, message: HOSTILE, data: { code: 'FORBIDDEN', httpStatus: 403 } } } };
+
+  it.each([
+    ['tags list', TAGS, 200, { exitCode: 0, printed: `id  ${SHOWN}\n1   ${SHOWN}` }],
+    [
+      'boards get --id 1',
+      BOARD,
+      200,
+      { exitCode: 0, printed: `1  ${SHOWN}\n\n  2  ${SHOWN}\n    id  title\n    3   ${SHOWN}` },
+    ],
+    ['boards list', REFUSAL, 403, { exitCode: 1, complaint: SHOWN }],
+  ])('have no characters that a terminal acts on: %s', async (words, body, status, expected) => {
+    expect(await answerOf(words, body, status)).toEqual(expected);
+  });
+
+  it('are exact in JSON, and escaped there', async () => {
+    const { printed } = await answerOf('tags list --json', TAGS);
+    const { complaint } = await answerOf('boards list --json', REFUSAL, 403);
+
+    expect(`${printed}${complaint}`).not.toMatch(/[^\n\x20-\x7e]/);
+    expect(JSON.parse(printed!)).toEqual({ tags: [{ id: 1, [HOSTILE]: HOSTILE }] });
+    expect(JSON.parse(complaint!).error.message).toBe(HOSTILE);
   });
 });

@@ -1,6 +1,6 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, it } from 'vitest';
-import { type Operation, operationsOf } from '../../server/api/openapi/document.ts';
+import { type Operation, operationsOf, responsesOf } from '../../server/api/openapi/document.ts';
 import type { Schema } from '../../server/api/openapi/example.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document, violations } from '../../server/contract/violations.ts';
@@ -76,7 +76,7 @@ describe('the OpenAPI document', () => {
 
   it('lists exactly the statuses of each operation, each with its headers', () => {
     for (const { rest, isKeyed, isVersioned } of restProcedures) {
-      const { responses } = document.paths[rest.path]!.post;
+      const responses = responsesOf(document, document.paths[rest.path]!.post);
       expect(Object.keys(responses).map(Number).sort()).toEqual([rest.status, ...rest.errors].sort());
       for (const [status, { headers }] of Object.entries(responses)) {
         const names = [
@@ -139,7 +139,10 @@ describe('the OpenAPI document', () => {
   });
 
   it('has valid examples for every request and answer', () => {
-    const contents = operations.flatMap(({ requestBody, responses }) => [requestBody, ...Object.values(responses)]);
+    const contents = operations.flatMap((operation) => [
+      operation.requestBody,
+      ...Object.values(responsesOf(document, operation)),
+    ]);
 
     for (const body of contents) {
       if (!body?.content) continue;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { responsesOf } from '../../server/api/openapi/document.ts';
 import { restProcedures } from '../../server/api/procedures.ts';
 import { document } from '../../server/contract/violations.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
@@ -21,7 +22,7 @@ afterAll(async () => {
 
 const bodyOf = (path: string): any => document.paths[path]!.post.requestBody?.content['application/json'].example;
 const exampleOf = (path: string, status: number): any =>
-  document.paths[path]!.post.responses[status]?.content?.['application/json'].example;
+  responsesOf(document, document.paths[path]!.post)[status]?.content?.['application/json'].example;
 
 /** The body with ids of rows that do not exist; the project stays if another id can be missing. */
 function withMissingIds(body: object): object {

@@ -15,6 +15,7 @@ const ROOMS = [
   ['server/database/'],
   ['server/domain/'],
   ['server/api/'],
+  ['server/call/'],
   ['server/http/', 'client/'],
   ['server/contract/'],
   ['server/web/', 'server/cli/', 'server/package/'],

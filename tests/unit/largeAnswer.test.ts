@@ -18,12 +18,11 @@ async function givenService() {
   const closed: string[] = [];
   let isReleased = false;
   app = fastify();
-  app.decorateRequest('caller', undefined);
-  app.decorateRequest('callerSignal', undefined);
+  app.decorateRequest('exchange', undefined);
   app.get('/:name/:pieces', (request, reply) => {
     const { name, pieces } = request.params as { name: string; pieces: string };
     const caller = new AbortController();
-    Object.assign(request, { caller: { id: name[0] }, callerSignal: caller.signal });
+    Object.assign(request, { exchange: { caller: { id: name[0] }, signal: caller.signal } });
     reply.raw.once('close', () => {
       if (!reply.raw.writableFinished) caller.abort();
       closed.push(name);

@@ -1,17 +1,11 @@
 import { expect, it } from 'vitest';
-import { procedures, restProcedures, subscriptions } from '../../server/api/procedures.ts';
-import { OWN_REASONS, reasonsOf } from '../../server/api/reasons.ts';
+import { procedures, restProcedures } from '../../server/api/procedures.ts';
+import { reasonsOf } from '../../server/api/reasons.ts';
 import { documentedReasons } from '../../server/contract/documentedReasons.ts';
-
-it('the own reasons are those of procedures', () => {
-  const names = [...procedures, ...subscriptions].map(({ name }) => name);
-
-  expect(Object.keys(OWN_REASONS).filter((name) => !names.includes(name))).toEqual([]);
-});
 
 it('an operation documents a status of each reason', () => {
   const undocumented = restProcedures.flatMap((procedure) =>
-    (OWN_REASONS[procedure.name] ?? [])
+    procedure.ownReasons
       .filter((reason) => !documentedReasons.get(reason)!.statuses.some((status) => hasStatus(procedure, status)))
       .map((reason) => `${procedure.name} ${reason}`),
   );

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeResponseBudget } from '../../server/limits/responseBudget.ts';
-import { makeUnsentResponses } from '../../server/limits/unsentResponses.ts';
+import { makeResponseBudget, makeUnsentResponses } from '../../server/limits/unsentResponses.ts';
 import { asJsonText } from '../../server/runtime/jsonText.ts';
 
 const MIB = 1024 * 1024;

@@ -1,20 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isStalePlan, PLANNED_EACH_TIME, StatementNames } from '../../server/database/preparedStatements.ts';
+import { isStalePlan, StatementNames } from '../../server/database/preparedStatements.ts';
 
 describe('the name of a statement', () => {
-  const nameOf = (names: StatementNames, text: string) => names.of(text) ?? names.of(text);
-
-  it('is given the second time it is used, then kept, and differs between statements', () => {
-    const names = new StatementNames();
-
-    expect(names.of('select 1')).toBeUndefined();
-    const name = names.of('select 1');
-    expect(name).toMatch(/^deckhand_0_[\w-]{16}$/);
-    expect(names.of('select 1')).toBe(name);
-    expect(nameOf(names, 'select 2')).not.toBe(name);
-    expect(nameOf(names, `${PLANNED_EACH_TIME} select 1`)).toBeUndefined();
-  });
-
   it('is given to the first 500 statements only', () => {
     const names = new StatementNames();
     const texts = Array.from({ length: 2000 }, (_, number) => `select ${number}`);
@@ -28,7 +15,8 @@ describe('the name of a statement', () => {
 
   it('changes once, for all statements, when several of them report a changed table', () => {
     const names = new StatementNames();
-    const before = [nameOf(names, 'select 1')!, nameOf(names, 'select 2')!];
+    const nameOf = (text: string) => names.of(text) ?? names.of(text)!;
+    const before = [nameOf('select 1'), nameOf('select 2')];
 
     for (const stale of before) names.forget(stale);
 

@@ -2,11 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import { readPage } from '../../server/database/page.ts';
 import type { Db } from '../../server/database/query.ts';
 import type { NewRow, Row, RowChanges, TableName } from '../../server/database/tables.ts';
 import type { ProjectContext } from '../../server/domain/access/context.ts';
-import { readPage } from '../../server/domain/rows/page.ts';
-import { changeRow, findRow, withoutNulls } from '../../server/domain/rows/row.ts';
+import { changesIn } from '../../server/domain/board/columns.ts';
+import { changeRow, findRow } from '../../server/domain/board/row.ts';
 
 /** Never called, only compiled (`npm run check`): each valid line is followed by invalid ones that must not compile. */
 export function statements(db: Db) {
@@ -56,9 +57,9 @@ export function rows(context: ProjectContext) {
   // @ts-expect-error: the rows have no such column.
   readPage('tags', tags, { limit: 1 }, ['t.name', 'id']);
 
-  withoutNulls<'tags'>({ name: null });
+  changesIn('tags', { name: null });
   // @ts-expect-error: there is no such column.
-  withoutNulls<'tags'>({ title: null });
+  changesIn('tags', { title: null });
 }
 
 export const changes: RowChanges<'cards'>[] = [

@@ -1,14 +1,17 @@
 import { DEMO_USER } from '../../database/seed/demoUsers.ts';
 import type { Access } from '../../domain/access/access.ts';
 import { restProcedures } from '../procedures.ts';
-import { type OpenApiDocument, type Operation, operationsOf } from './document.ts';
+import { type OpenApiDocument, type Operation, operationsOf, responsesOf } from './document.ts';
 
 /**
  * The document as a Postman collection (format 2.1), which Bruno, Insomnia and Hoppscotch can import too: a folder per area, an
  * example body per request. Each folder begins with the sign-in of a demo user who may call its requests.
  */
-export function collectionOf({ info, tags, paths }: OpenApiDocument): Collection {
-  const operations = operationsOf({ paths });
+export function collectionOf({ info, tags, paths, components }: OpenApiDocument): Collection {
+  const operations = operationsOf({ paths }).map((operation) => ({
+    ...operation,
+    responses: responsesOf({ components }, operation),
+  }));
   const signIn = operations.find(({ operationId }) => operationId === 'authAuthenticate')!;
   const folderOf = (requests: Described[]) => [
     ...(requests.includes(signIn) ? [] : [signInItem(signIn, callerOf(requests))]),

@@ -20,10 +20,12 @@ import {
 } from './headers.ts';
 import { SECURITY_SCHEMES, securityOf } from './security.ts';
 import type { Content, OpenApiDocument, Operation } from './shape.ts';
+import { shareResponses } from './sharedResponses.ts';
 import { addStream } from './stream.ts';
 import { WEBHOOK_HEADERS, webhooksOf } from './webhooks.ts';
 
 export type { OpenApiDocument, Operation } from './shape.ts';
+export { responsesOf } from './sharedResponses.ts';
 
 /** The operations of a document, without the stream of events. */
 export const operationsOf = ({ paths }: Pick<OpenApiDocument, 'paths'>) =>
@@ -65,6 +67,7 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     if (request && !procedure.rest.isSpecified) refuseOtherFields(request);
   }
   addStream(standard);
+  shareResponses(standard);
   return standard;
 }
 

@@ -1,9 +1,9 @@
 import { TRPCError } from '@trpc/server';
 import { badRequest, invalid, JSON_WANTED, notFound, toFailure } from '../../../shared/errors.ts';
+import { rowChanged } from '../../database/version.ts';
 import { accessError } from '../../domain/access/access.ts';
 import type { Caller } from '../../domain/access/context.ts';
 import { wrongCredentials } from '../../domain/account/signIn.ts';
-import { rowChanged } from '../../domain/rows/version.ts';
 import { overLimit } from '../../limits/rateLimit.ts';
 import type { RestProcedure } from '../procedures.ts';
 import { type ErrorStatus, errorBody } from '../restOperation.ts';
@@ -49,7 +49,7 @@ const MISSING: Record<string, string> = {
 
 /** The row that the input names, by its own id or by another one: `masterGroups.create` has the `board_id` of a master board. */
 function rowOf({ name, input }: RestProcedure): string {
-  const own = name.endsWith('Invitation') ? 'invitation' : (NOUNS[name.replace(/\..*/, '')] ?? nounOf(name));
+  const own = name.endsWith('Invitation') ? 'invitation' : (NOUNS[name.replace(/\..*/, '')] ?? rowNameOf(name));
   const fields = fieldsOf(input);
   const field = fields.find((field) => field.endsWith('_id'));
   if (field === undefined || fields.includes('id')) return own;
@@ -65,7 +65,8 @@ const NOUNS: Record<string, string> = {
 };
 
 /** `masterBoards.get` is about a master board. */
-const nounOf = (name: string) => name.replace(/s?\..*/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+const rowNameOf = (name: string) =>
+  name.replace(/s?\..*/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 function fieldsOf(input: RestProcedure['input']): string[] {
   const { shape, def } = (input ?? {}) as { shape?: object; def?: { innerType?: { shape?: object } } };

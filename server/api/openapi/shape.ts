@@ -3,6 +3,9 @@ import type { Schema } from './example.ts';
 /** The parts of an OpenAPI document that the service reads and changes. */
 
 export type Content = { 'application/json': { schema: Schema; example?: unknown } };
+/** A shared response is only a reference: `responsesOf` resolves it. */
+export type Response = { $ref?: string; description: string; headers?: object; content?: Content };
+
 export type Operation = {
   operationId: string;
   summary: string;
@@ -12,7 +15,7 @@ export type Operation = {
   security?: object[];
   parameters?: { name: string; in: string; description?: string; [key: string]: unknown }[];
   requestBody?: { required?: boolean; content: Content };
-  responses: Record<string, { description: string; headers?: object; content?: Content }>;
+  responses: Record<string, Response>;
   'x-beyond-specification'?: true;
   /** The same call in the typed client: `client.` and this. */
   'x-client-call': string;

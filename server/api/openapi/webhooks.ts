@@ -8,9 +8,9 @@ export function webhooksOf(schemas: Record<string, Schema>): Record<string, obje
   schemas.WebhookMessage = messageOf('What a receiver gets for an event.', { $ref: `#/components/schemas/${EVENT}` });
   schemas.WebhookTest = messageOf('What a receiver gets as a test.', TEST_DATA);
   const event = exampleOf(schemas[EVENT] as Schema, schemas) as object;
-  const receivers = Object.entries(EVENT_TYPES).map(([type, description]) => [
+  const receivers = Object.entries(EVENT_TYPES).map(([type, { text }]) => [
     type,
-    receiverOf(type, description, 'WebhookMessage', { ...event, type, data: {} }),
+    receiverOf(type, text, 'WebhookMessage', { ...event, type, data: {} }),
   ]);
   return {
     ...Object.fromEntries(receivers),

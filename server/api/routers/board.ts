@@ -26,16 +26,12 @@ import { restoring } from '../restoreOperation.ts';
 import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 
 export const boardRouter = router({
-  get: viewerProcedure
-    .meta(
-      specified('/services/operations/v1/operations/boards/get', {
-        message: 'The board.',
-        summary: 'Get a board',
-        description:
-          'A board with its groups and their cards, in order, without the tour cards that the caller dismissed.',
-      }),
-    )
-    .meta({ tool: true })
+  get: specified(viewerProcedure, '/services/operations/v1/operations/boards/get', {
+    message: 'The board.',
+    summary: 'Get a board',
+    description: 'A board with its groups and their cards, in order, without the tour cards that the caller dismissed.',
+  })
+    .meta({ tool: true, reasons: ['answer_too_large'] })
     .input(BoardGet)
     .output(
       z.object({
@@ -45,83 +41,66 @@ export const boardRouter = router({
     )
     .query(({ ctx, input }) => getBoard(ctx, input)),
 
-  list: viewerProcedure
-    .meta(
-      specified('/services/operations/v1/operations/boards/list', {
-        message: 'Boards of the project.',
-        summary: 'List boards',
-        description: 'The boards of the project in order, with the numbers of their groups and cards.',
-        errors: [400, 401, 403, 422, 429, 500],
-        query: ['tool_key'],
-      }),
-    )
-    .meta({ tool: true })
+  list: specified(viewerProcedure, '/services/operations/v1/operations/boards/list', {
+    message: 'Boards of the project.',
+    summary: 'List boards',
+    description: 'The boards of the project in order, with the numbers of their groups and cards.',
+    errors: [400, 401, 403, 422, 429, 500],
+    query: ['tool_key'],
+  })
+    .meta({ tool: true, reasons: ['answer_too_large'] })
     .input(BoardList)
     .output(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) }))
     .query(({ ctx, input }) => listBoards(ctx, input)),
 
-  create: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/boards/create', {
-        status: 201,
-        message: 'Board created.',
-        summary: 'Create a board',
-        description: 'Creates a board in the project, after the others unless a position is sent.',
-        namesRow: false,
-      }),
-    )
-    .meta({ events: ['board.created'] })
+  create: rest(memberProcedure, '/services/operations/v1/operations/boards/create', {
+    status: 201,
+    message: 'Board created.',
+    summary: 'Create a board',
+    description: 'Creates a board in the project, after the others unless a position is sent.',
+    namesRow: false,
+  })
+    .meta({ events: ['board.created'], reasons: ['place_full'] })
     .input(BoardCreate)
     .output(z.object({ board: Board, version: rowVersion }))
     .mutation(({ ctx, input }) => createBoard(ctx, input)),
 
-  update: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/boards/update', {
-        message: 'Board updated.',
-        summary: 'Update a board',
-        description: 'Changes the sent fields.',
-      }),
-    )
+  update: rest(memberProcedure, '/services/operations/v1/operations/boards/update', {
+    message: 'Board updated.',
+    summary: 'Update a board',
+    description: 'Changes the sent fields.',
+  })
     .meta({ events: ['board.updated', 'board.reordered'] })
     .input(BoardUpdate)
     .output(z.object({ board: Board, version: rowVersion }))
     .mutation(({ ctx, input }) => updateBoard(ctx, input)),
 
-  reorder: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/boards/reorder', {
-        message: 'Boards reordered.',
-        summary: 'Reorder boards',
-        description:
-          'Sets the positions of boards of one project atomically; other boards whose position is taken move behind them.',
-      }),
-    )
-    .meta({ events: ['board.reordered'] })
+  reorder: rest(memberProcedure, '/services/operations/v1/operations/boards/reorder', {
+    message: 'Boards reordered.',
+    summary: 'Reorder boards',
+    description:
+      'Sets the positions of boards of one project atomically; other boards whose position is taken move behind them.',
+  })
+    .meta({ events: ['board.reordered'], reasons: ['several_parents'] })
     .input(BoardReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderBoards(ctx, input)),
 
-  delete: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/boards/delete', {
-        message: 'Board deleted.',
-        summary: 'Delete a board',
-        description: 'Deletes a board with its groups and their cards.',
-      }),
-    )
+  delete: rest(memberProcedure, '/services/operations/v1/operations/boards/delete', {
+    message: 'Board deleted.',
+    summary: 'Delete a board',
+    description: 'Deletes a board with its groups and their cards.',
+  })
     .meta({ events: ['board.deleted'] })
     .input(BoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteBoard(ctx, input)),
 
-  restore: memberProcedure
-    .meta(
-      restoring('/services/operations/v1/operations/boards/restore', 'board', {
-        events: ['board.restored'],
-        with: 'the groups and cards',
-      }),
-    )
+  restore: restoring(memberProcedure, '/services/operations/v1/operations/boards/restore', 'board', {
+    events: ['board.restored'],
+    with: 'the groups and cards',
+  })
+    .meta({ reasons: ['place_full', 'already_exists'] })
     .input(restoreOf(2))
     .output(restoredOf('board', Board))
     .mutation(({ ctx, input }) => restoreBoard(ctx, input)),

@@ -26,79 +26,61 @@ import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 const oneComment = z.object({ comment: Comment, version: rowVersion });
 
 export const commentRouter = router({
-  create: memberProcedure
-    .meta(
-      specified('/services/operations/v1/operations/comments/create', {
-        status: 201,
-        message: 'Comment created.',
-        summary: 'Comment on a card',
-        description: 'Adds a comment to a card, or a reply to one of its comments.',
-      }),
-    )
-    .meta({ events: ['comment.created'] })
-    .meta({ tool: true })
+  create: specified(memberProcedure, '/services/operations/v1/operations/comments/create', {
+    status: 201,
+    message: 'Comment created.',
+    summary: 'Comment on a card',
+    description: 'Adds a comment to a card, or a reply to one of its comments.',
+  })
+    .meta({ events: ['comment.created'], tool: true, reasons: ['unknown_reference', 'thread_too_deep'] })
     .input(CommentCreate)
     .output(oneComment)
     .mutation(({ ctx, input }) => createComment(ctx, input)),
 
-  list: viewerProcedure
-    .meta(
-      rest('/services/operations/v1/operations/comments/list', {
-        message: 'Comments of the card.',
-        summary: 'List comments',
-        description: 'The comment threads of a card, oldest first, each with its first replies.',
-      }),
-    )
+  list: rest(viewerProcedure, '/services/operations/v1/operations/comments/list', {
+    message: 'Comments of the card.',
+    summary: 'List comments',
+    description: 'The comment threads of a card, oldest first, each with its first replies.',
+  })
     .meta({ tool: true })
     .input(CommentList)
     .output(CommentPage)
     .query(({ ctx, input }) => listComments(ctx, input)),
 
-  listReplies: viewerProcedure
-    .meta(
-      rest('/services/operations/v1/operations/comments/list-replies', {
-        message: 'Replies to the comment.',
-        summary: 'List replies',
-        description: 'The replies to a comment at any depth, oldest first.',
-      }),
-    )
+  listReplies: rest(viewerProcedure, '/services/operations/v1/operations/comments/list-replies', {
+    message: 'Replies to the comment.',
+    summary: 'List replies',
+    description: 'The replies to a comment at any depth, oldest first.',
+  })
     .input(ReplyList)
     .output(ReplyPage)
     .query(({ ctx, input }) => listReplies(ctx, input)),
 
-  markRead: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/comments/mark-read', {
-        message: 'Comment marked as read.',
-        summary: 'Mark a comment as read',
-        description: 'Marks a comment as read; the first time stays.',
-      }),
-    )
+  markRead: rest(memberProcedure, '/services/operations/v1/operations/comments/mark-read', {
+    message: 'Comment marked as read.',
+    summary: 'Mark a comment as read',
+    description: 'Marks a comment as read; the first time stays.',
+  })
     .meta({ events: ['comment.read'] })
     .input(CommentMarkRead)
     .output(oneComment)
     .mutation(({ ctx, input }) => markCommentRead(ctx, input)),
 
-  delete: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/comments/delete', {
-        message: 'Comment deleted.',
-        summary: 'Delete a comment',
-        description: 'Deletes a comment with all its replies; only for its author or an owner.',
-      }),
-    )
-    .meta({ events: ['comment.deleted'] })
+  delete: rest(memberProcedure, '/services/operations/v1/operations/comments/delete', {
+    message: 'Comment deleted.',
+    summary: 'Delete a comment',
+    description: 'Deletes a comment with all its replies; only for its author or an owner.',
+  })
+    .meta({ events: ['comment.deleted'], reasons: ['not_the_author'] })
     .input(CommentDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteComment(ctx, input)),
 
-  restore: memberProcedure
-    .meta(
-      restoring('/services/operations/v1/operations/comments/restore', 'comment', {
-        events: ['comment.restored'],
-        with: 'the replies',
-      }),
-    )
+  restore: restoring(memberProcedure, '/services/operations/v1/operations/comments/restore', 'comment', {
+    events: ['comment.restored'],
+    with: 'the replies',
+  })
+    .meta({ reasons: ['not_the_author', 'parent_deleted'] })
     .input(restoreOf(1))
     .output(restoredOf('comment', Comment))
     .mutation(({ ctx, input }) => restoreComment(ctx, input)),

@@ -5,18 +5,14 @@ import { rest } from '../restOperation.ts';
 import { each, router, viewerProcedure } from '../trpc.ts';
 
 export const eventRouter = router({
-  list: viewerProcedure
-    .meta(
-      rest('/services/platforms/v1/events/list', {
-        message: 'Events.',
-        summary: 'List events',
-        description:
-          'What happened in the projects of the caller, for superadmins everywhere, in the order of its transactions, page by page: send `cursor` as `after` to go on. A filtered page may be empty and still have more behind it. Events are kept for 30 days, or as the operator has set.',
-      }),
-    )
+  list: rest(viewerProcedure, '/services/platforms/v1/events/list', {
+    message: 'Events.',
+    summary: 'List events',
+    description:
+      'What happened in the projects of the caller, for superadmins everywhere, in the order of its transactions, page by page: send `cursor` as `after` to go on. A filtered page may be empty and still have more behind it. Events are kept for 30 days, or as the operator has set.',
+  })
     // A replica does not know which transactions are still running on the primary.
-    .meta({ onPrimary: true })
-    .meta({ tool: true })
+    .meta({ onPrimary: true, tool: true, reasons: ['cursor_invalid', 'cursor_too_old'] })
     .input(EventList)
     .output(EventPage)
     .query(({ ctx, input }) => listEvents(ctx, input)),
@@ -33,6 +29,7 @@ export const eventRouter = router({
       },
       onPrimary: true,
     })
+    .meta({ reasons: ['cursor_invalid', 'cursor_too_old'] })
     .input(EventFollow)
     .output(each(Event))
     .subscription(({ ctx, input, signal }) => followEvents(ctx, input, signal)),

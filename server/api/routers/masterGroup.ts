@@ -30,122 +30,96 @@ import { restoring } from '../restoreOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
 export const masterGroupRouter = router({
-  create: superadminProcedure
-    .meta(
-      specified('/services/operations/v1/admin/master-groups/create', {
-        status: 201,
-        message: 'Master group created.',
-        summary: 'Create a master group',
-        description: 'Creates a group on a master board, after the others.',
-      }),
-    )
-    .meta({ events: ['master_group.created'] })
+  create: specified(superadminProcedure, '/services/operations/v1/admin/master-groups/create', {
+    status: 201,
+    message: 'Master group created.',
+    summary: 'Create a master group',
+    description: 'Creates a group on a master board, after the others.',
+  })
+    .meta({ events: ['master_group.created'], reasons: ['place_full'] })
     .input(MasterGroupCreate)
     .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => createMasterGroup(ctx, input)),
 
-  update: superadminProcedure
-    .meta(
-      specified('/services/operations/v1/admin/master-groups/update', {
-        message: 'Master group updated.',
-        summary: 'Update a master group',
-        description:
-          'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
-      }),
-    )
+  update: specified(superadminProcedure, '/services/operations/v1/admin/master-groups/update', {
+    message: 'Master group updated.',
+    summary: 'Update a master group',
+    description:
+      'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
+  })
     .meta({ events: ['master_group.updated'] })
     .input(MasterGroupUpdate)
     .output(z.object({ group: sentAsText(Group, 'The JSON text of the master group.'), version: rowVersion }))
     .mutation(({ ctx, input }) => updateMasterGroup(ctx, input)),
 
-  reorder: superadminProcedure
-    .meta(
-      specified('/services/operations/v1/admin/master-groups/reorder', {
-        message: 'Master groups reordered.',
-        summary: 'Reorder master groups',
-        description:
-          'Sets the positions of groups of a master board atomically; other groups whose position is taken move behind them. A sync of the board brings the order to the copies.',
-        errors: [400, 401, 403, 422, 429, 500],
-      }),
-    )
-    .meta({ events: ['master_group.reordered'] })
+  reorder: specified(superadminProcedure, '/services/operations/v1/admin/master-groups/reorder', {
+    message: 'Master groups reordered.',
+    summary: 'Reorder master groups',
+    description:
+      'Sets the positions of groups of a master board atomically; other groups whose position is taken move behind them. A sync of the board brings the order to the copies.',
+    errors: [400, 401, 403, 422, 429, 500],
+  })
+    .meta({ events: ['master_group.reordered'], reasons: ['unknown_reference'] })
     .input(MasterGroupReorder)
     .output(z.void())
     .mutation(({ ctx, input }) => reorderMasterGroups(ctx, input)),
 
-  delete: superadminProcedure
-    .meta(
-      specified('/services/operations/v1/admin/master-groups/delete', {
-        message: 'Master group deleted.',
-        summary: 'Delete a master group',
-        description: 'Deletes a master group with its cards; the copies in projects stay.',
-      }),
-    )
+  delete: specified(superadminProcedure, '/services/operations/v1/admin/master-groups/delete', {
+    message: 'Master group deleted.',
+    summary: 'Delete a master group',
+    description: 'Deletes a master group with its cards; the copies in projects stay.',
+  })
     .meta({ events: ['master_group.deleted'] })
     .input(MasterGroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterGroup(ctx, input)),
 
-  restore: superadminProcedure
-    .meta(
-      restoring('/services/operations/v1/admin/master-groups/restore', 'master group', {
-        events: ['master_group.restored'],
-        with: 'the cards',
-      }),
-    )
+  restore: restoring(superadminProcedure, '/services/operations/v1/admin/master-groups/restore', 'master group', {
+    events: ['master_group.restored'],
+    with: 'the cards',
+  })
+    .meta({ reasons: ['parent_deleted', 'place_full', 'already_exists'] })
     .input(restoreOf(1))
     .output(restoredOf('group', Group))
     .mutation(({ ctx, input }) => restoreMasterGroup(ctx, input)),
 
-  list: superadminProcedure
-    .meta(
-      rest('/services/operations/v1/admin/master-groups/list', {
-        message: 'Groups of the master board.',
-        summary: 'List master groups',
-        description: 'The groups of a master board in order, with the numbers of their cards.',
-      }),
-    )
+  list: rest(superadminProcedure, '/services/operations/v1/admin/master-groups/list', {
+    message: 'Groups of the master board.',
+    summary: 'List master groups',
+    description: 'The groups of a master board in order, with the numbers of their cards.',
+  })
+    .meta({ reasons: ['answer_too_large'] })
     .input(MasterGroupList)
     .output(z.object({ groups: z.array(MasterGroup).meta({ description: 'The groups in order.' }) }))
     .query(({ ctx, input }) => listMasterGroups(ctx, input)),
 
-  configure: superadminProcedure
-    .meta(
-      rest('/services/operations/v1/admin/master-groups/configure', {
-        message: 'Master group configured.',
-        summary: 'Configure a master group',
-        description:
-          'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
-      }),
-    )
+  configure: rest(superadminProcedure, '/services/operations/v1/admin/master-groups/configure', {
+    message: 'Master group configured.',
+    summary: 'Configure a master group',
+    description:
+      'Changes the sent fields, but not the copies in projects: sync its board, or push it, to change these.',
+  })
     .meta({ events: ['master_group.updated'] })
     .input(MasterGroupConfigure)
     .output(z.object({ group: Group, version: rowVersion }))
     .mutation(({ ctx, input }) => configureMasterGroup(ctx, input)),
 
-  push: superadminProcedure
-    .meta(
-      rest('/services/operations/v1/admin/master-groups/push', {
-        message: 'Master group pushed.',
-        summary: 'Push a master group',
-        description:
-          'Adds missing copies of the group, and of its board, to every active project with access, and brings what changed on the group to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
-      }),
-    )
-    .meta({ idempotency: 'inSteps' })
-    .meta({ events: ['template.started', 'template.applied'] })
+  push: rest(superadminProcedure, '/services/operations/v1/admin/master-groups/push', {
+    message: 'Master group pushed.',
+    summary: 'Push a master group',
+    description:
+      'Adds missing copies of the group, and of its board, to every active project with access, and brings what changed on the group to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
+  })
+    .meta({ idempotency: 'inSteps', events: ['template.started', 'template.applied'], reasons: ['service_stopping'] })
     .input(MasterGroupPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterGroup(ctx, input)),
 
-  previewPush: superadminProcedure
-    .meta(
-      rest('/services/operations/v1/admin/master-groups/preview-push', {
-        message: 'What a push would do.',
-        summary: 'Preview a push of a master group',
-        description: 'What a push of the group would do to each project; nothing changes.',
-      }),
-    )
+  previewPush: rest(superadminProcedure, '/services/operations/v1/admin/master-groups/preview-push', {
+    message: 'What a push would do.',
+    summary: 'Preview a push of a master group',
+    description: 'What a push of the group would do to each project; nothing changes.',
+  })
     .input(GroupPushPreview)
     .output(OutcomePage)
     .query(({ ctx, input }) => previewGroupPush(ctx, input)),

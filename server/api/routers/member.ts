@@ -15,7 +15,7 @@ import {
   MemberPage,
   MemberSet,
 } from '../../../shared/member.ts';
-import type { Role } from '../../../shared/user.ts';
+import { isAllowed, type Role } from '../../../shared/user.ts';
 import { pausedWebhooks } from '../../../shared/webhook.ts';
 import type { ProofNeed } from '../../domain/access/proofNeed.ts';
 import { inviteMember, listInvitations, withdrawInvitation } from '../../domain/account/invitation.ts';
@@ -30,113 +30,99 @@ import {
 } from '../trpc.ts';
 
 /** An owner can invite, remove and make webhooks. */
-const AS_OWNER: ProofNeed = { for: 'the role owner', isNeeded: ({ role }: { role: Role }) => role === 'owner' };
+const AS_OWNER: ProofNeed = {
+  for: 'the role owner',
+  isNeeded: ({ role }: { role: Role }) => isAllowed(role, 'manage'),
+};
 
 export const memberRouter = router({
-  invite: ownerOrSuperadminProcedure
-    .meta(
-      rest('/services/platforms/v1/members/invite', {
-        status: 201,
-        message: 'Invitation created.',
-        summary: 'Invite a member',
-        description:
-          'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
-      }),
-    )
-    .meta({ proof: AS_OWNER, events: ['invitation.created'] })
+  invite: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/invite', {
+    status: 201,
+    message: 'Invitation created.',
+    summary: 'Invite a member',
+    description:
+      'Invites an e-mail address to a project. Its user becomes a member by accepting; an address without an account waits for one. A second invitation changes the role.',
+  })
+    .meta({ proof: AS_OWNER, events: ['invitation.created'], reasons: ['already_a_member', 'place_full'] })
     .input(MemberInvite)
     .output(z.object({ invitation: Invitation }))
     .mutation(({ ctx, input }) => inviteMember(ctx, input)),
 
-  listInvitations: ownerOrSuperadminProcedure
-    .meta(
-      rest('/services/platforms/v1/members/list-invitations', {
-        message: 'Invitations to the project.',
-        summary: 'List invitations to a project',
-        description: 'The invitations to a project that were neither accepted nor declined, page by page.',
-      }),
-    )
+  listInvitations: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/list-invitations', {
+    message: 'Invitations to the project.',
+    summary: 'List invitations to a project',
+    description: 'The invitations to a project that were neither accepted nor declined, page by page.',
+  })
     .input(InvitationList)
     .output(InvitationPage)
     .query(({ ctx, input }) => listInvitations(ctx, input)),
 
-  withdrawInvitation: ownerOrSuperadminProcedure
-    .meta(
-      rest('/services/platforms/v1/members/withdraw-invitation', {
-        message: 'Invitation withdrawn.',
-        summary: 'Withdraw an invitation',
-        description: 'Removes an invitation: it can no longer be accepted.',
-      }),
-    )
+  withdrawInvitation: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/withdraw-invitation', {
+    message: 'Invitation withdrawn.',
+    summary: 'Withdraw an invitation',
+    description: 'Removes an invitation: it can no longer be accepted.',
+  })
     .meta({ events: ['invitation.withdrawn'] })
     .input(InvitationChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => withdrawInvitation(ctx, input)),
 
-  add: superadminProcedure
-    .meta(
-      rest('/services/platforms/v1/members/add', {
-        status: 201,
-        message: 'Member added.',
-        summary: 'Add a member',
-        description:
-          'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
-      }),
-    )
-    .meta({ proof: AS_OWNER, events: ['member.added'] })
+  add: rest(superadminProcedure, '/services/platforms/v1/members/add', {
+    status: 201,
+    message: 'Member added.',
+    summary: 'Add a member',
+    description: 'Adds a registered user to a project, by e-mail address, without asking them. Owners invite instead.',
+  })
+    .meta({
+      proof: AS_OWNER,
+      events: ['member.added'],
+      reasons: ['other_project', 'not_registered', 'already_a_member'],
+    })
     .input(MemberAdd)
     .output(z.object({ member: Member }))
     .mutation(({ ctx, input }) => addMember(ctx, input)),
 
-  set: ownerOrSuperadminProcedure
-    .meta(
-      rest('/services/platforms/v1/members/set', {
-        message: 'Member set.',
-        summary: 'Set the role of a member',
-        description: 'Changes the role of a member; superadmins also add users. The last owner stays one.',
-      }),
-    )
-    .meta({ proof: AS_OWNER, events: ['member.updated', 'member.added', 'webhook.disabled'] })
+  set: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/set', {
+    message: 'Member set.',
+    summary: 'Set the role of a member',
+    description: 'Changes the role of a member; superadmins also add users. The last owner stays one.',
+  })
+    .meta({
+      proof: AS_OWNER,
+      events: ['member.updated', 'member.added', 'webhook.disabled'],
+      reasons: ['not_a_member', 'unknown_reference', 'last_owner'],
+    })
     .input(MemberSet)
     .output(z.object({ member: Member, paused_webhooks: pausedWebhooks }))
     .mutation(({ ctx, input }) => setMember(ctx, input)),
 
-  remove: ownerOrSuperadminProcedure
-    .meta(
-      rest('/services/platforms/v1/members/remove', {
-        message: 'Member removed.',
-        summary: 'Remove a member',
-        description:
-          'Removes a user from a project, unless they are its last owner; their cards there lose their owner, and their webhooks are switched off.',
-      }),
-    )
-    .meta({ events: ['member.removed', 'webhook.disabled'] })
+  remove: rest(ownerOrSuperadminProcedure, '/services/platforms/v1/members/remove', {
+    message: 'Member removed.',
+    summary: 'Remove a member',
+    description:
+      'Removes a user from a project, unless they are its last owner; their cards there lose their owner, and their webhooks are switched off.',
+  })
+    .meta({ events: ['member.removed', 'webhook.disabled'], reasons: ['not_a_member', 'last_owner'] })
     .input(MemberChoice)
     .output(z.object({ paused_webhooks: pausedWebhooks }))
     .mutation(({ ctx, input }) => removeMember(ctx, input)),
 
-  leave: signedInProcedure
-    .meta(
-      rest('/services/platforms/v1/members/leave', {
-        message: 'You left the project.',
-        summary: 'Leave a project',
-        description:
-          "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner, and their webhooks are switched off.",
-      }),
-    )
-    .meta({ events: ['member.removed', 'webhook.disabled'] })
+  leave: rest(signedInProcedure, '/services/platforms/v1/members/leave', {
+    message: 'You left the project.',
+    summary: 'Leave a project',
+    description:
+      "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner, and their webhooks are switched off.",
+  })
+    .meta({ events: ['member.removed', 'webhook.disabled'], reasons: ['not_a_member', 'other_project', 'last_owner'] })
     .input(MemberLeave)
     .output(z.void())
     .mutation(({ ctx, input }) => leaveProject(ctx, input)),
 
-  list: viewerProcedure
-    .meta(
-      rest('/services/platforms/v1/members/list', {
-        message: 'Members of the project.',
-        summary: 'List members',
-        description: 'The members of a project, page by page.',
-      }),
-    )
+  list: rest(viewerProcedure, '/services/platforms/v1/members/list', {
+    message: 'Members of the project.',
+    summary: 'List members',
+    description: 'The members of a project, page by page.',
+  })
     .meta({ tool: true })
     .input(MemberList)
     .output(MemberPage)

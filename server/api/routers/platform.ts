@@ -7,43 +7,34 @@ import { router, superadminProcedure } from '../trpc.ts';
 const onePlatform = z.object({ platform: Platform });
 
 export const platformRouter = router({
-  create: superadminProcedure
-    .meta(
-      rest('/services/platforms/v1/platforms/create', {
-        status: 201,
-        message: 'Platform created.',
-        summary: 'Create a platform',
-        description: 'Creates a platform: a customer.',
-        namesRow: false,
-      }),
-    )
+  create: rest(superadminProcedure, '/services/platforms/v1/platforms/create', {
+    status: 201,
+    message: 'Platform created.',
+    summary: 'Create a platform',
+    description: 'Creates a platform: a customer.',
+    namesRow: false,
+  })
     .meta({ events: ['platform.created'] })
     .input(PlatformCreate)
     .output(onePlatform)
     .mutation(({ ctx, input }) => createPlatform(ctx, input)),
 
-  update: superadminProcedure
-    .meta(
-      rest('/services/platforms/v1/platforms/update', {
-        message: 'Platform updated.',
-        summary: 'Rename a platform',
-        description: 'Changes the name of a platform.',
-      }),
-    )
+  update: rest(superadminProcedure, '/services/platforms/v1/platforms/update', {
+    message: 'Platform updated.',
+    summary: 'Rename a platform',
+    description: 'Changes the name of a platform.',
+  })
     .meta({ events: ['platform.updated'] })
     .input(PlatformUpdate)
     .output(onePlatform)
     .mutation(({ ctx, input }) => updatePlatform(ctx, input)),
 
-  list: superadminProcedure
-    .meta(
-      rest('/services/platforms/v1/platforms/list', {
-        message: 'Platforms.',
-        summary: 'List platforms',
-        description: 'All platforms, page by page.',
-        namesRow: false,
-      }),
-    )
+  list: rest(superadminProcedure, '/services/platforms/v1/platforms/list', {
+    message: 'Platforms.',
+    summary: 'List platforms',
+    description: 'All platforms, page by page.',
+    namesRow: false,
+  })
     .input(PlatformList)
     .output(PlatformPage)
     .query(({ ctx, input }) => listPlatforms(ctx, input)),

@@ -17,47 +17,41 @@ import { rest, specified } from '../restOperation.ts';
 import { billingProcedure, router, superadminProcedure } from '../trpc.ts';
 
 export const subscriptionRouter = router({
-  upgradeTrial: billingProcedure
-    .meta(
-      specified('/services/platforms/v1/subscriptions/upgrade-trial', {
-        message: 'Checkout opened.',
-        messageFor: ({ session_id }: CheckoutResult) => (session_id === null ? 'The plan is active.' : undefined),
-        summary: 'Upgrade a trial',
-        description:
-          'Opens a checkout to pay for a trial, active or expired, or for an ended subscription. While a checkout for the same choice is open, it is returned again. A free plan is activated at once: `session_id` is null.',
-        bodies: { 401: 'message', 403: 'full' },
-      }),
-    )
-    .meta({ idempotency: 'inSteps' })
-    .meta({ events: ['subscription.upgrade_started', 'subscription.paid'] })
+  upgradeTrial: specified(billingProcedure, '/services/platforms/v1/subscriptions/upgrade-trial', {
+    message: 'Checkout opened.',
+    messageFor: ({ session_id }: CheckoutResult) => (session_id === null ? 'The plan is active.' : undefined),
+    summary: 'Upgrade a trial',
+    description:
+      'Opens a checkout to pay for a trial, active or expired, or for an ended subscription. While a checkout for the same choice is open, it is returned again. A free plan is activated at once: `session_id` is null.',
+    bodies: { 401: 'message', 403: 'full' },
+  })
+    .meta({
+      idempotency: 'inSteps',
+      events: ['subscription.upgrade_started', 'subscription.paid'],
+      reasons: ['unknown_plan', 'trial_already_paid', 'payment_due'],
+    })
     .input(TrialUpgrade)
     .output(CheckoutResult)
     .mutation(({ ctx, input }) => upgradeTrial(ctx, input)),
 
-  setTrial: superadminProcedure
-    .meta(
-      rest('/services/platforms/v1/subscriptions/set-trial', {
-        message: 'Trial set.',
-        summary: 'Set a trial',
-        description: 'Starts a trial of a platform, or moves its end.',
-        namesRow: false,
-      }),
-    )
-    .meta({ events: ['subscription.trial_set'] })
+  setTrial: rest(superadminProcedure, '/services/platforms/v1/subscriptions/set-trial', {
+    message: 'Trial set.',
+    summary: 'Set a trial',
+    description: 'Starts a trial of a platform, or moves its end.',
+    namesRow: false,
+  })
+    .meta({ events: ['subscription.trial_set'], reasons: ['unknown_plan', 'unknown_reference', 'trial_already_paid'] })
     .input(TrialSet)
     .output(z.object({ subscription: Subscription }))
     .mutation(({ ctx, input }) => setTrial(ctx, input)),
 
-  list: billingProcedure
-    .meta(
-      rest('/services/platforms/v1/subscriptions/list', {
-        message: 'Subscriptions.',
-        summary: 'List subscriptions',
-        description:
-          'The subscriptions that the caller may pay for, page by page: of the platforms of their own projects, or all.',
-        namesRow: false,
-      }),
-    )
+  list: rest(billingProcedure, '/services/platforms/v1/subscriptions/list', {
+    message: 'Subscriptions.',
+    summary: 'List subscriptions',
+    description:
+      'The subscriptions that the caller may pay for, page by page: of the platforms of their own projects, or all.',
+    namesRow: false,
+  })
     .meta({ onPrimary: true })
     .input(SubscriptionList)
     .output(SubscriptionPage)
@@ -65,29 +59,23 @@ export const subscriptionRouter = router({
 });
 
 export const planRouter = router({
-  set: superadminProcedure
-    .meta(
-      rest('/services/platforms/v1/plans/set', {
-        message: 'Plan set.',
-        summary: 'Set a plan',
-        description: 'Adds a plan to the catalogue, or changes it.',
-        namesRow: false,
-      }),
-    )
+  set: rest(superadminProcedure, '/services/platforms/v1/plans/set', {
+    message: 'Plan set.',
+    summary: 'Set a plan',
+    description: 'Adds a plan to the catalogue, or changes it.',
+    namesRow: false,
+  })
     .meta({ proof: 'always', events: ['plan.set'] })
     .input(PlanSet)
     .output(z.object({ plan: Plan }))
     .mutation(({ ctx, input }) => setPlan(ctx, input)),
 
-  list: billingProcedure
-    .meta(
-      rest('/services/platforms/v1/plans/list', {
-        message: 'Plans.',
-        summary: 'List plans',
-        description: 'The plans of the catalogue, or of one product, page by page.',
-        namesRow: false,
-      }),
-    )
+  list: rest(billingProcedure, '/services/platforms/v1/plans/list', {
+    message: 'Plans.',
+    summary: 'List plans',
+    description: 'The plans of the catalogue, or of one product, page by page.',
+    namesRow: false,
+  })
     .input(PlanList)
     .output(PlanPage)
     .query(({ ctx, input }) => listPlans(ctx, input)),

@@ -10,63 +10,52 @@ import { memberProcedure, router, viewerProcedure } from '../trpc.ts';
 const oneTag = z.object({ tag: Tag, version: rowVersion });
 
 export const tagRouter = router({
-  create: memberProcedure
-    .meta(
-      specified('/services/operations/v1/operations/tags/create', {
-        status: 201,
-        message: 'Tag created.',
-        summary: 'Create a tag',
-        description: 'Creates a tag in the project, after the others unless a position is sent.',
-        errors: [400, 401, 403, 422, 429, 500],
-      }),
-    )
+  create: specified(memberProcedure, '/services/operations/v1/operations/tags/create', {
+    status: 201,
+    message: 'Tag created.',
+    summary: 'Create a tag',
+    description: 'Creates a tag in the project, after the others unless a position is sent.',
+    errors: [400, 401, 403, 422, 429, 500],
+  })
     .meta({ events: ['tag.created'] })
     .input(TagCreate)
     .output(oneTag)
     .mutation(({ ctx, input }) => createTag(ctx, input)),
 
-  list: viewerProcedure
-    .meta(
-      rest('/services/operations/v1/operations/tags/list', {
-        message: 'Tags of the project.',
-        summary: 'List tags',
-        description: 'The tags of the project in order, page by page.',
-        namesRow: false,
-      }),
-    )
+  list: rest(viewerProcedure, '/services/operations/v1/operations/tags/list', {
+    message: 'Tags of the project.',
+    summary: 'List tags',
+    description: 'The tags of the project in order, page by page.',
+    namesRow: false,
+  })
     .meta({ tool: true })
     .input(TagList)
     .output(TagPage)
     .query(({ ctx, input }) => listTags(ctx, input)),
 
-  update: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/tags/update', {
-        message: 'Tag updated.',
-        summary: 'Update a tag',
-        description: 'Changes the sent fields.',
-      }),
-    )
+  update: rest(memberProcedure, '/services/operations/v1/operations/tags/update', {
+    message: 'Tag updated.',
+    summary: 'Update a tag',
+    description: 'Changes the sent fields.',
+  })
     .meta({ events: ['tag.updated', 'tag.reordered'] })
     .input(TagUpdate)
     .output(oneTag)
     .mutation(({ ctx, input }) => updateTag(ctx, input)),
 
-  delete: memberProcedure
-    .meta(
-      rest('/services/operations/v1/operations/tags/delete', {
-        message: 'Tag deleted.',
-        summary: 'Delete a tag',
-        description: 'Deletes a tag, and removes it from its cards.',
-      }),
-    )
+  delete: rest(memberProcedure, '/services/operations/v1/operations/tags/delete', {
+    message: 'Tag deleted.',
+    summary: 'Delete a tag',
+    description: 'Deletes a tag, and removes it from its cards.',
+  })
     .meta({ events: ['tag.deleted'] })
     .input(TagDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteTag(ctx, input)),
 
-  restore: memberProcedure
-    .meta(restoring('/services/operations/v1/operations/tags/restore', 'tag', { events: ['tag.restored'] }))
+  restore: restoring(memberProcedure, '/services/operations/v1/operations/tags/restore', 'tag', {
+    events: ['tag.restored'],
+  })
     .input(restoreOf(1))
     .output(restoredOf('tag', Tag))
     .mutation(({ ctx, input }) => restoreTag(ctx, input)),

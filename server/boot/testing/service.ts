@@ -36,7 +36,9 @@ export async function serveTests(port: MessagePort, given: Record<string, string
 /** Unlike the environment, which has many other variables, these must all be settings. */
 function checkSettings(given: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(given)) {
-    const [hint = `${name} is not a setting. The README of Deckhand lists them.`] = misspeltSettings({ [name]: '' });
+    const [hint = `${name} is not a setting. docs/settings.md of Deckhand lists them.`] = misspeltSettings({
+      [name]: '',
+    });
     if (!SETTINGS.includes(name)) throw new Error(hint);
     if (name in FIXED) throw new Error(`${name} can't be set: the address and the database of a test are fixed.`);
     if (typeof value !== 'string') throw new Error(`${name} must be text, as in the environment.`);

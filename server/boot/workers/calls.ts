@@ -1,4 +1,4 @@
-import type { WaitForSiblings } from '../../http/drain.ts';
+import type { WaitForSiblings } from '../../http/connections.ts';
 import type { Counter } from '../../limits/counters.ts';
 
 /** What a worker may ask the parent. */

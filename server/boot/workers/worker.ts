@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import type { Siblings } from '../../api/services.ts';
-import type { WaitForSiblings } from '../../http/drain.ts';
+import type { WaitForSiblings } from '../../http/connections.ts';
 import type { Counter, MakeCounter } from '../../limits/counters.ts';
 import { type Channel, openChannel } from '../../runtime/channel.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';

@@ -1,9 +1,10 @@
 import { createReadStream, createWriteStream, existsSync } from 'node:fs';
-import { mkdir, open, opendir, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { sql } from 'kysely';
+import { packTar, unpackTar } from 'modern-tar/fs';
 import { readSettings } from '../../runtime/env.ts';
 import { isStartFailure, startFailure } from '../../runtime/startFailure.ts';
 import { STORED_SECRET } from '../../security/storedSecret.ts';
@@ -12,7 +13,6 @@ import { lockDataDirectory, lockFileIn } from '../embedded/dataDirectory.ts';
 import { embeddedDirectory } from '../embedded/location.ts';
 import { beginRestored, INCARNATIONS, markAsRestored } from '../incarnation.ts';
 import { type Db, query } from '../query.ts';
-import { type Entry, readTar, TAR_END, tarHeader, tarPadding } from './tar.ts';
 
 /**
  * Writes the embedded database and its generated secret to a new file, a compressed tar archive; returns its size. Under the lock
@@ -81,52 +81,43 @@ function missingDirectories(path: string): string[] {
 
 const DATABASE = basename(embeddedDirectory(''));
 
-async function* archiveOf(dataDirectory: string): AsyncGenerator<Buffer> {
-  for await (const entry of entriesOf(dataDirectory)) {
-    yield tarHeader(entry);
-    if (entry.isDirectory) continue;
-    // Not more than the header says.
-    if (entry.size > 0) yield* createReadStream(join(dataDirectory, entry.name), { end: entry.size - 1 });
-    yield tarPadding(entry.size);
-  }
-  yield TAR_END;
-}
-
-async function* entriesOf(dataDirectory: string): AsyncGenerator<Entry> {
-  yield* entriesIn(dataDirectory, DATABASE);
-  const secret = await stat(join(dataDirectory, STORED_SECRET)).catch(() => undefined);
-  if (secret) yield { name: STORED_SECRET, isDirectory: false, size: secret.size };
-}
-
-/** Empty directories, too: PostgreSQL does not start without them. */
-async function* entriesIn(dataDirectory: string, name: string): AsyncGenerator<Entry> {
-  yield { name: `${name}/`, isDirectory: true, size: 0 };
-  for await (const found of await opendir(join(dataDirectory, name))) {
-    const path = `${name}/${found.name}`;
-    if (found.isDirectory()) yield* entriesIn(dataDirectory, path);
-    else if (found.isFile()) {
-      const { size } = await stat(join(dataDirectory, path));
-      yield { name: path, isDirectory: false, size };
-    }
-  }
+/** All files and directories, even empty ones: PostgreSQL does not start without them. Nothing else about this machine. */
+function archiveOf(dataDirectory: string) {
+  const place = (name: string) => ({
+    ...{ source: join(dataDirectory, name), target: name },
+    ...{ uid: 0, gid: 0, mtime: new Date(0) },
+  });
+  const hasSecret = existsSync(join(dataDirectory, STORED_SECRET));
+  const secret = hasSecret ? [{ type: 'file' as const, ...place(STORED_SECRET) }] : [];
+  return packTar([{ type: 'directory', ...place(DATABASE) }, ...secret], {
+    filter: (_path, found) => found.isFile() || found.isDirectory(),
+    map: (header) => ({ ...header, mode: header.type === 'directory' ? 0o700 : 0o600 }),
+  });
 }
 
 /** Without fsync, as the embedded database itself writes: after a power failure, the backup is still there. */
 async function unpack(path: string, directory: string): Promise<void> {
   try {
-    await pipeline(createReadStream(path), createGunzip(), (chunks: AsyncIterable<Buffer>) =>
-      readTar(chunks, async ({ name, isDirectory }, content) => {
-        const target = join(directory, name);
-        if (!isOurs(name)) throw new Error('it is not a backup');
-        if (isDirectory) await mkdir(target, { mode: 0o700 });
-        else await pipeline(content, createWriteStream(target, { flags: 'wx', mode: 0o600 }));
-      }),
-    );
+    const unpacking = unpackTar(directory, {
+      ...{ strict: true, dmode: 0o700, fmode: 0o600 },
+      filter: ({ name, type }) => {
+        if (!isOurs(name) || !['file', 'directory'].includes(type!)) throw new Error('it has other entries');
+        return true;
+      },
+      // Without the time of 1970.
+      map: ({ mtime, ...header }) => header,
+    });
+    await pipeline(createReadStream(path), createGunzip(), unpacking);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = { Z_BUF_ERROR: 'it is incomplete', Z_DATA_ERROR: 'it is damaged, or not a backup' }[code ?? ''];
-    throw startFailure(`--file: ${path} can't be restored: ${reason ?? message}. Nothing was restored.`, error);
+    throw startFailure(`--file: ${path} can't be restored: ${reasonOf(error as Error)}. Nothing was restored.`, error);
   }
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'Z_BUF_ERROR' || message === 'Tar archive is truncated.') return 'it is incomplete';
+  if (code === 'Z_DATA_ERROR') return 'it is damaged, or not a backup';
+  // What the disk refuses has a code, what the archive has wrong has none.
+  return code ? message : 'it is not a backup';
 }
 
 /** Only names that stay inside the directory. */

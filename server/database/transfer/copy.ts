@@ -4,7 +4,7 @@ import { counted } from '../../runtime/count.ts';
 import { startFailure } from '../../runtime/startFailure.ts';
 import type { Database } from '../connect.ts';
 import { beginRestored } from '../incarnation.ts';
-import { migrate, underMigrationLock } from '../migrate.ts';
+import { executedMigrations, migrate, underMigrationLock } from '../migrate.ts';
 import { type Db, query } from '../query.ts';
 import { withoutForeignKeys } from './foreignKeys.ts';
 import {
@@ -92,31 +92,25 @@ const MOST_ROWS = 1000;
 const LARGEST_PAGE_BYTES = 8 * 1024 * 1024;
 
 async function requireEmpty(db: Db, tables: string[]): Promise<void> {
-  for (const name of tables) {
-    const isEmpty =
-      !(await exists(db, name)) || (await query(db, sql`select from ${sql.table(name)} limit 1`)).length === 0;
-    if (isEmpty) continue;
+  const existing = await query(
+    db,
+    sql<{
+      name: string;
+    }>`select name from unnest(${tables}::text[]) as name where to_regclass(quote_ident(name)) is not null`,
+  );
+  for (const { name } of existing) {
+    if ((await query(db, sql`select from ${sql.table(name)} limit 1`)).length === 0) continue;
     throw startFailure(`DATABASE_URL: the database is not empty: ${name} has rows. Choose an empty one.`);
   }
 }
 
-async function exists(db: Db, table: string): Promise<boolean> {
-  const [found] = await query(db, sql<{ id: string | null }>`select to_regclass(quote_ident(${table})) as id`);
-  return found!.id !== null;
-}
-
 /** Both must have the same tables; the source is not changed, so it can't be migrated here. */
 async function requireSameVersion(source: Db, target: Db): Promise<void> {
-  const [executed, expected] = [await migrationsOf(source), await migrationsOf(target)];
-  if (expected.every((name) => executed.includes(name))) return;
+  const [executed, expected] = [await executedMigrations(source), await executedMigrations(target)];
+  if (expected?.every((name) => executed?.includes(name))) return;
   throw startFailure(
     'DATA_DIR: its tables are those of an earlier version. Bring them up to date first: DATABASE_URL= npx deckhand migrate',
   );
-}
-
-async function migrationsOf(db: Db): Promise<string[]> {
-  if (!(await exists(db, 'mikro_orm_migrations'))) return [];
-  return (await query(db, sql<{ name: string }>`select name from mikro_orm_migrations`)).map(({ name }) => name);
 }
 
 async function requireSameContent(db: Db, table: TableText, { rows, checksum }: Content): Promise<void> {

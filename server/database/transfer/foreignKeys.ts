@@ -11,11 +11,11 @@ export async function withoutForeignKeys(db: Db, tables: string[], work: () => P
   for (const { table, name } of keys) {
     await query(db, sql`alter table ${sql.table(table)} drop constraint ${sql.ref(name)}`);
   }
-  await forEachTable(tables, (table) => query(db, sql`alter table ${table} disable trigger user`));
+  for (const table of tables) await query(db, sql`alter table ${sql.table(table)} disable trigger user`);
 
   await work();
 
-  await forEachTable(tables, (table) => query(db, sql`alter table ${table} enable trigger user`));
+  for (const table of tables) await query(db, sql`alter table ${sql.table(table)} enable trigger user`);
   for (const { table, name, definition } of keys) {
     await query(db, sql`alter table ${sql.table(table)} add constraint ${sql.ref(name)} ${sql.raw(definition)}`);
   }
@@ -32,7 +32,3 @@ const foreignKeysOf = (db: Db, tables: string[]) =>
       where k.contype = 'f' and t.relname = any(${tables}) and t.relnamespace = current_schema()::regnamespace
       order by t.relname, k.conname`,
   );
-
-async function forEachTable(tables: string[], change: (table: ReturnType<typeof sql.table>) => Promise<unknown>) {
-  for (const table of tables) await change(sql.table(table));
-}

@@ -4,7 +4,8 @@ import { type Db, query } from '../query.ts';
 /** A table with the columns that are stored; all values are read and written as PostgreSQL's text, which is exact for every type. */
 export type TableText = { name: string; columns: Column[] };
 
-type Column = { name: string; type: string; hasSequence: boolean };
+/** `sequence`: its name as SQL, quoted where necessary. */
+type Column = { name: string; type: string; sequence: string | null };
 
 /** The number of rows, a checksum of all values that does not depend on their order, and the bytes of the largest row. */
 export type Content = { rows: number; checksum: string; largestRow: number };
@@ -14,7 +15,7 @@ export async function describeTable(db: Db, name: string): Promise<TableText> {
     db,
     sql<Column>`
       select attname as name, format_type(atttypid, null) as type,
-        pg_get_serial_sequence(quote_ident(${name}), attname) is not null as "hasSequence" from pg_attribute
+        pg_get_serial_sequence(quote_ident(${name}), attname) as sequence from pg_attribute
       where attrelid = to_regclass(quote_ident(${name})) and attnum > 0 and not attisdropped and attgenerated = ''
       order by attname`,
   );
@@ -71,22 +72,14 @@ export async function insertPage(db: Db, { name, columns }: TableText, rows: Val
 
 /** New rows get the ids that they would get in the source. */
 export async function continueSequences(source: Db, target: Db, { name, columns }: TableText): Promise<void> {
-  for (const column of columns.filter(({ hasSequence }) => hasSequence)) {
+  for (const { name: column, sequence } of columns) {
+    if (sequence === null) continue;
     const [state] = await query(
       source,
       sql<{ last: string; isUsed: boolean }>`
-        select last_value::text as last, is_called as "isUsed" from ${sql.raw(await sequenceOf(source, name, column.name))}`,
+        select last_value::text as last, is_called as "isUsed" from ${sql.raw(sequence)}`,
     );
-    const sequence = await sequenceOf(target, name, column.name);
-    await query(target, sql`select setval(${sequence}::regclass, ${state!.last}::bigint, ${state!.isUsed}::boolean)`);
+    const own = sql`pg_get_serial_sequence(quote_ident(${name}), ${column})`;
+    await query(target, sql`select setval(${own}::regclass, ${state!.last}::bigint, ${state!.isUsed}::boolean)`);
   }
-}
-
-/** Its name as SQL, quoted where necessary. */
-export async function sequenceOf(db: Db, table: string, column: string): Promise<string> {
-  const [found] = await query(
-    db,
-    sql<{ name: string }>`select pg_get_serial_sequence(quote_ident(${table}), ${column}) as name`,
-  );
-  return found!.name;
 }

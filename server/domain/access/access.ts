@@ -1,7 +1,7 @@
 import type { TRPCProcedureType } from '@trpc/server';
 import { forbidden, unauthorized } from '../../../shared/errors.ts';
-import { ROLES, type Role } from '../../../shared/user.ts';
-import type { AccessDecisions, ActingProject, Caller, CallerKey, Context, ProjectCaller } from './context.ts';
+import { lowestRoleWith, ROLES, type Role } from '../../../shared/user.ts';
+import type { ActingProject, Caller, CallerKey, ProjectCaller } from './context.ts';
 import type { ProofNeed } from './proofNeed.ts';
 import { scopesFor } from './scopes.ts';
 
@@ -20,6 +20,10 @@ export type Rule = {
   needsKey?: boolean;
 };
 
+const READER = lowestRoleWith('read');
+const WRITER = lowestRoleWith('write');
+const MANAGER = lowestRoleWith('manage');
+
 /**
  * Who may call a procedure: each one names a level of this table by the base procedure in `trpc.ts` that it is built on.
  * Superadmins have the role owner in every project. Finer rules, such as who may delete whose comment, are in `domain/`.
@@ -28,18 +32,18 @@ export const ACCESS = {
   anyone: { callers: 'For anyone.', needsSignIn: false },
   signedIn: { callers: 'For every signed-in user.', needsSignIn: true, needsAccount: true },
   key: { callers: 'For calls with an API key, whatever its scopes.', needsSignIn: true, needsKey: true },
-  viewer: { callers: 'Requires the role viewer.', needsSignIn: true, role: 'viewer' },
-  member: { callers: 'Requires the role member.', needsSignIn: true, role: 'member' },
+  viewer: { callers: `Requires the role ${READER}.`, needsSignIn: true, role: READER },
+  member: { callers: `Requires the role ${WRITER}.`, needsSignIn: true, role: WRITER },
   ownerOrSuperadmin: {
-    callers: 'Requires the role owner, or a superadmin.',
+    callers: `Requires the role ${MANAGER}, or a superadmin.`,
     needsSignIn: true,
-    role: 'owner',
+    role: MANAGER,
     right: 'superadmin',
   },
   billing: {
-    callers: 'Requires the role owner, or a user who handles billing.',
+    callers: `Requires the role ${MANAGER}, or a user who handles billing.`,
     needsSignIn: true,
-    role: 'owner',
+    role: MANAGER,
     right: 'superadmin_billing',
   },
   superadmin: { callers: 'For superadmins.', needsSignIn: true, right: 'superadmin' },
@@ -55,20 +59,6 @@ export function highestNeeded(levels: Access[]): Role | undefined {
 
 /** What the access to a procedure depends on. */
 type Called = { name: string; type: TRPCProcedureType; access: Access; proof?: ProofNeed | undefined };
-
-export const decideAccess = (
-  caller: Caller | undefined,
-  called: Called[],
-  /** The 401 of a call without a caller. */
-  unidentified?: Error,
-): AccessDecisions =>
-  new Map(called.map((procedure) => [procedure.name, accessError(caller, procedure, unidentified)]));
-
-/** Throws the decided 401 or 403. A procedure that nothing was decided about is checked now. */
-export function mustHaveAccess({ caller, access }: Pick<Context, 'caller' | 'access'>, called: Called): void {
-  const error = access?.has(called.name) ? access.get(called.name) : accessError(caller, called);
-  if (error) throw error;
-}
 
 /** The 401 or 403 of this caller for a procedure; undefined if they may call it. */
 export function accessError(caller: Caller | undefined, called: Called, unidentified?: Error): Error | undefined {

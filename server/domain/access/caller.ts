@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { ROLES, type Role } from '../../../shared/user.ts';
+import { HIGHEST_ROLE, lowestRoleWith, ROLES, type Role } from '../../../shared/user.ts';
 import { prepared } from '../../database/prepared.ts';
 import { type Db, query, withShortTimeout } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
@@ -30,7 +30,7 @@ export async function findCaller(
   { hasReplicas = false, keyMaxDays }: { hasReplicas?: boolean; keyMaxDays?: number | undefined } = {},
 ): Promise<AccountCaller | undefined> {
   const { select, selectByKey } = hasReplicas ? WITH_REPLICAS : WITHOUT_REPLICAS;
-  const enough = rolesFrom(neededRole ?? 'viewer');
+  const enough = rolesFrom(neededRole ?? lowestRoleWith('read'));
   const call = { chosenProjectId: chosenProjectId ?? null, enough };
   if ('keyHash' in credential) {
     const [found] = await selectByKey(db, { ...credential, ...call, keyMaxDays: keyMaxDays ?? null });
@@ -49,7 +49,7 @@ export async function findCallerByEmail(
   const [found] = await query(
     db,
     sql<FoundCaller>`
-      ${callerOf(sql`users u`, sql`${chosenProjectId ?? null}`, sql`${rolesFrom('owner')}`)}
+      ${callerOf(sql`users u`, sql`${chosenProjectId ?? null}`, sql`${rolesFrom(HIGHEST_ROLE)}`)}
       where lower(u.email) = lower(${email}) and u.is_active`,
   );
   return found && toCaller(found, NO_SESSION, chosenProjectId);
@@ -70,9 +70,9 @@ export async function findOperator(db: Db, chosenProjectId: number | undefined):
     sessionId: NO_SESSION,
     superadmin: true,
     superadmin_billing: true,
-    project: found && { ...found, role: 'owner' },
+    project: found && { ...found, role: HIGHEST_ROLE },
     isProjectChosen,
-    highestRole: isProjectChosen && !found ? null : 'owner',
+    highestRole: isProjectChosen && !found ? null : HIGHEST_ROLE,
   };
 }
 
@@ -89,12 +89,12 @@ function toCaller(
   key?: CallerKey,
 ): AccountCaller {
   const { id, superadmin, superadmin_billing, rate_limit_per_minute: ownRateLimit, project_id, platform_id } = found;
-  const role = superadmin ? 'owner' : found.role;
+  const role = superadmin ? HIGHEST_ROLE : found.role;
   const isReachable = role !== null || superadmin_billing;
   const project =
     project_id !== null && platform_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
   const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
-  const highestRole = superadmin && (project || !isProjectChosen) ? 'owner' : found.highest_role;
+  const highestRole = superadmin && (project || !isProjectChosen) ? HIGHEST_ROLE : found.highest_role;
   const caller = { id, superadmin, superadmin_billing, ownRateLimit, sessionId, project, isProjectChosen, highestRole };
   const { write_epoch: epoch, write_position: position } = found;
   const written = epoch !== undefined && position !== undefined && { written: { epoch, position } };
@@ -134,7 +134,7 @@ export const SUPERADMIN_BY_KEY = sql<boolean>`(u.superadmin and k.project_id is 
 const ASCENDING_ROLES = sql`array[${sql.join(ROLES.map((role) => sql.lit(role)))}]`;
 
 /** The highest role of a user `u` in any active project. */
-const HIGHEST_ROLE = sql`(
+const HIGHEST_OF_ALL = sql`(
   select (${ASCENDING_ROLES})[max(array_position(${ASCENDING_ROLES}, any_m.role))]
   from members any_m where any_m.user_id = u.id and ${isInActiveProject('any_m')})`;
 
@@ -173,7 +173,7 @@ const callerOf = (
   return sql<FoundCaller>`
     select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, u.rate_limit_per_minute, p.id as project_id, p.platform_id, p.role,
       case when ${chosenProjectId}::int is not null or ${superadmin} or p.role = any(${enough}::text[])
-        then p.role else ${HIGHEST_ROLE} end as highest_role
+        then p.role else ${HIGHEST_OF_ALL} end as highest_role
     from ${users}
     left join lateral ${projectWithRole(sql`own_p.id = coalesce(${chosenProjectId}::int, u.default_project_id)
       and (${chosenProjectId}::int is not null or ${superadmin} or u.superadmin_billing or own_m.role is not null)`)} as preset on true

@@ -2,10 +2,8 @@ import type { EventSurface } from '../../../shared/event.ts';
 import type { Role } from '../../../shared/user.ts';
 import type { BulkPace } from '../../database/bulk.ts';
 import type { Db } from '../../database/query.ts';
-import type { Replicas } from '../../database/replicas.ts';
 import type { Written } from '../../database/writePosition.ts';
 import type { AttemptLimit } from '../../limits/attemptLimit.ts';
-import type { ResponseBudget } from '../../limits/responseBudget.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
 import type { FairQueue } from '../../runtime/fairQueue.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -13,25 +11,32 @@ import type { SecretBox } from '../../security/secretBox.ts';
 import type { Tokens } from '../../security/tokens.ts';
 import type { EventHub } from '../event/following.ts';
 
-/** The context of a procedure: the database, the services, and the caller. */
+/** What a domain function needs of its call. */
 export type Context = {
   db: Db;
-  /** Undefined without replicas. */
-  replicas: Replicas | undefined;
+  /** Undefined without a valid token. */
+  caller: Caller | undefined;
+  /** How the call came, for its events. */
+  origin: Origin;
+  log: Log;
+  services: NodeServices;
+  /** Counts further calls for the work, or throws the 429 before it begins. Undefined without a rate limit. */
+  countMore?: (<Result>(calls: number, work: () => Promise<Result>) => Promise<Result>) | undefined;
+  /** What the `prepare` step of a call with an idempotency key returned, before its transaction. */
+  prepared?: { result: unknown } | undefined;
+};
+
+/** What the calls of a node share. Few functions need one of these: their types name it. */
+export type NodeServices = {
   /** How sync and push split their work into steps. */
   bulkPace: BulkPace;
   /** Whether text search in cards has an index. */
   hasSearchIndex: boolean;
-  log: Log;
   tokens: Tokens;
   attemptLimit: AttemptLimit;
   secretBox: SecretBox;
   /** Undefined without payments. */
   payments: PaymentProvider | undefined;
-  /** The public address of the service. */
-  publicUrl: string;
-  /** The source of the call: a canonical IP address, or another text such as "command line". */
-  address: string;
   /** For how long events can be read. */
   eventsKeptDays: number;
   /** After how many days the secret of an API key ends, unless it is rotated; undefined for no limit. */
@@ -40,46 +45,26 @@ export type Context = {
   webhookAllowedHosts: readonly string[];
   /** Hands events to those who follow them. */
   eventHub: EventHub;
-  /** How the call came, for its events. */
-  origin: Origin;
   /** A fair queue between users, so that none of them can occupy the whole connection pool. */
   queue: FairQueue;
-  /** Limits the memory of responses; undefined on the command line. */
-  responseBudget: ResponseBudget | undefined;
-  /** The idempotency keys of the request; undefined without the header. */
-  idempotency: IdempotencyKeys | undefined;
-  /** The key of this call, if the procedure uses it. */
-  idempotencyKey?: string | undefined;
-  /** What the `prepare` step of a call with an idempotency key returned, before its transaction. */
-  prepared?: { result: unknown } | undefined;
   /** Whether the node is stopping: long work then stops between two steps. */
   isStopping: () => boolean;
-  /** Undefined without a valid token. */
-  caller: Caller | undefined;
-  /** What was decided about the caller's access; procedures without a decision check it themselves. */
-  access: AccessDecisions | undefined;
-  /** How many calls of this request the rate limit still allows. */
-  callsAllowed: number;
-  retryAfterSeconds: number;
-  /** Counts further calls for the work, or throws the 429 before it begins. Undefined without a rate limit. */
-  countFurther?: (<Result>(calls: number, work: () => Promise<Result>) => Promise<Result>) | undefined;
 };
 
-export type Origin = { surface: EventSurface; requestId: string | null };
+/** A context with these services of the node. */
+export type With<Names extends keyof NodeServices> = { services: Pick<NodeServices, Names> };
 
-/** The header `Idempotency-Key` of a request, and what came of it. */
-export type IdempotencyKeys = {
-  /** By the index in the batch: the key of a call, or the 400 if it is invalid. */
-  keys: readonly (string | Error | undefined)[];
-  /** The indexes of calls that got the response of an earlier one. */
-  replayed: number[];
+export type Origin = {
+  surface: EventSurface;
+  requestId: string | null;
+  /** A canonical IP address, or another text such as "command line". */
+  address: string;
+  /** The address of the service, for links. */
+  serviceUrl: string;
 };
 
 /** The part of the context that provisioning functions use. */
-export type ProvisioningContext = Pick<Context, 'db' | 'address' | 'prepared' | 'origin' | 'caller'>;
-
-/** The decision about each procedure, by name: the 401 or 403, or undefined if the caller may call it. */
-export type AccessDecisions = ReadonlyMap<string, Error | undefined>;
+export type ProvisioningContext = Pick<Context, 'db' | 'prepared' | 'origin' | 'caller'>;
 
 /** Who is calling. */
 export type Caller = {

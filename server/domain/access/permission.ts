@@ -1,7 +1,7 @@
 import { TRPCError } from '@trpc/server';
 import { type RawBuilder, sql } from 'kysely';
 import { forbidden, ofRows } from '../../../shared/errors.ts';
-import type { Role } from '../../../shared/user.ts';
+import { HIGHEST_ROLE, type Role, rolesWith } from '../../../shared/user.ts';
 import type { ValueOf } from '../../database/prepared.ts';
 import { type Db, query } from '../../database/query.ts';
 import { mustHaveRole, rolesFrom, withoutProject } from './access.ts';
@@ -46,13 +46,17 @@ export const bound =
 export const roleIn = (project: Column, value: ValueOf<Permit>): RawBuilder<Role | null> => sql`
   case when ${sql.ref(project)} = ${value('known_project_id')}::int then ${value('known_role')}::text
     when not ${value('is_chosen')}::boolean then (
-      select case when ${value('superadmin')}::boolean then 'owner' else their.role end from projects theirs
+      select case when ${value('superadmin')}::boolean then ${sql.lit(HIGHEST_ROLE)} else their.role end from projects theirs
       left join members their on their.project_id = theirs.id and their.user_id = ${value('user_id')}::int
       where theirs.id = ${sql.ref(project)} and theirs.is_active) end`;
 
 /** Whether a role is high enough; false for null. */
 export const isEnough = (role: RawBuilder<unknown>, value: ValueOf<Permit>): RawBuilder<boolean> =>
   sql`coalesce(${role} = any(${value('roles')}::text[]), false)`;
+
+/** Whether this row of `members` may manage its project. */
+export const isManager = (member: string) =>
+  sql<boolean>`${sql.ref(`${member}.role`)} in (${sql.join(rolesWith('manage').map((role) => sql.lit(role)))})`;
 
 /** Whether the caller owns a project of the platform with this id, the selected project if one is; superadmins own all. */
 export function ownsPlatform(platform: Column, caller: Caller): RawBuilder<boolean> {
@@ -61,7 +65,7 @@ export function ownsPlatform(platform: Column, caller: Caller): RawBuilder<boole
   if (caller.superadmin) return sql`true`;
   return sql`exists (
     select from members own join projects theirs on theirs.id = own.project_id and theirs.is_active
-    where own.user_id = ${caller.id} and own.role = 'owner' and theirs.platform_id = ${sql.ref(platform)})`;
+    where own.user_id = ${caller.id} and ${isManager('own')} and theirs.platform_id = ${sql.ref(platform)})`;
 }
 
 /** Throws a 403 unless the role of the caller in the project of a row is high enough. */

@@ -92,7 +92,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
   mustBeGoodPassword('new_password', new_password, user);
   const { id, password_hash, totp_secret } = user;
   if (totp_secret !== null && !isOperator(context.caller) && !(await isProven(context))) throw proofRequired();
-  const newHash = await hashPassword(new_password, context.address);
+  const newHash = await hashPassword(new_password, context.origin.address);
 
   return transact(context.db, async (db) => {
     await db
@@ -109,7 +109,7 @@ export async function changePassword(context: AccountContext, { password, new_pa
       .executeTakeFirst();
     await endSessions(db, id);
     const session = await openSession(
-      { db, tokens: context.tokens },
+      { ...context, db },
       { id, password_hash: newHash, totp_secret },
       own?.second_factor_at ?? null,
     );
@@ -129,7 +129,7 @@ export async function startSecondFactor(context: AccountContext, { password }: S
   await transact(context.db, async (db) => {
     await db
       .updateTable('users')
-      .set({ totp_pending_secret: context.secretBox.seal(secret, id) })
+      .set({ totp_pending_secret: context.services.secretBox.seal(secret, id) })
       .where('id', '=', id)
       .where('totp_secret', 'is', null)
       .returning('id')

@@ -4,7 +4,7 @@ import type { Db } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashRecoveryCode, stepOfCode } from '../../security/secondFactor.ts';
-import type { Context } from '../access/context.ts';
+import type { Context, With } from '../access/context.ts';
 import { countFailure, logFailure } from './attempt.ts';
 import { MISSING_SECRET } from './reencrypt.ts';
 
@@ -60,7 +60,7 @@ async function useTotpCode(context: Context, user: CodeOwner, code: string): Pro
 }
 
 /** Decrypts the secret of the authenticator app. Throws (500) if no key fits. */
-export function openSecret({ secretBox }: Pick<Context, 'secretBox'>, userId: number, sealed: string): string {
+export function openSecret({ services: { secretBox } }: With<'secretBox'>, userId: number, sealed: string): string {
   const secret = secretBox.open(sealed, userId);
   if (secret === undefined) throw new Error(`The second factor of user ${userId} can't be read. ${MISSING_SECRET}`);
   return secret;

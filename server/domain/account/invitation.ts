@@ -7,12 +7,13 @@ import {
   type MemberInvite,
 } from '../../../shared/invitation.ts';
 import type { Page } from '../../../shared/paging.ts';
+import { readPage } from '../../database/page.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { AccountContext, ProjectContext } from '../access/context.ts';
+import { isManager } from '../access/permission.ts';
 import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
-import { lockProject } from '../rows/row.ts';
 import { findMember, insertMember, namedProject } from './member.ts';
 import { SERVICE_DOMAIN } from './user.ts';
 
@@ -130,7 +131,7 @@ const isOfUser = (userId: number): RawBuilder<boolean> =>
 const IS_VALID = sql<boolean>`exists (select from projects host where host.id = i.project_id and host.is_active) and (
   i.invited_by is null or exists (select from users sender where sender.id = i.invited_by and sender.is_active and (
     sender.superadmin or exists (select from members theirs
-      where theirs.project_id = i.project_id and theirs.user_id = sender.id and theirs.role = 'owner'))))`;
+      where theirs.project_id = i.project_id and theirs.user_id = sender.id and ${isManager('theirs')}))))`;
 
 async function findOwnInvitation({ db, caller }: AccountContext, id: number) {
   const invitation = await db

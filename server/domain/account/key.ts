@@ -1,29 +1,30 @@
 import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import { ApiKey, type KeyChoice, type KeyCreate, type KeyList, type KeyRotate } from '../../../shared/key.ts';
+import { readPage } from '../../database/page.ts';
 import { type Db, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { hashKeySecret, makeKeySecret } from '../../security/apiKeys.ts';
-import type { AccountContext, Context } from '../access/context.ts';
+import type { AccountContext, With } from '../access/context.ts';
 import { endOfKey, isValidKey, maxDays } from '../access/keyEnd.ts';
 import { scopesOf } from '../access/keyScopes.ts';
+import { isManager } from '../access/permission.ts';
 import { ADMIN_SCOPE, GRANTS_SCOPE } from '../access/scopes.ts';
 import { type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, madeWith, pauseWithoutRight } from '../event/webhookRight.ts';
-import { readPage } from '../rows/page.ts';
 import { isOwnProject } from './project.ts';
 
-type KeyAge = Pick<Context, 'keyMaxDays'>;
+type KeyAge = With<'keyMaxDays'>;
 
 /** The columns of a key; `expires_at` is when it really ends. */
-export const keyColumns = ({ keyMaxDays }: KeyAge) =>
+export const keyColumns = ({ services: { keyMaxDays } }: KeyAge) =>
   ApiKey.keyof().options.map((field) => {
     if (field === 'expires_at') return endOfKey('api_keys', maxDays(keyMaxDays)).as(field);
     return field === 'scopes' ? scopesOf('api_keys').as(field) : (`api_keys.${field}` as const);
   });
 
-export const isValid = ({ keyMaxDays }: KeyAge) => isValidKey('api_keys', maxDays(keyMaxDays));
+export const isValid = ({ services: { keyMaxDays } }: KeyAge) => isValidKey('api_keys', maxDays(keyMaxDays));
 
 /** Creates a key of the caller or, for superadmins, of a service; returns its secret once. */
 export async function createKey(context: AccountContext, { user_id, name, project_id, ...sent }: KeyCreate) {
@@ -65,7 +66,7 @@ async function mayGrant({ db, caller }: AccountContext, project_id: number | nul
     .selectFrom('members')
     .select('project_id')
     .where('user_id', '=', caller.id)
-    .where('role', '=', 'owner')
+    .where(isManager('members'))
     .$if(project_id != null, (all) => all.where('project_id', '=', project_id ?? 0))
     .executeTakeFirst();
   return owned !== undefined;
@@ -134,7 +135,7 @@ export async function replaceSecret(
   { id, previous_valid_hours, scopes }: Pick<KeyRotate, 'id' | 'previous_valid_hours'> & { scopes?: string[] },
 ) {
   const secret = makeKeySecret();
-  const end = endOfKey('api_keys', maxDays(context.keyMaxDays));
+  const end = endOfKey('api_keys', maxDays(context.services.keyMaxDays));
   const key = await context.db
     .updateTable('api_keys')
     .set({

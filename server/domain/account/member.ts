@@ -2,18 +2,19 @@ import { sql } from 'kysely';
 import { badRequest, forbidden, invalid, notFound } from '../../../shared/errors.ts';
 import type { EventData } from '../../../shared/event.ts';
 import type { MemberAdd, MemberChoice, MemberLeave, MemberList, MemberSet } from '../../../shared/member.ts';
+import { HIGHEST_ROLE, isAllowed, lowestRoleWith } from '../../../shared/user.ts';
 import type { PausedWebhook } from '../../../shared/webhook.ts';
+import { readPage } from '../../database/page.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
 import type { NewRow, Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, ProjectContext, SignedInContext } from '../access/context.ts';
-import { bound, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
+import { bound, isManager, mustBePermitted, permitOf, roleIn } from '../access/permission.ts';
+import { clearCards } from '../board/cardReference.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
-import { clearCards } from '../rows/clearedCards.ts';
-import { readPage } from '../rows/page.ts';
-import { lockProject } from '../rows/row.ts';
 import { unknownProject } from './project.ts';
 
 /** The columns of a member `m` with its user `u`. */
@@ -42,7 +43,7 @@ export async function setMember(context: ProjectContext, { user_id, role, ...nam
   const project_id = await namedProject(context, named);
   return transact(context.db, async (db) => {
     await lockProject(db, project_id);
-    if (role !== 'owner') await mustLeaveAnOwner(db, project_id, user_id);
+    if (!isAllowed(role, 'manage')) await mustLeaveAnOwner(db, project_id, user_id);
 
     const before = await db
       .selectFrom('members')
@@ -178,7 +179,7 @@ export async function namedProject({ db, caller }: ProjectContext, { project_id 
     .where('p.id', '=', project_id)
     .executeTakeFirstOrThrow(unknownProject);
   const isOfAll = caller.superadmin && !caller.isProjectChosen;
-  mustBePermitted(caller, { id: project_id, role: isOfAll ? 'owner' : project.caller_role }, NOT_YOURS);
+  mustBePermitted(caller, { id: project_id, role: isOfAll ? HIGHEST_ROLE : project.caller_role }, NOT_YOURS);
   return project_id;
 }
 
@@ -186,7 +187,7 @@ const NOT_YOURS = 'You are not a member of this project, or another one is selec
 
 const asOwner = <Signed extends SignedInContext>(context: Signed) => ({
   ...context,
-  caller: { ...context.caller, neededRole: 'owner' as const },
+  caller: { ...context.caller, neededRole: lowestRoleWith('manage') },
 });
 
 /** Throws a 400 if this user is the only active owner; the project row is locked. */
@@ -196,7 +197,7 @@ async function mustLeaveAnOwner(db: Db, project_id: number, user_id: number): Pr
     .innerJoin('users as u', 'u.id', 'm.user_id')
     .select('m.user_id')
     .where('m.project_id', '=', project_id)
-    .where('m.role', '=', 'owner')
+    .where(isManager('m'))
     .where(({ or, eb }) => or([eb('u.is_active', 'is', true), eb('m.user_id', '=', user_id)]))
     .limit(2)
     .execute();

@@ -9,7 +9,7 @@ import { isValid, keyColumns, keyEnded, replaceSecret } from './key.ts';
 /** The key of the call, its user, and until when the secret that was sent is valid. */
 export async function describeOwnKey(context: KeyContext) {
   const { id, secretHash } = context.caller.key;
-  const end = endOfKey('api_keys', maxDays(context.keyMaxDays));
+  const end = endOfKey('api_keys', maxDays(context.services.keyMaxDays));
   const { user_name, kind, secret_expires_at, ...key } = await context.db
     .selectFrom('api_keys')
     .innerJoin('users', 'users.id', 'api_keys.user_id')

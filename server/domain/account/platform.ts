@@ -1,11 +1,11 @@
 import { notFound } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import { Platform, type PlatformCreate, type PlatformUpdate } from '../../../shared/platform.ts';
+import { readPage } from '../../database/page.ts';
 import { transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProvisioningContext } from '../access/context.ts';
 import { differingFields, writeEvents } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
 
 const PLATFORM_COLUMNS = Platform.keyof().options;
 

@@ -3,13 +3,13 @@ import { invalid, notFound } from '../../../shared/errors.ts';
 import type { Page } from '../../../shared/paging.ts';
 import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../../shared/project.ts';
 import { bulkTransaction } from '../../database/bulk.ts';
+import { readPage } from '../../database/page.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, Caller, ProvisioningContext } from '../access/context.ts';
 import { differingFields, writeEvents } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
-import { lockProject } from '../rows/row.ts';
 import { fillProject, lockMasterBoards } from '../template/template.ts';
 
 /** The active projects of the caller. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { type Db, query } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import type { OwnerKind } from '../../security/secretBox.ts';
-import type { Context } from '../access/context.ts';
+import type { Context, With } from '../access/context.ts';
 
 type SealedColumn =
   | { table: 'users'; column: keyof Row<'users'>; kind: OwnerKind }
@@ -22,7 +22,7 @@ const BATCH = 500;
  * values that are still those that were read, so several nodes can run it at once.
  */
 export async function reencryptSecrets(
-  { db, secretBox, log }: Pick<Context, 'db' | 'secretBox' | 'log'>,
+  { db, services: { secretBox }, log }: Pick<Context, 'db' | 'log'> & With<'secretBox'>,
   isStopping: () => boolean = () => false,
 ): Promise<void> {
   let unreadable = 0;

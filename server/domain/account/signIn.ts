@@ -6,9 +6,9 @@ import type { Removal } from '../../database/removal.ts';
 import type { Row } from '../../database/tables.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { isPassword } from '../../security/passwords.ts';
-import type { Context } from '../access/context.ts';
+import type { Context, With } from '../access/context.ts';
 import { bound } from '../access/permission.ts';
-import { type Actor, actorOf, noteEach } from '../event/event.ts';
+import { type Actor, actorOf, eventParts } from '../event/event.ts';
 import { countFailure, mustBeAllowed } from './attempt.ts';
 import { useCode } from './code.ts';
 
@@ -56,7 +56,7 @@ export async function checkPassword(
 ): Promise<boolean> {
   const { email, password_hash } = account;
   const { hasFailed } = await mustBeAllowed(context, email);
-  const isRight = await isPassword(password, password_hash ?? undefined, context.address, { hasFailed });
+  const isRight = await isPassword(password, password_hash ?? undefined, context.origin.address, { hasFailed });
   // Checked again, since others may have failed while this one was queued.
   await mustBeAllowed(context, email);
   if (!isRight) await countFailure(context, account, password_hash === null ? 'unknown account' : 'wrong password');
@@ -83,7 +83,7 @@ async function passSecondFactor(
 }
 
 async function rememberedSince(
-  { db, tokens }: Context,
+  { db, services: { tokens } }: Context,
   user: SignInRow,
   token: string,
 ): Promise<DatabaseTime | null | undefined> {
@@ -108,7 +108,7 @@ async function rememberedSince(
  * - `noted`: the event of a sign-in, if there is an actor.
  */
 export async function openSession(
-  { db, tokens }: Pick<Context, 'db' | 'tokens'>,
+  { db, services: { tokens } }: Pick<Context, 'db'> & With<'tokens'>,
   { id, password_hash, totp_secret }: Pick<SignInRow, 'id' | 'password_hash' | 'totp_secret'>,
   secondFactorAt: DatabaseTime | null,
   actor?: Actor,
@@ -127,7 +127,7 @@ export async function openSession(
         select id, ${secondFactorAt}::timestamptz, ${isProven ? sql`now()` : null}::timestamptz,
           now() + make_interval(secs => ${tokens.lifetimeSeconds}) from holder
         returning id, user_id
-      )${actor ? sql`, ${noteEach(SIGNED_IN, bound(actor), true)}` : sql``}
+      )${actor ? sql`, ${eventParts(SIGNED_IN, bound(actor), true)}` : sql``}
       select id, (select count(*)::int from recovery_codes where user_id = ${id} and used_at is null) as codes_left from opened`,
   );
   return session && { token: tokens.sign({ userId: id, sessionId: session.id }), codes_left: session.codes_left };

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { invalid, notFound } from '../../../shared/errors.ts';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../../shared/user.ts';
+import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
@@ -12,7 +13,6 @@ import type { ProvisioningContext } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
 import { differingFields, type Happened, type WriteContext, writeEvents } from '../event/event.ts';
 import { madeBy, pauseWithoutRight } from '../event/webhookRight.ts';
-import { readPage } from '../rows/page.ts';
 import { RESET_FAILURES } from './code.ts';
 
 /** The columns of a user for superadmins. */
@@ -32,8 +32,8 @@ const CONSTRAINT_ERRORS = {
 
 /** Hashes the password of an input; undefined if there is none. */
 export const hashSentPassword = preparation(
-  async ({ address }: ProvisioningContext, { password }: { password?: string | null | undefined }) =>
-    password == null ? undefined : hashPassword(password, address),
+  async ({ origin }: ProvisioningContext, { password }: { password?: string | null | undefined }) =>
+    password == null ? undefined : hashPassword(password, origin.address),
 );
 
 export async function createUser(context: ProvisioningContext, { password, ...fields }: UserCreate) {

@@ -3,7 +3,7 @@ import { badRequest } from '../../../shared/errors.ts';
 import { type Db, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { type OpenedCheckout, PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
-import type { Context } from '../access/context.ts';
+import type { Context, Origin } from '../access/context.ts';
 import { type WriteContext, writeEvents } from '../event/event.ts';
 import {
   CHECKOUT_COLUMNS,
@@ -59,16 +59,16 @@ export function addCheckout(db: Db, order: CheckoutOrder): Promise<CheckoutRow> 
 
 /** Activates a free plan with a paid checkout, and cancels the open checkouts. Does nothing if that plan is active already. */
 export async function payWithoutProvider(
-  context: WriteContext & Pick<Context, 'publicUrl'>,
+  context: WriteContext,
   order: CheckoutOrder,
 ): Promise<{ checkout: CheckoutRow; cancelled: CancelledCheckout[] }> {
-  const { db, publicUrl } = context;
+  const { db, origin } = context;
   const cancelled = await cancelOpenCheckouts(db, order);
   const active = await findActiveFreePlan(db, order);
   const checkout = active ?? (await addCheckout(db, order));
   // It may have become a trial again since.
   await (active ? updateSubscription(context, active) : markPaid(context, checkout));
-  return { checkout: { ...checkout, checkout_url: pageOf(checkout, publicUrl) }, cancelled };
+  return { checkout: { ...checkout, checkout_url: pageOf(checkout, origin) }, cancelled };
 }
 
 const findActiveFreePlan = (db: Db, { subscription_id, plan }: CheckoutOrder) =>
@@ -94,7 +94,8 @@ export function openAtProvider(context: Context, checkout: CheckoutRow): Promise
 const opening = new Map<string, Promise<OpenedCheckout>>();
 
 async function askProvider(context: Context, checkout: CheckoutRow): Promise<OpenedCheckout> {
-  const { db, payments, publicUrl, log } = context;
+  const { db, origin, log, services } = context;
+  const { payments } = services;
   const { id, reference, price_cents, currency } = checkout;
   const plan = await db
     .selectFrom('checkouts as c')
@@ -104,13 +105,13 @@ async function askProvider(context: Context, checkout: CheckoutRow): Promise<Ope
     .where('c.id', '=', id)
     .executeTakeFirstOrThrow();
   try {
-    const order = { ...plan, reference, price_cents, currency, returnUrl: pageOf(checkout, publicUrl) };
+    const order = { ...plan, reference, price_cents, currency, returnUrl: pageOf(checkout, origin) };
     if (!payments) throw new Error(PAYMENTS_NOT_SET_UP);
     const opened = await payments.open(order);
     const error = await transact(db, (db) => storeOpened({ ...context, db }, checkout, opened));
     if (!error) return opened;
     // Another checkout was paid in the meantime, and could not close this one, which had no session id yet.
-    await closeAtProvider({ payments, log }, [opened]);
+    await closeAtProvider({ services, log }, [opened]);
     throw error;
   } catch (error) {
     // The provider may cache the failure for this idempotency key: the next call uses a new checkout, unless another node opened this one.
@@ -166,7 +167,7 @@ export function paymentError(status: SubscriptionStatus): Error | undefined {
   return undefined;
 }
 
-const pageOf = ({ reference }: CheckoutRow, publicUrl: string) => `${publicUrl}/checkout/${reference}`;
+const pageOf = ({ reference }: CheckoutRow, { serviceUrl }: Origin) => `${serviceUrl}/checkout/${reference}`;
 
 export type CheckoutView = Pick<CheckoutRow, 'reference' | 'provider' | 'checkout_url' | 'price_cents' | 'currency'> &
   Pick<PlanRow, 'product' | 'plan' | 'period'> & { status: CheckoutRow['status'] | PaidStatus };

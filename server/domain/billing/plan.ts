@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { invalid } from '../../../shared/errors.ts';
 import { Plan, type PlanList, type PlanSet, type TrialUpgrade } from '../../../shared/subscription.ts';
+import { readPage } from '../../database/page.ts';
 import { type Db, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, ProvisioningContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
 
 const PLAN_COLUMNS = Plan.keyof().options;
 export type PlanRow = Pick<Row<'plans'>, (typeof PLAN_COLUMNS)[number]>;

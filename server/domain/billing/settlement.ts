@@ -2,7 +2,7 @@ import { type Db, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { Session, Settlement } from '../../payments/provider.ts';
-import type { Context } from '../access/context.ts';
+import type { Context, With } from '../access/context.ts';
 import type { WriteContext } from '../event/event.ts';
 import { type CheckoutRow, hasReference, type LockedCheckout, lockCheckout, OPEN } from './checkoutRow.ts';
 import { type PaymentContext, setFlag, updateSubscription } from './subscriptionEvent.ts';
@@ -12,7 +12,7 @@ import { type PaymentContext, setFlag, updateSubscription } from './subscription
  * paid checkout, in any order; a payment counts even if the checkout was cancelled before.
  */
 export async function settleCheckout(
-  context: PaymentContext & Pick<Context, 'payments'>,
+  context: PaymentContext & With<'payments'>,
   { reference, session, outcome, at }: Settlement,
 ): Promise<void> {
   const { log } = context;
@@ -102,7 +102,7 @@ export const cancelOpenCheckouts = (
 
 /** Call it outside transactions. Failures are logged for the operator. */
 export async function closeAtProvider(
-  { payments, log }: Pick<Context, 'payments' | 'log'>,
+  { services: { payments }, log }: Pick<Context, 'log'> & With<'payments'>,
   cancelled: CancelledCheckout[],
 ): Promise<void> {
   for (const { session_id } of cancelled) {

@@ -8,14 +8,14 @@ import type {
   TrialSet,
   TrialUpgrade,
 } from '../../../shared/subscription.ts';
+import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { PAYMENTS_NOT_SET_UP } from '../../payments/provider.ts';
 import { actingProject } from '../access/access.ts';
 import type { ActingProject, ProjectCaller, ProjectContext, ProvisioningContext } from '../access/context.ts';
-import { ownsPlatform } from '../access/permission.ts';
+import { isManager, ownsPlatform } from '../access/permission.ts';
 import { writeEvents } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
 import { addCheckout, findOpenCheckout, openAtProvider, paymentError, payWithoutProvider } from './checkout.ts';
 import { choosePlan } from './plan.ts';
 import { closeAtProvider } from './settlement.ts';
@@ -25,7 +25,8 @@ import { closeAtProvider } from './settlement.ts';
  * choice, if there is one; a free plan is activated at once.
  */
 export async function upgradeTrial(context: ProjectContext, choice: TrialUpgrade): Promise<CheckoutResult> {
-  const { db, caller, payments } = context;
+  const { db, caller, services } = context;
+  const { payments } = services;
   const plan = await choosePlan(db, choice);
   const { platform_id } = billedProject(caller);
 
@@ -116,7 +117,7 @@ const subscriptions = (db: Db, owner?: ProjectCaller) =>
 const isOwned = ({ id, isProjectChosen, project }: ProjectCaller) =>
   isProjectChosen
     ? sql<boolean>`b.id = ${project?.id ?? null}::int`
-    : sql<boolean>`exists (select from members m where m.project_id = b.id and m.user_id = ${id} and m.role = 'owner')`;
+    : sql<boolean>`exists (select from members m where m.project_id = b.id and m.user_id = ${id} and ${isManager('m')})`;
 
 /** Locks the subscription row, so that opening and settling its checkouts are serialized. */
 const lockSubscription = (db: Db, platformId: number, product: string) =>

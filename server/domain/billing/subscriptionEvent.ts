@@ -15,10 +15,11 @@ export type PaymentContext = EventContext & Pick<Context, 'db' | 'log'>;
  * itself: the checkout stores them, and the subscription's status is derived from it.
  */
 export async function applySubscriptionEvent(
-  context: PaymentContext & { payments: PaymentProvider },
+  context: PaymentContext & { services: { payments: PaymentProvider } },
   { provider_subscription_id, reference, change, at, isToBeCancelled }: SubscriptionEvent,
 ): Promise<void> {
-  const { payments, log } = context;
+  const { services, log } = context;
+  const { payments } = services;
   const isOurs = await transact(context.db, async (db) => {
     const checkout = await lockCheckout(
       db,

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import {
   Board,
-  type BoardCreate,
+  BoardCreate,
   type BoardDelete,
   type BoardList,
   type BoardReorder,
@@ -11,24 +11,18 @@ import {
 import { badRequest } from '../../../shared/errors.ts';
 import { MOST_SIBLINGS } from '../../../shared/fields.ts';
 import { prepared } from '../../database/prepared.ts';
-import { type Db, live, query, transact } from '../../database/query.ts';
-import type { Row, RowChanges } from '../../database/tables.ts';
+import { lockProject } from '../../database/projectLock.ts';
+import { live, query } from '../../database/query.ts';
+import { type Selected, selectionOf } from '../../database/selection.ts';
+import type { Row } from '../../database/tables.ts';
+import { VERSION, type Versioned, withVersion } from '../../database/version.ts';
 import { actingProject } from '../access/access.ts';
-import type { ProjectContext } from '../access/context.ts';
-import { furtherRows, writeEvents } from '../event/event.ts';
-import { deleteWithContents } from '../rows/deletion.ts';
-import {
-  changeAndPlace,
-  insertAt,
-  type Place,
-  placeRows,
-  positionAmongSiblings,
-  siblingsIn,
-} from '../rows/position.ts';
-import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
-import { restoredAs, restoreRow } from '../rows/restoration.ts';
-import { lockProject, type Selected, selectionOf, withoutNulls } from '../rows/row.ts';
-import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
+import type { ProjectContext, SignedInContext } from '../access/context.ts';
+import { columnsOf, namesOf, newValues } from './columns.ts';
+import { deleteWithContents } from './deletion.ts';
+import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, type Siblings, siblingsIn } from './position.ts';
+import { allOrFirstRow, bytesOf, mustFitResponse } from './responseSize.ts';
+import { restoredAs, restoreRow } from './restoration.ts';
 import { isDismissedBy } from './tour.ts';
 
 /** The columns of a board in responses. */
@@ -85,54 +79,51 @@ const selectBoards = prepared<
 
 /** Creates a board in the project, after the others unless a position was sent. */
 export async function createBoard(context: ProjectContext, input: BoardCreate) {
-  const { caller } = context;
-  const { id: project_id, platform_id } = actingProject(caller);
-  const owner = { project_id, platform_id, is_master: false, created_by: caller.id };
-  const lock = (db: Db) => lockProject(db, project_id);
-  const place = { isSibling: sql<boolean>`t.project_id = ${project_id}`, lock };
-  return transact(context.db, async (db) => {
-    const { row: board, moved } = await insertBoard(db, owner, input, place);
-    if (!board) throw badRequest(`A project has at most ${MOST_SIBLINGS} boards.`, 'place_full');
-    const data = furtherRows(moved);
-    await writeEvents({ ...context, db }, [{ type: 'board.created', project_id, subject_id: board.id, data }]);
-    return withVersion('board', board);
+  const { id: project_id, platform_id } = actingProject(context.caller);
+  return insertBoard(context, input, {
+    owner: { project_id, platform_id, is_master: false },
+    isSibling: sql`t.project_id = ${project_id}`,
+    lock: (db) => lockProject(db, project_id),
+    full: `A project has at most ${MOST_SIBLINGS} boards.`,
   });
 }
 
-type BoardOwner = Pick<Row<'boards'>, 'project_id' | 'platform_id' | 'is_master' | 'created_by'>;
+/** The columns that are sent with a new board. */
+const CREATED = columnsOf('boards', BoardCreate);
+
+type BoardPlace = Pick<Siblings, 'isSibling' | 'lock'> & {
+  owner: Pick<Row<'boards'>, 'project_id' | 'platform_id' | 'is_master'>;
+  /** The message of the 400 if there are too many. */
+  full: string;
+};
 
 /** Inserts a board unless its siblings have reached the cap; concurrent calls may exceed it by a few. */
 export async function insertBoard(
-  db: Db,
-  { project_id, platform_id, is_master, created_by }: BoardOwner,
+  context: SignedInContext,
   input: BoardCreate,
-  place: Pick<Place, 'isSibling' | 'lock'>,
-): Promise<{ row: Versioned<BoardRow> | undefined; moved: number[] }> {
-  return insertAt(db, input.position, { table: 'boards', ...place }, async (db) => {
+  { owner: { project_id, platform_id, is_master }, isSibling, lock, full }: BoardPlace,
+) {
+  const event = { type: is_master ? 'master_board.created' : 'board.created', position: input.position } as const;
+  const inserted = await insertAt(context, event, { table: 'boards', isSibling, lock }, async (db) => {
     const [board] = await query(
       db,
       sql<Versioned<BoardRow>>`
-      insert into boards (project_id, platform_id, is_master, title, description, tool_key, created_by, position)
-      select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${input.title}, ${input.description ?? null}, ${input.tool_key ?? null},
-        ${created_by}::int, ${positionAmongSiblings(input.position)}
-      from ${siblingsIn('boards', place.isSibling)} where siblings.count < ${MOST_SIBLINGS}
-      returning ${selectionOf([...BOARD_COLUMNS, VERSION])}`,
+        insert into boards (project_id, platform_id, is_master, ${namesOf(CREATED)}, created_by, position)
+        select ${project_id}::int, ${platform_id}::int, ${is_master}::boolean, ${newValues('boards', CREATED, (column) => sql`${input[column as keyof typeof input] ?? null}`)},
+          ${context.caller.id}::int, ${positionAmongSiblings(input.position)}
+        from ${siblingsIn('boards', isSibling)} where siblings.count < ${MOST_SIBLINGS}
+        returning ${selectionOf([...BOARD_COLUMNS, VERSION])}`,
     );
+    if (!board) throw badRequest(full, 'place_full');
     return board;
   });
+  return withVersion('board', inserted);
 }
 
 /** Changes the sent fields of a board. */
 export async function updateBoard(context: ProjectContext, sent: BoardUpdate) {
-  return withVersion('board', await changeAndPlace(context, 'boards', sent, boardChanges(sent), BOARD_COLUMNS));
+  return withVersion('board', await changeAndPlace(context, 'boards', sent, BOARD_COLUMNS));
 }
-
-/** The columns that an update changes; title and activity can't be null. */
-export const boardChanges = ({ description, tool_key, title, is_active }: BoardUpdate): RowChanges<'boards'> => ({
-  description,
-  tool_key,
-  ...withoutNulls<'boards'>({ title, is_active }),
-});
 
 /** Puts boards of one project at their positions, atomically. */
 export async function reorderBoards(context: ProjectContext, { boards }: BoardReorder) {

@@ -3,24 +3,23 @@ import type { z } from 'zod';
 import {
   type CARD_TYPES,
   Card,
-  type CardCreate,
+  CardCreate,
   type CardDelete,
   type CardSnooze,
   type CardUpdate,
   CreatedCard,
 } from '../../../shared/card.ts';
 import type { Role } from '../../../shared/user.ts';
+import { jsonOf } from '../../database/jsonRow.ts';
 import { prepared } from '../../database/prepared.ts';
 import { live, nextPosition, oneRow, transact } from '../../database/query.ts';
+import type { Selected } from '../../database/selection.ts';
 import type { RowChanges } from '../../database/tables.ts';
+import { VERSION, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { type Actor, actorOf, noteEach } from '../event/event.ts';
-import { jsonOf } from '../rows/jsonRow.ts';
-import { restoredAs, restoreRow } from '../rows/restoration.ts';
-import { changeRow, deleteRow, findRow, type Selected, withoutNulls } from '../rows/row.ts';
-import { VERSION, withVersion } from '../rows/version.ts';
+import { type Actor, actorOf, eventParts } from '../event/event.ts';
 import {
   checkReferences,
   groupAndTag,
@@ -29,7 +28,10 @@ import {
   projectOf,
   type Referenced,
 } from './cardReference.ts';
+import { changesIn, columnsOf, namesOf, newValues } from './columns.ts';
 import { cleanDescription } from './description.ts';
+import { restoredAs, restoreRow } from './restoration.ts';
+import { changeRow, deleteRow, findRow } from './row.ts';
 import { isDismissed } from './tour.ts';
 
 /** The due date has passed, and the card is not closed. Without a time (midnight UTC), the whole day must have passed. */
@@ -61,20 +63,14 @@ export async function createCard(context: ProjectContext, input: CardCreate) {
 const DATES: DateFields = { own: ['created_at', 'updated_at'] };
 const DATES_WITH_DUE_DATE: DateFields = { own: ['due_date', ...DATES.own] };
 
+/** The columns that are sent with a new card. */
+export const CREATED_COLUMNS = columnsOf('cards', CardCreate);
+export type CreatedColumns = Record<(typeof CREATED_COLUMNS)[number], unknown>;
+
 /** Fields that weren't sent are null. */
-export function sentColumns({ title, description, group_id, status, owner_id, tag_id, priority, ...sent }: CardCreate) {
-  const { due_date, is_due_at_midnight = false } = dueColumns(sent.due_date);
-  return {
-    title,
-    description: description ?? null,
-    group_id: group_id ?? null,
-    status: status ?? null,
-    owner_id: owner_id ?? null,
-    tag_id: tag_id ?? null,
-    priority: priority ?? null,
-    due_date: due_date?.toISOString() ?? null,
-    is_due_at_midnight,
-  };
+export function sentColumns({ due_date, ...sent }: CardCreate): CreatedColumns {
+  const values: Partial<CreatedColumns> = { ...sent, ...dueColumns(due_date) };
+  return Object.fromEntries(CREATED_COLUMNS.map((column) => [column, values[column] ?? null])) as CreatedColumns;
 }
 
 /** The columns of a due date: a date is text, a time a `Date`. Undefined changes nothing. */
@@ -97,7 +93,7 @@ const DAY_MILLISECONDS = 24 * 60 * 60_000;
  */
 const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
   prepared<
-    Permit & Actor & ReturnType<typeof sentColumns> & { known_platform_id: number | null },
+    Permit & Actor & CreatedColumns & { known_platform_id: number | null },
     Referenced & { card: string; version: string; acting_id: number | null; acting_role: Role | null }
   >(
     (value) => sql`
@@ -113,11 +109,8 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
       from named
     ), ${ownerAsMember(sql`${value('owner_id')}::int`, sql`(select id from acting)`)},
     created as (
-      insert into cards (project_id, platform_id, group_id, owner_id, tag_id, title, description, status, priority,
-        due_date, is_due_at_midnight, created_by, position, sort_order)
-      select acting.id, acting.platform_id, ${value('group_id')}::int, ${value('owner_id')}::int, ${value('tag_id')}::int,
-        ${value('title')}, ${value('description')}, coalesce(${value('status')}, 'open'), coalesce(${value('priority')}, 'normal'),
-        ${value('due_date')}::timestamptz, ${value('is_due_at_midnight')}::boolean, ${value('user_id')}::int,
+      insert into cards (project_id, platform_id, ${namesOf(CREATED_COLUMNS)}, created_by, position, sort_order)
+      select acting.id, acting.platform_id, ${newValues('cards', CREATED_COLUMNS, value)}, ${value('user_id')}::int,
         ${nextPosition(lastPosition(sql`${value('group_id')}::int`, sql`acting.id`))}, ${nextPosition(lastOrder(sql`acting.id`))}
       from acting
       where ${isEnough(sql`acting.role`, value)}
@@ -125,7 +118,7 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
         and (${value('tag_id')}::int is null or acting.id = tag_project_id)
         and (${value('owner_id')}::int is null or exists (select from owner_found))
       returning ${jsonOf('cards', CreatedCard, { is_overdue: IS_OVERDUE, card_type: CARD_TYPE })} as card, ${VERSION}, id, project_id, platform_id, group_id
-    ), ${noteEach(CREATED, value, hasAudit)}
+    ), ${eventParts(CREATED, value, hasAudit)}
     select created.card, created.version, acting.id as acting_id, acting.role as acting_role, group_project_id, tag_project_id,
       exists (select from owner_found) as is_owner_member
     from acting left join created on true`,
@@ -160,7 +153,7 @@ export async function updateCard(context: ProjectContext, { id, if_version, ...s
   const { row, project } = await findRow(context, 'cards', id, ['master_card_id']);
   // A card is a copy from the start or never, so this can't change before the update.
   const description = row.master_card_id === null ? sent.description : await cleanDescription(context, sent);
-  const changes = changesOf({ ...sent, description });
+  const changes = cardChanges({ ...sent, description });
 
   return transact(context.db, async (db) => {
     await checkReferences({ ...context, db }, project, { owner_id, tag_id });
@@ -169,18 +162,8 @@ export async function updateCard(context: ProjectContext, { id, if_version, ...s
 }
 
 /** The columns that an update changes; undefined ones are not changed. */
-export function changesOf(sent: Omit<CardUpdate, 'id' | 'if_version'>): RowChanges<'cards'> {
-  const { title, status, priority, is_active, sort_order, due_date } = sent;
-  const { description, short_description, owner_id, tag_id } = sent;
-  return {
-    description,
-    short_description,
-    owner_id,
-    tag_id,
-    ...dueColumns(due_date),
-    ...withoutNulls<'cards'>({ title, status, priority, is_active, sort_order }),
-  };
-}
+export const cardChanges = ({ due_date, ...sent }: Omit<CardUpdate, 'id' | 'if_version'>): RowChanges<'cards'> =>
+  changesIn('cards', { ...sent, ...dueColumns(due_date) });
 
 /** Snoozes a card, or ends snoozing. */
 export async function snoozeCard(context: ProjectContext, { id, until, if_version }: CardSnooze) {

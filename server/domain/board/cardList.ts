@@ -1,14 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type CardList, ListedCard } from '../../../shared/card.ts';
+import { readCursor, toCursor, toPage } from '../../database/page.ts';
 import { anyOf, inOneSnapshot, live, plannedEachTime, query } from '../../database/query.ts';
+import { selectionOf } from '../../database/selection.ts';
 import type { Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { readCursor, toCursor, toPage } from '../rows/page.ts';
-import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
-import { isLiveCard, selectionOf } from '../rows/row.ts';
 import { CARD_COLUMNS, type CardRow, IS_OVERDUE } from './card.ts';
+import { bytesOf, cutToResponseSize } from './responseSize.ts';
+import { isLiveCard } from './row.ts';
 import { dismissedCards, isDismissed } from './tour.ts';
 
 type ListedCardRow = CardRow & { is_dismissed: boolean };
@@ -19,11 +20,6 @@ type ListedCardRow = CardRow & { is_dismissed: boolean };
  *
  * A text search scans the next cards first, which fill the page if the text is common; for rare texts it then uses the search
  * index. Without an index (short texts, and the embedded database) it only scans the next cards.
- *
- * - `scanned`: the next cards in order, capped by number and bytes.
- * - `last`: the last of them, where the next page continues.
- * - `texts`: those with the text. The index is used only if they are few.
- * - `near`: those that match all filters.
  */
 export function listCards(context: ProjectContext, list: CardList) {
   const isChecked = [...CHECKED, 'is_grouped', 'is_overdue', 'text'].some(
@@ -34,11 +30,27 @@ export function listCards(context: ProjectContext, list: CardList) {
   return inOneSnapshot(context.db, (db) => readPage({ ...context, db }, list));
 }
 
-async function readPage(context: ProjectContext, { cursor, limit, include_dismissed, ...wanted }: CardList) {
-  const { db, hasSearchIndex, caller } = context;
+async function readPage(context: ProjectContext, list: CardList) {
+  const { cursor, limit, include_dismissed, ...wanted } = list;
+  const search = await searchFor(context, list);
+  if (wanted.text != null) return pageWithText(context, search, wanted.text);
+  const isAnyWanted = Object.values(wanted).some((value) => value != null);
+  if (!isAnyWanted) return readCards(context, search, nextCards(search), { isPrepared: true });
+  return pageByKeys(context, search);
+}
+
+/** The cards to look through, in order (`place`), and the filters that are checked on each of them (`checks`; `filters` are all). */
+type Search = Record<'place' | 'filters' | 'columns', RawBuilder<unknown>> & {
+  checks: RawBuilder<unknown>[];
+  limit: number;
+};
+
+async function searchFor(
+  context: ProjectContext,
+  { cursor, limit, include_dismissed, ...wanted }: CardList,
+): Promise<Search> {
   const [sort_order, id] = readCursor(cursor, 2);
-  const userId = sql`${caller.id}`;
-  const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
+  const userId = sql`${context.caller.id}`;
   const isEqual = (column: (typeof EQUAL)[number]) =>
     wanted[column] != null && sql`${sql.ref(`c.${column}`)} = ${wanted[column]}`;
   const place = allOf([
@@ -54,44 +66,44 @@ async function readPage(context: ProjectContext, { cursor, limit, include_dismis
     wanted.is_grouped === true && sql`c.group_id is not null`,
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
   ].filter((condition) => condition !== false);
-  const filters = allOf([isLiveCard('c'), ...checks]);
-  const readCards = async (cards: RawBuilder<ListedCardRow>, isPrepared = false) => {
-    const page = cutToResponseSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
-    const found = await query(db, isPrepared ? page : plannedEachTime(page));
-    const project_id = found[0]?.project_id;
-    if (project_id != null) caller.actedIn?.push({ project_id });
-    return toPage('cards', found, limit, ['sort_order', 'id']);
-  };
-  const next = (condition: RawBuilder<unknown>) =>
-    sql<ListedCardRow>`select ${columns} from cards c where ${condition} ${IN_ORDER} limit ${limit + 1}`;
-  /** A page that was not filled continues where the scan ended. */
-  const orContinue = async (page: Awaited<ReturnType<typeof readCards>>, lastScanned: RawBuilder<Place>) => {
-    if (page.next_cursor !== null) return page;
-    const [last] = await query(db, plannedEachTime(lastScanned));
-    return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
-  };
+  const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
+  return { place, checks, filters: allOf([isLiveCard('c'), ...checks]), columns, limit };
+}
 
-  const { text } = wanted;
-  if (text == null) {
-    if (Object.values(wanted).every((value) => value == null)) return readCards(next(allOf([place, filters])), true);
-    const keys = (condition: RawBuilder<unknown>) =>
-      sql`select c.sort_order, c.id from cards c where ${condition} ${IN_ORDER}`;
-    const cardsOf = (some: RawBuilder<unknown>) => sql<ListedCardRow>`
-      select ${columns} from (${some}) as k (place, card_id)
-      cross join lateral (select * from cards c where c.id = k.card_id offset 0) as c
-      where ${filters} order by k.place, k.card_id limit ${limit + 1}`;
-    if (checks.length === 0)
-      return readCards(cardsOf(sql`${keys(allOf([place, isLiveCard('c')]))} limit ${limit + 1}`));
+/** The next cards that match all filters, and these further conditions. */
+const nextCards = ({ columns, place, filters, limit }: Search, ...further: RawBuilder<unknown>[]) => sql<ListedCardRow>`
+  select ${columns} from cards c where ${allOf([place, filters, ...further])} ${IN_ORDER} limit ${limit + 1}`;
 
-    const page = await readCards(cardsOf(sql`${keys(place)} limit ${sql.lit(CHECKED_CARDS)}`));
-    const isMore = sql`select from (${keys(place)} offset ${sql.lit(CHECKED_CARDS)} limit 1) as more`;
-    return orContinue(
-      page,
-      sql`select * from (${keys(place)} offset ${sql.lit(CHECKED_CARDS - 1)} limit 1) as last where exists (${isMore})`,
-    );
-  }
+/** Without a text: reads only keys until the page is full, and then its cards. */
+async function pageByKeys(context: ProjectContext, search: Search) {
+  const { place, checks, filters, columns, limit } = search;
+  const keys = (condition: RawBuilder<unknown>) =>
+    sql`select c.sort_order, c.id from cards c where ${condition} ${IN_ORDER}`;
+  const cardsOf = (some: RawBuilder<unknown>) => sql<ListedCardRow>`
+    select ${columns} from (${some}) as k (place, card_id)
+    cross join lateral (select * from cards c where c.id = k.card_id offset 0) as c
+    where ${filters} order by k.place, k.card_id limit ${limit + 1}`;
+  if (checks.length === 0)
+    return readCards(context, search, cardsOf(sql`${keys(allOf([place, isLiveCard('c')]))} limit ${limit + 1}`));
 
-  const isIndexed = hasSearchIndex && IS_INDEXED.test(text);
+  const page = await readCards(context, search, cardsOf(sql`${keys(place)} limit ${sql.lit(CHECKED_CARDS)}`));
+  const isMore = sql`select from (${keys(place)} offset ${sql.lit(CHECKED_CARDS)} limit 1) as more`;
+  return orContinue(
+    context,
+    page,
+    sql`select * from (${keys(place)} offset ${sql.lit(CHECKED_CARDS - 1)} limit 1) as last where exists (${isMore})`,
+  );
+}
+
+/**
+ * - `scanned`: the next cards in order, capped by number and bytes.
+ * - `last`: the last of them, where the next page continues.
+ * - `texts`: those with the text. The index is used only if they are few.
+ * - `near`: those that match all filters.
+ */
+async function pageWithText(context: ProjectContext, search: Search, text: string) {
+  const { place, filters, columns, limit } = search;
+  const isIndexed = context.services.hasSearchIndex && IS_INDEXED.test(text);
   const scanned = sql`
     scanned as materialized (
       select c.id, c.sort_order from (
@@ -107,19 +119,44 @@ async function readPage(context: ProjectContext, { cursor, limit, include_dismis
     select ${columns} from cards c where c.id in (select id from texts) and ${filters} ${IN_ORDER} limit ${limit + 1}`;
   const isAfterScanned = sql`(c.sort_order, c.id) > (select sort_order, id from last)`;
   const isCommon = sql`(select count(*) from texts) > ${limit}`;
-  const lastScanned = sql<Place>`
+  const found = isIndexed
+    ? sql<ListedCardRow>`
+        with ${scanned}, near as materialized (${near})
+        select * from near union all (${nextCards(search, hasText(text), isAfterScanned, sql`not ${isCommon}`)})
+        order by sort_order, id limit ${limit + 1}`
+    : sql<ListedCardRow>`with ${scanned} ${near}`;
+  const lastScanned = sql<CardKey>`
     with ${scanned} select sort_order, id from last
     where ${isIndexed ? isCommon : sql`true`} and exists (select from cards c where ${place} and ${isAfterScanned})`;
-
-  if (!isIndexed) return orContinue(await readCards(sql`with ${scanned} ${near}`), lastScanned);
-  const page = await readCards(sql`
-    with ${scanned}, near as materialized (${near})
-    select * from near union all (${next(allOf([place, filters, hasText(text), isAfterScanned, sql`not ${isCommon}`]))})
-    order by sort_order, id limit ${limit + 1}`);
-  return orContinue(page, lastScanned);
+  return orContinue(context, await readCards(context, search, found), lastScanned);
 }
 
-type Place = Pick<CardRow, 'sort_order' | 'id'>;
+async function readCards(
+  { db, caller }: ProjectContext,
+  { limit }: Search,
+  cards: RawBuilder<ListedCardRow>,
+  { isPrepared = false } = {},
+) {
+  const page = cutToResponseSize('cards', cards, ListedCard.keyof().options, ['sort_order', 'id']);
+  const found = await query(db, isPrepared ? page : plannedEachTime(page));
+  const project_id = found[0]?.project_id;
+  if (project_id != null) caller.actedIn?.push({ project_id });
+  return toPage('cards', found, limit, ['sort_order', 'id']);
+}
+
+/** A page that was not filled continues where the scan ended. */
+async function orContinue(
+  { db }: ProjectContext,
+  page: Awaited<ReturnType<typeof readCards>>,
+  lastScanned: RawBuilder<CardKey>,
+) {
+  if (page.next_cursor !== null) return page;
+  const [last] = await query(db, plannedEachTime(lastScanned));
+  return { ...page, next_cursor: last ? toCursor([last.sort_order, last.id]) : null };
+}
+
+/** Where a page ends, in the order of cards. */
+type CardKey = Pick<CardRow, 'sort_order' | 'id'>;
 
 const allOf = (conditions: (RawBuilder<unknown> | false)[]) =>
   sql.join(

@@ -2,13 +2,14 @@ import { type RawBuilder, sql } from 'kysely';
 import type { CardMove } from '../../../shared/card.ts';
 import type { Placement } from '../../../shared/fields.ts';
 import { LARGEST_INTEGER, SMALLEST_INTEGER } from '../../../shared/limits.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, live, query, transact } from '../../database/query.ts';
+import { withVersion } from '../../database/version.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { furtherRows } from '../event/event.ts';
-import { changeRow, findRow, lockProject } from '../rows/row.ts';
-import { withVersion } from '../rows/version.ts';
 import { CARD_COLUMNS } from './card.ts';
 import { checkReferences } from './cardReference.ts';
+import { changeRow, findRow } from './row.ts';
 import { dismissedCards } from './tour.ts';
 
 /** A group of up to this many cards is numbered from 1 by each move. In a larger one, only few cards get another position. */

@@ -1,13 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
 import { forbidden, invalid } from '../../../shared/errors.ts';
+import type { EventData } from '../../../shared/event.ts';
 import type { Role } from '../../../shared/user.ts';
 import type { ValueOf } from '../../database/prepared.ts';
-import { live, oneRow, query } from '../../database/query.ts';
+import { type Db, live, oneRow, query } from '../../database/query.ts';
 import { actingProject, mustHaveRole, rolesFrom } from '../access/access.ts';
 import type { ProjectCaller, ProjectContext } from '../access/context.ts';
 import { bound, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { platformOf } from '../event/event.ts';
-import type { NamedProject } from '../rows/row.ts';
+import { MOST_IDS, platformOf } from '../event/event.ts';
+import type { NamedProject } from './row.ts';
 
 /** What a card refers to: its group, its tag and its owner. */
 
@@ -138,3 +139,25 @@ export function mustReferToProject(
 }
 
 const notInProject = (field: string) => `${field} is not in this project.`;
+
+/**
+ * Takes a tag or an owner that goes from its cards. Returns what the event says of these cards, and the ids of all of them: as the
+ * text of an array, null without any, since there may be very many.
+ */
+export async function clearCards(
+  db: Db,
+  column: 'tag_id' | 'owner_id',
+  which: RawBuilder<unknown>,
+): Promise<{ ids: string | null; data: Pick<EventData, 'ids' | 'count'> }> {
+  const found = await query(
+    db,
+    sql<{ ids: string | null; data: Pick<EventData, 'ids' | 'count'> }>`
+      with cleared as (
+        update cards set ${sql.ref(column)} = null, updated_at = now() where ${which} returning id
+      )
+      select array_agg(id)::text as ids, case when count(*) = 0 then '{}' when count(*) > ${sql.lit(MOST_IDS)} then jsonb_build_object('count', count(*))
+        else jsonb_build_object('ids', jsonb_agg(id order by id)) end as data
+      from cleared`,
+  );
+  return oneRow(found);
+}

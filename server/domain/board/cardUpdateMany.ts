@@ -1,27 +1,28 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { CardUpdateMany, SavedCard } from '../../../shared/card.ts';
+import { CardUpdate, type CardUpdateMany, type SavedCard } from '../../../shared/card.ts';
 import { invalid } from '../../../shared/errors.ts';
+import type { InvalidRow } from '../../../shared/rows.ts';
 import { useIndexes } from '../../database/bulk.ts';
 import { anyOf, type Db, query, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
+import { isOneOf, rowChanged, versionOf } from '../../database/version.ts';
 import type { Context, ProjectContext } from '../access/context.ts';
 import { preparation } from '../access/preparation.ts';
+import { cardChanges } from './card.ts';
+import { findReferences, mustReferToProject } from './cardReference.ts';
+import { columnsOf, fieldOf } from './columns.ts';
+import { descriptionOf, type Sanitised, sanitiseDescription } from './description.ts';
 import {
-  checkRows,
   lockPermitted,
-  mustAllBeValid,
-  noteOnce,
+  makeRowList,
   type Placed,
-  resultsOf,
+  type RowList,
+  rememberProjects,
   saveInSteps,
   validRows,
-} from '../rows/many.ts';
-import { isVisible, mustBeFound, noSuchRow, noteChange } from '../rows/row.ts';
-import { isOneOf, rowChanged, versionOf } from '../rows/version.ts';
-import { changesOf } from './card.ts';
-import { findReferences, mustReferToProject } from './cardReference.ts';
-import { descriptionOf, type Sanitised, sanitiseDescription } from './description.ts';
+} from './manyRows.ts';
+import { changeEventParts, isVisible, mustBeFound, noSuchRow } from './row.ts';
 
 /** Changes cards, each by the rules of `updateCard`. */
 export async function updateCards(context: ProjectContext, input: CardUpdateMany) {
@@ -29,54 +30,67 @@ export async function updateCards(context: ProjectContext, input: CardUpdateMany
   return transact(context.db, async (db) => {
     const own = { ...context, db };
     await useIndexes(db);
-    const { valid, errors } = validRows(input.cards);
-    const named = checkRows(valid, errors, refuseRepeats());
-    const projects = await projectsOf(
-      db,
-      named.map(({ row }) => row.id),
-    );
-    await lockPermitted(own, sql`id = any(${[...new Set(projects.values())]}::int[])`);
-
-    const known = checkRows(named, errors, ({ at, row }) => {
-      const project_id = projects.get(row.id);
-      if (project_id === undefined) throw noSuchRow('cards');
-      return { at, row, project_id };
-    });
-    const found = await findReferences(
-      own,
-      known.map(({ at, project_id, row: { tag_id, owner_id } }) => ({ row: at, project_id, tag_id, owner_id })),
-    );
-    const noted = noteOnce('cards', context.caller);
-    const checked = checkRows(known, errors, ({ at, project_id, row }) => {
-      const { acting_role: role, ...referenced } = found(at);
-      const description = noted(at, (caller) => {
-        mustBeFound(caller, 'cards', { project_id, caller_role: role });
-        const { tag_id, owner_id } = row;
-        const cleanText = descriptionOf(cleaned.get(at) ?? { html: row.description });
-        mustReferToProject(caller, { id: project_id, role }, { tag_id, owner_id }, referenced);
-        return cleanText;
-      });
-      return { at, id: row.id, if_version: row.if_version, changes: changesOf({ ...row, description }) };
-    });
-    mustAllBeValid('cards', input.mode, errors);
+    const list = makeRowList('cards', input.cards, input.mode);
+    const checked = await checkChanges(own, list, await lockCards(own, list), cleaned);
+    list.mustAllBeValid();
 
     const saved = await saveInSteps(own, checked, (cards) => changeCards(own, cards));
     const changed = new Map(saved.map(({ is_required, ...card }) => [card.id, is_required ? card : undefined]));
-    checkRows(checked, errors, ({ id }) => {
+    list.check(checked, ({ id }) => {
       // Deleted since it was found.
       if (!changed.has(id)) throw noSuchRow('cards');
       if (!changed.get(id)) throw rowChanged();
     });
-    mustAllBeValid('cards', input.mode, errors);
-    return resultsOf('card', input.cards, errors, new Map(checked.map(({ at, id }) => [at, changed.get(id)])));
+    list.mustAllBeValid();
+    return list.resultsWith('card', new Map(checked.map(({ at, id }) => [at, changed.get(id)])));
   });
 }
 
-/** Every column that `changesOf` may change. */
-const CHANGED = [
-  ...(['title', 'description', 'short_description', 'status', 'priority', 'is_active', 'sort_order'] as const),
-  ...(['owner_id', 'tag_id', 'due_date', 'is_due_at_midnight'] as const),
-] satisfies (keyof RowChanges<'cards'>)[];
+type Change = Exclude<CardUpdateMany['cards'][number], InvalidRow>;
+type FoundCard = Placed<Change> & { project_id: number };
+
+/** Finds the cards and locks their projects. Refuses those that don't exist or are named twice. */
+async function lockCards(context: ProjectContext, list: RowList<Change>): Promise<FoundCard[]> {
+  const named = list.check(list.valid, refuseRepeats());
+  const projects = await projectsOf(
+    context.db,
+    named.map(({ row }) => row.id),
+  );
+  await lockPermitted(context, sql`id = any(${[...new Set(projects.values())]}::int[])`);
+  return list.check(named, ({ at, row }) => {
+    const project_id = projects.get(row.id);
+    if (project_id === undefined) throw noSuchRow('cards');
+    return { at, row, project_id };
+  });
+}
+
+/** Checks the caller's role, the references and the descriptions. Returns what changes. */
+async function checkChanges(
+  context: ProjectContext,
+  list: RowList<Change>,
+  cards: FoundCard[],
+  cleaned: Map<number, Sanitised>,
+) {
+  const found = await findReferences(
+    context,
+    cards.map(({ at, project_id, row: { tag_id, owner_id } }) => ({ row: at, project_id, tag_id, owner_id })),
+  );
+  const asCaller = rememberProjects('cards', context.caller);
+  return list.check(cards, ({ at, project_id, row }) => {
+    const { acting_role: role, ...referenced } = found(at);
+    const description = asCaller(at, (caller) => {
+      mustBeFound(caller, 'cards', { project_id, caller_role: role });
+      const { tag_id, owner_id } = row;
+      const cleanText = descriptionOf(cleaned.get(at) ?? { html: row.description });
+      mustReferToProject(caller, { id: project_id, role }, { tag_id, owner_id }, referenced);
+      return cleanText;
+    });
+    return { at, id: row.id, if_version: row.if_version, changes: cardChanges({ ...row, description }) };
+  });
+}
+
+/** Every column that an update may change. */
+const CHANGED = columnsOf('cards', CardUpdate);
 
 /** If `is_required` is false, the card has another version than required: all fields except `id` are null. */
 type ChangedCard = SavedCard & { is_required: boolean };
@@ -91,7 +105,7 @@ async function changeCards(
   changes: { id: number; if_version: string | undefined; changes: RowChanges<'cards'> }[],
 ): Promise<ChangedCard[]> {
   const fields = CHANGED.map((column) => {
-    const field = sql.lit(column === 'is_due_at_midnight' ? 'due_date' : column);
+    const field = sql.lit(fieldOf('cards', column));
     return sql`case when (locked.card).${sql.ref(column)} is distinct from updated.${sql.ref(column)} then ${field} end`;
   });
   const values = CHANGED.map((column) => sql`${sql.ref(column)} = found.${sql.ref(column)}`);
@@ -111,7 +125,7 @@ async function changeCards(
       ), changed as (
         update cards set ${sql.join(values)}, updated_at = now() from found where cards.id = found.id and found.is_required
         returning cards.id, cards.project_id, cards.group_id, cards.position, cards.sort_order
-      ), ${noteChange(context, 'card.updated')}
+      ), ${changeEventParts(context, 'card.updated')}
       select * from (select id, is_required from found) as found left join changed using (id)`,
   );
 }
@@ -119,7 +133,7 @@ async function changeCards(
 /** The sanitised descriptions of those rows that are copies of templates, by their places: other descriptions are plain text. */
 export const sanitiseCopies = preparation(async ({ db }: Pick<Context, 'db'>, { cards }: CardUpdateMany) => {
   const cleaned = new Map<number, Sanitised>();
-  const described = validRows(cards).valid.filter(({ row }) => row.description != null);
+  const described = validRows(cards).filter(({ row }) => row.description != null);
   if (described.length === 0) return cleaned;
   const copies = await db
     .selectFrom('cards')

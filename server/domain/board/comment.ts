@@ -10,33 +10,25 @@ import {
   type ReplyList,
 } from '../../../shared/comment.ts';
 import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
+import { isAllowed } from '../../../shared/user.ts';
+import { jsonOf } from '../../database/jsonRow.ts';
+import { readCursor, toCursor, toPage } from '../../database/page.ts';
 import { prepared } from '../../database/prepared.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
+import { type Selected, selectionOf } from '../../database/selection.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
+import { VERSION, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { accountOf } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { type Actor, actorOf, noteEach } from '../event/event.ts';
-import { countTaken } from '../rows/deletion.ts';
-import { deletedBy } from '../rows/deletionRecord.ts';
-import { jsonOf } from '../rows/jsonRow.ts';
-import { readCursor, toCursor, toPage } from '../rows/page.ts';
-import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
-import { IN_PROJECT, restoredAs, restoreRow } from '../rows/restoration.ts';
-import {
-  type CallerRole,
-  changeRow,
-  deleteRow,
-  findRow,
-  isLiveCard,
-  lockProject,
-  mustBeFound,
-  type NamedProject,
-  type Selected,
-  selectionOf,
-} from '../rows/row.ts';
-import { VERSION, withVersion } from '../rows/version.ts';
+import { type Actor, actorOf, eventParts } from '../event/event.ts';
+import { countTaken } from './deletion.ts';
+import { deletedBy } from './deletionRecord.ts';
+import { bytesOf, cutToResponseSize } from './responseSize.ts';
+import { IN_PROJECT, restoredAs, restoreRow } from './restoration.ts';
+import { type CallerRole, changeRow, deleteRow, findRow, isLiveCard, mustBeFound, type NamedProject } from './row.ts';
 
 /** The columns of a comment in responses. */
 const COMMENT_COLUMNS = Comment.keyof().options;
@@ -94,7 +86,7 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
       from card left join parent on true
       where ${isEnough(sql`caller_role`, value)} and (${value('parent_comment_id')}::int is null or depth <= ${sql.lit(DEEPEST_REPLY)})
       returning ${jsonOf('comments', Comment)} as json, ${VERSION}, id, project_id, card_id, parent_comment_id
-    ), ${noteEach(CREATED, value, hasAudit)}
+    ), ${eventParts(CREATED, value, hasAudit)}
     select card.project_id, caller_role, created.json as created, created.version, (select depth from parent) as depth
     from card left join created on true`,
   );
@@ -251,6 +243,6 @@ function mustBeAuthor(
   { role }: NamedProject,
   verb: string,
 ): void {
-  if (user_id !== caller.id && role !== 'owner')
+  if (user_id !== caller.id && !isAllowed(role, 'manage'))
     throw forbidden(`Only its author or an owner may ${verb} a comment.`, 'not_the_author');
 }

@@ -3,18 +3,18 @@ import type { z } from 'zod';
 import { Board, type FullBoard } from '../../../shared/board.ts';
 import { Card } from '../../../shared/card.ts';
 import { Group } from '../../../shared/group.ts';
+import { jsonOf } from '../../database/jsonRow.ts';
 import { prepared, type ValueOf } from '../../database/prepared.ts';
 import { live, oneRow } from '../../database/query.ts';
-import { LARGEST_RESPONSE_BYTES } from '../../limits/responseBudget.ts';
+import { type Versioned, versionOf } from '../../database/version.ts';
+import { LARGEST_RESPONSE_BYTES } from '../../limits/unsentResponses.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
-import { jsonOf } from '../rows/jsonRow.ts';
-import { noSuchMaster } from '../rows/masterRow.ts';
-import { bytesOf, mustFitResponse, tooManyRows } from '../rows/responseSize.ts';
-import { type CallerRole, mustBeFound } from '../rows/row.ts';
-import { type Versioned, versionOf } from '../rows/version.ts';
+import { noSuchMaster } from '../template/masterRow.ts';
 import { IS_OVERDUE } from './card.ts';
+import { bytesOf, mustFitResponse, tooManyRows } from './responseSize.ts';
+import { type CallerRole, mustBeFound } from './row.ts';
 import { isShown } from './tour.ts';
 
 /** Boards with more text are written in pieces of about `PIECE_BYTES`, since one long text would block the event loop. */
@@ -129,8 +129,14 @@ function smallBoard({ which, callerRole, isReadable, shownCards }: Choice): RawB
 }
 
 /**
- * A group begins a new piece; one with many cards has several, which a comma joins, as it does groups. `offset 0` keeps
- * PostgreSQL from writing a text again wherever it is used.
+ * A row for each piece of the JSON. Each group starts a new piece, and a large group has several. Pieces are joined by commas:
+ *
+ *     place 1   {"id":1, …,"groups":[  {"id":7, …,"cards":[  card , card
+ *     place 2   ,                                            card , card   ]}
+ *     place 3   ,                      {"id":8, …,"cards":[  card          ]}   ]}
+ *               └ `boards`             └ `listed` (groups)   └ `step` cards      └ of the last piece
+ *
+ * `offset 0` keeps PostgreSQL from writing a text again wherever it is used.
  */
 function boardInPieces({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<Piece> {
   // Checked twice: before it is written without escapes, afterwards with them.

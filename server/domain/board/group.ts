@@ -4,33 +4,25 @@ import { MOST_SIBLINGS } from '../../../shared/fields.ts';
 import {
   Group,
   type GroupConfigure,
-  type GroupCreate,
+  GroupCreate,
   type GroupDelete,
   type GroupList,
   type GroupReorder,
   type GroupUpdate,
 } from '../../../shared/group.ts';
-import { type Db, live, query, transact } from '../../database/query.ts';
-import type { RowChanges } from '../../database/tables.ts';
+import { readCursor, toPage } from '../../database/page.ts';
+import { lockProject } from '../../database/projectLock.ts';
+import { type Db, live, query } from '../../database/query.ts';
+import { type Selected, selectionOf } from '../../database/selection.ts';
+import { VERSION, type Versioned, withVersion } from '../../database/version.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { bound, isEnough, permitOf, roleIn } from '../access/permission.ts';
-import { furtherRows, writeEvents } from '../event/event.ts';
-import { deleteWithContents } from '../rows/deletion.ts';
-import { readCursor, toPage } from '../rows/page.ts';
-import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from '../rows/position.ts';
-import { bytesOf, cutToResponseSize } from '../rows/responseSize.ts';
-import { restoredAs, restoreRow } from '../rows/restoration.ts';
-import {
-  type CallerRole,
-  changeRow,
-  findRow,
-  lockProject,
-  mustBeFound,
-  type Selected,
-  selectionOf,
-  withoutNulls,
-} from '../rows/row.ts';
-import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
+import { changesIn, columnsOf, namesOf, newValues } from './columns.ts';
+import { deleteWithContents } from './deletion.ts';
+import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, siblingsIn } from './position.ts';
+import { bytesOf, cutToResponseSize } from './responseSize.ts';
+import { restoredAs, restoreRow } from './restoration.ts';
+import { type CallerRole, changeRow, findRow, mustBeFound } from './row.ts';
 
 /** The columns of a group in responses. */
 export const GROUP_COLUMNS = Group.keyof().options;
@@ -43,15 +35,14 @@ export async function createGroup(context: ProjectContext, input: GroupCreate) {
     const { project } = await findRow({ ...context, db }, 'boards', board_id);
     await lockProject(db, project.id);
   };
-  const place = { table: 'groups', isSibling: sql<boolean>`t.board_id = ${board_id}`, lock } as const;
-  return transact(context.db, async (db) => {
-    const { row: group, moved } = await insertAt(db, position, place, (db) => insertGroup({ ...context, db }, input));
-    const { id: subject_id, project_id } = group;
-    const data = { board_id, ...furtherRows(moved) };
-    await writeEvents({ ...context, db }, [{ type: 'group.created', project_id, subject_id, data }]);
-    return withVersion('group', group);
-  });
+  const event = { type: 'group.created', data: { board_id }, position } as const;
+  const siblings = { table: 'groups', isSibling: sql<boolean>`t.board_id = ${board_id}`, lock } as const;
+  const group = await insertAt(context, event, siblings, (db) => insertGroup({ ...context, db }, input));
+  return withVersion('group', group);
 }
+
+/** The columns that are sent with a new group. */
+const CREATED = columnsOf('groups', GroupCreate);
 
 /** One statement: `board` locks the board against deletion, `created` checks the role and the cap of groups. */
 async function insertGroup(
@@ -66,9 +57,9 @@ async function insertGroup(
         select id as board_id, project_id, platform_id as board_platform_id, ${roleIn('boards.project_id', permit)} as caller_role
         from boards where id = ${board_id} and project_id is not null and ${live()} for share
       ), created as (
-        insert into groups (project_id, platform_id, board_id, title, description, type, color, icon, is_collapsed, created_by, position)
-        select board.project_id, board.board_platform_id, board.board_id, ${input.title}, ${input.description ?? null}, ${input.type ?? null},
-          ${input.color ?? null}, ${input.icon ?? null}, ${input.is_collapsed ?? false}, ${caller.id}::int,
+        insert into groups (project_id, platform_id, board_id, ${namesOf(CREATED)}, created_by, position)
+        select board.project_id, board.board_platform_id, board.board_id,
+          ${newValues('groups', CREATED, (column) => sql`${input[column as keyof typeof input] ?? null}`)}, ${caller.id}::int,
           ${positionAmongSiblings(input.position)}
         from board cross join lateral ${siblingsIn('groups', sql`t.board_id = board.board_id`)}
         where ${isEnough(sql`board.caller_role`, permit)} and siblings.count < ${MOST_SIBLINGS}
@@ -104,20 +95,12 @@ export async function listGroups(context: ProjectContext, { board_id, cursor, li
 
 /** Changes the sent fields of a group. */
 export async function updateGroup(context: ProjectContext, sent: GroupUpdate) {
-  const { title, is_collapsed, description, type, color, icon } = sent;
-  const changes: RowChanges<'groups'> = {
-    description,
-    type,
-    color,
-    icon,
-    ...withoutNulls<'groups'>({ title, is_collapsed }),
-  };
-  return withVersion('group', await changeAndPlace(context, 'groups', sent, changes, GROUP_COLUMNS));
+  return withVersion('group', await changeAndPlace(context, 'groups', sent, GROUP_COLUMNS));
 }
 
 /** Switches a group on or off. */
-export async function configureGroup(context: ProjectContext, { id, is_active, if_version }: GroupConfigure) {
-  const changes = withoutNulls<'groups'>({ is_active });
+export async function configureGroup(context: ProjectContext, { id, if_version, ...sent }: GroupConfigure) {
+  const changes = changesIn('groups', sent);
   return withVersion('group', await changeRow(context, 'groups', id, changes, GROUP_COLUMNS, { if_version }));
 }
 

@@ -1,41 +1,43 @@
 import { sql } from 'kysely';
 import type { Page } from '../../../shared/paging.ts';
 import { Tag, type TagCreate, type TagDelete, type TagUpdate } from '../../../shared/tag.ts';
+import { readPage } from '../../database/page.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, live, nextPosition, transact } from '../../database/query.ts';
-import type { RowChanges } from '../../database/tables.ts';
+import { VERSION, withVersion } from '../../database/version.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { furtherRows, writeEvents } from '../event/event.ts';
-import { clearCards } from '../rows/clearedCards.ts';
-import { readPage } from '../rows/page.ts';
-import { changeAndPlace, insertAt } from '../rows/position.ts';
-import { restoredAs, restoreRow } from '../rows/restoration.ts';
-import { deleteRow, findRow, lockProject, mustHaveVersion, withoutNulls } from '../rows/row.ts';
-import { VERSION, withVersion } from '../rows/version.ts';
+import { clearCards } from './cardReference.ts';
+import { changesIn } from './columns.ts';
+import { changeAndPlace, insertAt } from './position.ts';
+import { restoredAs, restoreRow } from './restoration.ts';
+import { deleteRow, findRow, mustHaveVersion } from './row.ts';
 
 /** The columns of a tag in responses. */
 const TAG_COLUMNS = Tag.keyof().options;
 
 /** Creates a tag in the project, after the others unless a position was sent. */
-export async function createTag(context: ProjectContext, { name, color = null, icon = null, position }: TagCreate) {
+export async function createTag(context: ProjectContext, { name, position, ...sent }: TagCreate) {
   const { caller } = context;
   const { id: project_id } = actingProject(caller);
   const last = sql`select max(position) from tags where project_id = ${project_id} and ${live()}`;
-  const row = { project_id, name, color, icon, created_by: caller.id, position: position ?? nextPosition(last) };
+  const row = {
+    project_id,
+    name,
+    ...changesIn('tags', sent),
+    created_by: caller.id,
+    position: position ?? nextPosition(last),
+  };
+  const event = { type: 'tag.created', position } as const;
   const lock = (db: Db) => lockProject(db, project_id);
-  const place = { table: 'tags', isSibling: sql<boolean>`t.project_id = ${project_id}`, lock } as const;
-  return transact(context.db, async (db) => {
-    const { row: tag, moved } = await insertAt(db, position, place, (db) =>
-      db
-        .insertInto('tags')
-        .values(row)
-        .returning([...TAG_COLUMNS, VERSION])
-        .executeTakeFirstOrThrow(),
-    );
-    const data = furtherRows(moved);
-    await writeEvents({ ...context, db }, [{ type: 'tag.created', project_id, subject_id: tag.id, data }]);
-    return withVersion('tag', tag);
-  });
+  const siblings = { table: 'tags', isSibling: sql<boolean>`t.project_id = ${project_id}`, lock } as const;
+  const insert = (db: Db) =>
+    db
+      .insertInto('tags')
+      .values(row)
+      .returning([...TAG_COLUMNS, VERSION])
+      .executeTakeFirstOrThrow();
+  return withVersion('tag', await insertAt(context, event, siblings, insert));
 }
 
 /** The tags of the project in order. */
@@ -47,9 +49,7 @@ export async function listTags({ db, caller }: ProjectContext, page: Page) {
 
 /** Changes the sent fields of a tag. */
 export async function updateTag(context: ProjectContext, sent: TagUpdate) {
-  const { name, color, icon, is_active } = sent;
-  const changes: RowChanges<'tags'> = { color, icon, ...withoutNulls<'tags'>({ name, is_active }) };
-  return withVersion('tag', await changeAndPlace(context, 'tags', sent, changes, TAG_COLUMNS));
+  return withVersion('tag', await changeAndPlace(context, 'tags', sent, TAG_COLUMNS));
 }
 
 /** Deletes a tag, and removes it from its cards. */

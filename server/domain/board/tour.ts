@@ -3,9 +3,8 @@ import type { EventType } from '../../../shared/event.ts';
 import { query } from '../../database/query.ts';
 import { accountOf, actingProject } from '../access/access.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { bound } from '../access/permission.ts';
-import { actorOf, isAudited, noteEach } from '../event/event.ts';
-import { isLiveCard } from '../rows/row.ts';
+import { eventPartsOf } from '../event/event.ts';
+import { isLiveCard } from './row.ts';
 
 /** Whether a user dismissed a tour card. With another `tour_key` since, it is a new step of the tour. */
 export const isDismissed = (card: string, userId: RawBuilder<unknown>) => sql<boolean>`
@@ -42,7 +41,7 @@ export async function dismissTourCards(context: ProjectContext) {
       order by c.id
       on conflict (user_id, card_id) do update set tour_key = excluded.tour_key, dismissed_at = now()
         where tour_dismissals.tour_key is distinct from excluded.tour_key
-      returning card_id), ${noteTour(context, 'tour.dismissed', sql`dismissed`)}
+      returning card_id), ${tourEventParts(context, 'tour.dismissed', sql`dismissed`)}
       select card_id from dismissed`,
   );
   return { dismissed_count: dismissed.length };
@@ -58,19 +57,19 @@ export async function restartTours(context: ProjectContext) {
       with restored as (
         delete from tour_dismissals d using cards c
         where d.user_id = ${user_id} and c.id = d.card_id and c.project_id in ${projectsOf(caller)} returning d.card_id
-      ), ${noteTour(context, 'tour.restarted', sql`restored`)}
+      ), ${tourEventParts(context, 'tour.restarted', sql`restored`)}
       select card_id from restored`,
   );
   return { restored_count: restored.length };
 }
 
 /** The part of a statement that writes an event for each project of these cards. */
-function noteTour(context: ProjectContext, type: EventType, cards: RawBuilder<unknown>): RawBuilder<unknown> {
+function tourEventParts(context: ProjectContext, type: EventType, cards: RawBuilder<unknown>): RawBuilder<unknown> {
   const rows = sql`
     select ${sql.lit(type)} as type, c.platform_id, c.project_id, null::int as subject_id, null::int as by_user_id,
       jsonb_build_object('count', count(*)) as data
     from ${cards} as changed join cards c on c.id = changed.card_id group by c.project_id, c.platform_id`;
-  return noteEach(rows, bound(actorOf(context)), isAudited(context.caller, type));
+  return eventPartsOf(context, rows, type);
 }
 
 /** The selected project; else all active ones of the caller, and their default one, where a superadmin may not be a member. */

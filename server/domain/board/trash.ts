@@ -1,14 +1,15 @@
 import { type AliasedRawBuilder, type RawBuilder, sql } from 'kysely';
 import type { Page } from '../../../shared/paging.ts';
 import type { DeletionPreview } from '../../../shared/trash.ts';
+import { readCursor, toPage } from '../../database/page.ts';
 import { type Db, live, query } from '../../database/query.ts';
+import { singularOf } from '../../database/selection.ts';
 import { actingProject } from '../access/access.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
-import { findMaster } from '../rows/masterRow.ts';
-import { readCursor, toPage } from '../rows/page.ts';
-import type { Restorable } from '../rows/restoredContents.ts';
-import { findRow } from '../rows/row.ts';
+import { findMaster } from '../template/masterRow.ts';
 import { repliesTo } from './comment.ts';
+import { NOUNS, RESTORABLE, type Restorable } from './nouns.ts';
+import { findRow } from './row.ts';
 
 /** What was deleted in the project and can be restored, newest first. */
 export function listTrash({ db, caller }: ProjectContext, page: Page) {
@@ -48,19 +49,16 @@ async function readTrash(db: Db, isThere: RawBuilder<unknown>, { cursor, limit }
   return { entries: entries.filter(({ is_kept }) => is_kept).map(({ is_kept, ...entry }) => entry), next_cursor };
 }
 
-/** How a table names its rows. The text of a comment may be meant to be gone. */
-const NAMES: Record<Restorable, RawBuilder<string | null>> = {
-  boards: sql`title`,
-  groups: sql`title`,
-  cards: sql`title`,
-  comments: sql`null::text`,
-  tags: sql`name`,
-};
+/** How a row is called. */
+function titleIn(table: Restorable): RawBuilder<string | null> {
+  const { title } = NOUNS[table];
+  return title === null ? sql`null::text` : sql.ref(title);
+}
 
-const SUBJECTS = Object.entries(NAMES).map(
-  ([table, name]) => sql`
-    select ${name} as title, t.deleted_at is not null as is_kept from ${sql.table(table)} t
-    where d.noun = ${sql.lit(table.slice(0, -1))} and t.id = d.subject_id`,
+const SUBJECTS = RESTORABLE.map(
+  (table) => sql`
+    select ${titleIn(table)} as title, t.deleted_at is not null as is_kept from ${sql.table(table)} t
+    where d.noun = ${sql.lit(singularOf(table))} and t.id = d.subject_id`,
 );
 
 /** What the deletion of a row would take along. */
@@ -90,7 +88,7 @@ function countsOf(table: Restorable, alias: string): AliasedRawBuilder<unknown, 
     tags: sql`cards c where c.tag_id = ${id} and ${live('c')}`,
   };
   return [
-    NAMES[table].as('title'),
+    titleIn(table).as('title'),
     (table === 'boards' ? count(groups) : sql`0`).as('groups_count'),
     (cards[table] ? count(cards[table]) : sql`0`).as('cards_count'),
     sql`0`.as('comments_count'),

@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { AuditEntry, type AuditList } from '../../../shared/audit.ts';
+import { readCursor, toCursor } from '../../database/page.ts';
 import { query } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { daysBefore } from '../../database/timestamp.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
-import { readCursor, toCursor } from '../rows/page.ts';
 import { HIDES_ACTOR } from './feed.ts';
 
 type Entry = AuditEntry;

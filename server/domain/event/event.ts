@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type RawBuilder, sql } from 'kysely';
-import type { EventData, EventSurface, EventType } from '../../../shared/event.ts';
+import { EVENT_TYPES, type EventData, type EventSurface, type EventType } from '../../../shared/event.ts';
 import type { ValueOf } from '../../database/prepared.ts';
 import { query } from '../../database/query.ts';
 import type { Caller, Context } from '../access/context.ts';
@@ -29,7 +29,7 @@ export type Actor = {
 };
 
 /** What the events of a call need of its context. */
-export type EventContext = Pick<Context, 'origin' | 'address'> & { caller: Caller | undefined };
+export type EventContext = Pick<Context, 'origin'> & { caller: Caller | undefined };
 
 /** The same with the database: `writeEvents` needs the transaction of the change. */
 export type WriteContext = EventContext & Pick<Context, 'db'>;
@@ -37,30 +37,28 @@ export type WriteContext = EventContext & Pick<Context, 'db'>;
 /** For what the service does by itself. */
 export const BY_THE_SERVICE = {
   caller: undefined,
-  origin: { surface: 'service', requestId: null },
-  address: 'service',
+  origin: { surface: 'service', requestId: null, address: 'service', serviceUrl: '' },
 } as const;
 
-export const actorOf = ({ caller, origin, address }: EventContext): Actor => ({
+export const actorOf = ({ caller, origin }: EventContext): Actor => ({
   actor_id: caller?.id ?? null,
   is_superadmin: caller?.superadmin ?? false,
   key_id: caller?.key?.id ?? null,
   surface: origin.surface,
   request_id: origin.requestId,
-  address,
+  address: origin.address,
 });
-
-/** Types that are in the audit trail, whoever did it and wherever. */
-const AUDITED =
-  /^(session|sessions|user|second_factor|recovery_codes|key|member|invitation|subscription|plan|project|platform|webhook|template\.started)\b/;
-const isAuditedType = (type: EventType) => AUDITED.test(type);
-
-/** What a template did to each project is not in the audit trail: `template.started` is, once. */
-const ofTemplate = (type: EventType) => type === 'template.applied' || type === 'template.removed';
 
 /** Whether the statement of a change needs the part that writes the audit trail. */
 export const isAudited = (caller: Caller | undefined, ...types: EventType[]) =>
-  types.some((type) => isAuditedType(type) || (caller?.superadmin && !ofTemplate(type)));
+  types
+    .map((type) => EVENT_TYPES[type].audit)
+    .some((audit) => audit === 'always' || (caller?.superadmin && audit !== 'never'));
+
+/** Types that are in the audit trail, whoever did it and wherever. */
+const ALWAYS_AUDITED = sql.join(
+  Object.entries(EVENT_TYPES).flatMap(([type, { audit }]) => (audit === 'always' ? [sql.lit(type)] : [])),
+);
 
 /**
  * The parts of a statement that write an event for each of these rows, which have the columns of `ROW`.
@@ -68,7 +66,7 @@ export const isAudited = (caller: Caller | undefined, ...types: EventType[]) =>
  * - `noted`: the events.
  * - `audited`: those of the audit trail: some types, and whatever a superadmin does in a project without being a member.
  */
-export const noteEach = (
+export const eventParts = (
   rows: RawBuilder<unknown>,
   value: ValueOf<Actor>,
   hasAudit: boolean,
@@ -80,6 +78,10 @@ export const noteEach = (
     ${hasAudit ? sql`returning ${ROW}, user_id, ${CALL}` : sql``}
   )${hasAudit ? audited(value) : sql``}`;
 
+/** The same for a statement that is built for one call. */
+export const eventPartsOf = (context: EventContext, rows: RawBuilder<unknown>, type: EventType): RawBuilder<unknown> =>
+  eventParts(rows, bound(actorOf(context)), isAudited(context.caller, type));
+
 const ROW = sql`type, platform_id, project_id, subject_id, data`;
 const CALL = sql`key_id, surface, request_id`;
 
@@ -87,7 +89,7 @@ const CALL = sql`key_id, surface, request_id`;
 const audited = (value: ValueOf<Actor>) => sql`, audited as (
     insert into audit_entries (${ROW}, user_id, ${CALL}, address)
     select ${ROW}, user_id, ${CALL}, ${value('address')} from noted
-    where type ~ ${sql.lit(AUDITED.source.replace('\\b', '\\y'))} or (${value('is_superadmin')}::boolean and project_id is not null and (
+    where type in (${ALWAYS_AUDITED}) or (${value('is_superadmin')}::boolean and project_id is not null and (
       select true from members m where m.project_id = noted.project_id and m.user_id = noted.user_id) is null))`;
 
 /** The platform of a project. */
@@ -108,7 +110,7 @@ export async function writeEvents(context: WriteContext, happened: readonly Happ
     from jsonb_to_recordset(${JSON.stringify(happened)}::jsonb)
       as e (type text, platform_id int, project_id int, subject_id int, data jsonb, user_id int)
     ${happened.length === 1 ? ONE : sql``}`;
-  await query(context.db, sql`with ${noteEach(rows, bound(actorOf(context)), hasAudit)} select`);
+  await query(context.db, sql`with ${eventParts(rows, bound(actorOf(context)), hasAudit)} select`);
 }
 
 /** An event names up to this many rows besides its subject. */

@@ -5,14 +5,15 @@ import { Event, type EventList, type EventType } from '../../../shared/event.ts'
 import { adoptDatabase, CURRENT, FEED_END } from '../../database/incarnation.ts';
 import { type Db, oneRow, query, withShortTimeout } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
+import { selectionOf } from '../../database/selection.ts';
 import { daysBefore } from '../../database/timestamp.ts';
-import type { Caller, Context, ProjectContext } from '../access/context.ts';
+import type { Caller, Context, ProjectContext, With } from '../access/context.ts';
+import { isManager } from '../access/permission.ts';
 import { namedProject } from '../account/member.ts';
-import { selectionOf } from '../rows/row.ts';
-import type { EventRow, Place } from './following.ts';
+import type { EventRow, FeedPlace } from './following.ts';
 import { isShownRow, type Reader } from './visibility.ts';
 
-export type { EventRow, Place } from './following.ts';
+export type { EventRow, FeedPlace } from './following.ts';
 
 /**
  * The feed of events. Ids are given out before their transactions commit, so that an event can appear behind one with a larger id.
@@ -61,7 +62,7 @@ export async function readableBy(
   const projects = await query(
     db,
     sql<{ id: number; is_owner: boolean }>`
-      select p.id, m.role = 'owner' as is_owner from members m join projects p on p.id = m.project_id and p.is_active
+      select p.id, ${isManager('m')} as is_owner from members m join projects p on p.id = m.project_id and p.is_active
       where m.user_id = ${caller.id} ${chosen === undefined ? sql`` : sql`and p.id = ${chosen}`}`,
   );
   const owned = new Set(projects.filter(({ is_owner }) => is_owner).map(({ id }) => id));
@@ -69,54 +70,22 @@ export async function readableBy(
 }
 const NO_PROJECT = 0;
 
-type Read = { place: Place; types?: readonly string[] | null | undefined; limit: number; reader?: Reader | undefined };
-type Found = { events: EventRow[]; places: Place[]; hasMore: boolean; next: Place; feedEnd: Place };
+type Read = {
+  place: FeedPlace;
+  types?: readonly string[] | null | undefined;
+  limit: number;
+  reader?: Reader | undefined;
+};
+type Found = { events: EventRow[]; places: FeedPlace[]; hasMore: boolean; next: FeedPlace; feedEnd: FeedPlace };
 
 /**
  * Reads events behind a place, and tells where to go on: behind each of them (`places`), and behind all that was read (`next`).
  * Throws a 422 if a fail-over has lost events that were before the place.
- *
- * - `horizon`: the end of the feed, and the last event before it.
- * - `read`: the next events before it, up to a number. Of few projects, as many of each are read, so that none is left out.
- * - `page`: those of the wanted types that the reader may see.
  */
 export async function readEvents(db: Db, read: Read, readable: Readable): Promise<Found> {
-  const { place, types, limit, reader } = read;
-  const isByProject = readable !== 'all' && readable.length <= FEW_PROJECTS;
-  const isFiltered = types != null || !(isByProject || readable === 'all');
-  const share = isByProject ? Math.floor(MOST_READ / Math.max(1, readable.length)) : MOST_READ;
-  const most = isFiltered ? Math.max(limit + 1, share) : limit + 1;
-  const next = (which: RawBuilder<unknown>) => sql`
-    select e.* from events e
-    where ${which} and (e.transaction_id, e.id) > (${place.transaction}::xid8, ${place.id}::bigint)
-      and e.transaction_id < (select feed_end from horizon)
-    order by e.transaction_id, e.id limit ${sql.lit(most)}`;
-  const source = isByProject
-    ? sql`select e.* from unnest(${readable}::int[]) as p (id) cross join lateral (${next(sql`e.project_id = p.id`)}) as e
-          order by e.transaction_id, e.id limit ${sql.lit(most)}`
-    : next(sql`true`);
-  const isWanted = sql.join(
-    [
-      types ? sql`type = any(${types}::text[])` : sql`true`,
-      isByProject || readable === 'all' ? sql`true` : sql`project_id = any(${readable}::int[])`,
-      isShownRow(reader),
-    ],
-    sql` and `,
-  );
-  const found = await query(
-    db,
-    sql<Partial<EventRow> & Horizon & { transaction: string }>`
-      with horizon as materialized (${horizonFor(place)}
-      ), read as materialized (${source}
-      ), page as (
-        select * from read where ${isWanted} order by transaction_id, id limit ${limit}
-      )
-      select ${selectionOf(COLUMNS, 'page')}, page.id::text as id, page.transaction_id::text as transaction,
-        horizon.newest::text as newest, horizon.incarnation, horizon.is_known, horizon.seconds, (select count(*)::int from read) as read_count,
-        last.transaction_id::text as last_transaction, last.id::text as last_id, extract(epoch from last.created_at)::float8 as last_seconds
-      from horizon left join (select * from read order by transaction_id desc, id desc limit 1) as last on true
-      left join page on true order by page.transaction_id, page.id`,
-  );
+  const { place, limit } = read;
+  const most = mostRead(read, readable);
+  const found = await query(db, eventsStatement(read, readable, most));
   const [horizon] = found as [(typeof found)[number]];
   if (!horizon.is_known) {
     await adoptDatabase(db);
@@ -131,6 +100,52 @@ export async function readEvents(db: Db, read: Read, readable: Readable): Promis
   const hasMore = isCut || (isFull && events.at(-1)?.id !== horizon.last_id);
   const behind = (isFull && places.at(-1)) || placeAfter(place, horizon, isCut);
   return { events, places, hasMore, next: behind, feedEnd: endOf(horizon) };
+}
+
+/** Those of few projects are found by their index. */
+const isByProject = (readable: Readable) => readable !== 'all' && readable.length <= FEW_PROJECTS;
+
+/** How many events a page reads: if it filters them, more than it returns. Of few projects, each has a share. */
+function mostRead({ types, limit }: Read, readable: Readable): number {
+  if (types == null && (readable === 'all' || isByProject(readable))) return limit + 1;
+  const shares = readable !== 'all' && isByProject(readable) ? Math.max(1, readable.length) : 1;
+  return Math.max(limit + 1, Math.floor(MOST_READ / shares));
+}
+
+/**
+ * - `horizon`: the end of the feed, and the last event before it.
+ * - `read`: the next events before it, up to a number. Of few projects, as many of each are read, so that none is left out.
+ * - `page`: those of the wanted types that the reader may see.
+ */
+function eventsStatement({ place, types, limit, reader }: Read, readable: Readable, most: number) {
+  const next = (which: RawBuilder<unknown>) => sql`
+    select e.* from events e
+    where ${which} and (e.transaction_id, e.id) > (${place.transaction}::xid8, ${place.id}::bigint)
+      and e.transaction_id < (select feed_end from horizon)
+    order by e.transaction_id, e.id limit ${sql.lit(most)}`;
+  const source = isByProject(readable)
+    ? sql`select e.* from unnest(${readable}::int[]) as p (id) cross join lateral (${next(sql`e.project_id = p.id`)}) as e
+          order by e.transaction_id, e.id limit ${sql.lit(most)}`
+    : next(sql`true`);
+  const isWanted = sql.join(
+    [
+      types ? sql`type = any(${types}::text[])` : sql`true`,
+      isByProject(readable) || readable === 'all' ? sql`true` : sql`project_id = any(${readable}::int[])`,
+      isShownRow(reader),
+    ],
+    sql` and `,
+  );
+  return sql<Partial<EventRow> & Horizon & { transaction: string }>`
+    with horizon as materialized (${horizonFor(place)}
+    ), read as materialized (${source}
+    ), page as (
+      select * from read where ${isWanted} order by transaction_id, id limit ${limit}
+    )
+    select ${selectionOf(COLUMNS, 'page')}, page.id::text as id, page.transaction_id::text as transaction,
+      horizon.newest::text as newest, horizon.incarnation, horizon.is_known, horizon.seconds, (select count(*)::int from read) as read_count,
+      last.transaction_id::text as last_transaction, last.id::text as last_id, extract(epoch from last.created_at)::float8 as last_seconds
+    from horizon left join (select * from read order by transaction_id desc, id desc limit 1) as last on true
+    left join page on true order by page.transaction_id, page.id`;
 }
 
 /** An event of a project by its id; undefined if it was removed. */
@@ -165,10 +180,10 @@ function toEvent(row: Partial<EventRow>): EventRow {
 const placeOf = (
   { transaction, id, created_at }: EventRow & { transaction: string },
   { incarnation }: Pick<Horizon, 'incarnation'>,
-): Place => ({ transaction, id, seconds: Math.floor(created_at.getTime() / 1000), incarnation });
+): FeedPlace => ({ transaction, id, seconds: Math.floor(created_at.getTime() / 1000), incarnation });
 
 /** Behind what was read; if that was all, behind the last event of the feed. */
-function placeAfter(from: Place, horizon: Horizon, isCut: boolean): Place {
+function placeAfter(from: FeedPlace, horizon: Horizon, isCut: boolean): FeedPlace {
   const { incarnation, last_transaction, last_id, last_seconds } = horizon;
   if (isCut && last_transaction !== null && last_id !== null)
     return { transaction: last_transaction, id: last_id, seconds: Math.floor(last_seconds ?? 0), incarnation };
@@ -177,7 +192,7 @@ function placeAfter(from: Place, horizon: Horizon, isCut: boolean): Place {
 }
 
 /** Behind the last event of the feed. */
-const endOf = ({ newest, seconds, incarnation }: Current): Place => ({
+const endOf = ({ newest, seconds, incarnation }: Current): FeedPlace => ({
   transaction: newest ?? '0',
   id: BEHIND_ALL,
   seconds: Math.floor(seconds),
@@ -188,13 +203,13 @@ const endOf = ({ newest, seconds, incarnation }: Current): Place => ({
 const BEHIND_ALL = String(Number.MAX_SAFE_INTEGER);
 
 /** Whether one place is behind another, or the same. */
-export function isAtLeast(place: Place, other: Place): boolean {
+export function isAtLeast(place: FeedPlace, other: FeedPlace): boolean {
   const [own, others] = [BigInt(place.transaction), BigInt(other.transaction)];
   return own === others ? BigInt(place.id) >= BigInt(other.id) : own > others;
 }
 
 /** The end of the feed: later events are behind it. */
-export async function latestPlace(db: Db): Promise<Place> {
+export async function latestPlace(db: Db): Promise<FeedPlace> {
   const found = await query(db, sql<Current>`select *, newest::text as newest from (${horizonFor()}) as horizon`);
   const current = oneRow(found);
   if (current.is_known) return endOf(current);
@@ -206,7 +221,7 @@ export async function latestPlace(db: Db): Promise<Place> {
 type Current = { newest: string | null; seconds: number; incarnation: string | null; is_known: boolean };
 
 /** The end of the feed, and the last event before it. After a fail-over, that event tells whether the reader has seen lost ones. */
-const horizonFor = (place?: Place) => sql`
+const horizonFor = (place?: FeedPlace) => sql`
   select c.feed_end, extract(epoch from now())::float8 as seconds, case when c.is_named then c.id end as incarnation,
     (select e.transaction_id from events e where e.transaction_id < c.feed_end order by e.transaction_id desc limit 1) as newest,
     ${place?.incarnation ? isKnown(place) : sql`coalesce(c.is_here, false)`} as is_known
@@ -219,13 +234,13 @@ const horizonFor = (place?: Place) => sql`
 const isKnown = ({
   transaction,
   incarnation,
-}: Place) => sql`coalesce(c.is_here and ${transaction}::xid8 <= c.feed_next, false) and exists (
+}: FeedPlace) => sql`coalesce(c.is_here and ${transaction}::xid8 <= c.feed_next, false) and exists (
   select from incarnations i where ${incarnation ? sql`i.id = ${incarnation}` : sql`i.takes_unnamed`} and not exists (
     select from incarnations later
     where later.number > i.number and (later.last_shared is null or later.last_shared < ${transaction}::xid8)))`;
 
 /** Throws a 422 if the place is not part of this database. */
-async function mustBeKnown(db: Db, place: Place, field = 'after'): Promise<void> {
+async function mustBeKnown(db: Db, place: FeedPlace, field = 'after'): Promise<void> {
   const found = await query(
     db,
     sql<{
@@ -250,20 +265,20 @@ export async function eventDelaySeconds(db: Db): Promise<number> {
 }
 
 /** The place before the oldest event that is kept. */
-async function oldestPlace({ db, eventsKeptDays }: Pick<ProjectContext, 'db' | 'eventsKeptDays'>): Promise<Place> {
+async function oldestPlace({ db, services }: Pick<ProjectContext, 'db'> & With<'eventsKeptDays'>): Promise<FeedPlace> {
   const [oldest] = await query(
     db,
-    sql<Place>`
+    sql<FeedPlace>`
       select transaction_id::text as transaction, (id - 1)::text as id, 0 as seconds from events
-      where created_at > ${daysBefore(sql`now()`, eventsKeptDays)} order by created_at limit 1`,
+      where created_at > ${daysBefore(sql`now()`, services.eventsKeptDays)} order by created_at limit 1`,
   );
   return oldest ?? START;
 }
 
-const START: Place = { transaction: '0', id: '0', seconds: 0 };
+const START: FeedPlace = { transaction: '0', id: '0', seconds: 0 };
 
 /** Only the service reads it. */
-export const toCursor = ({ transaction, id, seconds, incarnation }: Place): string =>
+export const toCursor = ({ transaction, id, seconds, incarnation }: FeedPlace): string =>
   Buffer.from(JSON.stringify([transaction, id, seconds, ...(incarnation ? [incarnation] : [])])).toString('base64url');
 
 /** The end of the year 9999. */
@@ -285,11 +300,11 @@ const GRACE = sql`interval '12 hours'`;
 
 /** Decodes a cursor. Refuses one that is older than the kept events, or of another incarnation of the database. */
 export async function readPlace(
-  { db, eventsKeptDays }: Pick<ProjectContext, 'db' | 'eventsKeptDays'>,
+  { db, services }: Pick<ProjectContext, 'db'> & With<'eventsKeptDays'>,
   cursor: string,
   /** The field of the input, for the error. */
   field = 'after',
-): Promise<Place> {
+): Promise<FeedPlace> {
   const parsed = Cursor.safeParse(jsonIn(cursor));
   if (!parsed.success) throw invalid({ [field]: 'is invalid: send `cursor` of the previous page' }, 'cursor_invalid');
   const [transaction, id, seconds, incarnation] = parsed.data;
@@ -298,7 +313,7 @@ export async function readPlace(
     db,
     sql<{ is_kept: boolean; is_known: boolean }>`
       select ${isKnown(place)} as is_known,
-        to_timestamp(${seconds}) > ${daysBefore(sql`now()`, eventsKeptDays)} - ${GRACE} as is_kept
+        to_timestamp(${seconds}) > ${daysBefore(sql`now()`, services.eventsKeptDays)} - ${GRACE} as is_kept
       from (select) as one left join (${CURRENT}) as c on true`,
   );
   const { is_kept, is_known } = oneRow(found);

@@ -4,7 +4,7 @@ import { toFailure } from '../../../shared/errors.ts';
 import type { EventFollow } from '../../../shared/event.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
-import { type EventRow, latestPlace, type Place, readableBy, readEvents, readPlace, toCursor } from './feed.ts';
+import { type EventRow, type FeedPlace, latestPlace, readableBy, readEvents, readPlace, toCursor } from './feed.ts';
 import { makeFollower } from './follower.ts';
 import { credentialOf, findRights } from './rights.ts';
 
@@ -17,7 +17,7 @@ export type Following = AsyncIterable<TrackedEnvelope<EventRow>> & {
 const PAGE = 500;
 
 /** The page of a follower that has ended. */
-const NOTHING = (next: Place) => ({ events: [], places: [], next, feedEnd: next, hasMore: false });
+const NOTHING = (next: FeedPlace) => ({ events: [], places: [], next, feedEnd: next, hasMore: false });
 
 /** Follows the events that `events.list` would return, from a cursor or from now on. */
 export async function followEvents(
@@ -25,7 +25,8 @@ export async function followEvents(
   { types, project_id, after, lastEventId }: EventFollow,
   signal: AbortSignal | undefined,
 ): Promise<Following> {
-  const { db, caller, eventHub, queue } = context;
+  const { db, caller, services, countMore } = context;
+  const { eventHub, queue } = services;
   eventHub.mustHaveRoom(caller.id);
   const named = project_id == null ? undefined : await namedProject(context, { project_id });
   const cursor = lastEventId ?? (after === 'latest' ? undefined : after);
@@ -41,7 +42,7 @@ export async function followEvents(
   if (signal?.aborted) leave();
   signal?.addEventListener('abort', leave, { once: true });
 
-  const readPage = (from: Place) =>
+  const readPage = (from: FeedPlace) =>
     queue.run(
       `user:${caller.id}`,
       async () => {
@@ -50,7 +51,6 @@ export async function followEvents(
       },
       { signal },
     );
-  const { countFurther } = context;
   let isFirst = true;
   return {
     cursor: () => toCursor(follower.place),
@@ -69,7 +69,7 @@ export async function followEvents(
         const { events, places, next, hasMore, feedEnd } = await readPaid(follower.place);
         for (const [at, event] of events.entries()) {
           if (follower.isEnded()) break;
-          follower.place = places[at] as Place;
+          follower.place = places[at] as FeedPlace;
           // Its rights may be narrower by now.
           if (follower.sees(event)) yield tracked(toCursor(follower.place), event);
         }
@@ -86,14 +86,14 @@ export async function followEvents(
   }
 
   /** Each page but the first counts as a call. Above the limit, the stream waits for the next minute. */
-  async function readPaid(from: Place): Promise<Awaited<ReturnType<typeof readPage>>> {
-    if (isFirst || !countFurther) {
+  async function readPaid(from: FeedPlace): Promise<Awaited<ReturnType<typeof readPage>>> {
+    if (isFirst || !countMore) {
       isFirst = false;
       return readPage(from);
     }
     for (;;) {
       try {
-        return await countFurther(1, () => readPage(from));
+        return await countMore(1, () => readPage(from));
       } catch (error) {
         const { reason, retryAfterSeconds = 1 } = toFailure(error);
         if (reason !== 'over_rate_limit') throw error;

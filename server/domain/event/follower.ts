@@ -1,6 +1,6 @@
 import { forbidden, unauthorized } from '../../../shared/errors.ts';
 import type { EventType } from '../../../shared/event.ts';
-import type { Follower, FollowerCredential, FoundEvent, Place, Rights } from './following.ts';
+import type { FeedPlace, Follower, FollowerCredential, FoundEvent, Rights } from './following.ts';
 import { isShownTo, type Reader } from './visibility.ts';
 
 /** The limits of what waits for a follower. One that does not read is cut, and resumes by the id of its last event. */
@@ -10,7 +10,7 @@ const MOST_WAITING_BYTES = 1024 * 1024;
 type Wanted = {
   userId: number | null;
   credential: FollowerCredential;
-  place: Place;
+  place: FeedPlace;
   /** The named or selected project; undefined for all that it may see. */
   project: number | undefined;
   types: readonly EventType[] | null | undefined;

@@ -9,10 +9,10 @@ export type EventRow = z.output<typeof Event>;
  * A place in the feed: behind this event, with the time when somebody was there. Its incarnation is that of the database
  * (`incarnation.ts`): places that are stored in the database need none.
  */
-export type Place = { transaction: string; id: string; seconds: number; incarnation?: string | null };
+export type FeedPlace = { transaction: string; id: string; seconds: number; incarnation?: string | null };
 
 /** An event, and the place behind it. */
-export type FoundEvent = { event: EventRow; place: Place };
+export type FoundEvent = { event: EventRow; place: FeedPlace };
 
 /** Reads new events once for all followers of this process, as long as there are any. */
 export type EventHub = {
@@ -25,7 +25,7 @@ export type EventHub = {
    * Hands events to a follower from its place on; `end` is that of the feed when it looked. False if the hub is ahead of it: it has
    * to read on by itself first.
    */
-  join: (follower: Follower, end: Place) => boolean;
+  join: (follower: Follower, end: FeedPlace) => boolean;
   /** Tells this process and the others that there are new events. */
   announce: () => void;
   /** Calls this after each change that any process announces. */
@@ -40,7 +40,7 @@ export type Follower = {
   readonly userId: number | null;
   readonly credential: FollowerCredential;
   /** Behind the last event that it got; without events, as far as the hub has looked. */
-  place: Place;
+  place: FeedPlace;
   /** Whether the hub hands events to it; until then, it reads pages of its own. */
   isLive: boolean;
   /** Sets what the follower may see; ends it if that is nothing. */
@@ -49,7 +49,7 @@ export type Follower = {
   /** Keeps an event until it is read. */
   offer: (found: FoundEvent, bytes: number) => void;
   /** Notes that the hub has looked as far as this, and found nothing more for it. */
-  moveTo: (place: Place) => void;
+  moveTo: (place: FeedPlace) => void;
   /** The next event, as soon as there is one; undefined at the end. Throws why it may not go on. */
   next: () => Promise<FoundEvent | undefined>;
   end: (error?: Error) => void;

@@ -1,9 +1,11 @@
 import { toFailure, tooManyRequests } from '../../../shared/errors.ts';
+import { traitsOf } from '../../../shared/event.ts';
 import type { Db } from '../../database/query.ts';
 import type { ChangeSignal } from '../../limits/changeSignal.ts';
 import type { Log } from '../../runtime/log.ts';
+import { makeLooks, type NextPause } from '../../runtime/looks.ts';
 import { isAtLeast, readEvents } from './feed.ts';
-import type { EventHub, EventRow, Follower, Place } from './following.ts';
+import type { EventHub, EventRow, FeedPlace, Follower } from './following.ts';
 import { findRights } from './rights.ts';
 
 /** How often a node looks for events and rights, if it is not told about a change. */
@@ -16,9 +18,6 @@ const MOST_BYTES_AT_ONCE = 512 * 1024;
 
 const MOST_OF_ONE_USER = 20;
 
-/** Events that may change what a follower sees: the rights are read again before these are handed out. */
-const CHANGES_RIGHTS = /^(member\.|user\.|session\.ended|sessions\.|key\.(rotated|revoked)|project\.)/;
-
 type HubOptions = {
   db: Db;
   log: Log;
@@ -27,19 +26,22 @@ type HubOptions = {
   mostFollowers: number;
 };
 
+/** So may an event that only a later version knows. The rights are read again before it is handed out. */
+function mayChangeRights({ type }: EventRow): boolean {
+  const traits = traitsOf(type);
+  return !traits || traits.changesRights === true;
+}
+
 export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: HubOptions): EventHub {
   const followers = new Set<Follower>();
   const listeners: (() => void)[] = [];
   /** Up to where events were handed out; undefined while there is nobody to hand them to. */
-  let place: Place | undefined;
+  let place: FeedPlace | undefined;
   let mostRead = MOST_AT_ONCE;
   let rightsReadAt = 0;
-  let lookedAt = 0;
-  let isLooking = false;
-  let isAwaited = false;
   let isClosed = false;
   let hasFailed = false;
-  let timer: NodeJS.Timeout | undefined;
+  const looks = makeLooks(look);
 
   return {
     mustHaveRoom,
@@ -48,10 +50,10 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
       mustHaveRoom(follower.userId);
       if (followers.size === 0) {
         rightsReadAt = performance.now();
-        signal.listen(noteChange);
+        signal.listen(tellOfChange);
       }
       followers.add(follower);
-      if (!isLooking && !timer) lookIn(INTERVAL_MILLISECONDS);
+      looks.begin(INTERVAL_MILLISECONDS);
     },
     remove,
     join: (follower, end) => {
@@ -59,21 +61,21 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
       // A cursor may be ahead of the feed: others must not miss what comes before it.
       place ??= isAtLeast(follower.place, end) ? end : follower.place;
       follower.isLive = true;
-      wake();
+      looks.wake();
       return true;
     },
     announce: () => {
-      noteChange();
+      tellOfChange();
       signal.send();
     },
     onChange: (listener) => {
       listeners.push(listener);
-      signal.listen(noteChange);
+      signal.listen(tellOfChange);
     },
     countFollowers: () => followers.size,
     close: () => {
       isClosed = true;
-      stopLooking();
+      void looks.stop();
       signal.close();
       for (const follower of followers) follower.end();
     },
@@ -91,61 +93,44 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
     if (!followers.delete(follower)) return;
     // A later follower sets it anew, or the hub would read everything since then.
     if (liveFollowers().length === 0) place = undefined;
-    if (followers.size === 0) stopLooking();
+    if (followers.size === 0) looks.pause();
   }
 
-  function noteChange(): void {
-    wake();
+  function tellOfChange(): void {
+    if (followers.size > 0) looks.wake();
     for (const listener of listeners) listener();
   }
 
-  /** Looks at once, or as soon as the pause after the last look allows it. */
-  function wake(): void {
-    if (followers.size === 0 || isClosed) return;
-    if (isLooking) isAwaited = true;
-    else lookIn(Math.max(0, lookedAt + SHORTEST_PAUSE_MILLISECONDS - performance.now()));
-  }
-
-  function lookIn(milliseconds: number): void {
-    clearTimeout(timer);
-    timer = setTimeout(look, milliseconds);
-  }
-
-  function stopLooking(): void {
-    clearTimeout(timer);
-    timer = undefined;
-  }
-
-  async function look(): Promise<void> {
-    timer = undefined;
-    isLooking = true;
-    isAwaited = false;
-    lookedAt = performance.now();
+  async function look(): Promise<NextPause> {
+    let hasMore = false;
+    const begun = performance.now();
     try {
-      if (lookedAt - rightsReadAt >= INTERVAL_MILLISECONDS - SHORTEST_PAUSE_MILLISECONDS) await readRights();
-      if (place) isAwaited = (await readNew(place)) || isAwaited;
+      if (begun - rightsReadAt >= INTERVAL_MILLISECONDS - SHORTEST_PAUSE_MILLISECONDS) await readRights();
+      if (place) hasMore = await readNew(place);
       hasFailed = false;
     } catch (error) {
       if (!hasFailed) log.warn(error, 'New events could not be read: followers wait until they can.');
       hasFailed = true;
     }
-    isLooking = false;
     // Those that do not read would not leave by themselves.
     for (const follower of followers) if (follower.isEnded()) remove(follower);
-    if (followers.size > 0 && !isClosed) lookIn(isAwaited ? SHORTEST_PAUSE_MILLISECONDS : INTERVAL_MILLISECONDS);
+    const pause = hasMore ? SHORTEST_PAUSE_MILLISECONDS : INTERVAL_MILLISECONDS;
+    // Counted from the end of a look: a slow database gets pauses, too.
+    const shortest = performance.now() - begun + SHORTEST_PAUSE_MILLISECONDS;
+    return { pause: followers.size > 0 ? pause : null, shortest };
   }
 
   /** Returns whether there are more events to read now. */
-  async function readNew(from: Place): Promise<boolean> {
+  async function readNew(from: FeedPlace): Promise<boolean> {
     const found = await readEvents(db, { place: from, limit: mostRead }, 'all').catch(endAfterLoss);
     if (!found) return false;
     const { events, places, next, hasMore } = found;
-    if (events.some(({ type }) => CHANGES_RIGHTS.test(type))) await readRights();
+    if (events.some(mayChangeRights)) await readRights();
     // All followers left meanwhile, and the place is that of another one.
     if (place !== from) return true;
     const handedOut = handOut(events, places);
     const isCut = handedOut < events.length;
-    place = isCut ? (places[handedOut - 1] as Place) : next;
+    place = isCut ? (places[handedOut - 1] as FeedPlace) : next;
     // Of large events fewer fit: more than that would be read again each time.
     mostRead = isCut ? handedOut + 1 : Math.min(mostRead * 2, MOST_AT_ONCE);
     for (const follower of liveFollowers()) if (isAtLeast(place, follower.place)) follower.moveTo(place);
@@ -159,11 +144,11 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
   }
 
   /** Returns how many events were handed out; the others are read again. */
-  function handOut(events: EventRow[], places: Place[]): number {
+  function handOut(events: EventRow[], places: FeedPlace[]): number {
     const live = liveFollowers();
     let allBytes = 0;
     for (const [at, event] of events.entries()) {
-      const place = places[at] as Place;
+      const place = places[at] as FeedPlace;
       const bytes = JSON.stringify(event).length;
       allBytes += bytes;
       if (at > 0 && allBytes > MOST_BYTES_AT_ONCE) return at;
@@ -180,7 +165,7 @@ export function makeEventHub({ db, log, keyMaxDays, signal, mostFollowers }: Hub
     const begun = performance.now();
     const asked = [...followers];
     const credentials = new Map(asked.map(({ credential }) => [credential.name, credential]));
-    const rights = await findRights({ db, keyMaxDays }, [...credentials.values()]);
+    const rights = await findRights({ db, services: { keyMaxDays } }, [...credentials.values()]);
     for (const follower of asked) follower.setRights(rights.get(follower.credential.name));
     rightsReadAt = begun;
   }

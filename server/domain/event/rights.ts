@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import { query } from '../../database/query.ts';
 import { SUPERADMIN_BY_KEY } from '../access/caller.ts';
-import type { Caller, Context } from '../access/context.ts';
+import type { Caller, Context, With } from '../access/context.ts';
 import { isValidKey, maxDays } from '../access/keyEnd.ts';
+import { isManager } from '../access/permission.ts';
 import { scopesFor } from '../access/scopes.ts';
 import type { FollowerCredential, Rights } from './following.ts';
 
@@ -19,7 +20,7 @@ const NEEDED_SCOPES = scopesFor({ name: 'events.follow', type: 'subscription', a
  * that lost the scope, or whose user was deactivated, is missing.
  */
 export async function findRights(
-  { db, keyMaxDays }: Pick<Context, 'db' | 'keyMaxDays'>,
+  { db, services: { keyMaxDays } }: Pick<Context, 'db'> & With<'keyMaxDays'>,
   credentials: readonly FollowerCredential[],
 ): Promise<Map<string, Rights>> {
   const found = await query(
@@ -39,7 +40,7 @@ export async function findRights(
         join users u on u.id = k.user_id and u.is_active
       )
       select valid.name, valid.superadmin, (
-        select coalesce(json_agg(json_build_object('id', p.id, 'is_owner', m.role = 'owner')), '[]')
+        select coalesce(json_agg(json_build_object('id', p.id, 'is_owner', ${isManager('m')})), '[]')
         from members m join projects p on p.id = m.project_id and p.is_active where m.user_id = valid.id) as projects
       from valid`,
   );

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql, type UpdateObject } from 'kysely';
 import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
-import { type EventData, type EventType, TYPES_OF_LEVEL_1 } from '../../../shared/event.ts';
+import { EVENT_TYPES, type EventData, type EventType } from '../../../shared/event.ts';
 import {
   type DeliveryList,
   RIGHT_LOST,
@@ -13,6 +13,8 @@ import {
   type WebhookUpdate,
 } from '../../../shared/webhook.ts';
 import { mustBeAtLevel } from '../../database/level.ts';
+import { readPage } from '../../database/page.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, oneRow, query, transact } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import type { Tables } from '../../database/tables.ts';
@@ -20,8 +22,6 @@ import { daysBefore, NOW } from '../../database/timestamp.ts';
 import { addressProblem } from '../../security/outgoing.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
-import { readPage } from '../rows/page.ts';
-import { lockProject } from '../rows/row.ts';
 import { writeEvents } from './event.ts';
 import { latestPlace } from './feed.ts';
 import { LEASE_AFTER_CHANGE } from './webhookLease.ts';
@@ -73,14 +73,14 @@ export async function createWebhook(context: ProjectContext, { url, types, ...na
         project_id,
         url,
         types: sorted(types),
-        secret: context.secretBox.seal(secret, id, 'webhook'),
+        secret: context.services.secretBox.seal(secret, id, 'webhook'),
         after_transaction: transaction,
         after_event: event,
         ...makerOf(context),
       })
       .returning(COLUMNS)
       .executeTakeFirstOrThrow();
-    await note({ ...context, db }, 'webhook.created', webhook);
+    await writeWebhookEvent({ ...context, db }, 'webhook.created', webhook);
     return { webhook, secret };
   });
 }
@@ -141,7 +141,7 @@ export async function updateWebhook(context: ProjectContext, { id, url, types, i
       ...(is_active === false && { right_lost_at: null }),
     };
     const webhook = await changeWebhook(db, id, changes);
-    await note({ ...context, db }, 'webhook.updated', webhook, { fields });
+    await writeWebhookEvent({ ...context, db }, 'webhook.updated', webhook, { fields });
     return { webhook };
   });
 }
@@ -172,7 +172,7 @@ export async function deleteWebhook(context: ProjectContext, { id }: WebhookChoi
       .where('id', '=', id)
       .returning(['id', 'project_id'])
       .executeTakeFirstOrThrow(unknownWebhook);
-    await note({ ...context, db }, 'webhook.deleted', webhook);
+    await writeWebhookEvent({ ...context, db }, 'webhook.deleted', webhook);
   });
 }
 
@@ -184,9 +184,9 @@ export async function rotateSecret(context: ProjectContext, { id }: WebhookChoic
     const webhook = await changeWebhook(db, id, {
       previous_secret: sql<string>`secret`,
       previous_expires_at: sql<Date>`now() + interval '24 hours'`,
-      secret: context.secretBox.seal(secret, id, 'webhook'),
+      secret: context.services.secretBox.seal(secret, id, 'webhook'),
     });
-    await note({ ...context, db }, 'webhook.rotated', webhook);
+    await writeWebhookEvent({ ...context, db }, 'webhook.rotated', webhook);
     return { webhook, secret };
   });
 }
@@ -207,7 +207,7 @@ export async function sendTest(context: ProjectContext, { id }: WebhookChoice): 
       .set({ test_requested_at: sql`coalesce(test_requested_at, now())`, resend_events: WITH_TEST })
       .where('id', '=', id)
       .execute();
-    await note({ ...context, db }, 'webhook.tested', { id, project_id });
+    await writeWebhookEvent({ ...context, db }, 'webhook.tested', { id, project_id });
   });
 }
 
@@ -228,19 +228,19 @@ export async function mustOwn(context: ProjectContext, id: number) {
 
 export const unknownWebhook = () => notFound('There is no such webhook.');
 
-function mustBeCallable({ webhookAllowedHosts }: ProjectContext, url: string): void {
-  const problem = addressProblem(url, webhookAllowedHosts);
+function mustBeCallable({ services }: ProjectContext, url: string): void {
+  const problem = addressProblem(url, services.webhookAllowedHosts);
   if (problem !== undefined) throw invalid({ url: problem });
 }
 
 /** Nodes of the previous version could not read such a webhook. */
 async function mustBeKnown(db: Db, types: readonly EventType[] | null | undefined): Promise<void> {
-  if (types?.some((type) => TYPES_OF_LEVEL_1.has(type))) await mustBeAtLevel(db, 1);
+  if (types?.some((type) => EVENT_TYPES[type].level)) await mustBeAtLevel(db, 1);
 }
 
 const sorted = (types: readonly EventType[] | null | undefined) => (types ? [...new Set(types)].sort() : null);
 
-export const note = (
+export const writeWebhookEvent = (
   context: ProjectContext,
   type: EventType,
   { id, project_id }: { id: number; project_id: number },

@@ -16,13 +16,13 @@ export const PLACES = {
   slow: { all: 40, project: 10 },
   tested: { all: 4, project: 2 },
 };
-export type Lane = keyof typeof PLACES;
+export type DeliveryLane = keyof typeof PLACES;
 
 export const SLOW_MILLISECONDS = 1000;
 
 /** A webhook that this process delivers to until its lease ends. */
 export type Claimed = {
-  lane: Lane;
+  lane: DeliveryLane;
   id: number;
   project_id: number;
   url: string;
@@ -160,7 +160,7 @@ type Status = {
 /** By how long its messages took. A failing receiver of which that is not known is often one that does not answer. */
 const LANE = sql`case when coalesce(w.pace_milliseconds > ${sql.lit(SLOW_MILLISECONDS)}, w.failures > 0) then 'slow' else 'fast' end`;
 
-type Held = { lane: Lane; project_id: number; places: number };
+type Held = { lane: DeliveryLane; project_id: number; places: number };
 
 /** The places of each project. */
 function heldPlaces(running: readonly Running[]): Held[] {
@@ -173,10 +173,10 @@ function heldPlaces(running: readonly Running[]): Held[] {
 }
 
 /** A project with more calls than its share, since they turned out slow, takes no places from others. */
-function freePlaces(lane: Lane, held: readonly Held[]): number {
+function freePlaces(lane: DeliveryLane, held: readonly Held[]): number {
   const own = held.filter((each) => each.lane === lane);
   return own.reduce((free, { places }) => free - Math.min(places, PLACES[lane].project), PLACES[lane].all);
 }
 
-const byLane = (value: (lane: Lane) => number) =>
+const byLane = (value: (lane: DeliveryLane) => number) =>
   sql`case lane when 'fast' then ${value('fast')}::int when 'slow' then ${value('slow')}::int else ${value('tested')}::int end`;

@@ -4,7 +4,7 @@ import { TEST_TYPE } from '../../../shared/webhook.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Outcome, Outgoing } from '../../security/outgoing.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
-import { type EventRow, type Place, readEvent, readEvents } from './feed.ts';
+import { type EventRow, type FeedPlace, readEvent, readEvents } from './feed.ts';
 import type { Claimed } from './webhookClaim.ts';
 import { endLease, type WebhookStore } from './webhookLease.ts';
 import { type Attempt, recordAside, recordFailure, recordSuccess, release } from './webhookRecord.ts';
@@ -42,7 +42,7 @@ async function deliverEvents(delivering: Delivering, webhook: Claimed): Promise<
   const end = performance.now() + TURN_MILLISECONDS;
   const isOver = () => performance.now() >= end || signal?.aborted;
   // Where the webhook is in the database, and up to where events were read: unwanted ones are behind the last delivered one.
-  let from: Place = { transaction: webhook.transaction, id: webhook.event, seconds: 0 };
+  let from: FeedPlace = { transaction: webhook.transaction, id: webhook.event, seconds: 0 };
   let to = from;
   let { failures } = webhook;
   for (let isDone = false; !isDone; ) {
@@ -54,8 +54,8 @@ async function deliverEvents(delivering: Delivering, webhook: Claimed): Promise<
       // The node is stopping: another one sends it again.
       if (signal?.aborted) return release(delivering, webhook, { from, to: from });
       const attempt: Attempt = { event_id: event.id, type: event.type, attempt: failures + 1, outcome };
-      if (outcome.error !== undefined) return noteFailure(delivering, webhook, from, attempt);
-      to = places[index] as Place;
+      if (outcome.error !== undefined) return retryLater(delivering, webhook, from, attempt);
+      to = places[index] as FeedPlace;
       if (!(await recordSuccess(delivering, webhook, { from, to }, attempt))) return false;
       from = to;
       if (failures > 0) delivering.log.warn(receiverOf(webhook), 'A webhook receiver works again.');
@@ -68,7 +68,7 @@ async function deliverEvents(delivering: Delivering, webhook: Claimed): Promise<
   return release(delivering, webhook, { from, to });
 }
 
-async function noteFailure(delivering: Delivering, webhook: Claimed, at: Place, attempt: Attempt): Promise<boolean> {
+async function retryLater(delivering: Delivering, webhook: Claimed, at: FeedPlace, attempt: Attempt): Promise<boolean> {
   const recorded = await recordFailure(delivering, webhook, at, attempt);
   if (!recorded) return false;
   const { disabled_reason: reason } = recorded;

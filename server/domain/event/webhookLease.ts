@@ -15,8 +15,7 @@ export type WebhookStore = {
   db: Db;
   /** The database's clock, or that of a test. */
   now?: RawBuilder<Date>;
-  /** After how many days the secret of an API key ends; undefined for no limit. */
-  keyMaxDays?: number | undefined;
+  services?: { keyMaxDays: number | undefined };
   /** Which process delivers; in tests, several in one process. */
   holder?: string;
 };

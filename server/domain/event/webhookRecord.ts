@@ -4,7 +4,7 @@ import { query, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { Outcome } from '../../security/outgoing.ts';
 import { BY_THE_SERVICE, writeEvents } from './event.ts';
-import type { Place } from './feed.ts';
+import type { FeedPlace } from './feed.ts';
 import type { Claimed } from './webhookClaim.ts';
 import { isHeld, type WebhookStore } from './webhookLease.ts';
 
@@ -12,7 +12,7 @@ import { isHeld, type WebhookStore } from './webhookLease.ts';
 export type Attempt = { event_id: string | null; type: string; attempt: number; outcome: Outcome };
 
 type Recording = WebhookStore & { random?: () => number };
-type Move = { from: Place; to: Place };
+type Move = { from: FeedPlace; to: FeedPlace };
 
 /** How many attempts of this process were delivered and failed. */
 export const deliveryCounts = new Map<DeliveryStatus, number>();
@@ -30,7 +30,7 @@ export async function recordSuccess(recording: Recording, webhook: Claimed, { fr
 export async function recordFailure(
   recording: Recording,
   webhook: Claimed,
-  at: Place,
+  at: FeedPlace,
   attempt: Attempt,
 ): Promise<{ disabled_reason: string | null } | undefined> {
   const { now = NOW, random } = recording;
@@ -94,11 +94,11 @@ export async function release(recording: Recording, webhook: Claimed, { from, to
 }
 
 /** Whether the webhook is still where this process has left it: neither changed by an owner, nor taken over. */
-const isAt = (store: WebhookStore, { version }: Claimed, { transaction, id }: Place) =>
+const isAt = (store: WebhookStore, { version }: Claimed, { transaction, id }: FeedPlace) =>
   sql`${isHeld(store)} and (w.after_transaction, w.after_event) = (${transaction}::xid8, ${id}::bigint) and w.is_active
     and w.updated_at = ${version}::timestamptz and exists (select from projects p where p.id = w.project_id and p.is_active)`;
 
-const moveTo = ({ transaction, id }: Place) =>
+const moveTo = ({ transaction, id }: FeedPlace) =>
   sql`after_transaction = ${transaction}::xid8, after_event = ${id}::bigint`;
 
 /** One message that took long counts at once, a slow one in between does not. */

@@ -2,11 +2,11 @@ import { sql } from 'kysely';
 import { badRequest, invalid, tooManyRequests } from '../../../shared/errors.ts';
 import { callsFor } from '../../../shared/limits.ts';
 import type { WebhookEventChoice } from '../../../shared/webhook.ts';
+import { lockProject } from '../../database/projectLock.ts';
 import { type Db, query, transact } from '../../database/query.ts';
 import type { ProjectContext } from '../access/context.ts';
-import { lockProject } from '../rows/row.ts';
 import { readEvents } from './feed.ts';
-import { changeWebhook, DUE_NOW, mustOwn, note, unknownWebhook } from './webhook.ts';
+import { changeWebhook, DUE_NOW, mustOwn, unknownWebhook, writeWebhookEvent } from './webhook.ts';
 
 /** How many events one call goes back at most; also how many may wait to be sent again in a project. */
 const MOST_REDELIVERED = 10_000;
@@ -33,11 +33,11 @@ export async function redeliver(context: ProjectContext, { id, event_id }: Webho
       await mustHaveTime(db, { id, project_id, seconds });
       const redelivery_ends_at = sql<Date>`now() + make_interval(secs => ${seconds})`;
       const webhook = await changeWebhook(db, id, { ...back, ...DUE_NOW, redelivery_ends_at });
-      await note({ ...context, db }, 'webhook.redelivered', webhook, { event_id, count });
+      await writeWebhookEvent({ ...context, db }, 'webhook.redelivered', webhook, { event_id, count });
       return { webhook };
     });
   const further = callsFor(count) - 1;
-  return further > 0 && context.countFurther ? context.countFurther(further, work) : work();
+  return further > 0 && context.countMore ? context.countMore(further, work) : work();
 }
 
 /** The place of an event, and how many events from there on were sent already. Reads no more than one call may send again. */
@@ -132,7 +132,7 @@ export async function resend(context: ProjectContext, { id, event_id }: WebhookE
       .executeTakeFirst();
     if (!queued)
       throw badRequest(`${MOST_RESENDS} events of this webhook wait to be sent again already.`, 'place_full');
-    await note({ ...context, db }, 'webhook.redelivered', { id, project_id }, { event_id, count: 1 });
+    await writeWebhookEvent({ ...context, db }, 'webhook.redelivered', { id, project_id }, { event_id, count: 1 });
   });
 }
 
@@ -154,7 +154,7 @@ export async function skip(context: ProjectContext, { id, event_id }: WebhookEve
 
     const moved = { after_transaction: behind.transaction, after_event: behind.id };
     const webhook = await changeWebhook(db, id, { ...moved, ...DUE_NOW });
-    await note({ ...context, db }, 'webhook.skipped', webhook, { event_id });
+    await writeWebhookEvent({ ...context, db }, 'webhook.skipped', webhook, { event_id });
     return { webhook };
   });
 }

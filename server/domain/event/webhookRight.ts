@@ -4,8 +4,9 @@ import type { BackgroundWork } from '../../database/background.ts';
 import { type Db, query, transact } from '../../database/query.ts';
 import type { Log } from '../../runtime/log.ts';
 import { SUPERADMIN_BY_KEY } from '../access/caller.ts';
-import type { Context } from '../access/context.ts';
+import type { With } from '../access/context.ts';
 import { isValidKey, maxDays } from '../access/keyEnd.ts';
+import { isManager } from '../access/permission.ts';
 import { BY_THE_SERVICE, type WriteContext, writeEvents } from './event.ts';
 
 /**
@@ -14,15 +15,15 @@ import { BY_THE_SERVICE, type WriteContext, writeEvents } from './event.ts';
  * A delivery asks again before it begins, and the background work looks for what expired.
  */
 
-type KeyAge = Partial<Pick<Context, 'keyMaxDays'>>;
+type KeyAge = Partial<With<'keyMaxDays'>>;
 
 /** Whether the maker of a webhook `w` may read the events of its project. The operator at the command line always may. */
-const hasRight = ({ keyMaxDays }: KeyAge) => sql<boolean>`(w.created_by is null or exists (
+const hasRight = ({ services }: KeyAge) => sql<boolean>`(w.created_by is null or exists (
   select from users u left join api_keys k on k.id = w.key_id
   where u.id = w.created_by and u.is_active
-    and (w.key_id is null or (k.id is not null and ${isValidKey('k', maxDays(keyMaxDays))} and 'events:read' = any(k.scopes)))
+    and (w.key_id is null or (k.id is not null and ${isValidKey('k', maxDays(services?.keyMaxDays))} and 'events:read' = any(k.scopes)))
     and (case when w.key_id is null then u.superadmin else ${SUPERADMIN_BY_KEY} end or exists (
-      select from members m where m.project_id = w.project_id and m.user_id = u.id and m.role = 'owner'))))`;
+      select from members m where m.project_id = w.project_id and m.user_id = u.id and ${isManager('m')}))))`;
 
 /** Webhooks that had lost their right before it was checked go on for a while. */
 const IN_GRACE = sql`coalesce(w.right_lost_at > now() - make_interval(days => ${sql.lit(GRACE_DAYS)}), false)`;
@@ -65,7 +66,7 @@ export const pauseByService = (db: Db, age: KeyAge, which: RawBuilder<unknown>):
 export const rightLosses = (keyMaxDays: number | undefined, log: Log): BackgroundWork => ({
   table: 'webhooks',
   step: async (db) => {
-    const paused = await pauseByService(db, { keyMaxDays }, sql`true`);
+    const paused = await pauseByService(db, { services: { keyMaxDays } }, sql`true`);
     for (const { id: webhook, project_id: project } of paused.slice(0, MOST_NAMED))
       log.warn({ webhook, project }, 'A webhook was switched off: its maker has lost the right to it.');
     return { count: 0 };

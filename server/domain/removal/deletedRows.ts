@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Removal } from '../../database/removal.ts';
+import { singularOf } from '../../database/selection.ts';
 import { daysBefore } from '../../database/timestamp.ts';
+import { RESTORABLE } from '../board/nouns.ts';
 
 /** The tables whose rows are templates, copies of templates, or neither. */
 type CopiedTable = 'boards' | 'groups' | 'cards';
@@ -46,12 +48,9 @@ export const deletedRowRemovals = (days: number): Removal[] => [
   },
 ];
 
-/** The tables whose rows can be restored while they are there. */
-const RESTORABLE = ['boards', 'groups', 'cards', 'comments', 'tags'];
-
 /** The deletion `t` is not of a row of this table, or that row is removed. */
 const isRemoved = (table: string) => sql`
-  not exists (select from ${sql.table(table)} r where r.id = t.subject_id and t.noun = ${sql.lit(table.slice(0, -1))})`;
+  not exists (select from ${sql.table(table)} r where r.id = t.subject_id and t.noun = ${sql.lit(singularOf(table))})`;
 
 /** Copies of deleted templates, then the templates themselves and the rows that are neither. */
 function copiedRows(
@@ -60,7 +59,7 @@ function copiedRows(
   references: Reference[],
   contents?: Removal['contents'],
 ): Removal[] {
-  const column = `master_${table.slice(0, -1)}_id`;
+  const column = `master_${singularOf(table)}_id`;
   const master = sql.ref(`t.${column}`);
   const isFree = nothingRefersTo([...references, { table, column }]);
   return [

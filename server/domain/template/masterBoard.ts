@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { BoardReorder } from '../../../shared/board.ts';
-import { badRequest } from '../../../shared/errors.ts';
 import { MOST_SIBLINGS, type Placement } from '../../../shared/fields.ts';
 import type {
   MasterBoardCreate,
@@ -11,15 +10,15 @@ import type {
 } from '../../../shared/master.ts';
 import type { BoardPushPreview, SyncPreview } from '../../../shared/templateRun.ts';
 import { type Db, live, query, transact } from '../../database/query.ts';
+import { withVersion } from '../../database/version.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { BOARD_COLUMNS, boardChanges, insertBoard, listedBoards } from '../board/board.ts';
-import { furtherRows, writeEvents } from '../event/event.ts';
-import { deleteContents } from '../rows/deletion.ts';
-import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from '../rows/masterRow.ts';
-import { mustFitResponse } from '../rows/responseSize.ts';
-import { restoredAs, undoDeletion } from '../rows/restoration.ts';
-import { mustHaveVersion } from '../rows/row.ts';
-import { withVersion } from '../rows/version.ts';
+import { BOARD_COLUMNS, insertBoard, listedBoards } from '../board/board.ts';
+import { changesIn } from '../board/columns.ts';
+import { deleteContents } from '../board/deletion.ts';
+import { mustFitResponse } from '../board/responseSize.ts';
+import { restoredAs, undoDeletion } from '../board/restoration.ts';
+import { mustHaveVersion } from '../board/row.ts';
+import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from './masterRow.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 
@@ -31,18 +30,13 @@ export async function listMasterBoards({ db }: SignedInContext) {
 }
 
 /** Creates a master board, after the others unless a position was sent. */
-export async function createMasterBoard(context: SignedInContext, input: MasterBoardCreate) {
-  const owner = { project_id: null, platform_id: null, is_master: true, created_by: context.caller.id };
-  return transact(context.db, async (db) => {
-    const place = { isSibling: sql<boolean>`t.is_master`, lock: lockMasterBoards };
-    const { row: board, moved } = await insertBoard(db, owner, input, place);
-    if (!board) throw badRequest(`There are at most ${MOST_SIBLINGS} master boards.`, 'place_full');
-    await writeEvents({ ...context, db }, [
-      { type: 'master_board.created', subject_id: board.id, data: furtherRows(moved) },
-    ]);
-    return withVersion('board', board);
+export const createMasterBoard = (context: SignedInContext, input: MasterBoardCreate) =>
+  insertBoard(context, input, {
+    owner: { project_id: null, platform_id: null, is_master: true },
+    isSibling: sql`t.is_master`,
+    lock: lockMasterBoards,
+    full: `There are at most ${MOST_SIBLINGS} master boards.`,
   });
-}
 
 /** Changes the sent fields of a master board; a sync or push brings them to the copies. */
 export async function updateMasterBoard(context: SignedInContext, sent: MasterBoardUpdate) {
@@ -50,7 +44,7 @@ export async function updateMasterBoard(context: SignedInContext, sent: MasterBo
   return transact(context.db, async (db) => {
     const within = { ...context, db };
     const change = (if_version?: string) =>
-      changeMaster(within, 'boards', id, boardChanges(sent), BOARD_COLUMNS, if_version);
+      changeMaster(within, 'boards', id, changesIn('boards', sent), BOARD_COLUMNS, if_version);
     if (position == null) return withVersion('board', await change(if_version));
 
     const before = await lockMasterBoards(db);

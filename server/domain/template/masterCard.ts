@@ -8,6 +8,7 @@ import type {
   MasterCardUpdate,
 } from '../../../shared/master.ts';
 import type { PushPreview } from '../../../shared/templateRun.ts';
+import { lockProjects } from '../../database/projectLock.ts';
 import {
   anyOf,
   type Db,
@@ -18,21 +19,21 @@ import {
   query,
   rowsById,
 } from '../../database/query.ts';
-import type { RowChanges } from '../../database/tables.ts';
+import { VERSION, withVersion } from '../../database/version.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CARD_COLUMNS } from '../board/card.ts';
+import { changesIn } from '../board/columns.ts';
+import { clearGroups, countTaken } from '../board/deletion.ts';
+import { deletedBy, NEXT_DELETION, recordDeletions } from '../board/deletionRecord.ts';
 import { cleanDescription } from '../board/description.ts';
+import { freePlace, restoredAs, undoDeletion } from '../board/restoration.ts';
+import { isLiveCard } from '../board/row.ts';
 import { writeEvents } from '../event/event.ts';
-import { clearGroups, countTaken } from '../rows/deletion.ts';
-import { deletedBy, NEXT_DELETION, recordDeletions } from '../rows/deletionRecord.ts';
-import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, noSuchMaster, placeMasters } from '../rows/masterRow.ts';
-import { freePlace, restoredAs, undoDeletion } from '../rows/restoration.ts';
-import { isLiveCard, lockProjects, withoutNulls } from '../rows/row.ts';
-import { VERSION, withVersion } from '../rows/version.ts';
 import { groupTemplate } from './masterGroup.ts';
+import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, noSuchMaster, placeMasters } from './masterRow.ts';
 import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
-import { noteProjects } from './templateEvent.ts';
+import { projectEventParts } from './templateEvent.ts';
 import { bringIdentifier } from './templateIdentifiers.ts';
 
 /** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
@@ -47,13 +48,11 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
     const position = nextPosition(
       sql`select max(position) from cards where group_id = ${input.group_id} and ${live()}`,
     );
-    const { status, is_active, priority, unique_identifier, ...fields } = input;
     const inserted = db
       .insertInto('cards')
       .values({
-        ...fields,
-        ...withoutNulls<'cards'>({ status, is_active, priority, unique_identifier }),
-        description,
+        title: input.title,
+        ...changesIn('cards', { ...input, description }),
         is_master: true,
         created_by: context.caller.id,
         position,
@@ -73,14 +72,8 @@ export async function createMasterCard(context: SignedInContext, { push_to_proje
 
 /** Changes the sent fields of a master card; a push updates the copies, except for the identifier, which they have at once. */
 export async function updateMasterCard(context: SignedInContext, { id, if_version, ...sent }: MasterCardUpdate) {
-  const { title, status, is_active, priority, unique_identifier } = sent;
-  const changes: RowChanges<'cards'> = {
-    description: await cleanDescription(context, sent),
-    short_description: sent.short_description,
-    evaluation_check: sent.evaluation_check,
-    tour_key: sent.tour_key,
-    ...withoutNulls<'cards'>({ title, status, is_active, priority, unique_identifier }),
-  };
+  const { unique_identifier } = sent;
+  const changes = changesIn('cards', { ...sent, description: await cleanDescription(context, sent) });
   const change = (context: SignedInContext) =>
     mapConstraintErrors(changeMaster(context, 'cards', id, changes, CARD_COLUMNS, if_version), TAKEN);
   if (unique_identifier == null) return withVersion('card', await change(context));
@@ -157,7 +150,7 @@ export async function deleteMasterCard(
       .where(isLiveCard('cards'))
       .returning(['id', 'project_id', 'platform_id', 'deletion_id']);
     const rows = sql`select *, 1 as count from removed`;
-    const note = noteProjects(context, { type: 'template.removed', board_id, card_id: id }, rows);
+    const note = projectEventParts(context, { type: 'template.removed', board_id, card_id: id }, rows);
     const record = recordDeletions(context, 'card', rows, deletion_id);
     const counted = sql<{ count: number }>`
       with removed as (${removed}), ${note}, ${record} select count(*)::int as count from removed`;
@@ -191,7 +184,7 @@ async function restoreCopies(
     sql`id in (select project_id from cards where master_card_id = ${id} and deletion_id is not null)`,
   );
   const position = freePlace('cards', 'position', sql`s.group_id = t.group_id and ${live('s')}`);
-  const note = noteProjects(
+  const note = projectEventParts(
     context,
     { type: 'template.applied', board_id, card_id: id },
     sql`select *, 1 as count from restored`,

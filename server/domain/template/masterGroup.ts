@@ -4,7 +4,7 @@ import { MOST_SIBLINGS } from '../../../shared/fields.ts';
 import {
   MasterGroup,
   type MasterGroupConfigure,
-  type MasterGroupCreate,
+  MasterGroupCreate,
   type MasterGroupDelete,
   type MasterGroupList,
   type MasterGroupPush,
@@ -13,17 +13,17 @@ import {
 } from '../../../shared/master.ts';
 import type { GroupPushPreview } from '../../../shared/templateRun.ts';
 import { type Db, live, query } from '../../database/query.ts';
-import type { RowChanges } from '../../database/tables.ts';
+import { selectionOf } from '../../database/selection.ts';
+import { VERSION, type Versioned, withVersion } from '../../database/version.ts';
 import type { SignedInContext } from '../access/context.ts';
+import { changesIn, columnsOf, namesOf, newValues } from '../board/columns.ts';
+import { deleteContents } from '../board/deletion.ts';
 import { GROUP_COLUMNS, type GroupRow } from '../board/group.ts';
+import { positionAmongSiblings, siblingsIn } from '../board/position.ts';
+import { allOrFirstRow, bytesOf, mustFitResponse } from '../board/responseSize.ts';
+import { restoredAs, undoDeletion } from '../board/restoration.ts';
 import { writeEvents } from '../event/event.ts';
-import { deleteContents } from '../rows/deletion.ts';
-import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from '../rows/masterRow.ts';
-import { positionAmongSiblings, siblingsIn } from '../rows/position.ts';
-import { allOrFirstRow, bytesOf, mustFitResponse } from '../rows/responseSize.ts';
-import { restoredAs, undoDeletion } from '../rows/restoration.ts';
-import { selectionOf, withoutNulls } from '../rows/row.ts';
-import { VERSION, type Versioned, withVersion } from '../rows/version.ts';
+import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from './masterRow.ts';
 import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
 import type { Template } from './templateCopies.ts';
 
@@ -47,16 +47,20 @@ export async function listMasterGroups({ db }: SignedInContext, { board_id }: Ma
   return { groups: found.map(({ is_too_large, ...group }) => group) };
 }
 
+/** The columns that are sent with a new master group. */
+const CREATED = columnsOf('groups', MasterGroupCreate);
+
 /** Creates a master group, after the others of its board. */
-export async function createMasterGroup(context: SignedInContext, { board_id, title, description }: MasterGroupCreate) {
+export async function createMasterGroup(context: SignedInContext, { board_id, ...sent }: MasterGroupCreate) {
   return templateTransaction(context.db, board_id, async (db) => {
     await findMaster(db, 'boards', board_id, ['id']);
 
     const [group] = await query(
       db,
       sql<Versioned<GroupRow>>`
-        insert into groups (is_master, board_id, title, description, created_by, position)
-        select true, ${board_id}, ${title}, ${description ?? null}, ${context.caller.id}, ${positionAmongSiblings()}
+        insert into groups (is_master, board_id, ${namesOf(CREATED)}, created_by, position)
+        select true, ${board_id}, ${newValues('groups', CREATED, (column) => sql`${sent[column as keyof typeof sent] ?? null}`)},
+          ${context.caller.id}, ${positionAmongSiblings()}
         from ${siblingsIn('groups', sql`t.board_id = ${board_id}`)} where siblings.count < ${MOST_SIBLINGS}
         returning ${selectionOf([...GROUP_COLUMNS, VERSION])}`,
     );
@@ -67,22 +71,14 @@ export async function createMasterGroup(context: SignedInContext, { board_id, ti
 }
 
 /** Changes the sent fields of a master group; a sync or push brings them to the copies. */
-export async function updateMasterGroup(
-  context: SignedInContext,
-  { id, title, description, if_version }: MasterGroupUpdate,
-) {
-  const changes: RowChanges<'groups'> = { description, ...withoutNulls<'groups'>({ title }) };
+export async function updateMasterGroup(context: SignedInContext, { id, if_version, ...sent }: MasterGroupUpdate) {
+  const changes = changesIn('groups', sent);
   return withVersion('group', await changeMaster(context, 'groups', id, changes, GROUP_COLUMNS, if_version));
 }
 
 /** Changes how a master group looks, and switches it on or off; a sync or push brings it to the copies. */
-export async function configureMasterGroup(
-  context: SignedInContext,
-  { id, type, color, icon, is_collapsed, is_active, if_version }: MasterGroupConfigure,
-) {
-  const changes: RowChanges<'groups'> = { type, color, icon, ...withoutNulls<'groups'>({ is_collapsed, is_active }) };
-  return withVersion('group', await changeMaster(context, 'groups', id, changes, GROUP_COLUMNS, if_version));
-}
+export const configureMasterGroup = (context: SignedInContext, sent: MasterGroupConfigure) =>
+  updateMasterGroup(context, sent);
 
 /** Puts groups of a master board at their positions, atomically. */
 export async function reorderMasterGroups(context: SignedInContext, { board_id, groups }: MasterGroupReorder) {

@@ -5,10 +5,10 @@ import type { Page } from '../../../shared/paging.ts';
 import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { workOff } from '../../database/background.ts';
 import { allowOnlyMergeJoins, bulkTransaction } from '../../database/bulk.ts';
+import { readCursor, toPage } from '../../database/page.ts';
 import { anyOf, type Db, live, oneRow, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { CLEARING, clearGroups } from '../rows/deletion.ts';
-import { readCursor, toPage } from '../rows/page.ts';
+import { CLEARING, clearGroups } from '../board/deletion.ts';
 import type { Template } from './templateCopies.ts';
 import { type Applied, beginRun, finishRun, interruptRun, recordProgress } from './templateRun.ts';
 import { copyStatement, fillStatement, previewStatement } from './templateStatement.ts';
@@ -19,7 +19,8 @@ import { copyStatement, fillStatement, previewStatement } from './templateStatem
  * the counts, which the history stores.
  */
 export async function applyTemplate(context: SignedInContext, template: Template): Promise<Applied> {
-  const { db, bulkPace, isStopping } = context;
+  const { db, services } = context;
+  const { bulkPace, isStopping } = services;
   // In short transactions, so that the steps of the run find few cards to mark under the lock of their project.
   await workOff(db, CLEARING, { rows: 500, pauseMilliseconds: 0, isStopped: isStopping });
   const run = await beginRun(context, template);
@@ -61,7 +62,8 @@ let running = 0;
 
 /** Like `applyTemplate`, but inside the transaction that created the template, without pauses. */
 export async function applyTemplateWithin(context: SignedInContext, template: Template): Promise<Applied> {
-  const { db, bulkPace } = context;
+  const { db, services } = context;
+  const { bulkPace } = services;
   const run = await beginRun(context, template);
   const left = projectsLeft(template, bulkPace.rowsPerStep);
   for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db))

@@ -21,9 +21,18 @@ export type Part = {
 };
 
 /**
- * The common table expressions that find the missing and the stale copies of master boards. `not exists` instead of `on
- * conflict`, which would use up an id for each existing row. `offset 0` forces the right index, since outdated statistics would
- * choose another. What each one guards:
+ * The common table expressions that find the missing and the stale copies of master boards, from the board down to its cards.
+ * `writeCopies` inserts what is missing as `added_…`, and updates what is stale as `updated_…`.
+ *
+ *     template        existing copies              to add              gets contents         to update
+ *     master_board →  board_copy                 → missing_board   →   live_board            stale_board
+ *                                                                          ↓
+ *     master_group →  group_copy                 → missing_group   →   live_group            stale_group
+ *                                                                          ↓
+ *     master_card  →  card_copy → complete_project →   cards of        incomplete_group      stale_card ← adopted_card
+ *
+ * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index, since
+ * outdated statistics would choose another.
  *
  * - `master_board`, `master_group`, `master_card`: the live templates; groups with distinct positions, cards numbered in order.
  * - `target`: each project with each board, and whether it has the board's tool and the template is active.

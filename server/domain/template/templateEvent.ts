@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EventData } from '../../../shared/event.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { bound } from '../access/permission.ts';
-import { actorOf, isAudited, noteEach } from '../event/event.ts';
+import { eventPartsOf } from '../event/event.ts';
 
 /** What happened to projects: by a run, or because of a master card. */
 type OfTemplate = Pick<EventData, 'run_id' | 'card_id'> & {
@@ -14,7 +13,7 @@ type OfTemplate = Pick<EventData, 'run_id' | 'card_id'> & {
  * The part of a statement that writes one event for each project in these rows, which have `project_id`, `platform_id`, and the
  * number of rows that were changed in the project (`count`).
  */
-export function noteProjects(
+export function projectEventParts(
   context: SignedInContext,
   { type, board_id, ...data }: OfTemplate,
   changed: RawBuilder<unknown>,
@@ -26,5 +25,5 @@ export function noteProjects(
       select project_id, platform_id, sum(count)::int as count from (${changed}) as changed group by project_id, platform_id
       order by project_id
     ) as projects`;
-  return noteEach(rows, bound(actorOf(context)), isAudited(context.caller, type));
+  return eventPartsOf(context, rows, type);
 }

@@ -2,30 +2,20 @@ import { type RawBuilder, sql } from 'kysely';
 import { LARGEST_INTEGER } from '../../../shared/limits.ts';
 import type { RunKind } from '../../../shared/templateRun.ts';
 import { live } from '../../database/query.ts';
-import type { Row } from '../../database/tables.ts';
+import { copiedColumns, namesOf } from '../board/columns.ts';
 
 /** Which fields a sync or push copies to existing copies, and the SQL for it; `templateCopies.ts` defines the tables it names. */
 
 /** The fields that a push of a card keeps equal in all copies; the others belong to the project after the copy. */
-const CARD_FIELDS = [
-  'title',
-  'short_description',
-  'description',
-  'evaluation_check',
-  'tour_key',
-  'unique_identifier',
-  'is_active',
-] as const satisfies (keyof Row<'cards'>)[];
+const CARD_FIELDS = copiedColumns('cards', 'always');
 
 /** The fields that a sync, and pushes of boards and groups, bring to copies, except those that the project changed. */
 const FIELDS = {
-  boards: ['title', 'description', 'tool_key', 'is_active'],
-  groups: ['title', 'description', 'type', 'color', 'icon', 'is_active', 'position'],
-} as const satisfies { [Table in 'boards' | 'groups']: (keyof Row<Table>)[] };
+  boards: copiedColumns('boards', 'always'),
+  groups: [...copiedColumns('groups', 'always'), 'position'],
+};
 
 type Copied = keyof typeof FIELDS;
-const columns = (alias: string, fields: readonly string[]) =>
-  sql.join(fields.map((field) => sql.ref(`${alias}.${field}`)));
 
 /** The values of these fields as JSON: what the column `brought` stores. */
 export const valuesOf = (table: Copied, alias: string) =>
@@ -39,8 +29,7 @@ export const AMONG_TARGETS = sql`project_id between (select min(project_id) from
  * otherwise be ordered by their own ids.
  */
 export const orderedGroups = sql`
-  select id, board_id, board_position, is_collapsed,
-    ${sql.join(FIELDS.groups.filter((field) => field !== 'position').map(sql.ref))},
+  select id, board_id, board_position, ${namesOf(copiedColumns('groups', 'once'))},
     least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
@@ -52,7 +41,7 @@ export const staleCards = (id: number) => sql`
   select c.id, c.project_id, m.id as template_id
   from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
   join target t on t.project_id = c.project_id cross join master_card m
-  where t.has_access and ${live('c')} and (${columns('c', CARD_FIELDS)}) is distinct from (${columns('m', CARD_FIELDS)})`;
+  where t.has_access and ${live('c')} and (${namesOf(CARD_FIELDS, 'c')}) is distinct from (${namesOf(CARD_FIELDS, 'm')})`;
 
 /** A push brings the fields of its card; a sync only changes the template of an adopted card. */
 export function updateCards(kind: RunKind): RawBuilder<unknown> {
@@ -72,12 +61,12 @@ export function updateCards(kind: RunKind): RawBuilder<unknown> {
 export function staleCopies(table: Copied): RawBuilder<unknown> {
   const { templates, template_id } = NAMES[table];
   const followed = sql.join(FIELDS[table].map((field) => followedValue(table, field)));
-  const current = columns('c', FIELDS[table]);
+  const current = namesOf(FIELDS[table], 'c');
   return sql`
     select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${current}) as is_changed
     from (select * from ${sql.table(table)} c where c.${template_id} = any(array(select id from ${templates})) and c.${AMONG_TARGETS} offset 0) as c
     join ${templates} m on m.id = c.${template_id} join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
-    where t.has_access and ${live('c')} and (${current}, c.brought) is distinct from (${columns('m', FIELDS[table])}, m.content)
+    where t.has_access and ${live('c')} and (${current}, c.brought) is distinct from (${namesOf(FIELDS[table], 'm')}, m.content)
       and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
 }
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
+import { lockProjects } from '../../database/projectLock.ts';
 import { anyOf, live, query } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { lockProjects } from '../rows/row.ts';
-import { noteProjects } from './templateEvent.ts';
+import { projectEventParts } from './templateEvent.ts';
 import { AMONG_TARGETS } from './templateFields.ts';
 
 /**
@@ -50,14 +50,14 @@ export async function bringIdentifier(
     .where(live())
     .returning('id')
     .execute();
-  const brought = db
+  const updated = db
     .updateTable('cards')
     .set({ unique_identifier: identifier, updated_at: NOW })
     .where(isOutdated)
     .returning(['project_id', 'platform_id']);
   const changed = sql`
-    select *, 1 as count from brought union all
+    select *, 1 as count from updated union all
     select project_id, platform_id, 1 from cards where id = ${anyOf(renamed.map(({ id }) => id))}`;
-  const note = noteProjects(context, { type: 'template.applied', board_id, card_id: id }, changed);
-  await query(db, sql`with brought as (${brought}), ${note} select`);
+  const note = projectEventParts(context, { type: 'template.applied', board_id, card_id: id }, changed);
+  await query(db, sql`with updated as (${updated}), ${note} select`);
 }

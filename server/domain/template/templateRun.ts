@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
 import { ProjectOutcome, type TemplateRunList, type TemplateRunReport } from '../../../shared/templateRun.ts';
+import { readPage } from '../../database/page.ts';
 import { type Db, oneRow, query } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
 import { daysBefore, NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
-import { bound } from '../access/permission.ts';
-import { actorOf, isAudited, noteEach } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
+import { eventPartsOf } from '../event/event.ts';
 import type { Template } from './templateCopies.ts';
 
 /** The counts of a finished run. */
@@ -82,7 +81,7 @@ export async function beginRun(
     select 'template.started' as type, null::int as platform_id, null::int as project_id, board_id as subject_id,
       jsonb_build_object('run_id', id, 'kind', kind) as data, null::int as by_user_id
     from begun`;
-  const note = noteEach(started, bound(actorOf(context)), isAudited(context.caller, 'template.started'));
+  const note = eventPartsOf(context, started, 'template.started');
   const run = await query(context.db, sql<{ id: number }>`with begun as (${begun}), ${note} select id from begun`);
   return oneRow(run).id;
 }

@@ -4,8 +4,9 @@ import { LARGEST_INTEGER } from '../../../shared/limits.ts';
 import type { ProjectOutcome } from '../../../shared/templateRun.ts';
 import { live, plannedEachTime } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
+import { copiedColumns, namesOf } from '../board/columns.ts';
 import { findCopies, type Part, type Template } from './templateCopies.ts';
-import { noteProjects } from './templateEvent.ts';
+import { projectEventParts } from './templateEvent.ts';
 import { updateCards, updateCopies } from './templateFields.ts';
 import { IS_ADDED } from './templateIdentifiers.ts';
 
@@ -40,7 +41,7 @@ export function copyStatement(
       insert into template_outcomes (run_id, project_id, outcome, reason, ${COUNTS})
       select ${run_id}, project_id, outcome, reason, ${COUNTS} from (${outcomes('run', template)}) as outcome
       returning project_id, outcome, ${COUNTS}
-    ), ${noteProjects(context, { type: 'template.applied', board_id, run_id }, changed)}
+    ), ${projectEventParts(context, { type: 'template.applied', board_id, run_id }, changed)}
     select`);
 }
 
@@ -63,18 +64,16 @@ export const fillStatement = (boards: number[], project: number): RawBuilder<{ c
 function writeCopies(part: Part, boards: number[], projects: number[]): RawBuilder<unknown> {
   return sql`
     ${findCopies(part, boards, sql`select id, platform_id from projects where id = any(${projects}::int[])`)}, added_board as (
-      insert into boards (project_id, platform_id, master_board_id, title, description, tool_key, is_active, brought, position)
-      select l.project_id, l.platform_id, m.id, m.title, m.description, m.tool_key, m.is_active, m.content,
+      insert into boards (project_id, platform_id, master_board_id, ${namesOf(COPIED.boards)}, brought, position)
+      select l.project_id, l.platform_id, m.id, ${namesOf(COPIED.boards, 'm')}, m.content,
         least(row_number() over (partition by l.project_id order by m.position, m.id) + (
           select coalesce(max(position), 0) from boards b where b.project_id = l.project_id and ${live('b')}), ${LARGEST})
       from missing_board l join master_board m on m.id = l.master_board_id
       order by l.project_id, m.position, m.id
       returning id, project_id, master_board_id
     ), added_group as (
-      insert into groups (project_id, platform_id, master_group_id, board_id, title, description, type, color, icon, is_active,
-        is_collapsed, brought, position)
-      select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), m.title, m.description, m.type, m.color, m.icon, m.is_active,
-        m.is_collapsed, m.content, m.position
+      insert into groups (project_id, platform_id, master_group_id, board_id, ${namesOf(COPIED.groups)}, brought, position)
+      select l.project_id, l.platform_id, m.id, coalesce(l.board_id, b.id), ${namesOf(COPIED.groups, 'm')}, m.content, m.position
       from missing_group l join master_group m on m.id = l.master_group_id
       left join added_board b on b.project_id = l.project_id and b.master_board_id = m.board_id
       order by l.project_id, m.board_position, m.board_id, m.position
@@ -89,16 +88,21 @@ function writeCopies(part: Part, boards: number[], projects: number[]): RawBuild
       from incomplete_group g join last_in_project l on l.project_id = g.project_id
       left join added_group a on a.project_id = g.project_id and a.master_group_id = g.master_group_id
     ), added_card as (
-      insert into cards (project_id, platform_id, master_card_id, group_id, title, short_description, description, evaluation_check,
-        tour_key, unique_identifier, is_active, status, priority, position, sort_order)
-      select g.project_id, g.platform_id, m.id, g.id, m.title, m.short_description, m.description, m.evaluation_check,
-        m.tour_key, m.unique_identifier, m.is_active, m.status, m.priority,
+      insert into cards (project_id, platform_id, master_card_id, group_id, ${namesOf(COPIED.cards)}, position, sort_order)
+      select g.project_id, g.platform_id, m.id, g.id, ${namesOf(COPIED.cards, 'm')},
         least(g.last_position + m.place_in_group, ${LARGEST}), least(g.last_sort_order + m.place_on_boards, ${LARGEST})
       from filled_group g join master_card m on ${IS_ADDED}
       order by g.project_id, m.place_on_boards
       returning project_id
     ), updated_board as (${updateCopies('boards')}), updated_group as (${updateCopies('groups')}), updated_card as (${updateCards(part.kind)})`;
 }
+
+/** What a new copy gets from its template. */
+const COPIED = {
+  boards: copiedColumns('boards', 'once'),
+  groups: copiedColumns('groups', 'once'),
+  cards: copiedColumns('cards', 'once'),
+};
 
 const LARGEST = sql.lit(LARGEST_INTEGER);
 

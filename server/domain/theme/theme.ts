@@ -9,13 +9,13 @@ import {
   type VersionList,
   type VersionSubmit,
 } from '../../../shared/theme.ts';
+import { readPage } from '../../database/page.ts';
 import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import type { Row, RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { mustOwnPlatform, ownsPlatform } from '../access/permission.ts';
 import { differingFields, type Happened, writeEvents } from '../event/event.ts';
-import { readPage } from '../rows/page.ts';
 
 const THEME_COLUMNS = Theme.keyof().options;
 const VERSION_COLUMNS = ThemeVersion.keyof().options;

@@ -14,7 +14,7 @@ import { tryIt } from './tryIt.js';
  * @param {Described} operation
  * @param {OpenApiDocument} document
  */
-export function operationView(operation, { components: { schemas } }) {
+export function operationView(operation, { components: { schemas, responses: shared } }) {
   const { summary, path, description, tags, requestBody, responses, deprecated } = operation;
   const body = requestBody?.content['application/json'].schema;
   const about = element(
@@ -34,7 +34,9 @@ export function operationView(operation, { components: { schemas } }) {
     ...(body ? [element('h2', {}, 'Body'), fieldsOf(body, schemas)] : []),
     ...parametersOf(operation, schemas),
     element('h2', {}, 'Responses'),
-    ...Object.entries(responses).map(([status, response]) => responseOf(status, response, schemas)),
+    ...Object.entries(responses).map(([status, response]) =>
+      responseOf(status, resolved(response, /** @type {Described['responses']} */ (shared)), schemas),
+    ),
   );
   return element('div', { class: 'operation' }, about, tryIt(operation));
 }
@@ -68,6 +70,13 @@ function parametersOf({ parameters = [] }, schemas) {
   );
   return [element('h2', {}, 'Optional parameters'), element('ul', { class: 'fields' }, ...items)];
 }
+
+/**
+ * @param {Described['responses'][string]} response
+ * @param {Described['responses']} shared
+ */
+const resolved = (response, shared) =>
+  (response.$ref ? shared[response.$ref.split('/').at(-1) ?? ''] : response) ?? response;
 
 /**
  * @param {string} status

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { Authenticate } from '../../shared/user.ts';
+import type { Command } from './command.ts';
+
+const file = (description: string) => z.object({ file: z.string().meta({ description }) });
+
+/** The commands that are no procedures. Each loads its code when it runs, so that the others start fast. */
+export const BUILT_IN: Record<string, Command> = {
+  migrate: {
+    does: 'Run pending migrations.',
+    run: async (given) => (await import('./databaseState.ts')).runMigrations(given),
+  },
+  demo: {
+    does: 'Fill an empty database with the demo data.',
+    run: async (given) => (await import('./databaseState.ts')).fillDemo(given),
+  },
+  login: {
+    does: 'Sign in to a service, with a prompt for the password: commands with its --url then act as you.',
+    input: Authenticate.pick({ email: true }),
+    common: ['url', 'recovery'],
+    run: async (given) => (await import('./login.ts')).login(given),
+  },
+  logout: {
+    does: 'End the login to a service.',
+    common: ['url'],
+    run: async (given) => (await import('./login.ts')).logout(given),
+  },
+  contract: {
+    does: 'Check a deployed service against the document of this version.',
+    explains:
+      'Calls every operation over REST and over RPC, and reports what is missing, what is not as documented, and where the two differ. Without --write it changes nothing: it reads, and sends calls that are refused. The exit code is 1 if something differs, 2 if the service can not be checked.',
+    input: z.object({
+      key: z.string().optional().meta({
+        description:
+          'The API key. Other users of this machine can see it: better set DECKHAND_KEY, or sign in with login.',
+      }),
+      write: z.boolean().optional().meta({
+        description:
+          'Also create, change and delete rows of its own, in a project of its own if the key may create one. They are removed at the end.',
+      }),
+      junit: z.string().optional().meta({ description: 'Write the results to this file as JUnit XML, too.' }),
+    }),
+    common: ['url', 'project'],
+    run: async (given) => (await import('./contract.ts')).contract(given),
+  },
+  diff: {
+    does: 'Compare two OpenAPI documents: what breaks callers, and what is new.',
+    explains: 'Each document is a file or a URL. The exit code is 1 if a change can break a caller.',
+    input: z.object({
+      old: z.string().meta({ description: 'The document that callers know.' }),
+      new: z.string().meta({ description: 'The document to compare it with.' }),
+    }),
+    operands: ['old', 'new'],
+    run: async (given) => (await import('./diff.ts')).diff(given),
+  },
+  'database copy': {
+    does: 'Copy the embedded database to a PostgreSQL server.',
+    explains:
+      'Copies all rows of the embedded database in DATA_DIR, with their ids, to the PostgreSQL database of DATABASE_URL, which must be empty: its tables are created. All rows are copied, or none; the embedded database stays as it is. Stop the service first. Webhooks are paused in the copy, so that it calls nobody by itself.',
+    input: z.object({
+      resume_webhooks: z
+        .boolean()
+        .optional()
+        .meta({ description: 'The copy takes the place of the embedded database: its webhooks go on.' }),
+    }),
+    run: async (given) => (await import('./databaseCopy.ts')).copyToServer(given),
+  },
+  'database backup': {
+    does: 'Back up the embedded database to a file.',
+    explains:
+      'Writes the embedded database in DATA_DIR and its generated secret to a new file that only its owner can read. Stop the service first. For a PostgreSQL server, use pg_dump.',
+    input: file('The file to write, as in deckhand.tar.gz.'),
+    run: async (given) => (await import('./databaseFile.ts')).backup(given),
+  },
+  'database sizes': {
+    does: 'Show the size of each table, and what is about to be removed.',
+    explains:
+      'For the database of the settings, the rows and bytes of each table, and how many rows are due to be removed by the present settings. On a PostgreSQL server the service can keep running. Rows of a large table are estimated ("about").',
+    run: async (given) => (await import('./databaseSizes.ts')).databaseSizes(given),
+  },
+  'database restore': {
+    does: 'Restore the embedded database from a file.',
+    explains:
+      'Restores a file of database backup into DATA_DIR, which must have no database yet. All of it is restored, or nothing. Webhooks are paused, until webhooks resume.',
+    input: file('The file that database backup wrote.'),
+    run: async (given) => (await import('./databaseFile.ts')).restore(given),
+  },
+  'database finish-upgrade': {
+    does: 'Finish an upgrade, once all nodes are of this version.',
+    explains:
+      'Raises the level of the database to that of this version: what nodes of the version before could not read is written from then on. First replace all nodes, which may run meanwhile. It can be repeated. An embedded database, and a new one, need no command.',
+    run: async (given) => (await import('./databaseState.ts')).finishUpgradeOf(given),
+  },
+  'database mark-restored': {
+    does: 'Say that a database went back in time, or is a copy of its files.',
+    explains:
+      'The start notices by itself that a database was restored with pg_restore, database restore or database copy. It can not notice a snapshot of a disk, or copied files of a data directory. Run this before the first start on them: webhooks are paused, cursors of events from before are refused, and ids of events jump ahead. Stop the service first.',
+    run: async (given) => (await import('./databaseState.ts')).markRestored(given),
+  },
+  'webhooks resume': {
+    does: 'Let webhooks go on that a restore or a copy has paused.',
+    explains:
+      'A restored or copied database sends nothing to receivers until this command, so that a copy for tests never calls them. Run it if the database takes the place of the earlier one. Each webhook goes on behind the last event that it got; receivers may get events again that were sent after the backup, with the same ids.',
+    run: async (given) => (await import('./databaseState.ts')).resumeWebhooksOf(given),
+  },
+  'database verify': {
+    does: 'Look for rows that do not fit together.',
+    explains:
+      'Finds rows that refer to missing rows or to another tenant, copies without a template, positions at the end of their range, counters behind their ids, and missing constraints, as after a restore that checked nothing. Only reads, in batches: the nodes on a PostgreSQL server may run meanwhile. The exit code is 1 if something is wrong.',
+    run: async (given) => (await import('./databaseState.ts')).verify(given),
+  },
+};

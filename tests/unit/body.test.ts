@@ -1,0 +1,49 @@
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { describe, expect, it, vi } from 'vitest';
+import { readBody } from '../../server/http/body.ts';
+import { toFailure } from '../../shared/errors.ts';
+
+const givenMessage = () => {
+  const raw = Object.assign(new IncomingMessage(new Socket()), { headers: { 'content-length': '10' } });
+  const reply = { header: vi.fn() } as unknown as FastifyReply;
+  const read = () =>
+    readBody({ raw, contentType: 'application/json' } as unknown as FastifyRequest, reply, 64).then(
+      (text) => text,
+      (error) => toFailure(error).reason,
+    );
+  return { raw, reply, read };
+};
+
+describe('readBody', () => {
+  it('400 if the caller has left before the body is read, and closes the connection', async () => {
+    const { raw, reply, read } = givenMessage();
+    raw.destroy();
+
+    expect(await read()).toBe('body_incomplete');
+    expect(reply.header).toHaveBeenCalledWith('Connection', 'close');
+  });
+
+  it('400 if the caller leaves meanwhile', async () => {
+    const { raw, read } = givenMessage();
+
+    const reading = read();
+    raw.push('{"a"');
+    raw.destroy();
+
+    expect(await reading).toBe('body_incomplete');
+  });
+
+  it('joins the pieces of a body, also if a character is cut', async () => {
+    const { raw, read } = givenMessage();
+    const bytes = Buffer.from('{"a":"ä"}');
+
+    const reading = read();
+    raw.push(bytes.subarray(0, 7));
+    raw.push(bytes.subarray(7));
+    raw.push(null);
+
+    expect(await reading).toBe('{"a":"ä"}');
+  });
+});
