@@ -103,7 +103,7 @@ export async function answer(exchange: Exchange, call: Call): Promise<Reply> {
       : runInTurn(run));
     return { data, isReplayed: run.isReplayed };
   } catch (error) {
-    return refuse(exchange, error);
+    return noteRefused(exchange, error);
   }
 }
 
@@ -127,8 +127,11 @@ async function runInTurn(run: Run): Promise<unknown> {
 /** A call on its way. */
 type Run = { exchange: Exchange; call: Call; sent?: unknown; key?: string | undefined; isReplayed: boolean };
 
-/** Gives back the calls that were refused because others keep the service busy. Wires call this before they send headers. */
-export async function giveBackBusy(exchange: Exchange): Promise<void> {
+/**
+ * Gives back the calls that were refused because others keep the service busy. Wires call this before they send headers.
+ * Undefined if there is nothing to give back.
+ */
+export function giveBackBusy(exchange: Exchange): Promise<void> | undefined {
   const { services, limit, reasons, signal } = exchange;
   // Nothing to a caller who leaves the queue: it would be a way around the limit.
   if (!limit || signal?.aborted || !reasons.some((reason) => BUSY.has(reason))) return;
@@ -136,7 +139,9 @@ export async function giveBackBusy(exchange: Exchange): Promise<void> {
   exchange.isGivenBack = true;
   const isAdmitted = exchange.budget !== undefined;
   const unserved = reasons.filter((reason) => BUSY.has(reason) || reason === 'over_rate_limit').length;
-  exchange.limit = await services.rateLimit.giveBack(limit, isAdmitted ? unserved : exchange.calls);
+  return services.rateLimit.giveBack(limit, isAdmitted ? unserved : exchange.calls).then((left) => {
+    exchange.limit = left;
+  });
 }
 
 function readCredential(token: string, tokens: Tokens): Credential | undefined {
@@ -276,7 +281,8 @@ async function resolve({ exchange, call }: Run, ctx: Context, input: unknown): P
   return procedure.parseOutput(await procedure.resolve({ ctx, input, signal: exchange.signal }));
 }
 
-function refuse(exchange: Exchange, error: unknown): Reply {
+/** Notes why a call is refused or has failed. */
+export function noteRefused(exchange: Exchange, error: unknown): Refused {
   const failure = toFailure(error);
   logFailure(exchange.log, error, failure);
   exchange.reasons.push(failure.reason);

@@ -34,13 +34,15 @@ export function openExchanges(
     done();
   });
 
-  scope.addHook('onSend', async ({ exchange }, reply, payload) => {
-    if (!exchange) return;
-    await giveBackBusy(exchange);
-    const { limit, calls, unsent } = exchange;
-    if (limit) reply.headers(limitHeaders(limit));
-    if (limit && limit.callsAllowed < calls) reply.header('Retry-After', limit.retryAfterSeconds);
-    if (typeof payload === 'string' || Buffer.isBuffer(payload)) unsent?.setBytes(Buffer.byteLength(payload));
+  scope.addHook('onSend', ({ exchange }, reply, payload, done) => {
+    if (!exchange) return done();
+    const describe = () => {
+      describeExchange(exchange, reply, payload);
+      done();
+    };
+    const givenBack = giveBackBusy(exchange);
+    if (givenBack) givenBack.then(describe, done);
+    else describe();
   });
 
   scope.addHook('onResponse', ({ exchange, log }, _reply, done) => {
@@ -48,8 +50,14 @@ export function openExchanges(
     const key = exchange?.caller?.key;
     if (key?.isUseDue) services.keyUse.note(key.id);
     // The calls of a streamed batch end after its headers.
-    if (exchange) giveBackBusy(exchange).catch((error) => log.warn(error));
+    if (exchange) giveBackBusy(exchange)?.catch((error) => log.warn(error));
   });
+}
+
+function describeExchange({ limit, calls, unsent }: Exchange, reply: FastifyReply, payload: unknown): void {
+  if (limit) reply.headers(limitHeaders(limit));
+  if (limit && limit.callsAllowed < calls) reply.header('Retry-After', limit.retryAfterSeconds);
+  if (typeof payload === 'string' || Buffer.isBuffer(payload)) unsent?.setBytes(Buffer.byteLength(payload));
 }
 
 function exchangeOf(

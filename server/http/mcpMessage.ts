@@ -9,7 +9,7 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { badRequest, type Failure, notFound, toFailure } from '../../shared/errors.ts';
+import { badRequest, type Failure, notFound } from '../../shared/errors.ts';
 import { inputParser } from '../api/parser.ts';
 import type { Procedure } from '../api/procedures.ts';
 import {
@@ -22,8 +22,7 @@ import {
   searchOperations,
   toolsFor,
 } from '../api/tools.ts';
-import { answer, type Exchange } from '../call/answer.ts';
-import { logFailure } from '../call/logFailure.ts';
+import { answer, type Exchange, noteRefused } from '../call/answer.ts';
 import type { AccountCaller } from '../domain/access/context.ts';
 import { writeFields } from '../runtime/jsonText.ts';
 import { VERSION } from '../runtime/version.ts';
@@ -85,9 +84,7 @@ function serverFor(request: FastifyRequest, reply: FastifyReply, exchange: Excha
       return await callTool(reply, exchange, { ...called, key: _meta?.idempotency_key });
     } catch (error) {
       if (error instanceof ProtocolError) throw error;
-      const failure = toFailure(error);
-      logFailure(request.log, error, failure);
-      return refusalOf(reply, failure);
+      return refusalOf(reply, noteRefused(exchange, error).failure);
     }
   });
   return server;

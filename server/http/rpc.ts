@@ -1,14 +1,13 @@
 import { getTRPCErrorFromUnknown, getTRPCErrorShape, transformTRPCResponse } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { badRequest, JSON_WANTED, notFound, toFailure } from '../../shared/errors.ts';
+import { badRequest, JSON_WANTED, notFound } from '../../shared/errors.ts';
 import { LARGEST_BATCH } from '../../shared/limits.ts';
 import type { Reason } from '../../shared/reasons.ts';
 import { findProcedure, type Procedure } from '../api/procedures.ts';
 import { appRouter } from '../api/routers/app.ts';
 import { mustBeReadable, transformer } from '../api/rpcInput.ts';
 import type { Services } from '../api/services.ts';
-import { answer, type Refused } from '../call/answer.ts';
-import { logFailure } from '../call/logFailure.ts';
+import { answer, noteRefused, type Refused } from '../call/answer.ts';
 import { hasLargeField } from '../runtime/jsonText.ts';
 import { trace } from '../runtime/tracing.ts';
 import { DEEPEST_BODY, leaveBodies, mustBeParsable, parseJson, readBody } from './body.ts';
@@ -92,9 +91,7 @@ async function respond(request: FastifyRequest, reply: FastifyReply) {
       const { failure, error } = answered;
       return { ...failure, error, text: JSON.stringify(errorResponse(error, name)) };
     } catch (error) {
-      const failure = toFailure(error);
-      logFailure(request.log, error, failure);
-      exchange.reasons.push(failure.reason);
+      const { failure } = noteRefused(exchange, error);
       return { ...failure, error, text: JSON.stringify(errorResponse(error, name)) };
     }
   }

@@ -1,10 +1,8 @@
 import { resolveResponse } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { toFailure } from '../../shared/errors.ts';
 import { appRouter } from '../api/routers/app.ts';
 import type { StreamedCalls } from '../api/trpc.ts';
-import type { Reply } from '../call/answer.ts';
-import { logFailure } from '../call/logFailure.ts';
+import { noteRefused, type Reply } from '../call/answer.ts';
 
 /** Whether the caller reads each result of a batch as soon as it is there, as `httpBatchStreamLink` does. */
 export const asksForStream = ({ headers }: FastifyRequest) =>
@@ -38,9 +36,7 @@ export async function streamCalls(
     onError: ({ error }) => {
       // What `answer` has refused is logged and counted.
       if (refused.has(error) || (error.cause && refused.has(error.cause))) return;
-      const failure = toFailure(error);
-      logFailure(request.log, error, failure);
-      request.exchange?.reasons.push(failure.reason);
+      if (request.exchange) noteRefused(request.exchange, error);
     },
   });
   return reply
