@@ -65,7 +65,7 @@ function receive(raw: IncomingMessage): Promise<Buffer> {
     raw.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     raw.once('error', reject);
     // The caller may have left before this listens.
-    raw.once('close', () => reject(incomplete()));
+    raw.once('close', () => raw.readableEnded || reject(incomplete()));
     if (raw.destroyed) reject(incomplete());
   });
 }
