@@ -1,4 +1,4 @@
-# Only the bundler of the client for browsers needs development dependencies.
+# Only bundlers need development dependencies.
 FROM node:24-slim AS pages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -7,7 +7,8 @@ RUN npm ci --ignore-scripts
 COPY server server
 COPY shared shared
 COPY client client
-RUN node server/package/pageClient.ts > server/web/pages/client.js && node server/package/migrated.ts
+RUN node server/package/pageClient.ts > server/web/pages/client.js && node server/package/migrated.ts \
+  && node server/package/serviceBundle.ts
 
 FROM node:24-slim
 WORKDIR /app
@@ -21,6 +22,7 @@ COPY docs docs
 COPY README.md ./
 COPY --from=pages /app/server/web/pages/client.js server/web/pages/client.js
 COPY --from=pages /app/server/database/embedded/migrated.tar.zst server/database/embedded/
+COPY --from=pages /app/dist/service dist/service
 RUN mkdir -m 700 /data && chown node /data
 USER node
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data

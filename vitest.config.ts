@@ -137,7 +137,10 @@ export default defineConfig({
           ]
         : []),
       project('unit', ['tests/unit/*.test.ts'], { testTimeout: 60_000 }),
-      project('slow', ['tests/slow/*.test.ts'], { testTimeout: 60_000 }),
+      project('slow', ['tests/slow/*.test.ts'], {
+        testTimeout: 60_000,
+        globalSetup: ['tests/harness/makeBundle.ts'],
+      }),
       ...(hasServerPrograms()
         ? [
             project('slow-replicas', ['tests/replicas/*.test.ts'], {

@@ -1,3 +1,4 @@
+import { runProgram } from '../runtime/bundle.js';
 import { useCompileCache } from '../runtime/compileCache.js';
 import { runWithTypeScript } from '../runtime/ownNode.js';
 
@@ -5,5 +6,5 @@ import { runWithTypeScript } from '../runtime/ownNode.js';
 
 await runWithTypeScript(async () => {
   useCompileCache();
-  await import('./run.ts');
+  await runProgram('service', () => import('./run.ts'));
 });

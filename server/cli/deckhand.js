@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { runProgram } from '../runtime/bundle.js';
 import { useCompileCache } from '../runtime/compileCache.js';
 import { runWithTypeScript } from '../runtime/ownNode.js';
 
@@ -6,5 +7,5 @@ import { runWithTypeScript } from '../runtime/ownNode.js';
 
 await runWithTypeScript(async () => {
   useCompileCache();
-  await import('./main.ts');
+  await runProgram('commandLine', () => import('./main.ts'));
 });

@@ -55,7 +55,7 @@ export async function makePrepared(cache = CACHE, sources = import.meta.dirname)
   } finally {
     await rm(stage, { recursive: true, force: true });
   }
-  await removeOld(cache, name);
+  await removeOld(cache, [name]);
   return archive;
 }
 
@@ -68,11 +68,11 @@ const makeStage = (cache: string) =>
 const LONGEST_USE_MILLISECONDS = 24 * 3_600_000;
 
 /** Archives of earlier versions, and what interrupted processes left. A recent one may be in use. */
-async function removeOld(cache: string, current: string): Promise<void> {
+export async function removeOld(cache: string, current: string[]): Promise<void> {
   for (const name of await readdir(cache)) {
     const path = join(cache, name);
     const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {};
-    const isOld = name !== current && Date.now() - mtimeMs > LONGEST_USE_MILLISECONDS;
+    const isOld = !current.includes(name) && Date.now() - mtimeMs > LONGEST_USE_MILLISECONDS;
     if (isOld) await rm(path, { recursive: true, force: true });
   }
 }

@@ -1,0 +1,95 @@
+import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { type Plugin, rolldown } from 'rolldown';
+import { removeOld } from '../database/snapshot.ts';
+import { digestOf, findBundle } from '../runtime/bundle.js';
+import { ROOT } from './tarball.ts';
+
+/** The programs that start faster from few files; `runProgram` of server/runtime/bundle.js runs them. */
+const PROGRAMS = {
+  service: join(ROOT, 'server/boot/run.ts'),
+  commandLine: join(ROOT, 'server/cli/main.ts'),
+  testing: join(ROOT, 'server/boot/testing/thread.ts'),
+};
+
+/** Packages that stay outside: with native code or files of their own, shared with migrations, or rarely loaded. */
+const OUTSIDE = [
+  '@electric-sql',
+  '@mikro-orm',
+  '@opentelemetry',
+  'argon2',
+  'ioredis',
+  'kysely',
+  'pg',
+  'pino',
+  'pino-pretty',
+  'rolldown',
+  'vite',
+];
+
+const CACHE = join(ROOT, 'node_modules/.cache/deckhand-service');
+const DESCRIPTION = 'bundle.json';
+
+/**
+ * Bundles the programs for a checkout, unless there is a bundle of these sources. Programs that run keep the files of the bundle
+ * that they started from.
+ */
+export async function makeBundle(): Promise<void> {
+  if (findBundle()) return;
+  await mkdir(CACHE, { recursive: true });
+  const stage = await mkdtemp(join(CACHE, 'bundle-'));
+  const sources = await writeBundle(stage, stage);
+  const directory = basename(stage);
+  await writeFile(join(stage, DESCRIPTION), JSON.stringify({ directory, sources, digest: digestOf(sources) }));
+  await rename(join(stage, DESCRIPTION), join(CACHE, DESCRIPTION));
+  await removeOld(CACHE, [directory, DESCRIPTION]);
+}
+
+/** For packages and images, whose sources do not change. */
+export async function writeFixedBundle(directory: string, root = ROOT): Promise<void> {
+  await writeBundle(directory, join(ROOT, relative(root, directory)));
+  await writeFile(join(directory, DESCRIPTION), JSON.stringify({ directory: '.', sources: [], digest: digestOf([]) }));
+}
+
+/** Returns the files of the repository that it was made from. `place` is where the files will be when they run. */
+async function writeBundle(directory: string, place: string): Promise<string[]> {
+  const bundle = await rolldown({
+    input: PROGRAMS,
+    platform: 'node',
+    external: (id) => OUTSIDE.some((name) => id === name || id.startsWith(`${name}/`)),
+    plugins: [asFrom(place)],
+  });
+  const { output } = await bundle.write({
+    dir: directory,
+    sourcemap: true,
+    // Node looks for no package.json beside these.
+    entryFileNames: '[name].mjs',
+    chunkFileNames: '[name]-[hash].mjs',
+    // Comments are not run.
+    comments: false,
+  });
+  await bundle.close();
+  const modules = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []));
+  const own = modules.map((path) => relative(ROOT, path)).filter((path) => !/^\.|^node_modules|\0/.test(path));
+  return [...own, 'package-lock.json'].toSorted();
+}
+
+/** Modules find their files from the place of the bundle. */
+const asFrom = (place: string): Plugin => ({
+  name: 'as-from',
+  transform: {
+    filter: { id: { exclude: /node_modules/ }, code: /\bimport\.meta\./ },
+    handler: (code, id) => {
+      const directory = JSON.stringify(`/${relative(place, dirname(id))}`);
+      const url = JSON.stringify(relative(place, id));
+      const moved = code
+        .replaceAll('import.meta.dirname', `(import.meta.dirname + ${directory})`)
+        .replaceAll('import.meta.url', `new URL(${url}, import.meta.url).href`);
+      // Lines stay the same.
+      return { code: moved, map: null };
+    },
+  },
+});
+
+/** For the image. */
+if (import.meta.main) await writeFixedBundle(join(ROOT, 'dist/service'));
