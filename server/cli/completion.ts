@@ -14,14 +14,14 @@ export const INSTALL: Record<Shell, string> = {
 };
 
 export function scriptFor(shell: Shell, commands: Commands): string {
-  const places = placesIn(commands);
-  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](places);
+  const continuations = continuationsIn(commands);
+  return { bash: bashScript, zsh: zshScript, fish: fishScript }[shell](continuations);
 }
 
 /** What can follow the words `after`: names, and options with their values (undefined: none, empty: any). */
-type Place = { after: string; names: string[]; options: { flag: string; values?: string[] | undefined }[] };
+type Continuation = { after: string; names: string[]; options: { flag: string; values?: string[] | undefined }[] };
 
-function placesIn(commands: Commands): Place[] {
+function continuationsIn(commands: Commands): Continuation[] {
   const nouns = Map.groupBy(commands.keys(), nounOf);
   return [
     { after: '', names: [...nouns.keys()], options: [{ flag: 'help' }, { flag: 'version' }] },
@@ -32,7 +32,7 @@ function placesIn(commands: Commands): Place[] {
   ];
 }
 
-function flagsOf(command: Command): Place['options'] {
+function flagsOf(command: Command): Continuation['options'] {
   const flags = optionsOf(command).flatMap(({ flag, kind, choices = [] }) => {
     if (kind === 'yes-no') return [{ flag }, { flag: `no-${flag}` }];
     return [isAlone(kind) ? { flag } : { flag, values: choices }];
@@ -40,30 +40,30 @@ function flagsOf(command: Command): Place['options'] {
   return [...flags, { flag: 'help' }];
 }
 
-const bashScript = (places: Place[]) => `# Completion of deckhand in bash.
+const bashScript = (continuations: Continuation[]) => `# Completion of deckhand in bash.
 _deckhand() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}" first= second= choices=
   (( COMP_CWORD > 1 )) && first="\${COMP_WORDS[1]}"
   (( COMP_CWORD > 2 )) && second="\${COMP_WORDS[2]}"
-${choicesIn(places)}
+${choicesIn(continuations)}
   COMPREPLY=($(compgen -W "$choices" -- "$current"))
 }
 complete -F _deckhand deckhand`;
 
-const zshScript = (places: Place[]) => `#compdef deckhand
+const zshScript = (continuations: Continuation[]) => `#compdef deckhand
 # Completion of deckhand in zsh.
 _deckhand() {
   local previous="\${words[CURRENT-1]}" first= second= choices=
   (( CURRENT > 2 )) && first="\${words[2]}"
   (( CURRENT > 3 )) && second="\${words[3]}"
-${choicesIn(places)}
+${choicesIn(continuations)}
   compadd -- \${=choices}
 }
 if [[ "\${zsh_eval_context[-1]}" == loadautofunc ]]; then _deckhand; else compdef _deckhand deckhand; fi`;
 
 /** In a form that bash and zsh understand: from `first`, `second` and `previous` to `choices`. */
-function choicesIn(places: Place[]): string {
-  const cases = places.map(({ after, names, options }) => {
+function choicesIn(continuations: Continuation[]): string {
+  const cases = continuations.map(({ after, names, options }) => {
     const flags = options.map(({ flag }) => `--${flag}`);
     const values = options.flatMap(({ flag, values }) =>
       values ? [`--${flag}) choices='${values.join(' ')}' ;;`] : [],
@@ -77,8 +77,8 @@ ${cases.join('\n')}
   esac`;
 }
 
-function fishScript(places: Place[]): string {
-  const lines = places.flatMap(({ after, names, options }) => {
+function fishScript(continuations: Continuation[]): string {
+  const lines = continuations.flatMap(({ after, names, options }) => {
     const when = `complete -c deckhand -n '${names.length > 0 ? '__deckhand_at' : '__deckhand_in'} ${after}'`;
     const ofNames = names.length === 0 ? [] : [`${when} -a '${names.join(' ')}'`];
     const ofOptions = options.map(({ flag, values }) => {

@@ -4,7 +4,7 @@ import { exampleOf } from '../api/openapi/example.ts';
 import type { Procedure } from '../api/procedures.ts';
 import type { Access } from '../domain/access/access.ts';
 import type { Command, Example } from './command.ts';
-import { type Option, optionsOf, schemaOf } from './options.ts';
+import { type Option, optionsOf, schemaOfOptions } from './options.ts';
 
 /** Undefined for what needs an API key. */
 export function exampleFor({ input, access }: Procedure): Example | undefined {
@@ -66,6 +66,6 @@ const DEMO_USERS: Partial<Record<Access, string>> = {
 };
 
 function exampleOfRequired(input: z.ZodType | undefined): object {
-  const { properties = {}, required = [] } = schemaOf(input);
+  const { properties = {}, required = [] } = schemaOfOptions(input);
   return Object.fromEntries(required.map((field) => [field, exampleOf(properties[field] ?? {}, {})]));
 }

@@ -58,7 +58,7 @@ type WithOptions = { input?: z.ZodType | undefined; common?: readonly Common[] }
 
 /** The options of a command: the fields of its input, and the common ones; `--json` is the last. */
 export function optionsOf({ input, common = [] }: WithOptions): Option[] {
-  const { properties = {}, required = [] } = schemaOf(input);
+  const { properties = {}, required = [] } = schemaOfOptions(input);
   const ofFields = Object.entries(properties).map(([field, property]): Option => {
     const schema = withoutNull(property);
     return {
@@ -81,7 +81,7 @@ export const isAlone = (kind: Option['kind']) => kind === 'yes-no' || kind === '
 /** Whether it is the input of a list with pages. */
 export const hasPages = (input: z.ZodType | undefined) => 'cursor' in ((input as z.ZodObject | undefined)?.shape ?? {});
 
-export function schemaOf(input: z.ZodType | undefined): Schema {
+export function schemaOfOptions(input: z.ZodType | undefined): Schema {
   return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : {};
 }
 

@@ -110,12 +110,12 @@ const certainty = ({ required }: Header) => (required === undefined ? 1 : requir
 /** What webhooks send: a receiver depends on it as a caller does on an answer. */
 function webhookChanges(one: OpenApiDocument, other: OpenApiDocument, words: Words): string[] {
   const sentBy = ({ webhooks = {} }: OpenApiDocument) => webhooks as Record<string, { post?: Operation }>;
-  const schemaOf = (webhook: { post?: Operation }) => schemaIn(webhook.post?.requestBody?.content);
+  const bodySchema = (webhook: { post?: Operation }) => schemaIn(webhook.post?.requestBody?.content);
   const known = sentBy(other);
   const changes = Object.entries(sentBy(one)).map(([type, before]) => {
     const after = known[type];
     if (!after) return { type, lines: [` ${words.gone}`] };
-    return { type, lines: answeredChanges(schemaOf(before), schemaOf(after), '', words) };
+    return { type, lines: answeredChanges(bodySchema(before), bodySchema(after), '', words) };
   });
   // Events share a model: a change of it is one line.
   const counts = Map.groupBy(

@@ -107,7 +107,7 @@ function senderIn({ target, sendLast }: Run, { projectId }: Place): Send {
 /** Hides ids of the own rows, positions beside other rows, new times and random texts. */
 function hiderOf({ rows, procedure, step: { ignores = [] } }: StepCall) {
   const isOwn = (key: string, value: unknown) =>
-    Object.entries(rows).some(([field, id]) => id === value && nounOf(field) === nounOf(key));
+    Object.entries(rows).some(([field, id]) => id === value && nounOfField(field) === nounOfField(key));
   const hide = (key: string, value: unknown) => {
     // `sort_order` counts all cards of the project; each of the two rows has its own version.
     if (key === 'sort_order' || (key === 'version' && procedure.type === 'query') || ignores.includes(key))
@@ -119,4 +119,4 @@ function hiderOf({ rows, procedure, step: { ignores = [] } }: StepCall) {
 }
 
 /** `parent_comment_id` is the id of a comment. */
-const nounOf = (field: string) => field.split('_').at(-2);
+const nounOfField = (field: string) => field.split('_').at(-2);

@@ -32,7 +32,7 @@ export const READ_ONLY = 'the database is read-only';
  * timeout, its statements fail and the pool replaces it, and so after its server became read-only. Statements with values are
  * prepared.
  */
-export class DeckhandClient extends pg.Client {
+export class ServerClient extends pg.Client {
   private readonly isPreparing: boolean;
   private readonly hasTimeouts: boolean;
   private readonly isPipelined: boolean;
@@ -191,7 +191,7 @@ export class DeckhandClient extends pg.Client {
   }
 }
 
-const connected = new Set<DeckhandClient>();
+const connected = new Set<ServerClient>();
 
 /** Checks all connections ten times per second, which is cheaper than a timer per statement. */
 setInterval(() => {

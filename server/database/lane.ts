@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import pg from 'pg';
-import { type DeckhandClient, NO_RESPONSE, READ_ONLY } from './client.ts';
+import { NO_RESPONSE, READ_ONLY, type ServerClient } from './client.ts';
 import { replaceLost } from './pool.ts';
 
 /** Later statements wait for this one. After a timeout, for example because of a lock, it is executed again on the pool. */
@@ -39,7 +39,7 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
   });
   own.on('error', () => undefined);
   replaceLost(own);
-  const clients = new Set<DeckhandClient>();
+  const clients = new Set<ServerClient>();
   let state: 'new' | 'open' | 'closed' = 'new';
   const isClosed = () => state === 'closed';
   /** Slow reads by statement and values, with the time until when they use the pool; the oldest comes first. */
@@ -105,8 +105,8 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
     slow.set(keyOf(text, values), now + SLOW_FOR_MILLISECONDS);
   }
 
-  function leastUsed(): DeckhandClient | undefined {
-    let chosen: DeckhandClient | undefined;
+  function leastUsed(): ServerClient | undefined {
+    let chosen: ServerClient | undefined;
     for (const client of clients) if (!chosen || client.pending < chosen.pending) chosen = client;
     return chosen;
   }
@@ -120,7 +120,7 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
     if (isClosed()) return;
     try {
       const checkedOut = await own.connect();
-      const client = checkedOut as unknown as DeckhandClient;
+      const client = checkedOut as unknown as ServerClient;
       client.on('error', () => undefined);
       const isUsable = await hasTimeouts(client).catch(() => undefined);
       if (isUsable === false) state = 'closed';
@@ -157,7 +157,7 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
 }
 
 /** Some poolers drop the parameters of new connections: one statement could then block all others for long. */
-async function hasTimeouts(client: DeckhandClient): Promise<boolean> {
+async function hasTimeouts(client: ServerClient): Promise<boolean> {
   const { rows } = await client.query(`select current_setting('statement_timeout') = '1s' as has`, []);
   return rows[0].has;
 }

@@ -67,7 +67,7 @@ const serverOptions = async (
   { DATABASE_URL, DATABASE_POOL_SIZE, PREPARED_STATEMENTS }: DatabaseSettings,
   { onPool, hasTimeouts = true, log }: PoolOptions,
 ): Promise<Partial<Options>> => {
-  const [{ PostgreSqlDriver }, { DeckhandClient }, { makeHosts }, { replaceLost, tryOtherHosts }] = await Promise.all([
+  const [{ PostgreSqlDriver }, { ServerClient }, { makeHosts }, { replaceLost, tryOtherHosts }] = await Promise.all([
     import('@mikro-orm/postgresql'),
     import('./client.ts'),
     import('./hosts.ts'),
@@ -86,7 +86,7 @@ const serverOptions = async (
       hosts,
       application_name: hasTimeouts ? 'deckhand' : MIGRATING,
       keepAlive: true,
-      Client: DeckhandClient,
+      Client: ServerClient,
       isPreparing: PREPARED_STATEMENTS,
       hasTimeouts,
       onPoolCreated: (pool: pg.Pool) => {

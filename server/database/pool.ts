@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type pg from 'pg';
-import { type DeckhandClient, NO_RESPONSE, READ_ONLY } from './client.ts';
+import { NO_RESPONSE, READ_ONLY, type ServerClient } from './client.ts';
 import { HostLost } from './hosts.ts';
 
 export type DropIdle = (why: string) => void;
@@ -12,14 +12,14 @@ export type DropIdle = (why: string) => void;
 export function replaceLost(pool: pg.Pool): DropIdle {
   const idle = new Set<unknown>();
   const dropIdle: DropIdle = (why) => {
-    for (const client of idle) (client as DeckhandClient).drop(why);
+    for (const client of idle) (client as ServerClient).drop(why);
   };
   pool.on('acquire', (client) => idle.delete(client));
   pool.on('remove', (client) => idle.delete(client));
   pool.on('release', (_error, client) => {
     idle.add(client);
     // The pool removes connections that are ending.
-    if ((client as unknown as DeckhandClient).isOutdated) client.end();
+    if ((client as unknown as ServerClient).isOutdated) client.end();
   });
   pool.on('connect', (client) => {
     const events = client as unknown as EventEmitter;

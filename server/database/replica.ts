@@ -4,7 +4,7 @@ import { Kysely } from 'kysely';
 import type pg from 'pg';
 import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
-import { type ClientOptions, DeckhandClient } from './client.ts';
+import { type ClientOptions, ServerClient } from './client.ts';
 import { ormOptions } from './options.ts';
 import { type Db, SHORT_TIMEOUT } from './query.ts';
 import type { Tables } from './tables.ts';
@@ -38,9 +38,9 @@ export class Replica {
   isPrimary = false;
   private readonly options: ClientOptions;
   private readonly log: Log;
-  private readonly connected = new Set<DeckhandClient>();
+  private readonly connected = new Set<ServerClient>();
   /** The connection that asks for the status. */
-  private asking: DeckhandClient | undefined;
+  private asking: ServerClient | undefined;
   private nextAttempt = 0;
   private latest: (Status & { at: number }) | undefined;
   /** The position of the primary that it has to pass next; undefined if it has passed the last known one. */
@@ -63,11 +63,11 @@ export class Replica {
     const { onPoolCreated } = options as { onPoolCreated?: (pool: pg.Pool) => void };
     const pool = {
       max,
-      verify: (client: DeckhandClient, done: (error?: Error) => void) => this.verify(client).then(() => done(), done),
+      verify: (client: ServerClient, done: (error?: Error) => void) => this.verify(client).then(() => done(), done),
       onPoolCreated: (created: pg.Pool) => {
         onPoolCreated?.(created);
-        created.on('connect', (client) => this.connected.add(client as unknown as DeckhandClient));
-        created.on('remove', (client) => this.connected.delete(client as unknown as DeckhandClient));
+        created.on('connect', (client) => this.connected.add(client as unknown as ServerClient));
+        created.on('remove', (client) => this.connected.delete(client as unknown as ServerClient));
       },
     };
     this.db = new Kysely<Tables>({ dialect: connection.createKyselyDialect({ ...options, ...pool } as object) });
@@ -111,8 +111,8 @@ export class Replica {
     await this.db.destroy();
   }
 
-  private async connect(): Promise<DeckhandClient> {
-    const client = new DeckhandClient({ ...this.options, isPreparing: false });
+  private async connect(): Promise<ServerClient> {
+    const client = new ServerClient({ ...this.options, isPreparing: false });
     client.on('error', () => undefined);
     await client.connect();
     client.once('end', () => this.lose('the connection was closed'));
@@ -120,7 +120,7 @@ export class Replica {
   }
 
   /** A new connection for reads must lead to the server whose position is known, and not to an earlier state of it. */
-  private async verify(client: DeckhandClient): Promise<void> {
+  private async verify(client: ServerClient): Promise<void> {
     const { latest } = this;
     const { server, position } = await statusOf(client);
     if (latest === undefined || server !== latest.server || position < latest.position)
@@ -167,4 +167,4 @@ export class Replica {
   }
 }
 
-const statusOf = async (client: DeckhandClient): Promise<Status> => (await client.query(STATUS)).rows[0];
+const statusOf = async (client: ServerClient): Promise<Status> => (await client.query(STATUS)).rows[0];

@@ -14,8 +14,8 @@ const procedures = [...called, ...subscriptions];
  * server nor Zod. A test compares the two.
  */
 export function printProcedures(): string {
-  const inputs = schemaOf('input', ({ input }) => input ?? z.undefined());
-  const outputs = schemaOf('output', ({ output }) => output);
+  const inputs = schemaWith('input', ({ input }) => input ?? z.undefined());
+  const outputs = schemaWith('output', ({ output }) => output);
   const models = outputs.$defs ?? {};
 
   const printed = Object.entries(models).map(
@@ -62,7 +62,7 @@ export function printExamples(): string {
 }
 
 /** One schema for all procedures, so that they share their models. */
-function schemaOf(io: 'input' | 'output', part: (procedure: Procedure) => z.ZodType): Schema {
+function schemaWith(io: 'input' | 'output', part: (procedure: Procedure) => z.ZodType): Schema {
   const all = z.object(Object.fromEntries(procedures.map((procedure) => [procedure.name, part(procedure)])));
   return z.toJSONSchema(all, {
     io,

@@ -9,10 +9,10 @@ export const ROOT = join(import.meta.dirname, '../..');
 const DIST = join(ROOT, 'dist');
 
 /** `stage` is a directory for files on the way, `contents` becomes the package. */
-type Place = { stage: string; contents: string };
+type Stage = { stage: string; contents: string };
 
 /** A program that packs a part of the repository into `dist`, or into the directory that its first argument names. */
-export async function packFromCommandLine(part: string, fill: (place: Place) => Promise<void>): Promise<void> {
+export async function packFromCommandLine(part: string, fill: (place: Stage) => Promise<void>): Promise<void> {
   try {
     const tarball = await pack(fill, resolve(process.argv[2] ?? DIST));
     console.log(`The ${part} is packed. In the project that uses it:
@@ -26,7 +26,7 @@ See its README.md for the next steps.`);
   }
 }
 
-async function pack(fill: (place: Place) => Promise<void>, destination: string): Promise<string> {
+async function pack(fill: (place: Stage) => Promise<void>, destination: string): Promise<string> {
   for (const directory of [DIST, destination]) await mkdir(directory, { recursive: true });
   const stage = await mkdtemp(join(DIST, 'stage-'));
   try {

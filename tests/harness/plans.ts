@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { DeckhandClient } from '../../server/database/client.ts';
+import { ServerClient } from '../../server/database/client.ts';
 import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts';
 import { PLANNED_EACH_TIME } from '../../server/database/preparedStatements.ts';
 import { type Db, query, transact } from '../../server/database/query.ts';
@@ -106,7 +106,7 @@ export const CARD_FILTERS: [string, (world: World) => Promise<object>][] = [
 
 /** The statements that reach the server during some work. */
 export async function capture(work: () => Promise<unknown>): Promise<Sent[]> {
-  const driver: any = databaseUrl ? DeckhandClient.prototype : EmbeddedClient.prototype;
+  const driver: any = databaseUrl ? ServerClient.prototype : EmbeddedClient.prototype;
   const { query } = driver;
   const sent: Sent[] = [];
   driver.query = function (text: string, values: unknown[] = []) {

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { openServices, type Services } from '../../server/api/services.ts';
 import { buildApp } from '../../server/boot/app.ts';
-import { DeckhandClient } from '../../server/database/client.ts';
+import { ServerClient } from '../../server/database/client.ts';
 import { connect, type Database } from '../../server/database/connect.ts';
 import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts';
 import { IN_MEMORY } from '../../server/database/embedded/location.ts';
@@ -106,7 +106,7 @@ export function withOwnService(): void {
 
 /** How many statements reach the database during some work; counted at the driver, so that none is missed. */
 export async function countStatements(work: () => Promise<unknown>): Promise<number> {
-  const driver: any = databaseUrl ? DeckhandClient.prototype : EmbeddedClient.prototype;
+  const driver: any = databaseUrl ? ServerClient.prototype : EmbeddedClient.prototype;
   const { query } = driver;
   let count = 0;
   driver.query = function (...parts: unknown[]) {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type RestProcedure, restProcedures } from '../../server/api/procedures.ts';
 import { callOnDatabase } from '../../server/cli/onDatabase.ts';
 import { inputFor } from '../../server/contract/input.ts';
-import { DeckhandClient } from '../../server/database/client.ts';
+import { ServerClient } from '../../server/database/client.ts';
 import { query } from '../../server/database/query.ts';
 import { givenReplica, type PrivateServer, type Replica } from '../faults/privateServer.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
@@ -127,7 +127,7 @@ const usesReplica = (node: TestService, read: () => Promise<unknown>) =>
 
 /** The statements during some work that contain this text. */
 async function statementsWith(text: string, work: () => Promise<unknown>): Promise<string[]> {
-  const sent = vi.spyOn(DeckhandClient.prototype, 'query');
+  const sent = vi.spyOn(ServerClient.prototype, 'query');
   try {
     await work();
     return sent.mock.calls.map(([statement]) => String(statement)).filter((statement) => statement.includes(text));
