@@ -6,6 +6,7 @@ import { makeReadiness, type Readiness } from '../database/readiness.ts';
 import { removedRows } from '../database/removal.ts';
 import { openReplicas, type Replicas } from '../database/replicas.ts';
 import { type Credential, findCaller } from '../domain/access/caller.ts';
+import { makeRememberedCallers, type RememberedCallers } from '../domain/access/confirmation.ts';
 import type { AccountCaller, NodeServices } from '../domain/access/context.ts';
 import { endedKeyError } from '../domain/access/endedKey.ts';
 import { recordUse } from '../domain/access/keyUse.ts';
@@ -44,6 +45,7 @@ export type Services = NodeServices & {
   /** The 401 for the holder of a secret that was valid once; undefined for any other. */
   findEndedKey: (keyHash: string) => Promise<Error | undefined>;
   keyHolders: KeyHolders;
+  rememberedCallers: RememberedCallers;
   keyUse: KeyUse;
   unsentResponses: UnsentResponses;
   /** The public address, if it differs from the one that it listens on. */
@@ -131,6 +133,7 @@ export async function openServices(
     findEndedKey: (keyHash) =>
       callerQueue.run(queueKey({ keyHash }), () => endedKeyError(database.db, keyHash, keyMaxDays)),
     keyHolders: makeKeyHolders(),
+    rememberedCallers: makeRememberedCallers(),
     eventsKeptDays: settings.EVENTS_KEPT_DAYS,
     keyMaxDays,
     webhookAllowedHosts: settings.WEBHOOK_ALLOWED_HOSTS,

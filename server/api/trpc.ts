@@ -52,6 +52,8 @@ export type Meta = Partial<RestMeta> & {
   tool?: boolean;
   /** For a query that reads itself what its caller has access to: it never runs on a replica, which may be behind. */
   onPrimary?: boolean;
+  /** Whether its first statement confirms a remembered caller (`confirmation.ts`). */
+  confirms?: boolean;
 };
 
 const t = initTRPC

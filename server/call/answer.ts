@@ -6,8 +6,9 @@ import { inputParser } from '../api/parser.ts';
 import type { Procedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
 import { mustBeAtLevel } from '../database/level.ts';
-import { ACCESS, accessError, highestNeeded, type Rule, wrongCredential } from '../domain/access/access.ts';
+import { ACCESS, accessError, type Rule, wrongCredential } from '../domain/access/access.ts';
 import type { Credential } from '../domain/access/caller.ts';
+import { NotConfirmed } from '../domain/access/confirmation.ts';
 import type { Caller, Context, Origin, ProjectCaller } from '../domain/access/context.ts';
 import { mustBeProven } from '../domain/account/proof.ts';
 import { BUSY, type Counted, networkKey, overLimit, userKey } from '../limits/rateLimit.ts';
@@ -18,6 +19,7 @@ import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
 import { logFailure } from './logFailure.ts';
 import { runOnce } from './once.ts';
+import { neededRoleOf, recallCaller, rememberCaller } from './remembered.ts';
 import { noteWriteAfter, readOnReplica } from './replica.ts';
 
 /** A request as its wire read it, and below, what the steps have found out: wires write headers, logs and metrics from it. */
@@ -67,13 +69,14 @@ export type Refused = { failure: Failure; error: unknown };
 /**
  * The first steps of a request, once for all of its calls: refuse who has spent the limit, identify, count. Throws what concerns
  * the whole request. A token with a valid signature but without a valid session counts for the address, so that a stolen token
- * can't use up the user's rate limit.
+ * can't use up the user's rate limit. A caller who is remembered is identified by the statement of the call.
  */
 export async function admit(exchange: Exchange): Promise<void> {
   const credential = readCredential(exchange.token, exchange.services.tokens);
   refuseSpent(exchange, credential);
+  exchange.caller = recallCaller(exchange, credential);
   try {
-    await identify(exchange, credential);
+    if (!exchange.caller) await identify(exchange, credential);
   } catch (error) {
     // Guesses count, also while the database is gone.
     await count(exchange);
@@ -86,25 +89,61 @@ export async function admit(exchange: Exchange): Promise<void> {
 
 /** The steps of each call of an admitted request, in their order. */
 export async function answer(exchange: Exchange, call: Call): Promise<Reply> {
-  const { services, caller, signal } = exchange;
   const run: Run = { exchange, call, isReplayed: false };
   try {
-    mustBeWithinLimit(exchange, call);
-    mustHaveAccess(exchange, call);
-    run.sent = await call.readInput();
-    // Identified again, since the body came late.
-    if (exchange.caller !== caller) mustHaveAccess(exchange, call);
-    run.key = keyOf(exchange, call);
-    const data = await (waitsInQueue(exchange, call)
-      ? services.queue.run(`user:${caller?.id}`, () => runInTurn(run), {
-          longestWaitForOwnMilliseconds: 30_000,
-          signal,
-        })
-      : runInTurn(run));
-    return { data, isReplayed: run.isReplayed };
+    return await takeSteps(run);
+  } catch (error) {
+    if (!isDoubtful(exchange, error)) return noteRefused(exchange, error);
+  }
+  try {
+    await identifyRemembered(exchange);
+    return await takeSteps(run);
   } catch (error) {
     return noteRefused(exchange, error);
   }
+}
+
+async function takeSteps(run: Run): Promise<Reply> {
+  const { exchange, call } = run;
+  const { services, caller, signal } = exchange;
+  mustBeWithinLimit(exchange, call);
+  mustHaveAccess(exchange, call);
+  run.reading ??= readOnce(call);
+  run.sent = await run.reading;
+  // Identified again, since the body came late.
+  if (exchange.caller !== caller) mustHaveAccess(exchange, call);
+  run.key = keyOf(exchange, call);
+  const data = await (waitsInQueue(exchange, call)
+    ? services.queue.run(`user:${caller?.id}`, () => runInTurn(run), {
+        longestWaitForOwnMilliseconds: 30_000,
+        signal,
+      })
+    : runInTurn(run));
+  return { data, isReplayed: run.isReplayed };
+}
+
+/** What was wrong with the input stays wrong. */
+const readOnce = async (call: Call) => call.readInput();
+
+/**
+ * Whether a remembered caller is to be looked up before the call is refused: nobody learns more than they may by then, and their
+ * rights may have grown. Faults and a busy service are the same for everybody.
+ */
+function isDoubtful({ caller }: Exchange, error: unknown): boolean {
+  if (!caller?.unconfirmed || caller.unconfirmed.isConfirmed) return false;
+  if (error instanceof NotConfirmed) return true;
+  const { status, reason } = toFailure(error);
+  return status < 500 && !BUSY.has(reason);
+}
+
+/** The call counts for the address instead if the caller is not identified any more, or by another limit. */
+async function identifyRemembered(exchange: Exchange): Promise<void> {
+  const { services, caller, limit, calls } = exchange;
+  await identifyAgain(exchange);
+  const isSameLimit = exchange.caller?.id === caller?.id && exchange.caller?.ownRateLimit === caller?.ownRateLimit;
+  if (!limit || isSameLimit) return;
+  await services.rateLimit.giveBack(limit, calls);
+  await count(exchange);
 }
 
 /** The steps of a call that has its turn: read the input, prove, count further rows, do it once, check the output. */
@@ -125,7 +164,14 @@ async function runInTurn(run: Run): Promise<unknown> {
 }
 
 /** A call on its way. */
-type Run = { exchange: Exchange; call: Call; sent?: unknown; key?: string | undefined; isReplayed: boolean };
+type Run = {
+  exchange: Exchange;
+  call: Call;
+  reading?: Promise<unknown>;
+  sent?: unknown;
+  key?: string | undefined;
+  isReplayed: boolean;
+};
 
 /**
  * Gives back the calls that were refused because others keep the service busy. Wires call this before they send headers.
@@ -163,13 +209,14 @@ function refuseSpent(exchange: Exchange, credential: Credential | undefined): vo
 }
 
 async function identify(exchange: Exchange, credential: Credential | undefined): Promise<void> {
-  const { services, token, projectId, called } = exchange;
+  const { services, token, projectId } = exchange;
   if (!credential) {
     if (token !== '') exchange.unidentified = wrongCredential(isKeySecret(token));
     return;
   }
-  const neededRole = exchange.neededRole ?? highestNeeded(called.map(({ access }) => access));
-  exchange.caller = await services.findCaller(credential, projectId, neededRole);
+  const caller = await services.findCaller(credential, projectId, neededRoleOf(exchange));
+  rememberCaller(exchange, credential, caller);
+  exchange.caller = caller;
   if ('keyHash' in credential) services.keyHolders.remember(credential.keyHash, exchange.caller?.id ?? undefined);
   if (!exchange.caller) exchange.unidentified = wrongCredential('keyHash' in credential);
 }
@@ -267,6 +314,8 @@ async function runOnDatabase(run: Run, context: Context, input: unknown): Promis
 
   function once(): Promise<unknown> {
     if (run.key === undefined || !caller) return resolve(run, context, input);
+    // Its transaction has no place for that.
+    if (caller.unconfirmed) throw new NotConfirmed();
     const onReplay = () => {
       run.isReplayed = true;
     };

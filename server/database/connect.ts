@@ -31,6 +31,8 @@ export type Database = {
   hasSearchIndex: boolean;
   /** The connections to a server; undefined for the embedded database, which has none. */
   connections: () => Connections | undefined;
+  /** Whether a server has responded within the last second. */
+  isResponding: () => boolean;
   /** For migrations and copies: a second pool to a server, or the embedded database itself, which has no timeouts. */
   withoutTimeouts: <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>;
   close: () => Promise<void>;
@@ -45,7 +47,7 @@ export function connect(settings: Settings, log?: Log): Promise<Database> {
 }
 
 async function connectToServer(settings: Settings & { DATABASE_URL: string }, log?: Log): Promise<Database> {
-  const { makeLane } = await import('./lane.ts');
+  const [{ makeLane }, { lastResponseAt }] = await Promise.all([import('./lane.ts'), import('./client.ts')]);
   const laneSize = laneSizeOf(settings.DATABASE_POOL_SIZE);
   let pool: pg.Pool | undefined;
   let lane: Lane | undefined;
@@ -63,6 +65,7 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
   const opened = serverDatabase(orm);
   const database: Database = {
     ...opened,
+    isResponding: () => performance.now() - lastResponseAt() < 1000,
     connections: () => pool && { ...connectionsOf(pool), lane: lane?.load() },
     close: async () => {
       await lane?.close();
@@ -192,6 +195,7 @@ function serverDatabase(orm: MikroORM): Database {
     bulkPace: SERVER_PACE,
     hasSearchIndex: true,
     connections: () => undefined,
+    isResponding: () => false,
     withoutTimeouts: (work) => work(database),
     close: () => orm.close(true),
   };
@@ -212,6 +216,7 @@ async function embeddedDatabase(settings: Settings): Promise<Database> {
     bulkPace: EMBEDDED_PACE,
     hasSearchIndex: false,
     connections: () => undefined,
+    isResponding: () => true,
     withoutTimeouts: (work) => work(database),
     close: () => db.destroy(),
   };

@@ -73,16 +73,22 @@ function annotationOfDates(dates: DateFields): string {
   const known = annotated.get(dates);
   if (known !== undefined) return known;
 
-  const { own, lists = {} } = dates;
+  const { own, lists = {}, elements } = dates;
+  if (elements) return annotationOfElements(elements);
   let annotations = own.map((name) => `"${name}":["Date"]`).join();
-  for (const [name, elements] of Object.entries(lists)) {
-    let listed = '';
-    for (const [at, element] of elements.entries()) listed += `${listed && ','}"${at}":${annotationOfDates(element)}`;
-    if (listed !== '') annotations += `,"${name}":{${listed}}`;
+  for (const [name, ofList] of Object.entries(lists)) {
+    const listed = annotationOfElements(ofList);
+    if (listed !== '') annotations += `,"${name}":${listed}`;
   }
   const annotation = `{${annotations}}`;
   if (!dates.lists) annotated.set(dates, annotation);
   return annotation;
+}
+
+function annotationOfElements(elements: readonly DateFields[]): string {
+  let listed = '';
+  for (const [at, element] of elements.entries()) listed += `${listed && ','}"${at}":${annotationOfDates(element)}`;
+  return listed && `{${listed}}`;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

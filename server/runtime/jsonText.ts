@@ -1,5 +1,9 @@
-/** The fields of a value that are dates: its own, and those of the elements of its lists. */
-export type DateFields = { own: readonly string[]; lists?: Readonly<Record<string, readonly DateFields[]>> };
+/** The fields of a value that are dates: its own, and those of the elements of its lists or, if it is a list itself, of its elements. */
+export type DateFields = {
+  own: readonly string[];
+  lists?: Readonly<Record<string, readonly DateFields[]>>;
+  elements?: readonly DateFields[];
+};
 
 /**
  * A part of a response that PostgreSQL has written as JSON. It is passed on unchanged: parsing and serializing thousands of cards
@@ -99,13 +103,15 @@ export function writeFields(value: object): string {
 
 type Lists = Record<string, Record<string, unknown>[]>;
 
-function reviveDates(value: Record<string, unknown>, { own, lists = {} }: DateFields): void {
+function reviveDates(value: Record<string, unknown>, { own, lists = {}, elements = [] }: DateFields): void {
   for (const name of own) value[name] = new Date(String(value[name]));
-  for (const [name, elements] of Object.entries(lists)) {
-    const values = (value as Lists)[name] ?? [];
-    for (const [at, element] of values.entries()) {
-      const dates = elements[at];
-      if (dates) reviveDates(element, dates);
-    }
+  for (const [name, ofList] of Object.entries(lists)) reviveEach((value as Lists)[name] ?? [], ofList);
+  if (Array.isArray(value)) reviveEach(value, elements);
+}
+
+function reviveEach(values: Record<string, unknown>[], elements: readonly DateFields[]): void {
+  for (const [at, element] of values.entries()) {
+    const dates = elements[at];
+    if (dates) reviveDates(element, dates);
   }
 }

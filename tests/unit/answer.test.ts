@@ -4,6 +4,7 @@ import { proceduresOf } from '../../server/api/procedures.ts';
 import type { Services } from '../../server/api/services.ts';
 import { anyoneProcedure, memberProcedure, router } from '../../server/api/trpc.ts';
 import { admit, answer, type Call, type Exchange, identifyAgain } from '../../server/call/answer.ts';
+import { makeRememberedCallers } from '../../server/domain/access/confirmation.ts';
 import type { AccountCaller, Caller } from '../../server/domain/access/context.ts';
 import type { Counted } from '../../server/limits/rateLimit.ts';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
@@ -57,7 +58,12 @@ type Parts = Partial<Omit<Exchange, 'services'>> & { services?: Partial<Services
 
 /** An admitted exchange with the parts that the steps use. */
 const exchangeWith = ({ services, ...parts }: Parts = {}): Exchange => ({
-  services: { queue: queueFor(1), database: {}, ...services } as Services,
+  services: {
+    queue: queueFor(1),
+    database: {},
+    rememberedCallers: makeRememberedCallers(),
+    ...services,
+  } as Services,
   token: '',
   projectId: undefined,
   origin: { surface: 'rpc', requestId: null, address: '127.0.0.1', serviceUrl: '' },

@@ -31,7 +31,7 @@ export const boardRouter = router({
     summary: 'Get a board',
     description: 'A board with its groups and their cards, in order, without the tour cards that the caller dismissed.',
   })
-    .meta({ tool: true, reasons: ['answer_too_large'] })
+    .meta({ tool: true, confirms: true, reasons: ['answer_too_large'] })
     .input(BoardGet)
     .output(
       z.object({
@@ -48,7 +48,7 @@ export const boardRouter = router({
     errors: [400, 401, 403, 422, 429, 500],
     query: ['tool_key'],
   })
-    .meta({ tool: true, reasons: ['answer_too_large'] })
+    .meta({ tool: true, confirms: true, reasons: ['answer_too_large'] })
     .input(BoardList)
     .output(z.object({ boards: z.array(ListedBoard).meta({ description: 'The boards in order.' }) }))
     .query(({ ctx, input }) => listBoards(ctx, input)),

@@ -43,7 +43,7 @@ export const cardRouter = router({
     description: 'Creates a card in the project, at the end of the group if one is sent.',
     errors: [400, 401, 403, 422, 429, 500],
   })
-    .meta({ events: ['card.created'], tool: true, reasons: ['unknown_reference'] })
+    .meta({ events: ['card.created'], tool: true, confirms: true, reasons: ['unknown_reference'] })
     .input(CardCreate)
     .output(z.object({ card: CreatedCard, version: rowVersion }))
     .mutation(({ ctx, input }) => createCard(ctx, input)),

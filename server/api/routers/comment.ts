@@ -32,7 +32,12 @@ export const commentRouter = router({
     summary: 'Comment on a card',
     description: 'Adds a comment to a card, or a reply to one of its comments.',
   })
-    .meta({ events: ['comment.created'], tool: true, reasons: ['unknown_reference', 'thread_too_deep'] })
+    .meta({
+      events: ['comment.created'],
+      tool: true,
+      confirms: true,
+      reasons: ['unknown_reference', 'thread_too_deep'],
+    })
     .input(CommentCreate)
     .output(oneComment)
     .mutation(({ ctx, input }) => createComment(ctx, input)),

@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import { HIGHEST_ROLE, lowestRoleWith, ROLES, type Role } from '../../../shared/user.ts';
-import { prepared } from '../../database/prepared.ts';
+import { prepared, type ValueOf } from '../../database/prepared.ts';
 import { type Db, query, withShortTimeout } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { writtenBy } from '../../database/writePosition.ts';
 import type { Claims } from '../../security/tokens.ts';
 import { rolesFrom } from './access.ts';
-import type { AccountCaller, Caller, CallerKey } from './context.ts';
+import type { AccountCaller, Caller, CallerKey, FoundCaller, FoundKey } from './context.ts';
 import { isValidKey } from './keyEnd.ts';
 import { scopesOf } from './keyScopes.ts';
 import { isUseDue } from './keyUse.ts';
@@ -95,7 +95,8 @@ function toCaller(
     project_id !== null && platform_id !== null && isReachable ? { id: project_id, platform_id, role } : undefined;
   const isProjectChosen = key?.projectId != null || chosenProjectId !== undefined;
   const highestRole = superadmin && (project || !isProjectChosen) ? HIGHEST_ROLE : found.highest_role;
-  const caller = { id, superadmin, superadmin_billing, ownRateLimit, sessionId, project, isProjectChosen, highestRole };
+  const rights = { id, superadmin, superadmin_billing, project, isProjectChosen, highestRole };
+  const caller = { ...rights, ownRateLimit, sessionId, found };
   const { write_epoch: epoch, write_position: position } = found;
   const written = epoch !== undefined && position !== undefined && { written: { epoch, position } };
   return { ...caller, ...(key && { key }), ...written };
@@ -138,22 +139,6 @@ const HIGHEST_OF_ALL = sql`(
   select (${ASCENDING_ROLES})[max(array_position(${ASCENDING_ROLES}, any_m.role))]
   from members any_m where any_m.user_id = u.id and ${isInActiveProject('any_m')})`;
 
-type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing' | 'rate_limit_per_minute'> & {
-  project_id: Row<'projects'>['id'] | null;
-  platform_id: Row<'projects'>['platform_id'] | null;
-  role: Row<'members'>['role'] | null;
-  highest_role: Row<'members'>['role'] | null;
-  /** Only with replicas. */
-  write_epoch?: string | null;
-  write_position?: number;
-};
-
-type FoundKey = Pick<Row<'api_keys'>, 'scopes'> & {
-  key_id: Row<'api_keys'>['id'];
-  key_project_id: Row<'api_keys'>['project_id'];
-  is_use_due: boolean;
-};
-
 /**
  * Selects users `u` with the selected project, or their default one, and their role there as `p`.
  *
@@ -184,12 +169,12 @@ const callerOf = (
         case when preset.id is null then other.role else preset.role end as role) as p`;
 };
 
-type Call = { chosenProjectId: number | null; enough: Role[] };
+export type Call = { chosenProjectId: number | null; enough: Role[] };
+export type BySession = Claims & Call;
+export type ByKey = { keyHash: string; keyMaxDays: number | null } & Call;
 
-const selectCaller = (more = sql``) =>
-  prepared<Claims & Call, FoundCaller>(
-    (value) =>
-      withShortTimeout(sql`
+/** The caller with a valid session. */
+export const callerBySession = (value: ValueOf<BySession>, more = sql``): RawBuilder<FoundCaller> => sql`
     ${callerOf(
       sql`sessions s join users u on u.id = s.user_id and u.is_active`,
       value('chosenProjectId'),
@@ -197,15 +182,10 @@ const selectCaller = (more = sql``) =>
       { more },
     )}
     where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
-      and s.revoked_at is null and s.expires_at > now()`),
-    { isShort: true },
-  );
+      and s.revoked_at is null and s.expires_at > now()`;
 
-/** Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
-const selectCallerByKey = (more = sql``) =>
-  prepared<{ keyHash: string; keyMaxDays: number | null } & Call, FoundCaller & FoundKey>(
-    (value) =>
-      withShortTimeout(sql`
+/** The caller with a valid key. Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
+export const callerByKey = (value: ValueOf<ByKey>, more = sql``): RawBuilder<FoundCaller & FoundKey> => sql`
     ${callerOf(
       sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
       sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
@@ -219,9 +199,12 @@ const selectCallerByKey = (more = sql``) =>
         (select rotated.secret_hash from api_keys rotated
           where rotated.previous_hash = ${value('keyHash')} and rotated.previous_expires_at > now()),
         ${value('keyHash')})
-      and ${isValidKey('k', value('keyMaxDays'))}`),
-    { isShort: true },
-  );
+      and ${isValidKey('k', value('keyMaxDays'))}`;
+
+const selectCaller = (more = sql``) =>
+  prepared<BySession, FoundCaller>((value) => withShortTimeout(callerBySession(value, more)), { isShort: true });
+const selectCallerByKey = (more = sql``) =>
+  prepared<ByKey, FoundCaller & FoundKey>((value) => withShortTimeout(callerByKey(value, more)), { isShort: true });
 
 const WITHOUT_REPLICAS = { select: selectCaller(), selectByKey: selectCallerByKey() };
 const WRITTEN = writtenBy(sql`u.id`);

@@ -2,6 +2,7 @@ import type { EventSurface } from '../../../shared/event.ts';
 import type { Role } from '../../../shared/user.ts';
 import type { BulkPace } from '../../database/bulk.ts';
 import type { Db } from '../../database/query.ts';
+import type { Row } from '../../database/tables.ts';
 import type { Written } from '../../database/writePosition.ts';
 import type { AttemptLimit } from '../../limits/attemptLimit.ts';
 import type { PaymentProvider } from '../../payments/provider.ts';
@@ -85,6 +86,10 @@ export type Caller = {
   key?: CallerKey;
   /** Set with replicas: how far the caller has written. */
   written?: Written;
+  /** What the database has of the caller; undefined at the command line. */
+  found?: FoundCaller;
+  /** Set for a caller who was remembered: a statement confirms it. */
+  unconfirmed?: Unconfirmed;
 };
 
 /** The key of a call: it narrows the rights of its user. */
@@ -100,6 +105,26 @@ export type CallerKey = {
   /** Whether its use in this minute is not stored yet. */
   isUseDue: boolean;
 };
+
+/** What the database has of a caller. */
+export type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing' | 'rate_limit_per_minute'> & {
+  project_id: Row<'projects'>['id'] | null;
+  platform_id: Row<'projects'>['platform_id'] | null;
+  role: Row<'members'>['role'] | null;
+  highest_role: Row<'members'>['role'] | null;
+  /** Only with replicas. */
+  write_epoch?: string | null;
+  write_position?: number;
+};
+
+export type FoundKey = Pick<Row<'api_keys'>, 'scopes'> & {
+  key_id: Row<'api_keys'>['id'];
+  key_project_id: Row<'api_keys'>['project_id'];
+  is_use_due: boolean;
+};
+
+/** How statements confirm a remembered caller (`confirmation.ts`). */
+export type Unconfirmed = { isKey: boolean; values: object; isConfirmed: boolean };
 
 /** Without a role, the caller may only handle billing there. */
 export type ActingProject = { id: number; platform_id: number; role: Role | null };

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { z } from 'zod';
 import {
   Board,
   BoardCreate,
@@ -10,18 +11,19 @@ import {
 } from '../../../shared/board.ts';
 import { badRequest } from '../../../shared/errors.ts';
 import { MOST_SIBLINGS } from '../../../shared/fields.ts';
-import { prepared } from '../../database/prepared.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { live, query } from '../../database/query.ts';
+import { live, oneRow, query } from '../../database/query.ts';
 import { type Selected, selectionOf } from '../../database/selection.ts';
 import type { Row } from '../../database/tables.ts';
 import { VERSION, type Versioned, withVersion } from '../../database/version.ts';
+import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { actingProject } from '../access/access.ts';
+import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { columnsOf, namesOf, newValues } from './columns.ts';
 import { deleteWithContents } from './deletion.ts';
 import { changeAndPlace, insertAt, placeRows, positionAmongSiblings, type Siblings, siblingsIn } from './position.ts';
-import { allOrFirstRow, bytesOf, mustFitResponse } from './responseSize.ts';
+import { allAsJson, allOrFirstRow, bytesOf, mustFitResponse } from './responseSize.ts';
 import { restoredAs, restoreRow } from './restoration.ts';
 import { isDismissedBy } from './tour.ts';
 
@@ -34,46 +36,54 @@ export type BoardRow = Selected<'boards', typeof BOARD_COLUMNS>;
  * counted in an index alone, then those that are hidden from the user are subtracted: `hidden` counts them by board. It is
  * materialized: otherwise PostgreSQL may count them again for each board.
  */
-export const listedBoards = (which: RawBuilder<unknown>, hidden: RawBuilder<unknown> = NOTHING_HIDDEN) =>
-  allOrFirstRow(
-    'boards',
-    sql<ListedBoardRow>`
-      with hidden as materialized (${hidden})
-      select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes, counted.groups as groups_count,
-        counted.cards - coalesce(hidden.count, 0) as cards_count
-      from boards b cross join lateral (
-        select count(*)::int as groups, coalesce(sum((
-          select count(*) from cards c where c.group_id = g.id and ${live('c')})), 0)::int as cards
-        from groups g where g.board_id = b.id and ${live('g')}
-      ) as counted left join hidden on hidden.board_id = b.id where ${which} and ${live('b')}`,
-    LISTED_COLUMNS,
-    ['position', 'id'],
-  );
+const countedBoards = (which: RawBuilder<unknown>, hidden: RawBuilder<unknown>) => sql<ListedBoardRow>`
+  with hidden as materialized (${hidden})
+  select ${selectionOf(BOARD_COLUMNS)}, ${bytesOf('boards', 'b')} as bytes, counted.groups as groups_count,
+    counted.cards - coalesce(hidden.count, 0) as cards_count
+  from boards b cross join lateral (
+    select count(*)::int as groups, coalesce(sum((
+      select count(*) from cards c where c.group_id = g.id and ${live('c')})), 0)::int as cards
+    from groups g where g.board_id = b.id and ${live('g')}
+  ) as counted left join hidden on hidden.board_id = b.id where ${which} and ${live('b')}`;
+
+/** The same boards, or only the first one if they are too large for one response. */
+export const listedBoards = (which: RawBuilder<unknown>) =>
+  allOrFirstRow('boards', countedBoards(which, NOTHING_HIDDEN), LISTED_COLUMNS, ORDER);
+const ORDER = ['position', 'id'] as const;
 const LISTED_COLUMNS = ListedBoard.keyof().options;
 const NOTHING_HIDDEN = sql`select null::int as board_id, 0 as count where false`;
 type ListedBoardRow = BoardRow & { groups_count: number; cards_count: number };
 
 /** The boards of the project in order, with their counts. */
-export async function listBoards({ db, caller }: ProjectContext, { tool_key }: BoardList) {
+export async function listBoards(context: ProjectContext, { tool_key }: BoardList) {
+  const { caller } = context;
   const { id: project_id } = actingProject(caller);
-  const boards = await selectBoards(db, { project_id, user_id: caller.id, tool_key: tool_key ?? null });
-  mustFitResponse(boards[0], 'The boards are too large for one answer. List those of one tool_key.');
-  return { boards };
+  const listed = oneRow(await selectBoards(context, { project_id, user_id: caller.id, tool_key: tool_key ?? null }));
+  mustFitResponse(listed, 'The boards are too large for one answer. List those of one tool_key.');
+  const dates: DateFields = { own: [], elements: Array(listed.count).fill(DATES) };
+  return { boards: asJsonText<z.output<typeof ListedBoard>[]>(listed.json, dates) };
 }
+const DATES: DateFields = { own: ['created_at', 'updated_at'] };
 
-const selectBoards = prepared<
+const selectBoards = confirming<
   { project_id: number; user_id: number | null; tool_key: string | null },
-  ListedBoardRow & { is_too_large: boolean }
+  Confirmed & { json: string; count: number; is_too_large: boolean }
 >(
-  (value) =>
-    listedBoards(
-      sql`b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')}::text)`,
-      sql`
+  (value, confirmation) =>
+    allAsJson(
+      'boards',
+      countedBoards(
+        sql`${IS_CONFIRMED} and b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')}::text)`,
+        sql`
       select g.board_id, count(*)::int from tour_dismissals d cross join lateral (
         select group_id, project_id from cards c where c.id = d.card_id and ${live('c')} and ${isDismissedBy('c', 'd')} offset 0
       ) as c join lateral (select board_id from groups g where g.id = c.group_id and ${live('g')} offset 0) as g on true
       where d.user_id = ${value('user_id')}::int and c.project_id = ${value('project_id')} group by g.board_id`,
-    ),
+      ),
+      ListedBoard,
+      ORDER,
+      { parts: confirmation, columns: sql`${IS_CONFIRMED} as is_confirmed` },
+    ) as RawBuilder<never>,
   { isShort: true },
 );
 

@@ -11,12 +11,12 @@ import {
 } from '../../../shared/card.ts';
 import type { Role } from '../../../shared/user.ts';
 import { jsonOf } from '../../database/jsonRow.ts';
-import { prepared } from '../../database/prepared.ts';
 import { live, nextPosition, oneRow, transact } from '../../database/query.ts';
 import type { Selected } from '../../database/selection.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { VERSION, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
+import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { type Actor, actorOf, eventParts } from '../event/event.ts';
@@ -48,11 +48,11 @@ const CARD_TYPE = sql<(typeof CARD_TYPES)[number]>`case when tour_key is null th
 
 /** Creates a card at the end of its group and of the project: that of its group, else of its tag, else the default one. */
 export async function createCard(context: ProjectContext, input: CardCreate) {
-  const { db, caller } = context;
+  const { caller } = context;
   const known_platform_id = caller.project?.platform_id ?? null;
   const sent = sentColumns(input);
   const insert = caller.superadmin ? insertAuditedCard : insertCard;
-  const found = oneRow(await insert(db, { ...sent, ...permitOf(caller), ...actorOf(context), known_platform_id }));
+  const found = oneRow(await insert(context, { ...sent, ...permitOf(caller), ...actorOf(context), known_platform_id }));
   mustReferToProject(caller, { id: found.acting_id, role: found.acting_role }, input, found);
 
   const dates = sent.due_date === null ? DATES : DATES_WITH_DUE_DATE;
@@ -92,12 +92,12 @@ const DAY_MILLISECONDS = 24 * 60 * 60_000;
  * - `noted`: its event.
  */
 const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
-  prepared<
+  confirming<
     Permit & Actor & CreatedColumns & { known_platform_id: number | null },
-    Referenced & { card: string; version: string; acting_id: number | null; acting_role: Role | null }
+    Referenced & Confirmed & { card: string; version: string; acting_id: number | null; acting_role: Role | null }
   >(
-    (value) => sql`
-    with ${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`)},
+    (value, confirmation) => sql`
+    with ${confirmation}, ${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`)},
     named as materialized (
       select g.project_id as group_project_id, t.project_id as tag_project_id,
         ${projectOf(sql`g.project_id`, sql`t.project_id`, value)} as id
@@ -113,14 +113,14 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
       select acting.id, acting.platform_id, ${newValues('cards', CREATED_COLUMNS, value)}, ${value('user_id')}::int,
         ${nextPosition(lastPosition(sql`${value('group_id')}::int`, sql`acting.id`))}, ${nextPosition(lastOrder(sql`acting.id`))}
       from acting
-      where ${isEnough(sql`acting.role`, value)}
+      where ${IS_CONFIRMED} and ${isEnough(sql`acting.role`, value)}
         and (${value('group_id')}::int is null or acting.id = group_project_id)
         and (${value('tag_id')}::int is null or acting.id = tag_project_id)
         and (${value('owner_id')}::int is null or exists (select from owner_found))
       returning ${jsonOf('cards', CreatedCard, { is_overdue: IS_OVERDUE, card_type: CARD_TYPE })} as card, ${VERSION}, id, project_id, platform_id, group_id
     ), ${eventParts(CREATED, value, hasAudit)}
     select created.card, created.version, acting.id as acting_id, acting.role as acting_role, group_project_id, tag_project_id,
-      exists (select from owner_found) as is_owner_member
+      exists (select from owner_found) as is_owner_member, ${IS_CONFIRMED} as is_confirmed
     from acting left join created on true`,
   );
 

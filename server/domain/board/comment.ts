@@ -13,7 +13,6 @@ import { badRequest, forbidden, invalid } from '../../../shared/errors.ts';
 import { isAllowed } from '../../../shared/user.ts';
 import { jsonOf } from '../../database/jsonRow.ts';
 import { readCursor, toCursor, toPage } from '../../database/page.ts';
-import { prepared } from '../../database/prepared.ts';
 import { lockProject } from '../../database/projectLock.ts';
 import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
 import { type Selected, selectionOf } from '../../database/selection.ts';
@@ -21,6 +20,7 @@ import type { Row, RowChanges } from '../../database/tables.ts';
 import { VERSION, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { accountOf } from '../access/access.ts';
+import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { type Actor, actorOf, eventParts } from '../event/event.ts';
@@ -39,11 +39,11 @@ export async function createComment(
   context: ProjectContext,
   { card_id, comment, parent_comment_id = null }: CommentCreate,
 ) {
-  const { db, caller } = context;
+  const { caller } = context;
   accountOf(caller);
   const insert = caller.superadmin ? insertAuditedComment : insertComment;
   const sent = { card_id, comment, parent_comment_id };
-  const [found] = await insert(db, { ...sent, ...permitOf(caller), ...actorOf(context) });
+  const [found] = await insert(context, { ...sent, ...permitOf(caller), ...actorOf(context) });
   const { created, version, depth } = mustBeFound(caller, 'cards', found);
   if (created === null || version === null) {
     if (depth === null) throw invalid({ parent_comment_id: 'is not a comment of this card' }, 'unknown_reference');
@@ -69,12 +69,12 @@ const DATES: DateFields = { own: ['created_at', 'updated_at'] };
  * - `noted`: its event.
  */
 const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
-  prepared<
+  confirming<
     Permit & Actor & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
-    CallerRole & { created: string | null; version: string | null; depth: number | null }
+    CallerRole & Confirmed & { created: string | null; version: string | null; depth: number | null }
   >(
-    (value) => sql`
-    with card as (
+    (value, confirmation) => sql`
+    with ${confirmation}, card as (
       select id as card_id, project_id, platform_id, ${roleIn('cards.project_id', value)} as caller_role from cards
       where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} for share
     ), parent as (
@@ -84,10 +84,12 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
       select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')}, root_comment_id, coalesce(depth, 0)
       from card left join parent on true
-      where ${isEnough(sql`caller_role`, value)} and (${value('parent_comment_id')}::int is null or depth <= ${sql.lit(DEEPEST_REPLY)})
+      where ${IS_CONFIRMED} and ${isEnough(sql`caller_role`, value)}
+        and (${value('parent_comment_id')}::int is null or depth <= ${sql.lit(DEEPEST_REPLY)})
       returning ${jsonOf('comments', Comment)} as json, ${VERSION}, id, project_id, card_id, parent_comment_id
     ), ${eventParts(CREATED, value, hasAudit)}
-    select card.project_id, caller_role, created.json as created, created.version, (select depth from parent) as depth
+    select card.project_id, caller_role, created.json as created, created.version, (select depth from parent) as depth,
+      ${IS_CONFIRMED} as is_confirmed
     from card left join created on true`,
   );
 

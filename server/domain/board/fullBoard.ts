@@ -9,6 +9,7 @@ import { live, oneRow } from '../../database/query.ts';
 import { type Versioned, versionOf } from '../../database/version.ts';
 import { LARGEST_RESPONSE_BYTES } from '../../limits/unsentResponses.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
+import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { noSuchMaster } from '../template/masterRow.ts';
@@ -25,9 +26,10 @@ const PIECE_BYTES = 32 * 1024;
  * A board with its groups and cards, without the tour cards that the caller dismissed. PostgreSQL writes the JSON, unless it
  * is too large.
  */
-export async function getBoard({ db, caller }: ProjectContext, { id }: { id: number }): Promise<GottenBoard> {
+export async function getBoard(context: ProjectContext, { id }: { id: number }): Promise<GottenBoard> {
+  const { db, caller } = context;
   const values = { id, ...permitOf(caller) };
-  const [small] = await boardStatements.selectSmall(db, values);
+  const [small] = await boardStatements.selectSmall(context, values);
   mustBeFound(caller, 'boards', small);
   if (typeof small?.board === 'string') return inOnePiece(small.board, small);
 
@@ -41,8 +43,9 @@ export async function getBoard({ db, caller }: ProjectContext, { id }: { id: num
 }
 
 /** A master board with its groups and cards, written in the same way. */
-export async function getMasterBoard({ db }: SignedInContext, { id }: { id: number }): Promise<GottenBoard> {
-  const [small] = await masterBoardStatements.selectSmall(db, { id });
+export async function getMasterBoard(context: SignedInContext, { id }: { id: number }): Promise<GottenBoard> {
+  const { db } = context;
+  const [small] = await masterBoardStatements.selectSmall(context, { id });
   if (!small) throw noSuchMaster('boards');
   if (typeof small.board === 'string') return inOnePiece(small.board, small);
 
@@ -69,14 +72,16 @@ function inPieces(pieces: Piece[]): GottenBoard {
 /** A digit per card, with commas between groups: the index in `CARD_DATES`. */
 type DateDigits = { date_digits: string | null };
 /** The board is null if it is larger than one piece. */
-type SmallBoard = Versioned<CallerRole & DateDigits & { board: string | null }>;
+type SmallBoard = Versioned<CallerRole & DateDigits & Confirmed & { board: string | null }>;
 type Piece = Versioned<CallerRole & DateDigits & { is_too_large: boolean; place: string; text: string }>;
 
 /** Which board `b` is found, the caller's role there, whether it is written, and which of its cards `c` are shown. */
 type Choice = Record<'which' | 'callerRole' | 'isReadable' | 'shownCards', RawBuilder<unknown>>;
 
 const statementsFor = <Values extends object>(choose: (value: ValueOf<Values>) => Choice) => ({
-  selectSmall: prepared<Values, SmallBoard>((value) => smallBoard(choose(value)), { isShort: true }),
+  selectSmall: confirming<Values, SmallBoard>((value, confirmation) => smallBoard(choose(value), confirmation), {
+    isShort: true,
+  }),
   selectPieces: prepared<Values, Piece>((value) => boardInPieces(choose(value))),
 });
 
@@ -106,9 +111,14 @@ const sizeOfBoard = (largest: number) => sql`
       ) as parts
     ) as size`;
 
-function smallBoard({ which, callerRole, isReadable, shownCards }: Choice): RawBuilder<SmallBoard> {
+function smallBoard(
+  { which, callerRole, isReadable, shownCards }: Choice,
+  confirmation: RawBuilder<unknown>,
+): RawBuilder<SmallBoard> {
   return sql`
-    select b.project_id, permitted.caller_role, ${versionOf('b')} as version, written.board, written.date_digits
+    with ${confirmation}
+    select ${IS_CONFIRMED} as is_confirmed, b.project_id, permitted.caller_role, ${versionOf('b')} as version, written.board,
+      written.date_digits
     from boards b cross join lateral (select ${callerRole} as caller_role) as permitted
     ${sizeOfBoard(LARGEST_IN_ONE_PIECE)}
     left join lateral (
@@ -125,7 +135,7 @@ function smallBoard({ which, callerRole, isReadable, shownCards }: Choice): RawB
         order by g.position, g.id
       ) as listed
     ) as written on ${isReadable} and not size.is_too_large
-    where ${which} and ${live('b')}`;
+    where ${which} and ${live('b')} and ${IS_CONFIRMED}`;
 }
 
 /**

@@ -1,5 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { z } from 'zod';
 import { badRequest } from '../../../shared/errors.ts';
+import { jsonOf } from '../../database/jsonRow.ts';
 import { LARGEST_RESPONSE_BYTES } from '../../limits/unsentResponses.ts';
 import { longTexts } from './columns.ts';
 
@@ -71,15 +73,38 @@ export function allOrFirstRow<Found>(
   columns: NamesOf<Found>,
   key: NamesOf<Found>,
 ): RawBuilder<Found & { is_too_large: boolean }> {
+  return sql`
+    with ${listAndSize(table, rows)}
+    select ${listOf(columns)}, (select is_too_large from size) as is_too_large from list
+    order by ${listOf(key)} limit case when (select is_too_large from size) then 1 end`;
+}
+
+function listAndSize(table: Sized, rows: RawBuilder<unknown>): RawBuilder<unknown> {
   const largest = sql.lit(LARGEST_RESPONSE_BYTES);
   return sql`
-    with list as materialized (${rows}), size as materialized (
+    list as materialized (${rows}), size as materialized (
       select case when bytes <= ${sql.lit(SURELY_FITTING_BYTES)} then false when bytes > ${largest} then true
         else (select sum(${sql.raw(escapedSizeOf(table))}) > ${largest} from list) end as is_too_large
       from (select coalesce(sum(bytes), 0) as bytes from list) as unescaped
-    )
-    select ${listOf(columns)}, (select is_too_large from size) as is_too_large from list
-    order by ${listOf(key)} limit case when (select is_too_large from size) then 1 end`;
+    )`;
+}
+
+/** The same rows as one JSON text in one row, with their number; null if they are too large. */
+export function allAsJson(
+  table: Sized,
+  rows: RawBuilder<unknown>,
+  model: z.ZodObject,
+  key: readonly string[],
+  more: { parts: RawBuilder<unknown>; columns: RawBuilder<unknown> },
+): RawBuilder<{ json: string; count: number; is_too_large: boolean }> {
+  return sql`
+    with ${more.parts}, ${listAndSize(table, rows)}
+    select ${more.columns}, size.is_too_large, listed.json, listed.count
+    from size cross join lateral (
+      select '[' || coalesce(string_agg(${jsonOf('list', model)}, ',' order by ${listOf(key)}), '') || ']' as json,
+        count(*)::int as count
+      from list where not size.is_too_large
+    ) as listed`;
 }
 
 export function mustFitResponse(first: { is_too_large: boolean } | undefined, message: string): void {

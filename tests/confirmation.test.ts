@@ -1,0 +1,207 @@
+import { type RawBuilder, sql } from 'kysely';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Procedure, procedures } from '../server/api/procedures.ts';
+import { inputFor } from '../server/contract/input.ts';
+import { query } from '../server/database/query.ts';
+import { hashKeySecret } from '../server/security/apiKeys.ts';
+import { makeCaller } from './harness/caller.ts';
+import { countStatements, givenService, type TestService, tokens } from './harness/service.ts';
+import { givenStartState } from './harness/startStates.ts';
+import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb } from './harness/world.ts';
+
+/**
+ * A node remembers callers, and the statement of a call confirms them. Whatever changes in between, the answer is that of a node
+ * which has never seen the caller.
+ */
+
+const confirming = procedures.filter(({ meta }) => meta.confirms);
+
+let knowing: TestService;
+let unknowing: TestService;
+beforeAll(async () => {
+  [knowing, unknowing] = [await givenService(), await givenService()];
+});
+
+/** A member with a second project, a token and a key. */
+async function givenCaller(procedure: Procedure, { by, ...state }: { by: 'token' | 'key'; superadmin?: boolean }) {
+  const world = await givenWorld();
+  const user = { ...world.users.member };
+  const other = await givenProject();
+  await givenMember(user, other, 'member');
+  if (state.superadmin) await change(sql`update users set superadmin = true where id = ${user.id}`);
+  const token = by === 'token' ? await givenToken(user) : undefined;
+  const key = by === 'key' ? await givenKey(user) : undefined;
+  const secret = token ?? key!.secret;
+  const input = inputFor(procedure, await givenStartState(procedure, world));
+  return {
+    call: ({ url }: TestService) => makeCaller(url, secret).post(procedure.rest!.path, input),
+    project: world.project,
+    other,
+    user,
+    sessionId: token && tokens.read(token)!.sessionId,
+    keyId: key?.id,
+    secret,
+  };
+}
+type GivenCaller = Awaited<ReturnType<typeof givenCaller>>;
+
+const change = async (statement: RawBuilder<unknown>) => query(await testDb(), statement);
+
+/** What a call may write. */
+const countRows = async () =>
+  (await change(sql`select (select count(*) from cards) as cards, (select count(*) from comments) as comments`))[0];
+
+type Change = [title: string, by: 'token' | 'key', (given: GivenCaller) => RawBuilder<unknown>];
+
+const ofUser =
+  (set: RawBuilder<unknown>) =>
+  ({ user }: GivenCaller) =>
+    sql`update users set ${set} where id = ${user.id}`;
+const ofKey =
+  (set: RawBuilder<unknown>) =>
+  ({ keyId }: GivenCaller) =>
+    sql`update api_keys set ${set} where id = ${keyId}`;
+const ofMember =
+  (set: RawBuilder<unknown>) =>
+  ({ user, project }: GivenCaller) =>
+    sql`update members set ${set} where user_id = ${user.id} and project_id = ${project.id}`;
+
+const BOTH = ['token', 'key'] as const;
+const CHANGES: Change[] = [
+  [
+    'the session is revoked',
+    'token',
+    ({ sessionId }) => sql`update sessions set revoked_at = now() where id = ${sessionId}`,
+  ],
+  [
+    'the session has ended',
+    'token',
+    ({ sessionId }) => sql`update sessions set expires_at = now() where id = ${sessionId}`,
+  ],
+  ['the session is removed', 'token', ({ sessionId }) => sql`delete from sessions where id = ${sessionId}`],
+  ['the key is revoked', 'key', ofKey(sql`revoked_at = now()`)],
+  ['the key has ended', 'key', ofKey(sql`expires_at = now()`)],
+  ['the key has no scopes any more', 'key', ofKey(sql`scopes = '{}'`)],
+  [
+    'the key is bound to another project',
+    'key',
+    ({ keyId, other }) => sql`update api_keys set project_id = ${other.id} where id = ${keyId}`,
+  ],
+  [
+    'the secret is rotated, and the previous one still works',
+    'key',
+    ({ keyId, secret }) => sql`
+    update api_keys set previous_hash = ${hashKeySecret(secret)}, previous_expires_at = now() + interval '1 hour', secret_hash = ${`x${keyId}`} where id = ${keyId}`,
+  ],
+  [
+    'the secret is rotated, and the previous one has ended',
+    'key',
+    ({ keyId, secret }) => sql`
+    update api_keys set previous_hash = ${hashKeySecret(secret)}, previous_expires_at = now(), secret_hash = ${`x${keyId}`} where id = ${keyId}`,
+  ],
+  ...BOTH.flatMap((by): Change[] => [
+    ['the user is deactivated', by, ofUser(sql`is_active = false`)],
+    ['the user becomes a superadmin', by, ofUser(sql`superadmin = true`)],
+    ['the user gets a rate limit of their own', by, ofUser(sql`rate_limit_per_minute = 77`)],
+    [
+      'another project becomes the default',
+      by,
+      ({ user, other }) => sql`update users set default_project_id = ${other.id} where id = ${user.id}`,
+    ],
+    ['the role is too low', by, ofMember(sql`role = 'viewer'`)],
+    ['the role is higher', by, ofMember(sql`role = 'owner'`)],
+    [
+      'the membership ends',
+      by,
+      ({ user, project }) => sql`delete from members where user_id = ${user.id} and project_id = ${project.id}`,
+    ],
+    ['all memberships end', by, ({ user }) => sql`delete from members where user_id = ${user.id}`],
+    [
+      'the project is deactivated',
+      by,
+      ({ project }) => sql`update projects set is_active = false where id = ${project.id}`,
+    ],
+  ]),
+];
+
+describe.each(confirming.map((procedure) => [procedure.name, procedure] as const))('%s', (_, procedure) => {
+  it.each(BOTH)('looks up the caller with a %s once', async (by) => {
+    const { call } = await givenCaller(procedure, { by });
+
+    expect((await call(knowing)).status).toBeLessThan(300);
+    // The use of a key is stored after its first call.
+    if (by === 'key') await change(sql`update api_keys set last_used_at = now()`);
+    expect(await countStatements(() => call(knowing))).toBe(1);
+  });
+
+  it.each(CHANGES)('answers as a new node after %s (%s)', async (_, by, changeBy) => {
+    const given = await givenCaller(procedure, { by });
+    expect((await given.call(knowing)).status).toBeLessThan(300);
+    await given.call(knowing);
+    await change(changeBy(given));
+    const before = await countRows();
+
+    const known = await given.call(knowing);
+    const after = await countRows();
+    const unknown = await given.call(unknowing);
+
+    expect(known.status).toBe(unknown.status);
+    expect(known.headers.get('x-ratelimit-limit')).toBe(unknown.headers.get('x-ratelimit-limit'));
+    if (known.status < 300) return;
+    expect(known.body).toEqual(unknown.body);
+    expect(after).toEqual(before);
+  });
+
+  it('answers as a new node after a superadmin is none any more', async () => {
+    const given = await givenCaller(procedure, { by: 'token', superadmin: true });
+    await change(ofMember(sql`role = 'viewer'`)(given));
+    expect((await given.call(knowing)).status).toBeLessThan(300);
+    await change(ofUser(sql`superadmin = false`)(given));
+
+    const known = await given.call(knowing);
+
+    expect(known.status).toBe(procedure.access === 'viewer' ? 200 : 403);
+    expect((await given.call(unknowing)).status).toBe(known.status);
+  });
+
+  it('counts a call of an ended session for the address, not for the user', async () => {
+    const service = await givenService({ RATE_LIMIT_PER_MINUTE: '5' });
+    const given = await givenCaller(procedure, { by: 'token' });
+    await given.call(service);
+    await change(sql`update sessions set revoked_at = now() where id = ${given.sessionId}`);
+
+    const ended = await given.call(service);
+    const again = makeCaller(service.url, await givenToken(given.user));
+
+    expect(ended.status).toBe(401);
+    expect(ended.headers.get('x-ratelimit-remaining')).toBe('4');
+    const { headers } = await again.post('/services/operations/v1/operations/boards/list', {});
+    expect(headers.get('x-ratelimit-remaining')).toBe('3');
+  });
+
+  it('401 before 400 and 422, also for a caller who is remembered', async () => {
+    const given = await givenCaller(procedure, { by: 'token' });
+    await given.call(knowing);
+    await change(sql`update sessions set revoked_at = now() where id = ${given.sessionId}`);
+    const caller = makeCaller(knowing.url, given.secret);
+
+    for (const body of ['{', '[]', { id: 'none', group_id: 'none', card_id: 'none', tool_key: 5 }]) {
+      const fresh = makeCaller(knowing.url, given.secret);
+      expect((await fresh.post(procedure.rest!.path, body)).status).toBe(401);
+    }
+    expect((await caller.post(procedure.rest!.path, '{')).status).toBe(401);
+  });
+
+  it('refuses a wrong input once the caller is looked up', async () => {
+    const given = await givenCaller(procedure, { by: 'token' });
+    await given.call(knowing);
+    const caller = makeCaller(knowing.url, given.secret);
+
+    expect((await caller.post(procedure.rest!.path, '{')).status).toBe(400);
+    expect((await caller.post(procedure.rest!.path, { tool_key: 5 })).status).toBe(422);
+  });
+});
+
+it('are those that are called most', () => {
+  expect(confirming.map(({ name }) => name)).toEqual(['boards.get', 'boards.list', 'cards.create', 'comments.create']);
+});
