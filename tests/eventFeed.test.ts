@@ -96,6 +96,21 @@ describe('events.list', () => {
     expect(subjects(await readOn(asMember, after))).toEqual(own);
   });
 
+  it('shows members nothing of a project while it is deactivated', async () => {
+    const { asMember, users, otherProject, after, own, other } = await givenEvents();
+    await givenMember(users.member, otherProject, 'owner');
+    const key = await callerOf(users.member, { scopes: ['events:read'] });
+    const setActive = async (is_active: boolean) =>
+      query(await testDb(), sql`update projects set is_active = ${is_active} where id = ${otherProject.id}`);
+
+    await setActive(false);
+    for (const caller of [asMember, key]) expect(subjects(await readOn(caller, after))).toEqual(own);
+    expect(await errorOf(list(asMember, { project_id: otherProject.id }))).toMatchObject({ status: 403 });
+
+    await setActive(true);
+    for (const caller of [asMember, key]) expect(subjects(await readOn(caller, after))).toEqual([...own, ...other]);
+  });
+
   it('shows events of keys, webhooks and invitations to owners, and of a key to its user', async () => {
     const { asViewer, asMember, asOwner, asSuperadmin, users, project } = await givenWorld();
     const after = await latest(asSuperadmin);
