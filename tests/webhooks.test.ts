@@ -778,6 +778,47 @@ describe('a webhook whose maker has lost the right to it', () => {
   });
 });
 
+describe('a webhook of a project that is deactivated', () => {
+  const setActive = ({ asSuperadmin, project }: World, is_active: boolean) =>
+    asSuperadmin.rpc.projects.update.mutate({ id: project.id, is_active });
+
+  it('gets neither events nor a test until it is active again', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/inactive', { types: ['card.created'] });
+    await createCard(given);
+    await given.asOwner.rpc.webhooks.sendTest.mutate({ id });
+
+    await setActive(given, false);
+    for (let look = 0; look < 2; look++) await deliverDue(Date.now() + 1000);
+    expect(typesAt('/200/inactive')).toEqual([]);
+
+    await setActive(given, true);
+    for (let look = 0; look < 2; look++) await deliverDue(Date.now() + 1000);
+    expect(typesAt('/200/inactive').toSorted()).toEqual(['card.created', 'webhook.test']);
+  });
+
+  it('gets no further event of a delivery under way, and those that are left once it is active again', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/under-way', { types: ['card.created'] });
+    await createCard(given);
+    await createCard(given);
+    const post: Outgoing['post'] = async (...call) => {
+      const outcome = await outgoing.post(...call);
+      await setActive(given, false);
+      return outcome;
+    };
+
+    await deliverDue(undefined, { outgoing: { post } });
+    const [first, ...others] = idsAt('/200/under-way');
+    expect(others).toEqual([]);
+
+    await setActive(given, true);
+    await deliverDue(Date.now() + 1000);
+    // The project was not active any more when the first one had arrived: it is sent again.
+    expect(idsAt('/200/under-way')).toEqual([first, first, expect.not.stringMatching(`^${first}$`)]);
+  });
+});
+
 describe('who may handle webhooks', () => {
   it('403 for members and for owners of other projects', async () => {
     const given = await world();
