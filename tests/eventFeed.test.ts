@@ -10,6 +10,8 @@ import { databaseUrl, givenDatabase, testService } from './harness/service.ts';
 import {
   givenKey,
   givenMember,
+  givenProject,
+  givenUser,
   givenWorld,
   type KeyState,
   type TestProject,
@@ -94,6 +96,21 @@ describe('events.list', () => {
       sql`delete from members where user_id = ${users.member.id} and project_id = ${otherProject.id}`,
     );
     expect(subjects(await readOn(asMember, after))).toEqual(own);
+  });
+
+  it('shows members nothing of a project while it is deactivated', async () => {
+    const { asMember, users, otherProject, after, own, other } = await givenEvents();
+    await givenMember(users.member, otherProject, 'owner');
+    const key = await callerOf(users.member, { scopes: ['events:read'] });
+    const setActive = async (is_active: boolean) =>
+      query(await testDb(), sql`update projects set is_active = ${is_active} where id = ${otherProject.id}`);
+
+    await setActive(false);
+    for (const caller of [asMember, key]) expect(subjects(await readOn(caller, after))).toEqual(own);
+    expect(await errorOf(list(asMember, { project_id: otherProject.id }))).toMatchObject({ status: 403 });
+
+    await setActive(true);
+    for (const caller of [asMember, key]) expect(subjects(await readOn(caller, after))).toEqual([...own, ...other]);
   });
 
   it('shows events of keys, webhooks and invitations to owners, and of a key to its user', async () => {
@@ -218,6 +235,37 @@ describe('events.list', () => {
     expect(subjects(all).slice(0, 5)).toEqual([1, 2, 3, 4, 5]);
     expect(await readOn(asMember, after, { limit: 2 })).toEqual(all);
     expect(await readOn(asSuperadmin.in(project.id), after, { limit: 4 })).toEqual(all);
+  });
+
+  /** So many events of a type that a filter leaves out, more than one page reads. */
+  const givenUnwanted = async ({ id }: TestProject, count: number) =>
+    query(
+      await testDb(),
+      sql`insert into events (type, project_id, surface) select 'card.moved', ${id}, 'rest' from generate_series(1, ${count}::int)`,
+    );
+
+  it('goes on behind unwanted events of several projects, on a page that is empty', async () => {
+    const { asMember, users, otherProject, project } = await givenWorld();
+    await givenMember(users.member, otherProject, 'viewer');
+    const after = await latest(asMember);
+    for (const each of [project, otherProject]) await givenUnwanted(each, 600);
+    const { tag } = await asMember.rpc.tags.create.mutate({ name: 'Wanted' });
+    await feedComplete();
+
+    const types: EventType[] = ['tag.created'];
+
+    expect(await list(asMember, { after, types })).toMatchObject({ events: [], has_more: true });
+    expect(subjects(await readOn(asMember, after, { types }))).toEqual([tag.id]);
+  });
+
+  it('shows members of more than 20 projects the events of these alone, with and without types', async () => {
+    const { project, after, own } = await givenEvents();
+    const user = await givenUser({ project, role: 'viewer' });
+    for (let number = 0; number < 20; number++) await givenMember(user, await givenProject(), 'viewer');
+    const caller = await callerOf(user);
+
+    for (const input of [{}, { limit: 1 }, { types: ['card.created'] }])
+      expect(subjects(await readOn(caller, after, input))).toEqual(own);
   });
 
   it('begins with the oldest event without a cursor', async () => {

@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createClient, type DeckhandError } from '../client/client.ts';
 import type { AppRouter } from '../client/router.ts';
 import { type Message, readMessages } from '../client/sse.ts';
-import { query } from '../server/database/query.ts';
+import { query, transact } from '../server/database/query.ts';
 import { makeFollower } from '../server/domain/event/follower.ts';
 import { makeEventHub } from '../server/domain/event/hub.ts';
 import { openCounters } from '../server/limits/counters.ts';
@@ -212,6 +212,29 @@ describe('GET …/events/stream', () => {
     expect(typesOf(await resumed.take(4))).toEqual([created, updated, updated, created]);
   });
 
+  it('sends members nothing that is outside of projects: sign-outs of others, and templates', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asViewer.token);
+
+    await world.asOutsider.rpc.account.signOut.mutate();
+    await world.asSuperadmin.rpc.masterBoards.create.mutate({ title: 'Template' });
+    const id = await createTag(world);
+
+    expect(dataOf(await stream.take(1))).toMatchObject([{ type: 'tag.created', subject_id: id }]);
+  });
+
+  it('sends a key of a superadmin without the scope admin what its user sees as a member', async () => {
+    const { service, world } = await givenFollowed();
+    const { superadmin } = world.users;
+    await givenMember(superadmin, world.project, 'viewer');
+    const stream = await follow(service, (await givenKey(superadmin, { scopes: ['events:read'] })).secret);
+
+    await createTag(world, 'asOutsider');
+    const id = await createTag(world);
+
+    expect(namesOf(await stream.take(1))).toEqual([id]);
+  });
+
   it('begins with an id, so that nothing is missed before the first event', async () => {
     const { service, world } = await givenFollowed();
     const first = await follow(service, world.asViewer.token);
@@ -294,6 +317,15 @@ describe('a stream ends', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
+  it('when its session has expired', async () => {
+    const { service, world } = await givenFollowed();
+    const stream = await follow(service, world.asViewer.token);
+
+    await query(await testDb(), sql`update sessions set expires_at = now() where user_id = ${world.users.viewer.id}`);
+
+    expect(await stream.next()).toBeUndefined();
+  });
+
   it('when its key is revoked, or rotated without grace', async () => {
     const { service, world } = await givenFollowed();
     const [revoked, rotated] = [await givenKey(world.users.viewer), await givenKey(world.users.viewer)];
@@ -303,6 +335,19 @@ describe('a stream ends', () => {
     await query(await testDb(), sql`update api_keys set secret_hash = 'another' where id = ${rotated.id}`);
 
     for (const stream of streams) expect(await stream.next()).toBeUndefined();
+  });
+
+  it('when its key was rotated and the grace is over, but not before', async () => {
+    const { service, world } = await givenFollowed();
+    const { id, secret } = await givenKey(world.users.viewer);
+    const stream = await follow(service, secret);
+    await makeCaller(service.url, secret).rpc.keys.rotateSelf.mutate({ previous_valid_hours: 1 });
+    const tag = await createTag(world);
+    expect(namesOf(await stream.take(1))).toEqual([tag]);
+
+    await query(await testDb(), sql`update api_keys set previous_expires_at = now() where id = ${id}`);
+
+    expect(await stream.next()).toBeUndefined();
   });
 
   it('when a rotation takes the scope from its key', async () => {
@@ -315,13 +360,31 @@ describe('a stream ends', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  it('when the user is deactivated', async () => {
+  it('when the user is deactivated, with a session or a key', async () => {
     const { service, world } = await givenFollowed();
-    const stream = await follow(service, world.asViewer.token);
+    const { secret } = await givenKey(world.users.viewer);
+    const streams = [await follow(service, world.asViewer.token), await follow(service, secret)];
 
     await query(await testDb(), sql`update users set is_active = false where id = ${world.users.viewer.id}`);
 
-    expect(await stream.next()).toBeUndefined();
+    for (const stream of streams) expect(await stream.next()).toBeUndefined();
+  });
+
+  it('when its project is deactivated, while one of all projects goes on with the others', async () => {
+    const { service, world } = await givenFollowed();
+    const other = await givenProject();
+    await givenMember(world.users.viewer, other, 'viewer');
+    const [named, all] = [
+      await follow(service, world.asViewer.token, { query: `?project_id=${world.project.id}` }),
+      await follow(service, world.asViewer.token),
+    ];
+
+    await query(await testDb(), sql`update projects set is_active = false where id = ${world.project.id}`);
+    expect(await named.next()).toBeUndefined();
+    await insertEvents(world, 1);
+    const { tag } = await world.asSuperadmin.in(other.id).rpc.tags.create.mutate({ name: 'Seen' });
+
+    expect(dataOf(await all.take(1))).toMatchObject([{ project_id: other.id, subject_id: tag.id }]);
   });
 
   it('without its project, while one of all projects goes on with the others', async () => {
@@ -342,6 +405,23 @@ describe('a stream ends', () => {
     while (!seen.includes(tag.id))
       seen.push(...namesOf((await all.take(1)).filter(({ event }) => event === 'tag.created')));
     expect(seen).toEqual([tag.id]);
+  });
+
+  it('before the next event, if a later version has taken the access with an event that this one does not know', async () => {
+    const { service, world } = await givenFollowed();
+    const { project, users } = world;
+    const stream = await follow(service, world.asViewer.token, { query: `?project_id=${project.id}` });
+
+    await transact(await testDb(), async (db) => {
+      await query(db, sql`delete from members where user_id = ${users.viewer.id}`);
+      await query(
+        db,
+        sql`insert into events (type, project_id, surface) values ('member.banished', ${project.id}, 'rest')`,
+      );
+    });
+    await createTag(world);
+
+    expect(await stream.next()).toBeUndefined();
   });
 
   it('at once when the service stops, and a new one too, so that clients go elsewhere', async () => {

@@ -7,7 +7,13 @@ import { findProcedure } from '../server/api/procedures.ts';
 import { runOnce } from '../server/call/once.ts';
 import { query, transact } from '../server/database/query.ts';
 import type { SignedInContext } from '../server/domain/access/context.ts';
-import { claimKey } from '../server/domain/access/idempotencyKey.ts';
+import {
+  claimKey,
+  finishKey,
+  RENEW_MILLISECONDS,
+  releaseKey,
+  renewHold,
+} from '../server/domain/access/idempotencyKey.ts';
 import type { TestCaller } from './harness/caller.ts';
 import { countStatements, databaseUrl, testService } from './harness/service.ts';
 import {
@@ -394,12 +400,12 @@ describe('a batch', () => {
 
 describe('work in several steps', () => {
   /** A claim of another call, with another input. */
-  async function givenClaim(key: string) {
+  async function givenClaim(key: string, heldSeconds = 30) {
     const { id } = world.users.superadmin;
     await query(
       await testDb(),
       sql`insert into idempotency_keys (user_id, procedure, key, input_hash, holder, held_until)
-        values (${id}, 'masterBoards.sync', ${key}, 'x', gen_random_uuid(), now() + interval '30 seconds')`,
+        values (${id}, 'masterBoards.sync', ${key}, 'x', gen_random_uuid(), now() + make_interval(secs => ${heldSeconds}))`,
     );
   }
 
@@ -423,6 +429,59 @@ describe('work in several steps', () => {
     await givenClaim(key);
 
     expect((await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key))).status).toBe(422);
+  });
+
+  it('422 also after the process of other work has ended, which may have done something', async () => {
+    const { board } = await givenMasterBoard();
+    const key = randomUUID();
+    await givenClaim(key, -1);
+
+    expect((await world.asSuperadmin.post(SYNC, { board_id: board }, keyed(key))).status).toBe(422);
+  });
+
+  it('keeps its key for as long as it runs', async () => {
+    const key = randomUUID();
+    const [begun, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const services = { secretBox: { hashes: () => ['x'] } };
+    const context = { db: await testDb(), caller: world.users.superadmin, services } as unknown as SignedInContext;
+    const call = { procedure: findProcedure('masterBoards.sync')!, key, input: {}, onReplay: () => undefined };
+    const timers = vi.spyOn(globalThis, 'setInterval');
+
+    const result = runOnce(context, call, async () => {
+      begun.resolve();
+      await done.promise;
+      return {};
+    });
+    await begun.promise;
+    const [renew] = timers.mock.calls.find(([, milliseconds]) => milliseconds === RENEW_MILLISECONDS)!;
+    timers.mockRestore();
+    await query(await testDb(), sql`update idempotency_keys set held_until = now() where key = ${key}`);
+    renew();
+
+    await expect.poll(async () => Number((await storedKey(key))!.held_until) > Date.now()).toBe(true);
+    done.resolve();
+    expect(await result).toEqual({});
+  });
+
+  it('that is late leaves the key to the call that took it over', async () => {
+    const [db, key] = [await testDb(), randomUUID()];
+    const by = { user_id: world.users.superadmin.id, procedure: 'masterBoards.sync', key, hashes: ['x'] };
+    const [late, next] = [
+      { ...by, holder: randomUUID() },
+      { ...by, holder: randomUUID() },
+    ];
+    await claimKey(db, late);
+    await query(db, sql`update idempotency_keys set held_until = now() - interval '1 second' where key = ${key}`);
+    expect(await claimKey(db, next)).toBeUndefined();
+    const taken = await storedKey(key);
+
+    await renewHold(db, late);
+    await finishKey(db, late, '"late"');
+    await releaseKey(db, late);
+    expect(await storedKey(key)).toEqual(taken);
+
+    await finishKey(db, next, '"next"');
+    expect(await storedKey(key)).toMatchObject({ answer: '"next"', holder: next.holder });
   });
 
   it('frees its key after a failure', async () => {

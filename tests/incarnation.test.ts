@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { adoptDatabase, beginRestored, CURRENT, FEED_END } from '../server/database/incarnation.ts';
+import { adoptDatabase, beginRestored, CURRENT, FEED_END, ID_SHIFT } from '../server/database/incarnation.ts';
 import { LATEST_LEVEL, remindersOf, resumeWebhooks, stateOf } from '../server/database/level.ts';
 import { type Db, oneRow, query } from '../server/database/query.ts';
 import { latestPlace, readEvents, readPlace, toCursor } from '../server/domain/event/feed.ts';
@@ -91,6 +91,22 @@ describe('a database that was restored on another server', () => {
       { id: webhook, transaction: String(FAR - 1) },
     ]);
     expect(await remindersOf(await db())).toEqual([]);
+  });
+
+  it('puts new events behind the place of a webhook that is ahead of all events', async () => {
+    const project = await givenProject();
+    const end = await query(await db(), sql<{ place: string }>`select feed_next::text as place from (${CURRENT}) as c`);
+    const ahead = Number(oneRow(end).place) + FAR;
+    const webhook = await givenWebhook(project, { after_transaction: String(ahead) });
+    await moveAway();
+    await adoptDatabase(await db());
+    await resumeWebhooks(await db());
+
+    const { transaction } = await write(project, 1);
+    await feedComplete();
+
+    expect(Number(transaction)).toBeGreaterThan(ahead);
+    expect((await claimWebhooks({ db: await db() })).claimed).toMatchObject([{ id: webhook }]);
   });
 
   it('refuses cursors of before, named or not, and accepts those of now', async () => {
@@ -202,6 +218,21 @@ describe('a database that went back in time', () => {
     await givenWebhook(await givenProject());
     await beginRestored(await db(), { keepsWebhooks: true });
     expect(await stateOf(await db())).toMatchObject({ webhooks_paused_at: null });
+  });
+
+  it('gives no id again that it gave after fail-overs, which count the ids ahead of their sequence', async () => {
+    const project = await givenProject();
+    await beginRestored(await db());
+    const FAIL_OVERS = 5;
+    await query(await db(), sql`update incarnations set first_timeline = first_timeline - ${FAIL_OVERS}::int`);
+    const [last] = await query(
+      await db(),
+      sql<{ id: string }>`select (last_value + ${ID_SHIFT})::text as id from events_id_seq`,
+    );
+
+    await beginRestored(await db());
+
+    expect(Number((await write(project, 1)).id)).toBeGreaterThan(Number(last!.id));
   });
 
   it('gives no id of the audit trail again, and its pages go on', async () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { query, transact } from '../server/database/query.ts';
-import { interruptAllRuns } from '../server/domain/template/templateRun.ts';
+import { oneRow, query, transact } from '../server/database/query.ts';
+import { interruptAllRuns, recordProgress } from '../server/domain/template/templateRun.ts';
 import { makeCaller, refusalOf } from './harness/caller.ts';
 import { databaseUrl, givenService, testDatabase } from './harness/service.ts';
 import {
@@ -407,6 +407,21 @@ describe('an unfinished run', () => {
     await withOutcomeTrigger(mark, async () => void (await sync(template)));
 
     expect(await runsOf(template)).toMatchObject([FINISHED]);
+  });
+
+  it('shows as running again after its next step, if it was only delayed', async () => {
+    const template = await givenTemplate();
+    const db = await testDb();
+    const insert = sql<{
+      id: number;
+    }>`insert into template_runs (kind, board_id) values ('sync', ${template.board}) returning id`;
+    const { id } = oneRow(await query(db, insert));
+    await interruptAllRuns(db);
+    expect(await runsOf(template)).toMatchObject([INTERRUPTED]);
+
+    await recordProgress(db, id, 1);
+
+    expect(await runsOf(template)).toMatchObject([RUNNING]);
   });
 
   it('is marked as interrupted when the embedded database is opened again; a finished run is not', async () => {

@@ -69,6 +69,14 @@ describe('a webhook is paused', () => {
       { superadmin: true },
       ({ asSuperadmin, maker }) => asSuperadmin.rpc.users.update.mutate({ id: maker.id, superadmin: false }),
     ],
+    [
+      'when its maker is removed, who is a superadmin, but not by its key',
+      { key: {} },
+      async ({ asOwner, maker }) => {
+        await query(await testDb(), sql`update users set superadmin = true where id = ${maker.id}`);
+        await asOwner.rpc.members.remove.mutate({ user_id: maker.id });
+      },
+    ],
     ['when its key is revoked', { key: {} }, ({ asMaker, keyId }) => asMaker.rpc.keys.revoke.mutate({ id: keyId! })],
     [
       'when all keys of its maker are revoked',

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { query } from '../server/database/query.ts';
 import { claimWebhooks, type DeliveryLane, type Running } from '../server/domain/event/webhookClaim.ts';
 import { type Delivering, deliver } from '../server/domain/event/webhookDelivery.ts';
-import { renewLeases } from '../server/domain/event/webhookLease.ts';
+import { endLease, renewLeases } from '../server/domain/event/webhookLease.ts';
 import { deliveryCounts, retrySeconds } from '../server/domain/event/webhookRecord.ts';
 import { startWebhooks } from '../server/domain/event/webhookWork.ts';
 import type { FindAddresses } from '../server/security/hostAddresses.ts';
@@ -16,6 +16,7 @@ import { isPublicAddress } from '../server/security/publicAddress.ts';
 import { makeSecretBox } from '../server/security/secretBox.ts';
 import { emptyDatabase } from './harness/contents.ts';
 import { feedComplete } from './harness/events.ts';
+import { pagesOf } from './harness/pages.ts';
 import { databaseUrl, givenService, TEST_SECRET, type TestService } from './harness/service.ts';
 import { givenWebhook, givenWorld, stored, testDb, type World } from './harness/world.ts';
 
@@ -184,6 +185,20 @@ describe('a webhook', () => {
 
     const found = sql<object>`select min(number) as first, max(number) as last from webhook_deliveries where webhook_id = ${id}`;
     expect(await query(db, found)).toEqual([{ first: 2, last: 1001 }]);
+  });
+
+  it('has each delivery once, newest first, on pages of any size', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/pages', { types: ['card.created'] });
+    for (let card = 0; card < 5; card++) await createCard(given);
+    await deliverDue();
+    const { deliveries } = given.asOwner.rpc.webhooks;
+    const newestFirst = idsAt('/200/pages').toReversed();
+
+    for (const limit of [1, 2, 5]) {
+      const pages = await pagesOf((cursor) => deliveries.query({ id, limit, cursor }));
+      expect(pages.flatMap((page) => page.deliveries.map(({ event_id }) => event_id))).toEqual(newestFirst);
+    }
   });
 
   it('gets an event soon, by itself, and a stopped node sends nothing more', async () => {
@@ -376,8 +391,29 @@ describe('a failing receiver', () => {
     await renewLeases(await delivering(start + 9000), [id]);
     await renewLeases({ ...(await delivering(start + 60_000)), holder: 'another node' }, [id]);
     await deliverDue(start + 18_000, { holder: 'another node' });
-
     expect(typesAt('/200/living')).toEqual([]);
+
+    // Only its own node renews a lease: ten seconds after the last time, it is free.
+    await deliverDue(start + 19_001, { holder: 'another node' });
+    expect(typesAt('/200/living')).toEqual(['card.created']);
+  });
+
+  it('of a node that took it over stays with that one, although the first one is only late', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/late', { types: ['card.created'] });
+    await createCard(given);
+    const start = Date.now() + 1000;
+    await feedComplete();
+    const late = await delivering(start);
+    await claimWebhooks(late);
+    await claimWebhooks({ ...(await delivering(start + 11_000)), holder: 'another node' });
+    const taken = await stored('webhooks', id);
+
+    await renewLeases({ ...late, now: sql<Date>`${new Date(start + 12_000)}::timestamptz` }, [id]);
+    await endLease(late, id);
+
+    expect(taken).toMatchObject({ lease_holder: 'another node', leased_until: expect.any(Date) });
+    expect(await stored('webhooks', id)).toEqual(taken);
   });
 
   it('is called once at a time, however often it is changed, and then with its new settings', async () => {
@@ -738,6 +774,27 @@ describe('webhooks.resend', () => {
     expect(await stored('webhooks', id)).toMatchObject({ test_requested_at: null, resend_events: null });
   });
 
+  it('sends each event although a node was so late that another one has taken over', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/aside', { types: ['card.created'] });
+    for (let card = 0; card < 2; card++) await createCard(given);
+    await deliverDue();
+    const [first, second] = idsAt('/200/aside') as string[];
+    for (const event_id of [first!, second!]) await given.asOwner.rpc.webhooks.resend.mutate({ id, event_id });
+    received = [];
+    const start = Date.now() + 1000;
+    const late = await delivering(start);
+    const next = { ...(await delivering(start + MINUTE + 1000)), holder: 'another node' };
+
+    const [ofLate, ofNext] = [await claimWebhooks(late), await claimWebhooks(next)];
+    for (const webhook of ofLate.claimed) await deliver(late, webhook);
+    for (const webhook of ofNext.claimed) await deliver(next, webhook);
+    await deliverDue(start + 2 * MINUTE);
+
+    expect(idsAt('/200/aside')).toEqual([first, first, second]);
+    expect(await stored('webhooks', id)).toMatchObject({ test_requested_at: null, resend_events: null });
+  });
+
   it('is tried once, and not at all once the webhook is paused', async () => {
     const given = await world();
     const { id } = await givenReceiver(given, '/200/once', { types: ['card.created'] });
@@ -775,6 +832,47 @@ describe('a webhook whose maker has lost the right to it', () => {
     expect(typesAt('/200/lost')).toEqual([]);
     const paused = { is_active: false, leased_until: null, right_lost_at: expect.any(Date) };
     expect(await stored('webhooks', id)).toMatchObject(paused);
+  });
+});
+
+describe('a webhook of a project that is deactivated', () => {
+  const setActive = ({ asSuperadmin, project }: World, is_active: boolean) =>
+    asSuperadmin.rpc.projects.update.mutate({ id: project.id, is_active });
+
+  it('gets neither events nor a test until it is active again', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/inactive', { types: ['card.created'] });
+    await createCard(given);
+    await given.asOwner.rpc.webhooks.sendTest.mutate({ id });
+
+    await setActive(given, false);
+    for (let look = 0; look < 2; look++) await deliverDue(Date.now() + 1000);
+    expect(typesAt('/200/inactive')).toEqual([]);
+
+    await setActive(given, true);
+    for (let look = 0; look < 2; look++) await deliverDue(Date.now() + 1000);
+    expect(typesAt('/200/inactive').toSorted()).toEqual(['card.created', 'webhook.test']);
+  });
+
+  it('gets no further event of a delivery under way, and those that are left once it is active again', async () => {
+    const given = await world();
+    await givenReceiver(given, '/200/under-way', { types: ['card.created'] });
+    await createCard(given);
+    await createCard(given);
+    const post: Outgoing['post'] = async (...call) => {
+      const outcome = await outgoing.post(...call);
+      await setActive(given, false);
+      return outcome;
+    };
+
+    await deliverDue(undefined, { outgoing: { post } });
+    const [first, ...others] = idsAt('/200/under-way');
+    expect(others).toEqual([]);
+
+    await setActive(given, true);
+    await deliverDue(Date.now() + 1000);
+    // The project was not active any more when the first one had arrived: it is sent again.
+    expect(idsAt('/200/under-way')).toEqual([first, first, expect.not.stringMatching(`^${first}$`)]);
   });
 });
 

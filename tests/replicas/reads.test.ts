@@ -6,6 +6,7 @@ import { callOnDatabase } from '../../server/cli/onDatabase.ts';
 import { inputFor } from '../../server/contract/input.ts';
 import { ServerClient } from '../../server/database/client.ts';
 import { query } from '../../server/database/query.ts';
+import { beginEpoch, storePosition } from '../../server/database/writePosition.ts';
 import { givenReplica, type PrivateServer, type Replica } from '../faults/privateServer.ts';
 import { makeCaller, type TestCaller } from '../harness/caller.ts';
 import { onServer } from '../harness/server.ts';
@@ -301,6 +302,20 @@ describe('with a replica', () => {
     ]);
     const stored = sql`select from write_positions where user_id = ${world.users.member.id}`;
     expect(await query(await testDb(), stored)).toHaveLength(1);
+  });
+
+  it('a position never goes back, and one of another cluster is dropped with the next epoch', async () => {
+    const db = await testDb();
+    const { id } = await givenUser();
+    const positions = () => query(db, sql`select position::text from write_positions where user_id = ${id}`);
+    await query(db, sql`insert into write_positions (user_id, position) values (${id}, 'FFFFFFF/0')`);
+
+    await storePosition(db, { userId: id });
+    expect(await positions()).toEqual([{ position: 'FFFFFFF/0' }]);
+
+    await beginEpoch(db);
+    expect(await positions()).toEqual([]);
+    await caughtUp();
   });
 
   it('no request fails while it is killed or frozen, and it is used again afterwards', async () => {

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect, type Database } from '../../server/database/connect.ts';
+import { makeHosts } from '../../server/database/hosts.ts';
 import { migrate } from '../../server/database/migrate.ts';
 import { query, transact } from '../../server/database/query.ts';
 import { makeReadiness } from '../../server/database/readiness.ts';
@@ -125,6 +126,19 @@ describe.skipIf(!primary)('several hosts', () => {
 
     expect(database.connections()).toMatchObject({ idle: 4 });
     expect(silent.opened()).toBe(1);
+  });
+
+  it('a late failure of one that is not used any more changes nothing', async () => {
+    const lines: string[] = [];
+    const keep = (line: string) => lines.push(line);
+    const log = { debug: keep, info: keep, warn: keep, error: keep } as unknown as Log;
+    const hosts = makeHosts({ urls: [main.url, NOWHERE.url], mustBeWritable: true }, log);
+    const chosen = await hosts.choose();
+
+    hosts.doubt({ host: '127.0.0.1', port: 1 }, 'the connection was lost');
+
+    expect(await hosts.choose()).toBe(chosen);
+    expect(lines).toEqual([`Uses the database on ${hostOf(main)}.`]);
   });
 
   it.each<[string, (proxy: Awaited<ReturnType<typeof givenProxyTo>>) => void, RegExp]>([
