@@ -65,6 +65,23 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
     },
   );
 
+  it.each(procedures.filter(({ meta }) => meta.confirms))(
+    '$name of a caller who called before scans none',
+    async (procedure) => {
+      const world = await givenWorld();
+      const input = inputFor(procedure, await givenStartState(procedure, world));
+      const call = () => world.asMember.post(procedure.rest!.path, input);
+      await call();
+
+      const statements = await capture(call);
+
+      expect(statements).toEqual([
+        { text: expect.stringContaining('confirmation as materialized'), values: expect.anything() },
+      ]);
+      expect(await scansOf(filled.db, statements[0]!, false)).toEqual([]);
+    },
+  );
+
   it('comments.create finds the parent by its id, and reads no other comments of the card', async () => {
     const world = await givenWorld();
     const card_id = await givenCard(world.project);
