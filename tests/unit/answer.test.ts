@@ -5,9 +5,11 @@ import type { Services } from '../../server/api/services.ts';
 import { anyoneProcedure, memberProcedure, router } from '../../server/api/trpc.ts';
 import { admit, answer, type Call, type Exchange, identifyAgain } from '../../server/call/answer.ts';
 import type { AccountCaller, Caller } from '../../server/domain/access/context.ts';
+import { makeKeyHolders } from '../../server/limits/keyHolders.ts';
 import type { Counted } from '../../server/limits/rateLimit.ts';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
-import { badRequest, toFailure, tooManyRequests } from '../../shared/errors.ts';
+import { makeKeySecret } from '../../server/security/apiKeys.ts';
+import { badRequest, toFailure, tooManyRequests, unauthorized } from '../../shared/errors.ts';
 
 const RPC_ONLY = { rpcOnly: 'for these tests' };
 const resolved = vi.fn();
@@ -139,6 +141,21 @@ describe('the steps of a call', () => {
     expect(resolved).not.toHaveBeenCalled();
   });
 
+  it('401 with the reason why if the key has ended while the body came', async () => {
+    const exchange = exchangeWith({ token: makeKeySecret() });
+    exchange.services.keyHolders = makeKeyHolders();
+    exchange.services.findCaller = async () => undefined;
+    exchange.services.findEndedKey = async () => unauthorized('It was revoked.', 'key_ended');
+    const readInput = async () => {
+      await identifyAgain(exchange);
+      return { number: 2 };
+    };
+
+    const reply = await answer(exchange, { procedure: double, index: 0, readInput });
+
+    expect(reasonOf(reply)).toBe('key_ended');
+  });
+
   it('count a call once, also if its caller can not be found again', async () => {
     const count = vi.fn();
     const exchange = exchangeWith({ token: 'token' });
@@ -246,6 +263,21 @@ describe('the first steps of a request', () => {
     await admitWith(more, token);
 
     expect(counts).toEqual([key]);
+  });
+
+  it('look for the limit of the user of a key while it is valid, and of the address once it has ended', async () => {
+    const looked: string[] = [];
+    const rateLimit = {
+      ...(servicesWith({}).rateLimit as Services['rateLimit']),
+      exhausted: (key: string) => void looked.push(key),
+    };
+    const services = { keyHolders: makeKeyHolders(), findEndedKey: async () => undefined, rateLimit };
+    const secret = makeKeySecret();
+    const callers = [MEMBER, undefined, undefined];
+
+    for (const caller of callers) await admitWith({ ...services, findCaller: async () => caller }, secret);
+
+    expect(looked).toEqual(['address:127.0.0.1', 'user:7', 'address:127.0.0.1']);
   });
 
   it('count for the address while callers cannot be found', async () => {
