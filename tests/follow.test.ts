@@ -93,6 +93,23 @@ it('a cursor ahead of the feed does not move the hub there: others at the end of
   hub.close();
 });
 
+it('a follower that was looked up while others came is refused, too, of one user and of all', async () => {
+  const signal = { listen: () => undefined, send: () => undefined, close: () => undefined };
+  const log = pino({ level: 'silent' });
+  const hub = makeEventHub({ db: await testDb(), log, keyMaxDays: undefined, signal, mostFollowers: 22 });
+  const place = { transaction: '100', id: '1', seconds: 1 };
+  const add = (userId: number) =>
+    hub.add(makeFollower({ userId, credential: { name: 'any' }, place, project: undefined, types: null }));
+
+  for (let count = 0; count < 20; count++) add(1);
+
+  expect(() => add(1)).toThrow('You have too many event streams.');
+  for (const userId of [2, 3]) add(userId);
+  expect(() => add(4)).toThrow('There are too many event streams.');
+  expect(hub.countFollowers()).toBe(22);
+  hub.close();
+});
+
 describe('GET …/events/stream', () => {
   it('sends the events of the projects of the caller, in order and as events/list does', async () => {
     const { service, world } = await givenFollowed();
