@@ -247,6 +247,19 @@ describe('a rate limit that is used up', () => {
     for (const title of titlesOf(3)) expect(await create(client, title)).toEqual({ card: { title } });
   });
 
+  it('is asked again after an answer that does not tell', async () => {
+    useFakeTimers();
+    const { client, called } = givenAnswers({}, answered(0), echo, echo);
+
+    const created = (async () => {
+      for (const title of titlesOf(3)) await create(client, title);
+    })();
+    await vi.advanceTimersByTimeAsync(100);
+
+    expect(called()).toHaveLength(3);
+    await created;
+  });
+
   it('does not keep others from the next window if the call that asks takes long', async () => {
     useFakeTimers();
     const { client, called } = givenAnswers({}, answered(0), silence, echo);
