@@ -101,6 +101,14 @@ describe('a batch', () => {
     expect(called().map((names) => names.split(',').length)).toEqual([50, 42, 34, 26, 18, 10, 2]);
     expect(pauses()).toEqual([]);
   });
+
+  it('of one call whose answer is too large is given up after three retries', async () => {
+    const large = refusing('batch_answers_too_large', () => true);
+    const { client, called } = givenFastRetries({}, ...Array(9).fill(large));
+
+    expect(await errorOf(create(client, 'A'))).toMatchObject({ reason: 'batch_answers_too_large' });
+    expect(called()).toHaveLength(4);
+  });
 });
 
 describe('a burst', () => {
