@@ -235,9 +235,9 @@ describe('the first steps of a request', () => {
     } as unknown as Services['unsentResponses'],
     ...more,
   });
-  const admitWith = async (more: Partial<Services>, token = 'token') => {
+  const admitWith = async (more: Partial<Services>, token = 'token', signal?: AbortSignal) => {
     counts.length = 0;
-    const exchange = exchangeWith({ token, services: servicesWith(more), caller: undefined });
+    const exchange = exchangeWith({ token, signal, services: servicesWith(more), caller: undefined });
     const error = await admit(exchange).then(
       () => undefined,
       (error) => toFailure(error).reason,
@@ -278,6 +278,19 @@ describe('the first steps of a request', () => {
     for (const caller of callers) await admitWith({ ...services, findCaller: async () => caller }, secret);
 
     expect(looked).toEqual(['address:127.0.0.1', 'user:7', 'address:127.0.0.1']);
+  });
+
+  it.each([
+    ['open a response', undefined, 1],
+    ['open none for a caller who has left, since nothing would release it', AbortSignal.abort(), 0],
+  ])('%s', async (_, signal, opened) => {
+    const open = vi.fn();
+    const unsentResponses = { mustBeFew: () => undefined, open };
+
+    await admitWith({ unsentResponses }, 'token', signal);
+
+    expect(counts).toEqual(['user:7']);
+    expect(open).toHaveBeenCalledTimes(opened);
   });
 
   it('count for the address while callers cannot be found', async () => {
