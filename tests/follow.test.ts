@@ -15,6 +15,7 @@ import { makeFollower } from '../server/domain/event/follower.ts';
 import { makeEventHub } from '../server/domain/event/hub.ts';
 import { openCounters } from '../server/limits/counters.ts';
 import { makeRateLimit, overLimit, type RateLimit } from '../server/limits/rateLimit.ts';
+import type { FairQueue } from '../server/runtime/fairQueue.ts';
 import { makeCaller } from './harness/caller.ts';
 import { eventSourceWith } from './harness/eventSource.ts';
 import { countStatements, givenService, type TestService } from './harness/service.ts';
@@ -302,6 +303,27 @@ async function insertEvents({ project }: World, count: number, ids: number[] = [
 }
 
 describe('a stream ends', () => {
+  it.each([STREAM, '/trpc/events.follow'])(
+    'without an error after a fault, so that clients reconnect: %s',
+    async (path) => {
+      let calls = 0;
+      const run: FairQueue['run'] = async (_key, work) => {
+        if (++calls === 2) throw new Error('A page could not be read.');
+        return work();
+      };
+      const { service, world } = await givenFollowed();
+      const { begin, close } = await follow(service, world.asViewer.token);
+      close();
+      const faulty = await givenService({}, { queue: { run, load: () => ({ running: 0, waiting: 0 }) } });
+
+      const stream = await follow(faulty, world.asViewer.token, { path, headers: { 'last-event-id': begin.id! } });
+
+      expect(stream.response.status).toBe(200);
+      expect(await stream.next()).toBeUndefined();
+      expect(calls).toBe(2);
+    },
+  );
+
   it('after a sign-out', async () => {
     const { service, world } = await givenFollowed();
     const stream = await follow(service, world.asViewer.token);
