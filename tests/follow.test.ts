@@ -15,6 +15,7 @@ import { makeFollower } from '../server/domain/event/follower.ts';
 import { makeEventHub } from '../server/domain/event/hub.ts';
 import { openCounters } from '../server/limits/counters.ts';
 import { makeRateLimit, overLimit, type RateLimit } from '../server/limits/rateLimit.ts';
+import type { FairQueue } from '../server/runtime/fairQueue.ts';
 import { makeCaller } from './harness/caller.ts';
 import { eventSourceWith } from './harness/eventSource.ts';
 import { countStatements, givenService, type TestService } from './harness/service.ts';
@@ -90,6 +91,23 @@ it('a cursor ahead of the feed does not move the hub there: others at the end of
   expect(hub.join(at({ ...end, id: '9'.repeat(18) }), end)).toBe(true);
   expect(hub.join(at(end), end)).toBe(true);
   expect(hub.join(at({ ...end, transaction: '99' }), end)).toBe(false);
+  hub.close();
+});
+
+it('a follower that was looked up while others came is refused, too, of one user and of all', async () => {
+  const signal = { listen: () => undefined, send: () => undefined, close: () => undefined };
+  const log = pino({ level: 'silent' });
+  const hub = makeEventHub({ db: await testDb(), log, keyMaxDays: undefined, signal, mostFollowers: 22 });
+  const place = { transaction: '100', id: '1', seconds: 1 };
+  const add = (userId: number) =>
+    hub.add(makeFollower({ userId, credential: { name: 'any' }, place, project: undefined, types: null }));
+
+  for (let count = 0; count < 20; count++) add(1);
+
+  expect(() => add(1)).toThrow('You have too many event streams.');
+  for (const userId of [2, 3]) add(userId);
+  expect(() => add(4)).toThrow('There are too many event streams.');
+  expect(hub.countFollowers()).toBe(22);
   hub.close();
 });
 
@@ -308,6 +326,27 @@ async function insertEvents({ project }: World, count: number, ids: number[] = [
 }
 
 describe('a stream ends', () => {
+  it.each([STREAM, '/trpc/events.follow'])(
+    'without an error after a fault, so that clients reconnect: %s',
+    async (path) => {
+      let calls = 0;
+      const run: FairQueue['run'] = async (_key, work) => {
+        if (++calls === 2) throw new Error('A page could not be read.');
+        return work();
+      };
+      const { service, world } = await givenFollowed();
+      const { begin, close } = await follow(service, world.asViewer.token);
+      close();
+      const faulty = await givenService({}, { queue: { run, load: () => ({ running: 0, waiting: 0 }) } });
+
+      const stream = await follow(faulty, world.asViewer.token, { path, headers: { 'last-event-id': begin.id! } });
+
+      expect(stream.response.status).toBe(200);
+      expect(await stream.next()).toBeUndefined();
+      expect(calls).toBe(2);
+    },
+  );
+
   it('after a sign-out', async () => {
     const { service, world } = await givenFollowed();
     const stream = await follow(service, world.asViewer.token);
@@ -512,13 +551,15 @@ describe('refusals', () => {
     const streams = await Promise.all(Array.from({ length: 20 }, () => follow(service, world.asViewer.token)));
 
     const begun = await remainingCalls(world);
-    const statements = await countStatements(async () => {
-      const { status, reason } = await refused(world, service, '?project_id=1&after=x');
-      expect([status, reason]).toEqual([429, 'too_many_at_once']);
-    });
-    // It counts, and nothing but its caller was read.
-    expect(await remainingCalls(world)).toBe(begun - 2);
-    expect(statements).toBe(1);
+    const refuse = () =>
+      countStatements(async () => {
+        const { status, reason } = await refused(world, service, '?project_id=1&after=x');
+        expect([status, reason]).toEqual([429, 'too_many_at_once']);
+      });
+    const statements = [await refuse(), await refuse(), await refuse()];
+    // Each counts, and nothing but its caller was read. Those who follow look for events now and then.
+    expect(await remainingCalls(world)).toBe(begun - 4);
+    expect(Math.min(...statements)).toBe(1);
     streams[0]!.close();
 
     await expect.poll(() => followersOf(service)).toBe(19);

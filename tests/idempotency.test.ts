@@ -14,8 +14,9 @@ import {
   releaseKey,
   renewHold,
 } from '../server/domain/access/idempotencyKey.ts';
-import type { TestCaller } from './harness/caller.ts';
-import { countStatements, databaseUrl, testService } from './harness/service.ts';
+import { makeSecretBox } from '../server/security/secretBox.ts';
+import { makeCaller, type TestCaller } from './harness/caller.ts';
+import { countStatements, databaseUrl, givenService, TEST_SECRET, testService } from './harness/service.ts';
 import {
   givenBoard,
   givenCard,
@@ -711,6 +712,19 @@ describe('the cost of a key', () => {
 });
 
 describe('the hash of an input', () => {
+  it('is still known after JWT_SECRET was rotated', async () => {
+    const secretBox = makeSecretBox(['the secret of the service after it was rotated', TEST_SECRET]);
+    const { url } = await givenService({}, { secretBox });
+    const title = randomUUID();
+    const headers = keyed();
+
+    const first = await world.asMember.post(CREATE, { title }, headers);
+    const second = await makeCaller(url, world.asMember.token).post(CREATE, { title }, headers);
+
+    expect(second).toMatchObject({ status: 201, body: first.body });
+    expect(replayed(second)).toBe('true');
+  });
+
   it('can not be used to guess a password', async () => {
     const key = randomUUID();
     const input = { name: 'New', email: `${key}@example.test`, password: PASSWORD };

@@ -7,7 +7,7 @@ import { query } from '../server/database/query.ts';
 import { makeCaller } from './harness/caller.ts';
 import { givenProxyTo } from './harness/proxy.ts';
 import { onServer } from './harness/server.ts';
-import { databaseUrl, givenDatabase, givenService, testDatabase } from './harness/service.ts';
+import { countStatements, databaseUrl, givenDatabase, givenService, testDatabase } from './harness/service.ts';
 import { givenProject, givenToken, givenUser } from './harness/world.ts';
 
 const LIST = '/services/operations/v1/operations/boards/list';
@@ -147,6 +147,31 @@ describe.skipIf(!databaseUrl)('short reads', () => {
 
     expect(await sleep(db, { seconds: 0.1 })).toEqual([{ name: LANE }]);
     expect(await sleep(db, { seconds: 0.1 })).toEqual([{ name: 'deckhand' }]);
+  });
+
+  it('that took long are remembered for a time, the last 1,000 of them', async () => {
+    const { db } = await givenLane();
+    await query(
+      db,
+      sql`create function time_out_on_lane(number int) returns int language plpgsql as $$ begin
+        if current_setting('application_name') = ${sql.lit(LANE)} then raise query_canceled; end if;
+        return number;
+      end $$`,
+    );
+    const read = prepared<{ number: number }, { number: number }>(
+      (value) => sql`select time_out_on_lane(${value('number')}::int) as number`,
+      { isShort: true },
+    );
+    const statementsOf = (number: number) =>
+      countStatements(async () => expect(await read(db, { number })).toEqual([{ number }]));
+
+    const statements: number[] = [];
+    for (const { number } of numbers(1001)) statements.push(await statementsOf(number));
+
+    // On the lane, and then on the pool.
+    expect(new Set(statements)).toEqual(new Set([2]));
+    expect([await statementsOf(1000), await statementsOf(0)]).toEqual([1, 2]);
+    await query(db, sql`drop function time_out_on_lane`);
   });
 
   it('are executed on the pool if their connection is lost, and the lane connects again', async () => {

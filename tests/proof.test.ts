@@ -212,6 +212,26 @@ describe('POST …/account/prove', () => {
     expect(await refusalOf(signIn)).toMatchObject({ status: 429 });
   });
 
+  it.each([
+    ['password', sql`password_hash = 'another'`],
+    ['second factor', sql`totp_secret = 'ANOTHERSECRETXYZ'`],
+  ])('does not count if the %s has changed meanwhile', async (_, change) => {
+    const user = await givenUser();
+    const db = await testDb();
+    let asked = 0;
+    const mustBeAllowed = async () => {
+      if (++asked === 2) await query(db, sql`update users set ${change} where id = ${user.id}`);
+      return { hasFailed: false };
+    };
+    const { url } = await givenService({}, { attemptLimit: { mustBeAllowed, countFailure: async () => {} } });
+    const caller = makeCaller(url, await givenToken(user, OLD));
+
+    await caller.rpc.account.prove.mutate({ password: PASSWORD });
+
+    expect(asked).toBe(2);
+    expect(await isProven(caller)).toBe(false);
+  });
+
   it('403 with a key, and for a service, which has no password', async () => {
     const service = await givenServiceAccount();
     const withKey = await callerWithKey(service, ALL_SCOPES);

@@ -322,6 +322,15 @@ describe('a call that is refused as busy', () => {
     expect((await makeCaller(url).post(LIST)).status).toBe(401);
   });
 
+  it('does not count in a batch while its caller is being found', async () => {
+    const { url } = await givenService({ RATE_LIMIT_PER_MINUTE: '5' }, { findCaller: () => Promise.reject(busy()) });
+    const headers = { authorization: `Bearer ${await givenToken(await givenUser())}` };
+
+    const refused = await fetch(`${url}/trpc/${CALLS(3)}`, { headers });
+
+    expect([refused.status, remainingOf(refused)]).toEqual([429, '5']);
+  });
+
   it('counts if the caller causes it alone: with unread answers, or too many calls at once', async () => {
     const mustBeFew = () => {
       throw tooManyRequests('Read your answers first.', 1, 'answers_unread');

@@ -128,6 +128,17 @@ describe('an RPC call', () => {
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
+  it('207 for a batch whose body can not be read, if a call is refused before; 400 for a batch of the others', async () => {
+    const unreadable = { body: '{}', headers: { 'content-type': 'text/plain' } };
+
+    const mixed = await call('users.list,boards.list?batch=1', unreadable);
+    const others = await call('boards.list,boards.list?batch=1', unreadable);
+
+    expect(mixed.status).toBe(207);
+    expect(mixed.body.map(({ error }: any) => error.json.data.reason)).toEqual(['not_a_superadmin', 'body_not_json']);
+    expect([others.status, others.body.error.json.data.reason]).toEqual([400, 'body_not_json']);
+  });
+
   it('207 with one result for each call of a batch', async () => {
     const answer = await call('cards.create,cards.create?batch=1', {
       body: { 0: { json: { title: 'Fine' } }, 1: { json: { title: 5 } } },

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { query } from '../server/database/query.ts';
+import type { Origin } from '../server/domain/access/context.ts';
+import { logFailure } from '../server/domain/account/attempt.ts';
 import { openSession } from '../server/domain/account/signIn.ts';
 import { endSessions } from '../server/domain/account/user.ts';
+import { tooManyRequests } from '../shared/errors.ts';
 import { type Answer, makeCaller } from './harness/caller.ts';
 import { codeAt, givenProtectedUser, holdTimeStep } from './harness/codes.ts';
 import { databaseUrl, givenService, TEST_SECRET, testService, tokens, withOwnService } from './harness/service.ts';
@@ -284,6 +287,20 @@ describe('guessing', () => {
     expect((await attempt({ code: codeAt(0) })).body).toEqual(BLOCKED);
   });
 
+  it('429 also with the right password if too many others have failed while it waited for its turn', async () => {
+    let asked = 0;
+    const mustBeAllowed = async () => {
+      if (++asked === 2) throw tooManyRequests('Too many failed attempts.', 900, 'too_many_failures');
+      return { hasFailed: true };
+    };
+    const { url } = await givenService({}, { attemptLimit: { mustBeAllowed, countFailure: async () => {} } });
+    const { email } = await givenUser();
+
+    const answer = await makeCaller(url).post(AUTHENTICATE, { email, password: PASSWORD });
+
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '900']);
+  });
+
   it('gets no more tries from 30 attempts at once', async () => {
     const { url } = await givenService();
     const user = await givenUser();
@@ -438,6 +455,15 @@ describe('a failed sign-in', () => {
     expect(Object.keys(first!).slice(-5)).toEqual(['event', 'reason', 'address', 'account', 'msg']);
     expect(JSON.stringify(logged)).not.toContain('hush');
     expect(JSON.stringify(logged)).not.toContain(PASSWORD);
+  });
+
+  it('is logged with an account that can not fake the rest of the line, however long it is', () => {
+    const log = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+    const origin: Origin = { surface: 'rest', requestId: null, address: '10.0.0.1', serviceUrl: '' };
+
+    logFailure({ log, origin }, `a"\\\u202e\n${'x'.repeat(400)}`, 'blocked');
+
+    expect(log.warn.mock.calls[0]![0]).toMatchObject({ address: '10.0.0.1', account: `a????${'x'.repeat(315)}` });
   });
 
   it('is logged as blocked while attempts are blocked', async () => {

@@ -939,6 +939,18 @@ describe('addresses', () => {
     expect(response.body.errors).toHaveProperty('url');
   });
 
+  it('are checked in a change, too, and nothing changes', async () => {
+    const given = await world();
+    const { id } = await givenReceiver(given, '/200/kept');
+
+    for (const url of ['https://169.254.169.254/latest/meta-data', 'https://[::1]/hook', 'http://example.com/hook']) {
+      const response = await given.asOwner.post('/services/platforms/v1/webhooks/update', { id, url });
+      expect(response.status, url).toBe(422);
+      expect(response.body.errors).toHaveProperty('url');
+    }
+    expect((await given.asOwner.rpc.webhooks.list.query({})).webhooks).toMatchObject([{ id, url: at('/200/kept') }]);
+  });
+
   it.each([
     ...['0.0.0.0', '10.1.2.3', '100.64.0.1', '127.0.0.1', '169.254.169.254', '172.31.0.1', '192.168.0.1', '224.0.0.1'],
     ...['255.255.255.255', '::', '::1', '::ffff:8.8.8.8', '::ffff:127.0.0.1', '::127.0.0.1', '64:ff9b::7f00:1'],

@@ -102,7 +102,9 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
       if (until > now && slow.size < MOST_SLOW) break;
       slow.delete(key);
     }
-    slow.set(keyOf(text, values), now + SLOW_FOR_MILLISECONDS);
+    const key = keyOf(text, values);
+    slow.delete(key);
+    slow.set(key, now + SLOW_FOR_MILLISECONDS);
   }
 
   function leastUsed(): ServerClient | undefined {

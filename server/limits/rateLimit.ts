@@ -114,6 +114,8 @@ export function makeRateLimit(counters: Counters, defaultLimit: number): RateLim
   }
 
   function remember(key: string, exhausted: Pick<Counted, 'until' | 'limit'>) {
+    // To the end: the loop stops at the first one that has not ended.
+    exhaustedKeys.delete(key);
     exhaustedKeys.set(key, exhausted);
     for (const [other, { until }] of exhaustedKeys) {
       if (until > Date.now()) break;

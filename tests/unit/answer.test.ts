@@ -6,9 +6,11 @@ import { anyoneProcedure, memberProcedure, router } from '../../server/api/trpc.
 import { admit, answer, type Call, type Exchange, identifyAgain } from '../../server/call/answer.ts';
 import { makeRememberedCallers } from '../../server/domain/access/confirmation.ts';
 import type { AccountCaller, Caller } from '../../server/domain/access/context.ts';
+import { makeKeyHolders } from '../../server/limits/keyHolders.ts';
 import type { Counted } from '../../server/limits/rateLimit.ts';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
-import { badRequest, toFailure, tooManyRequests } from '../../shared/errors.ts';
+import { makeKeySecret } from '../../server/security/apiKeys.ts';
+import { badRequest, toFailure, tooManyRequests, unauthorized } from '../../shared/errors.ts';
 
 const RPC_ONLY = { rpcOnly: 'for these tests' };
 const resolved = vi.fn();
@@ -145,6 +147,21 @@ describe('the steps of a call', () => {
     expect(resolved).not.toHaveBeenCalled();
   });
 
+  it('401 with the reason why if the key has ended while the body came', async () => {
+    const exchange = exchangeWith({ token: makeKeySecret() });
+    exchange.services.keyHolders = makeKeyHolders();
+    exchange.services.findCaller = async () => undefined;
+    exchange.services.findEndedKey = async () => unauthorized('It was revoked.', 'key_ended');
+    const readInput = async () => {
+      await identifyAgain(exchange);
+      return { number: 2 };
+    };
+
+    const reply = await answer(exchange, { procedure: double, index: 0, readInput });
+
+    expect(reasonOf(reply)).toBe('key_ended');
+  });
+
   it('count a call once, also if its caller can not be found again', async () => {
     const count = vi.fn();
     const exchange = exchangeWith({ token: 'token' });
@@ -224,9 +241,9 @@ describe('the first steps of a request', () => {
     } as unknown as Services['unsentResponses'],
     ...more,
   });
-  const admitWith = async (more: Partial<Services>, token = 'token') => {
+  const admitWith = async (more: Partial<Services>, token = 'token', signal?: AbortSignal) => {
     counts.length = 0;
-    const exchange = exchangeWith({ token, services: servicesWith(more), caller: undefined });
+    const exchange = exchangeWith({ token, signal, services: servicesWith(more), caller: undefined });
     const error = await admit(exchange).then(
       () => undefined,
       (error) => toFailure(error).reason,
@@ -252,6 +269,34 @@ describe('the first steps of a request', () => {
     await admitWith(more, token);
 
     expect(counts).toEqual([key]);
+  });
+
+  it('look for the limit of the user of a key while it is valid, and of the address once it has ended', async () => {
+    const looked: string[] = [];
+    const rateLimit = {
+      ...(servicesWith({}).rateLimit as Services['rateLimit']),
+      exhausted: (key: string) => void looked.push(key),
+    };
+    const services = { keyHolders: makeKeyHolders(), findEndedKey: async () => undefined, rateLimit };
+    const secret = makeKeySecret();
+    const callers = [MEMBER, undefined, undefined];
+
+    for (const caller of callers) await admitWith({ ...services, findCaller: async () => caller }, secret);
+
+    expect(looked).toEqual(['address:127.0.0.1', 'user:7', 'address:127.0.0.1']);
+  });
+
+  it.each([
+    ['open a response', undefined, 1],
+    ['open none for a caller who has left, since nothing would release it', AbortSignal.abort(), 0],
+  ])('%s', async (_, signal, opened) => {
+    const open = vi.fn();
+    const unsentResponses = { mustBeFew: () => undefined, open };
+
+    await admitWith({ unsentResponses }, 'token', signal);
+
+    expect(counts).toEqual(['user:7']);
+    expect(open).toHaveBeenCalledTimes(opened);
   });
 
   it('count for the address while callers cannot be found', async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { procedures } from '../../server/api/procedures.ts';
 import { scopesFor } from '../../server/domain/access/scopes.ts';
+import { makeKeyHolders } from '../../server/limits/keyHolders.ts';
 import { hashKeySecret, isKeySecret, makeKeySecret, readKeySecret } from '../../server/security/apiKeys.ts';
-import { hideKeys } from '../../server/security/logger.ts';
+import { hideKeys, makeLogger } from '../../server/security/logger.ts';
 
 describe('the secret of an API key', () => {
   it('has a prefix, 30 random digits of base 62, and a checksum', () => {
@@ -60,5 +61,32 @@ describe('the log', () => {
 
     expect(hideKeys(line)).toBe('{"reqId":"dkh_…","msg":"sent dkh_…, and dkh_…"}');
     expect(hideKeys('{"msg":"answered"}')).toBe('{"msg":"answered"}');
+  });
+
+  it('of the service hides them in messages, fields and errors', async () => {
+    let written = '';
+    const log = await makeLogger({ LOG_LEVEL: 'info' }, (text) => {
+      written += text;
+      return text.length;
+    });
+    const secret = makeKeySecret();
+
+    log.info({ header: secret }, `sent ${secret}`);
+    log.error(new Error(`refused ${secret}`));
+
+    expect(written).toContain('refused dkh_…');
+    expect(written).not.toContain(secret);
+  });
+});
+
+describe('the users of keys that were valid lately', () => {
+  it('are remembered for the last 1,000 keys, until one is found to have ended', () => {
+    const { find, remember } = makeKeyHolders();
+    for (let at = 0; at <= 1000; at++) remember(`key ${at}`, at);
+
+    expect([find('key 0'), find('key 1'), find('key 1000')]).toEqual([undefined, 1, 1000]);
+    remember('key 1', undefined);
+    remember('key 0', 0);
+    expect([find('key 0'), find('key 1'), find('key 2')]).toEqual([0, undefined, 2]);
   });
 });

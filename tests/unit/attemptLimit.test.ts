@@ -86,4 +86,22 @@ describe('the rate limit', () => {
     expect(await giveBack(counted, 3)).toEqual(counted);
     expect(await count('user:1', 4)).toMatchObject({ remaining: 0, callsAllowed: 3 });
   });
+
+  it('forgets keys whose window has ended, also while another one is always above it', async () => {
+    vi.useFakeTimers();
+    const { count } = await givenLimit(1);
+    await count('user:1', 1);
+    await vi.advanceTimersByTimeAsync(30_000);
+    await count('user:2', 1);
+    await vi.advanceTimersByTimeAsync(31_000);
+    await count('user:1', 1);
+    await vi.advanceTimersByTimeAsync(30_000);
+
+    const forgotten = vi.spyOn(Map.prototype, 'delete');
+    await count('user:3', 1);
+
+    expect(forgotten).toHaveBeenCalledWith('user:2');
+    expect(forgotten).not.toHaveBeenCalledWith('user:1');
+    forgotten.mockRestore();
+  });
 });

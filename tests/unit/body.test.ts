@@ -4,9 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { describe, expect, it, vi } from 'vitest';
 import { readBody } from '../../server/http/body.ts';
 import { toFailure } from '../../shared/errors.ts';
+import { LARGEST_BODY_BYTES } from '../../shared/limits.ts';
 
-const givenMessage = () => {
-  const raw = Object.assign(new IncomingMessage(new Socket()), { headers: { 'content-length': '10' } });
+const givenMessage = (headers: Record<string, string> = { 'content-length': '10' }) => {
+  const raw = Object.assign(new IncomingMessage(new Socket()), { headers });
   const reply = { header: vi.fn() } as unknown as FastifyReply;
   const read = () =>
     readBody({ raw, contentType: 'application/json' } as unknown as FastifyRequest, reply, 64).then(
@@ -45,5 +46,19 @@ describe('readBody', () => {
     raw.push(null);
 
     expect(await reading).toBe('{"a":"ä"}');
+  });
+
+  it.each([
+    [LARGEST_BODY_BYTES, ' '.repeat(LARGEST_BODY_BYTES)],
+    [LARGEST_BODY_BYTES + 1, 'body_too_large'],
+  ])('reads at most 1 MiB of a body without a length: %i bytes', async (bytes, expected) => {
+    const { raw, read } = givenMessage({ 'transfer-encoding': 'chunked' });
+
+    const reading = read();
+    raw.push(Buffer.alloc(1000, ' '));
+    raw.push(Buffer.alloc(bytes - 1000, ' '));
+    raw.push(null);
+
+    expect(await reading).toBe(expected);
   });
 });

@@ -101,6 +101,14 @@ describe('a batch', () => {
     expect(called().map((names) => names.split(',').length)).toEqual([50, 42, 34, 26, 18, 10, 2]);
     expect(pauses()).toEqual([]);
   });
+
+  it('of one call whose answer is too large is given up after three retries', async () => {
+    const large = refusing('batch_answers_too_large', () => true);
+    const { client, called } = givenFastRetries({}, ...Array(9).fill(large));
+
+    expect(await errorOf(create(client, 'A'))).toMatchObject({ reason: 'batch_answers_too_large' });
+    expect(called()).toHaveLength(4);
+  });
 });
 
 describe('a burst', () => {
@@ -245,6 +253,19 @@ describe('a rate limit that is used up', () => {
     const { client } = givenAnswers({}, ...Array(3).fill(answered(0)));
 
     for (const title of titlesOf(3)) expect(await create(client, title)).toEqual({ card: { title } });
+  });
+
+  it('is asked again after an answer that does not tell', async () => {
+    useFakeTimers();
+    const { client, called } = givenAnswers({}, answered(0), echo, echo);
+
+    const created = (async () => {
+      for (const title of titlesOf(3)) await create(client, title);
+    })();
+    await vi.advanceTimersByTimeAsync(100);
+
+    expect(called()).toHaveLength(3);
+    await created;
   });
 
   it('does not keep others from the next window if the call that asks takes long', async () => {

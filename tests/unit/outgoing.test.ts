@@ -230,6 +230,20 @@ describe('a call', () => {
     expect(connections()).toBe(1);
   });
 
+  it('reads at most 4 KiB of an answer: a longer one ends the connection, and counts by its status', async () => {
+    const { port, connections } = await givenReceiver(({ url }, response) =>
+      response.writeHead(200).end('x'.repeat(Number(url?.slice(1)))),
+    );
+    const outgoing = makeOutgoing({ allowedHosts: [`127.0.0.1:${port}`] });
+    endings.push(outgoing.close);
+    const post = (bytes: number) => outgoing.post(`http://127.0.0.1:${port}/${bytes}`, {}, '{}');
+
+    for (const bytes of [4096, 4096, 4097, 4097])
+      expect(await post(bytes)).toMatchObject({ status: 200, error: undefined });
+
+    expect(connections()).toBe(2);
+  });
+
   it('waits for a free connection if a host has 100 already', async () => {
     const waiting: (() => void)[] = [];
     const { port, connections } = await givenReceiver((_, response) =>

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { refusePassword } from '../../server/security/commonPasswords.ts';
 import { hashPassword, isPassword } from '../../server/security/passwords.ts';
 
@@ -18,6 +18,20 @@ describe('passwords', () => {
     expect(await isPassword(PASSWORD, await hashPassword(PASSWORD, '10.0.0.1'), '10.0.0.1')).toBe(true);
     expect(await isPassword('wrong', HASH, '10.0.0.1')).toBe(false);
     expect(await isPassword(PASSWORD, undefined, '10.0.0.1')).toBe(false);
+  });
+
+  it('take a place and the same work without a stored hash, so that nobody can tell who has an account', async () => {
+    const verify = vi.spyOn((await import('argon2')).default, 'verify');
+    const costOf = (hash: string) => hash.split('$')[3]!.split(',').sort();
+
+    const checks = Array.from({ length: 20 }, () =>
+      isPassword(PASSWORD, undefined, '10.0.0.1').catch(({ code }) => code as string),
+    );
+    expect(await countRefused(checks)).toBe(8);
+
+    const cost = costOf(await hashPassword(PASSWORD, '10.0.0.1'));
+    expect(verify.mock.calls.map(([hash]) => costOf(hash))).toEqual(Array(12).fill(cost));
+    verify.mockRestore();
   });
 
   it.each<[string, (at: number) => string]>([

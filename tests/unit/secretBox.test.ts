@@ -39,6 +39,9 @@ describe('a secret box', () => {
 
     expect([...changed, ...broken].filter((text) => box.open(text, 5) !== undefined)).toEqual([]);
     expect(box.open(sealed, 6)).toBeUndefined();
+    expect(box.open(sealed, 5, 'webhook')).toBeUndefined();
+    expect(box.open(box.seal(TEXT, 5, 'webhook'), 5)).toBeUndefined();
+    expect(box.open(box.seal(TEXT, 5, 'webhook'), 5, 'webhook')).toBe(TEXT);
     expect(other.open(sealed, 5)).toBeUndefined();
     expect(other.open(other.prefix + sealed.split('.')[2], 5)).toBeUndefined();
   });

@@ -13,6 +13,15 @@ describe('the name of a statement', () => {
     expect(texts.filter((text) => names.of(text) !== undefined)).toEqual(texts.slice(0, 500));
   });
 
+  it('is not given to a statement that comes again after 1,000 others, which are all that is remembered', () => {
+    const names = new StatementNames();
+    names.of('select now()');
+    for (let number = 0; number < 1000; number++) names.of(`select ${number}`);
+
+    expect(names.of('select now()')).toBeUndefined();
+    expect(names.of('select now()')).toBeDefined();
+  });
+
   it('changes once, for all statements, when several of them report a changed table', () => {
     const names = new StatementNames();
     const nameOf = (text: string) => names.of(text) ?? names.of(text)!;

@@ -56,6 +56,22 @@ describe('a token', () => {
 
     for (const _ of ['first', 'second']) expect(signed.map(tokens.read)).toEqual(all);
   });
+
+  it('is verified again after 1,000 others, which are all that is remembered', () => {
+    const tokens = makeTokens([SECRET], HOUR_SECONDS);
+    const [first = '', ...others] = Array.from({ length: 1001 }, () => tokens.sign(claims()));
+    const verify = vi.spyOn(jwt, 'verify');
+    const verifications = (read: string[]) => {
+      verify.mockClear();
+      for (const token of read) tokens.read(token);
+      return verify.mock.calls.length;
+    };
+
+    expect(verifications([first, ...others.slice(0, 999), first])).toBe(1000);
+    expect(verifications(others)).toBe(1);
+    expect(verifications([first])).toBe(1);
+    verify.mockRestore();
+  });
 });
 
 const CLAIMS = { issuer: 'deckhand', audience: 'deckhand-api', subject: '7' };
