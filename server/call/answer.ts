@@ -35,6 +35,8 @@ export type Exchange = {
   readonly signal: AbortSignal | undefined;
   /** How many calls it has; each counts, also those of unknown procedures. */
   readonly calls: number;
+  /** Whether it was sent with an idempotency key. */
+  readonly hasKey: boolean;
   called: Procedure[];
   /** The highest role that a procedure may need, where the body names it. */
   readonly neededRole: Role | undefined;

@@ -11,6 +11,7 @@ type Asked = {
   services: Services;
   projectId: number | undefined;
   calls: number;
+  hasKey: boolean;
   called: Procedure[];
   neededRole: Role | undefined;
 };
@@ -21,11 +22,12 @@ export const neededRoleOf = ({ neededRole, called }: Asked): Role | undefined =>
 
 /**
  * The caller of an earlier request with the same credential, project and needed role, whom the statement of the call confirms.
- * Undefined unless the request is one call whose statement does that. With replicas it would have to run on the primary.
+ * Undefined unless the request is one call whose statement does that: not with replicas, which may be behind, and not with an
+ * idempotency key, which is claimed first.
  */
 export function recallCaller(exchange: Asked, credential: Credential | undefined): AccountCaller | undefined {
-  const { services, called, calls } = exchange;
-  if (!credential || calls !== 1 || !called[0]?.meta.confirms || services.replicas) return undefined;
+  const { services, called, calls, hasKey } = exchange;
+  if (!credential || calls !== 1 || hasKey || !called[0]?.meta.confirms || services.replicas) return undefined;
   // A server that went silent is noticed at once by the statement that finds callers.
   if (!services.database.isResponding()) return undefined;
   const remembered = services.rememberedCallers.find(keyOf(exchange, credential));

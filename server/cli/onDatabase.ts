@@ -85,6 +85,7 @@ export function callOnDatabase<Result>(
       log: SILENT,
       signal: undefined,
       calls: 1,
+      hasKey: false,
       called: [],
       neededRole: undefined,
       reasons: [],

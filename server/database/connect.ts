@@ -31,7 +31,7 @@ export type Database = {
   hasSearchIndex: boolean;
   /** The connections to a server; undefined for the embedded database, which has none. */
   connections: () => Connections | undefined;
-  /** Whether a server has responded within the last second. */
+  /** Whether a server has responded just now: a call may then begin with a statement that has no short timeout. */
   isResponding: () => boolean;
   /** For migrations and copies: a second pool to a server, or the embedded database itself, which has no timeouts. */
   withoutTimeouts: <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>;
@@ -65,7 +65,7 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
   const opened = serverDatabase(orm);
   const database: Database = {
     ...opened,
-    isResponding: () => performance.now() - lastResponseAt() < 1000,
+    isResponding: () => performance.now() - lastResponseAt() < RESPONDING_MILLISECONDS,
     connections: () => pool && { ...connectionsOf(pool), lane: lane?.load() },
     close: async () => {
       await lane?.close();
@@ -87,6 +87,7 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
 }
 
 const SMALL_POOL = 4;
+const RESPONDING_MILLISECONDS = 100;
 
 /** How many of the connections to a server are the lane for short reads. */
 export const laneSizeOf = (connections: number) => (connections < SMALLEST_WITH_LANE ? 0 : LANE_SIZE);

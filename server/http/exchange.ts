@@ -81,6 +81,7 @@ function exchangeOf(
     log: request.log,
     signal: caller.signal,
     calls: names.length,
+    hasKey: request.headers['idempotency-key'] !== undefined,
     called: names.flatMap((name) => findProcedure(name) ?? []),
     neededRole,
     reasons: [],

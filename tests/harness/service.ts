@@ -42,7 +42,8 @@ async function openDatabase(url = databaseUrl) {
     settingsWith(url ? { DATABASE_URL: url } : { DATA_DIR: `${IN_MEMORY}${await migratedArchive()}` }),
   );
   await migrate(database);
-  return database;
+  // Not by the clock: whether callers are remembered must not depend on the speed of the machine.
+  return { ...database, isResponding: () => true };
 }
 
 /** A database of its own, and a service on it, for the suite that calls this: other suites leave thousands of rows. */
