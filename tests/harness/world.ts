@@ -56,7 +56,7 @@ export async function givenWorld(service?: TestService): Promise<World> {
       ), created as (
         insert into users (name, email, password_hash, superadmin, default_project_id)
         select 'A user', gen_random_uuid() || '@example.test', ${PASSWORD_HASH}, who = 'superadmin',
-          case when who = 'superadmin' then (select id from place where number = 1) end
+          (select id from place where number = coalesce(wanted.place, 1))
         from wanted order by number returning id, email
       ), person as (
         select created.*, wanted.who, wanted.place from (select *, row_number() over (order by id) as number from created) as created

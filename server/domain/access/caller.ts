@@ -156,7 +156,8 @@ const callerOf = (
       left join members own_m on own_m.project_id = own_p.id and own_m.user_id = u.id
       where own_p.is_active and ${condition} offset 0)`;
   return sql<FoundCaller>`
-    select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, u.rate_limit_per_minute, p.id as project_id, p.platform_id, p.role,
+    select ${more}u.id, ${superadmin} as superadmin, u.superadmin_billing, u.rate_limit_per_minute, u.default_project_id,
+      p.id as project_id, p.platform_id, p.role,
       case when ${chosenProjectId}::int is not null or ${superadmin} or p.role = any(${enough}::text[])
         then p.role else ${HIGHEST_OF_ALL} end as highest_role
     from ${users}
@@ -173,38 +174,59 @@ export type Call = { chosenProjectId: number | null; enough: Role[] };
 export type BySession = Claims & Call;
 export type ByKey = { keyHash: string; keyMaxDays: number | null } & Call;
 
-/** The caller with a valid session. */
-export const callerBySession = (value: ValueOf<BySession>, more = sql``): RawBuilder<FoundCaller> => sql`
-    ${callerOf(
-      sql`sessions s join users u on u.id = s.user_id and u.is_active`,
-      value('chosenProjectId'),
-      value('enough'),
-      { more },
-    )}
-    where s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
-      and s.revoked_at is null and s.expires_at > now()`;
+/** An active user `u` with a valid session `s`, or key `k`: the tables, the condition, and the columns that depend on it. */
+export type ValidUser = {
+  users: RawBuilder<unknown>;
+  isValid: RawBuilder<boolean>;
+  superadmin: RawBuilder<boolean>;
+  ofKey: Record<string, RawBuilder<unknown>>;
+};
 
-/** The caller with a valid key. Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
-export const callerByKey = (value: ValueOf<ByKey>, more = sql``): RawBuilder<FoundCaller & FoundKey> => sql`
-    ${callerOf(
-      sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
-      sql`coalesce(k.project_id, ${value('chosenProjectId')}::int)`,
-      value('enough'),
-      {
-        superadmin: SUPERADMIN_BY_KEY,
-        more: sql`${more}k.id as key_id, ${scopesOf('k')} as scopes, k.project_id as key_project_id, ${isUseDue('k')} as is_use_due, `,
-      },
-    )}
-    where k.secret_hash = coalesce(
+export const userBySession = (value: ValueOf<BySession>): ValidUser => ({
+  users: sql`sessions s join users u on u.id = s.user_id and u.is_active`,
+  isValid: sql`s.id = ${value('sessionId')}::uuid and s.user_id = ${value('userId')}
+      and s.revoked_at is null and s.expires_at > now()`,
+  superadmin: SUPERADMIN,
+  ofKey: {},
+});
+
+/** Two look-ups by unique indexes: an `or` over both hashes would read the whole table while it is small. */
+export const userByKey = (value: ValueOf<ByKey>): ValidUser => ({
+  users: sql`api_keys k join users u on u.id = k.user_id and u.is_active`,
+  isValid: sql`k.secret_hash = coalesce(
         (select rotated.secret_hash from api_keys rotated
           where rotated.previous_hash = ${value('keyHash')} and rotated.previous_expires_at > now()),
         ${value('keyHash')})
-      and ${isValidKey('k', value('keyMaxDays'))}`;
+      and ${isValidKey('k', value('keyMaxDays'))}`,
+  superadmin: SUPERADMIN_BY_KEY,
+  ofKey: {
+    key_id: sql`k.id`,
+    scopes: scopesOf('k'),
+    key_project_id: sql`k.project_id`,
+    is_use_due: isUseDue('k'),
+  },
+});
 
 const selectCaller = (more = sql``) =>
-  prepared<BySession, FoundCaller>((value) => withShortTimeout(callerBySession(value, more)), { isShort: true });
+  prepared<BySession, FoundCaller>(
+    (value) => {
+      const user = userBySession(value);
+      return withShortTimeout(sql`
+        ${callerOf(user.users, value('chosenProjectId'), value('enough'), { more })} where ${user.isValid}`);
+    },
+    { isShort: true },
+  );
 const selectCallerByKey = (more = sql``) =>
-  prepared<ByKey, FoundCaller & FoundKey>((value) => withShortTimeout(callerByKey(value, more)), { isShort: true });
+  prepared<ByKey, FoundCaller & FoundKey>(
+    (value) => {
+      const { users, isValid, superadmin, ofKey } = userByKey(value);
+      const chosen = sql<number | null>`coalesce(k.project_id, ${value('chosenProjectId')}::int)`;
+      const columns = Object.entries(ofKey).map(([name, column]) => sql`${column} as ${sql.ref(name)}, `);
+      const options = { superadmin, more: sql`${more}${sql.join(columns, sql``)}` };
+      return withShortTimeout(sql`${callerOf(users, chosen, value('enough'), options)} where ${isValid}`);
+    },
+    { isShort: true },
+  );
 
 const WITHOUT_REPLICAS = { select: selectCaller(), selectByKey: selectCallerByKey() };
 const WRITTEN = writtenBy(sql`u.id`);

@@ -1,7 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import { prepared, type ValueOf } from '../../database/prepared.ts';
 import type { Db } from '../../database/query.ts';
-import { type ByKey, type BySession, type Call, type Credential, callerByKey, callerBySession } from './caller.ts';
+import {
+  type ByKey,
+  type BySession,
+  type Call,
+  type Credential,
+  userByKey,
+  userBySession,
+  type ValidUser,
+} from './caller.ts';
 import type { AccountCaller, Caller, FoundCaller, FoundKey, Unconfirmed } from './context.ts';
 
 /**
@@ -10,39 +18,39 @@ import type { AccountCaller, Caller, FoundCaller, FoundKey, Unconfirmed } from '
  * a right that was revoked is refused by the first statement that begins after the revocation.
  */
 
-/** What is compared, with its type. */
-const OF_CALLER = {
-  id: 'int',
+/** What a statement compares, with its type. */
+const COMPARED = {
   superadmin: 'boolean',
   superadmin_billing: 'boolean',
   rate_limit_per_minute: 'int',
-  project_id: 'int',
-  platform_id: 'int',
-  role: 'text',
-  highest_role: 'text',
-} satisfies Partial<Record<keyof FoundCaller, string>>;
-const OF_KEY = {
-  ...OF_CALLER,
+  default_project_id: 'int',
   key_id: 'int',
   scopes: 'text[]',
   key_project_id: 'int',
 } satisfies Partial<Record<keyof (FoundCaller & FoundKey), string>>;
-
-type Compared = Record<string, string>;
+const REMEMBERED = ['id', 'project_id', 'platform_id', 'role', ...Object.keys(COMPARED)];
 type Remembered = Record<`remembered.${string}`, unknown>;
 
-/** What a statement of the same credential needs to confirm the caller; undefined if it can't. */
+/**
+ * What a statement of the same credential needs to confirm the caller. Undefined unless they act in the project that they chose,
+ * or else in their default one, with a role that is high enough: others need more than a few look-ups.
+ */
 export function toConfirm(
   credential: Credential,
   call: Call & { keyMaxDays: number | null },
-  { found }: Caller,
+  { found, superadmin }: Caller,
 ): Omit<Unconfirmed, 'isConfirmed'> | undefined {
   if (!found) return undefined;
-  const isKey = 'keyHash' in credential;
-  const compared = Object.keys(isKey ? OF_KEY : OF_CALLER).map(
-    (name) => [`remembered.${name}`, found[name as keyof typeof found]] as const,
-  );
-  return { isKey, values: { ...credential, ...call, ...Object.fromEntries(compared) } };
+  const { key_project_id } = found as FoundCaller & Partial<FoundKey>;
+  const chosen = key_project_id ?? call.chosenProjectId;
+  const isPlain = found.project_id !== null && found.project_id === (chosen ?? found.default_project_id);
+  const isEnough = chosen !== null || superadmin || (found.role !== null && call.enough.includes(found.role));
+  if (!isPlain || !isEnough) return undefined;
+  const remembered = REMEMBERED.map((name) => [`remembered.${name}`, found[name as keyof typeof found]] as const);
+  return {
+    isKey: 'keyHash' in credential,
+    values: { ...credential, keyMaxDays: call.keyMaxDays, ...Object.fromEntries(remembered) },
+  };
 }
 
 /** Thrown if a remembered caller is not as before. */
@@ -66,11 +74,11 @@ export function confirming<Values extends object, Row extends Confirmed>(
     options,
   );
   const bySession = prepared<Values & BySession & Remembered, Row>(
-    (value) => build(value, isAsBefore(callerBySession(value), OF_CALLER, value)),
+    (value) => build(value, isAsBefore(userBySession(value), value)),
     options,
   );
   const byKey = prepared<Values & ByKey & Remembered, Row>(
-    (value) => build(value, isAsBefore(callerByKey(value), OF_KEY, value)),
+    (value) => build(value, isAsBefore(userByKey(value), value)),
     options,
   );
   return async ({ db, caller: { unconfirmed } }, values) => {
@@ -83,17 +91,29 @@ export function confirming<Values extends object, Row extends Confirmed>(
   };
 }
 
-/** A key whose use is due takes the longer way, which stores it. */
-function isAsBefore(found: RawBuilder<unknown>, compared: Compared, value: ValueOf<Remembered>) {
-  const names = Object.keys(compared);
-  const remembered = Object.entries(compared).map(
-    ([name, type]) => sql`${value(`remembered.${name}`)}::${sql.raw(type)}`,
+/**
+ * Whether the credential is valid and nothing has changed, by look-ups in unique indexes. A key whose use is due takes the longer
+ * way, which stores it.
+ */
+function isAsBefore({ users, isValid, superadmin, ofKey }: ValidUser, value: ValueOf<Remembered>): RawBuilder<unknown> {
+  const { is_use_due, ...compared } = ofKey;
+  const columns = {
+    superadmin,
+    ...Object.fromEntries(OF_USER.map((name) => [name, sql.ref(`u.${name}`)])),
+    ...compared,
+  };
+  const remembered = Object.keys(columns).map(
+    (name) => sql`${value(`remembered.${name}`)}::${sql.raw(COMPARED[name as keyof typeof COMPARED])}`,
   );
-  const isNotDue = 'key_id' in compared ? sql` and not now.is_use_due` : sql``;
+  const project = sql`${value('remembered.project_id')}::int`;
   return sql`confirmation as materialized (
-    select exists (select from (${found}) as now
-      where (${sql.join(names.map((name) => sql.ref(`now.${name}`)))}) is not distinct from (${sql.join(remembered)})${isNotDue}) as is_confirmed)`;
+    select exists (select from ${users} where ${isValid}
+        and (${sql.join(Object.values(columns))}) is not distinct from (${sql.join(remembered)})${is_use_due ? sql` and not ${is_use_due}` : sql``})
+      and (select platform_id from projects where id = ${project} and is_active) is not distinct from ${value('remembered.platform_id')}::int
+      and (select role from members where project_id = ${project} and user_id = ${value('remembered.id')}::int)
+        is not distinct from ${value('remembered.role')}::text as is_confirmed)`;
 }
+const OF_USER = ['superadmin_billing', 'rate_limit_per_minute', 'default_project_id'];
 
 const MOST_REMEMBERED = 10_000;
 

@@ -107,7 +107,10 @@ export type CallerKey = {
 };
 
 /** What the database has of a caller. */
-export type FoundCaller = Pick<Row<'users'>, 'id' | 'superadmin' | 'superadmin_billing' | 'rate_limit_per_minute'> & {
+export type FoundCaller = Pick<
+  Row<'users'>,
+  'id' | 'superadmin' | 'superadmin_billing' | 'rate_limit_per_minute' | 'default_project_id'
+> & {
   project_id: Row<'projects'>['id'] | null;
   platform_id: Row<'projects'>['platform_id'] | null;
   role: Row<'members'>['role'] | null;
