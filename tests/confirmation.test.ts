@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { type RawBuilder, sql } from 'kysely';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
@@ -5,7 +7,7 @@ import { inputFor } from '../server/contract/input.ts';
 import { query } from '../server/database/query.ts';
 import { hashKeySecret } from '../server/security/apiKeys.ts';
 import { makeCaller } from './harness/caller.ts';
-import { countStatements, givenService, type TestService, tokens } from './harness/service.ts';
+import { countStatements, givenService, type TestService, testService, tokens } from './harness/service.ts';
 import { givenStartState } from './harness/startStates.ts';
 import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb } from './harness/world.ts';
 
@@ -13,6 +15,8 @@ import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb } f
  * A node remembers callers, and the statement of a call confirms them. Whatever changes in between, the answer is that of a node
  * which has never seen the caller.
  */
+
+const JSON_TYPE = { 'content-type': 'application/json' };
 
 const confirming = procedures.filter(({ meta }) => meta.confirms);
 
@@ -200,6 +204,85 @@ describe.each(confirming.map((procedure) => [procedure.name, procedure] as const
     expect((await caller.post(procedure.rest!.path, '{')).status).toBe(400);
     expect((await caller.post(procedure.rest!.path, { tool_key: 5 })).status).toBe(422);
   });
+});
+
+describe('a caller who is remembered, and whose session was revoked', () => {
+  const PATH = '/services/operations/v1/operations/cards/create';
+
+  /** A service where each user has 20 calls, and what a second session of the user has left of them. */
+  async function givenRevoked() {
+    const service = await givenService({ RATE_LIMIT_PER_MINUTE: '20' });
+    const { project, users } = await givenWorld();
+    const token = await givenToken(users.member);
+    expect((await makeCaller(service.url, token).post(PATH, { title: 'Before' })).status).toBe(201);
+    await change(sql`update sessions set revoked_at = now() where id = ${tokens.read(token)!.sessionId}`);
+    const other = makeCaller(service.url, await givenToken(users.member));
+    const remaining = async () => Number((await other.post(PATH, { title: 'x' })).headers.get('x-ratelimit-remaining'));
+    return { service, token, remaining, project };
+  }
+
+  it.each<[string, string, RequestInit]>([
+    ['a wrong method', '/trpc/cards.create', { method: 'GET' }],
+    ['an unknown method', '/trpc/cards.create', { method: 'PUT' }],
+    ['a wrong kind', '/trpc/cards.create?kind=query', { method: 'POST', body: '{"json":{"title":"x"}}' }],
+    ['no content type', '/trpc/cards.create', { method: 'POST', body: new Uint8Array([123, 125]) }],
+    ['a wrong input', `/api${PATH}`, { method: 'POST', body: '{' }],
+  ])('uses nothing of the limit of the user with %s', async (_, path, init) => {
+    const { service, token, remaining } = await givenRevoked();
+    const headers = { authorization: `Bearer ${token}`, ...(typeof init.body === 'string' && JSON_TYPE) };
+
+    for (let call = 0; call < 3; call++) {
+      const response = await fetch(service.url + path, { ...init, headers });
+      expect(response.status).toBeGreaterThanOrEqual(400);
+      await response.text();
+    }
+
+    expect(await remaining()).toBe(18);
+  });
+
+  it('gets a 401 before the body has come, and uses nothing of the limit of the user', async () => {
+    const { service, token, remaining } = await givenRevoked();
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    socket.write(
+      `POST /api${PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n`,
+    );
+
+    const [answer] = await once(socket, 'data');
+    socket.destroy();
+
+    expect(String(answer)).toMatch(/^HTTP\/1.1 401 /);
+    expect(await remaining()).toBe(18);
+  });
+});
+
+it('a remembered caller gets a limit that was raised', async () => {
+  const { url } = await givenService();
+  const { users } = await givenWorld();
+  const limitTo = (limit: number) =>
+    change(sql`update users set rate_limit_per_minute = ${limit} where id = ${users.member.id}`);
+  const caller = makeCaller(url, await givenToken(users.member));
+  const statusOf = async (noun: string) =>
+    (await caller.post(`/services/operations/v1/operations/${noun}/list`)).status;
+  await limitTo(3);
+  expect(await statusOf('boards')).toBe(200);
+  await limitTo(100);
+
+  // Tags are not remembered: these count by the new limit.
+  for (let call = 0; call < 4; call++) expect(await statusOf('tags')).toBe(200);
+
+  expect(await statusOf('boards')).toBe(200);
+});
+
+it('a token of one user with the session of another is a 401, although the session is remembered', async () => {
+  const { users, asMember } = await givenWorld();
+  expect((await asMember.post('/services/operations/v1/operations/boards/list')).status).toBe(200);
+  const { sessionId } = tokens.read(asMember.token!)!;
+  const { url } = await testService();
+
+  const mixed = makeCaller(url, tokens.sign({ userId: users.owner.id, sessionId }));
+
+  expect((await mixed.post('/services/operations/v1/operations/boards/list')).status).toBe(401);
 });
 
 it('are those that are called most', () => {

@@ -47,8 +47,8 @@ const CALLS: [string, { procedure: string; inputOf: InputOf; isOfMember?: boolea
     (procedure) => [`${procedure} of a member`, { procedure, inputOf: usualInput, isOfMember: true }] as const,
   ),
   ['boards.list of a member', { procedure: 'boards.list', inputOf: async () => ({}), isOfMember: true }],
-  ...procedures.flatMap(({ name: procedure, meta }) =>
-    meta.confirms
+  ...procedures.flatMap(({ name: procedure, meta, type }) =>
+    meta.confirms && type === 'query'
       ? [
           [
             `${procedure} of a member who called before`,

@@ -35,8 +35,8 @@ export type Exchange = {
   readonly signal: AbortSignal | undefined;
   /** How many calls it has; each counts, also those of unknown procedures. */
   readonly calls: number;
-  /** Whether it was sent with an idempotency key. */
-  readonly hasKey: boolean;
+  /** Whether it has neither an idempotency key nor a stream as its answer. */
+  readonly isPlain: boolean;
   called: Procedure[];
   /** The highest role that a procedure may need, where the body names it. */
   readonly neededRole: Role | undefined;
@@ -84,7 +84,14 @@ export async function admit(exchange: Exchange): Promise<void> {
     await count(exchange);
     throw error;
   }
-  await count(exchange);
+  try {
+    await count(exchange);
+  } catch (error) {
+    // The limit may be another one now.
+    if (!isInDoubt(exchange)) throw error;
+    await identifyRemembered(exchange);
+    if (exchange.limit?.callsAllowed === 0) throw error;
+  }
   if (credential && !exchange.caller) await explainEndedKey(exchange, credential);
   openResponse(exchange);
 }
@@ -131,11 +138,25 @@ const readOnce = async (call: Call) => call.readInput();
  * Whether a remembered caller is to be looked up before the call is refused: nobody learns more than they may by then, and their
  * rights may have grown. Faults and a busy service are the same for everybody.
  */
-function isDoubtful({ caller }: Exchange, error: unknown): boolean {
-  if (!caller?.unconfirmed || caller.unconfirmed.isConfirmed) return false;
+function isDoubtful(exchange: Exchange, error: unknown): boolean {
+  if (!isInDoubt(exchange)) return false;
   if (error instanceof NotConfirmed) return true;
   const { status, reason } = toFailure(error);
   return status < 500 && !BUSY.has(reason);
+}
+
+/** Whether the caller is remembered, and no statement has confirmed that yet. */
+const isInDoubt = ({ caller }: Exchange) => caller?.unconfirmed?.isConfirmed === false;
+
+/** Before an answer that no statement was needed for: looks up a remembered caller, so that it counts for the right one. */
+export const settleCaller = (exchange: Exchange): Promise<void> | undefined =>
+  isInDoubt(exchange) ? identifyRemembered(exchange) : undefined;
+
+/** Before a wait for the body: who lost their access while they were remembered is refused at once, as others are. */
+export async function settleBeforeBody(exchange: Exchange): Promise<void> {
+  if (!isInDoubt(exchange)) return;
+  await identifyRemembered(exchange);
+  for (const procedure of exchange.called) mustHaveAccess(exchange, { procedure });
 }
 
 /** The call counts for the address instead if the caller is not identified any more, or by another limit. */
@@ -255,7 +276,7 @@ function mustBeWithinLimit({ limit }: Exchange, { index }: Call): void {
   if (limit && index >= limit.callsAllowed) throw overLimit(limit);
 }
 
-function mustHaveAccess({ caller, unidentified }: Exchange, { procedure }: Call): void {
+function mustHaveAccess({ caller, unidentified }: Exchange, { procedure }: Pick<Call, 'procedure'>): void {
   const error = accessError(caller, procedure, unidentified);
   if (error) throw error;
 }

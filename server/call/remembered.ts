@@ -11,7 +11,7 @@ type Asked = {
   services: Services;
   projectId: number | undefined;
   calls: number;
-  hasKey: boolean;
+  isPlain: boolean;
   called: Procedure[];
   neededRole: Role | undefined;
 };
@@ -23,13 +23,14 @@ export const neededRoleOf = ({ neededRole, called }: Asked): Role | undefined =>
 /**
  * The caller of an earlier request with the same credential, project and needed role, whom the statement of the call confirms.
  * Undefined unless the request is one call whose statement does that: not with replicas, which may be behind, and not with an
- * idempotency key, which is claimed first.
+ * idempotency key, which is claimed first, or as a stream, whose headers are sent first.
  */
 export function recallCaller(exchange: Asked, credential: Credential | undefined): AccountCaller | undefined {
-  const { services, called, calls, hasKey } = exchange;
-  if (!credential || calls !== 1 || hasKey || !called[0]?.meta.confirms || services.replicas) return undefined;
-  // A server that went silent is noticed at once by the statement that finds callers.
-  if (!services.database.isResponding()) return undefined;
+  const { services, called, calls, isPlain } = exchange;
+  if (!credential || calls !== 1 || !isPlain || !called[0]?.meta.confirms || services.replicas) return undefined;
+  // The first statement of a call notices a silent server within two seconds: on the lane, or as the one that finds callers.
+  const { isEmbedded, hasLane } = services.database;
+  if (!isEmbedded && !(hasLane && called[0].type === 'query')) return undefined;
   const remembered = services.rememberedCallers.find(keyOf(exchange, credential));
   return remembered && { ...remembered.caller, unconfirmed: { ...remembered.toConfirm, isConfirmed: false } };
 }
@@ -50,5 +51,7 @@ export function rememberCaller(exchange: Asked, credential: Credential, caller: 
   if (values) services.rememberedCallers.remember(key, { caller: later, toConfirm: values });
 }
 
-const keyOf = (exchange: Asked, credential: Credential) =>
-  `${'keyHash' in credential ? credential.keyHash : credential.sessionId} ${exchange.projectId} ${neededRoleOf(exchange)}`;
+function keyOf(exchange: Asked, credential: Credential): string {
+  const own = 'keyHash' in credential ? credential.keyHash : `${credential.userId} ${credential.sessionId}`;
+  return `${own} ${exchange.projectId} ${neededRoleOf(exchange)}`;
+}

@@ -85,7 +85,7 @@ export function callOnDatabase<Result>(
       log: SILENT,
       signal: undefined,
       calls: 1,
-      hasKey: false,
+      isPlain: false,
       called: [],
       neededRole: undefined,
       reasons: [],

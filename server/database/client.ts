@@ -161,7 +161,6 @@ export class ServerClient extends pg.Client {
     this.pending--;
     this.previousResponse = this.lastResponse;
     this.lastResponse = performance.now();
-    lastResponseOfAny = this.lastResponse;
     this.expectResponseWithin(this.pending > 0 ? this.longestResponse : Number.POSITIVE_INFINITY);
   }
 
@@ -193,10 +192,6 @@ export class ServerClient extends pg.Client {
 }
 
 const connected = new Set<ServerClient>();
-
-let lastResponseOfAny = 0;
-/** When a server has responded last. */
-export const lastResponseAt = () => lastResponseOfAny;
 
 /** Checks all connections ten times per second, which is cheaper than a timer per statement. */
 setInterval(() => {

@@ -31,8 +31,8 @@ export type Database = {
   hasSearchIndex: boolean;
   /** The connections to a server; undefined for the embedded database, which has none. */
   connections: () => Connections | undefined;
-  /** Whether a server has responded just now: a call may then begin with a statement that has no short timeout. */
-  isResponding: () => boolean;
+  /** Whether short reads have connections of their own (`lane.ts`). */
+  hasLane: boolean;
   /** For migrations and copies: a second pool to a server, or the embedded database itself, which has no timeouts. */
   withoutTimeouts: <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>;
   close: () => Promise<void>;
@@ -47,7 +47,7 @@ export function connect(settings: Settings, log?: Log): Promise<Database> {
 }
 
 async function connectToServer(settings: Settings & { DATABASE_URL: string }, log?: Log): Promise<Database> {
-  const [{ makeLane }, { lastResponseAt }] = await Promise.all([import('./lane.ts'), import('./client.ts')]);
+  const { makeLane } = await import('./lane.ts');
   const laneSize = laneSizeOf(settings.DATABASE_POOL_SIZE);
   let pool: pg.Pool | undefined;
   let lane: Lane | undefined;
@@ -65,7 +65,7 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
   const opened = serverDatabase(orm);
   const database: Database = {
     ...opened,
-    isResponding: () => performance.now() - lastResponseAt() < RESPONDING_MILLISECONDS,
+    hasLane: lane !== undefined,
     connections: () => pool && { ...connectionsOf(pool), lane: lane?.load() },
     close: async () => {
       await lane?.close();
@@ -87,7 +87,6 @@ async function connectToServer(settings: Settings & { DATABASE_URL: string }, lo
 }
 
 const SMALL_POOL = 4;
-const RESPONDING_MILLISECONDS = 100;
 
 /** How many of the connections to a server are the lane for short reads. */
 export const laneSizeOf = (connections: number) => (connections < SMALLEST_WITH_LANE ? 0 : LANE_SIZE);
@@ -196,7 +195,7 @@ function serverDatabase(orm: MikroORM): Database {
     bulkPace: SERVER_PACE,
     hasSearchIndex: true,
     connections: () => undefined,
-    isResponding: () => false,
+    hasLane: false,
     withoutTimeouts: (work) => work(database),
     close: () => orm.close(true),
   };
@@ -217,7 +216,7 @@ async function embeddedDatabase(settings: Settings): Promise<Database> {
     bulkPace: EMBEDDED_PACE,
     hasSearchIndex: false,
     connections: () => undefined,
-    isResponding: () => true,
+    hasLane: false,
     withoutTimeouts: (work) => work(database),
     close: () => db.destroy(),
   };

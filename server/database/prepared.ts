@@ -16,14 +16,20 @@ class Placeholder {
 /** A named value of the statement: `value('id')`. */
 export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
 
+export type PreparedOptions = {
+  /** Whether it is a read of a few rows by keys: outside of transactions it shares its connection with others (`lane.ts`). */
+  isShort?: boolean;
+  /** Whether it returns nothing where the lane does not take it. */
+  isOnlyOnLane?: boolean;
+};
+
 /**
  * A statement for hot paths: built and compiled only once. Values have names:
  * `prepared<{ id: number }, Row>((value) => sql`select … where id = ${value('id')}`)`.
  */
 export function prepared<Values extends object, Row>(
   build: (value: ValueOf<Values>) => RawBuilder<Row>,
-  /** Whether it is a read of a few rows by keys: outside of transactions it shares its connection with others (`lane.ts`). */
-  { isShort = false } = {},
+  { isShort = false, isOnlyOnLane = false }: PreparedOptions = {},
 ): (db: Db, values: Values) => Promise<Row[]> {
   let compiled: Compiled | undefined;
   return async (db, values) => {
@@ -35,6 +41,7 @@ export function prepared<Values extends object, Row>(
     const lane = lanes.get(db);
     if (lane) {
       const read = isShort ? await lane.read(text, bound) : undefined;
+      if (!read && isOnlyOnLane) return [];
       return (read ?? (await lane.runOnPool(text, bound))) as Row[];
     }
     const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(text, bound));

@@ -65,14 +65,14 @@ const makeStage = (cache: string) =>
     () => undefined,
   );
 
-const LONGEST_USE_MILLISECONDS = 24 * 3_600_000;
+const DAY_MILLISECONDS = 24 * 3_600_000;
 
 /** Archives of earlier versions, and what interrupted processes left. A recent one may be in use. */
-export async function removeOld(cache: string, current: string[]): Promise<void> {
+export async function removeOld(cache: string, current: string[], days = 1): Promise<void> {
   for (const name of await readdir(cache)) {
     const path = join(cache, name);
     const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {};
-    const isOld = !current.includes(name) && Date.now() - mtimeMs > LONGEST_USE_MILLISECONDS;
+    const isOld = !current.includes(name) && Date.now() - mtimeMs > days * DAY_MILLISECONDS;
     if (isOld) await rm(path, { recursive: true, force: true });
   }
 }

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest } from '../../shared/errors.ts';
 import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
-import { identifyAgain } from '../call/answer.ts';
+import { identifyAgain, settleBeforeBody } from '../call/answer.ts';
 
 export const DEEPEST_BODY = 64;
 
@@ -37,6 +37,7 @@ export async function readBody(request: FastifyRequest, reply: FastifyReply, dee
   // The embedded database answers before Node has parsed a body that came with the headers.
   if (!raw.complete) await setImmediate();
   const isLate = !raw.complete;
+  if (isLate && exchange) await settleBeforeBody(exchange);
   const body = await receive(raw).catch((error) => {
     // The rest of it may follow.
     reply.header('Connection', 'close');

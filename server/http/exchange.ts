@@ -4,11 +4,12 @@ import { LARGEST_INTEGER } from '../../shared/limits.ts';
 import type { Role } from '../../shared/user.ts';
 import { findProcedure } from '../api/procedures.ts';
 import type { Services } from '../api/services.ts';
-import { admit, type Exchange, giveBackBusy } from '../call/answer.ts';
+import { admit, type Exchange, giveBackBusy, settleCaller } from '../call/answer.ts';
 import { logFailure } from '../call/logFailure.ts';
 import { clientAddress } from '../runtime/address.ts';
 import { counted } from '../runtime/count.ts';
 import { limitHeaders, mustHaveHost } from './headers.ts';
+import { asksForStream } from './streamAsked.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,7 +41,9 @@ export function openExchanges(
       describeExchange(exchange, reply, payload);
       done();
     };
-    const givenBack = giveBackBusy(exchange);
+    // The 429 of the address would come too late.
+    const settled = settleCaller(exchange)?.catch(() => undefined);
+    const givenBack = settled?.then(() => giveBackBusy(exchange)) ?? giveBackBusy(exchange);
     if (givenBack) givenBack.then(describe, done);
     else describe();
   });
@@ -81,7 +84,7 @@ function exchangeOf(
     log: request.log,
     signal: caller.signal,
     calls: names.length,
-    hasKey: request.headers['idempotency-key'] !== undefined,
+    isPlain: request.headers['idempotency-key'] === undefined && !asksForStream(request),
     called: names.flatMap((name) => findProcedure(name) ?? []),
     neededRole,
     reasons: [],

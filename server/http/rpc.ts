@@ -15,8 +15,9 @@ import { admitRequest, keysOf, openExchanges, refuseRequest, sendReplayed } from
 import { sendRetryAfter } from './headers.ts';
 import { sendInPieces } from './largeAnswer.ts';
 import { writeSuperjson, writeSuperjsonInPieces } from './rpcOutput.ts';
-import { asksForStream, streamCalls } from './rpcStream.ts';
+import { streamCalls } from './rpcStream.ts';
 import { asksForEvents, isSubscription, sendErrorMessage, sendSubscription } from './rpcSubscription.ts';
+import { asksForStream } from './streamAsked.ts';
 import { refuseMethod, refuseUnknownRoutes } from './unknownRoute.ts';
 
 /** The levels around an input: the batch, its index, and superjson's `json`. */

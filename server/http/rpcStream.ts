@@ -3,12 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { appRouter } from '../api/routers/app.ts';
 import type { StreamedCalls } from '../api/trpc.ts';
 import { noteRefused, type Reply } from '../call/answer.ts';
-
-/** Whether the caller reads each result of a batch as soon as it is there, as `httpBatchStreamLink` does. */
-export const asksForStream = ({ headers }: FastifyRequest) =>
-  headers['trpc-accept'] === JSON_LINES || (headers.accept ?? '').split(',').some((type) => type.trim() === JSON_LINES);
-
-const JSON_LINES = 'application/jsonl';
+import { JSON_LINES } from './streamAsked.ts';
 
 /** Streams the results of a batch with tRPC's own adapter, which gets each of them from `answer`. */
 export async function streamCalls(

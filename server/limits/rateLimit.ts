@@ -66,12 +66,13 @@ export function makeRateLimit(counters: Counters, defaultLimit: number): RateLim
   const rateLimit: RateLimit = {
     exhausted,
     count: async (key, calls, ownLimit) => {
-      const known = exhausted(key);
-      if (known) return known;
       const limit = ownLimit ?? defaultLimit;
+      const known = exhausted(key);
+      if (known && known.limit >= limit) return known;
       const { consumedPoints, msBeforeNext } = await counter.penalty(key, calls);
       const until = Date.now() + msBeforeNext;
       if (consumedPoints >= limit) remember(key, { until, limit });
+      else if (known) exhaustedKeys.delete(key);
       const before = consumedPoints - calls;
       return {
         limit,

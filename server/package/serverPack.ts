@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { MIGRATED } from '../database/embedded/location.ts';
 import { makeMigrated } from '../database/snapshot.ts';
 import { printPageClient } from './pageClient.ts';
-import { writeFixedBundle } from './serviceBundle.ts';
+import { writePackageBundle } from './serviceBundle.ts';
 import { compile, packFromCommandLine, ROOT, readManifest, writeManifest } from './tarball.ts';
 
 /** The entries of the package; it has what they import, and no more. */
@@ -25,7 +25,7 @@ await packFromCommandLine('service', async ({ stage, contents }) => {
     },
   );
   await copyOtherFiles(contents);
-  await writeFixedBundle(join(contents, 'dist/service'), contents);
+  await writePackageBundle(join(contents, 'dist/service'), contents);
   await writeFile(join(contents, 'server/web/pages/client.js'), await printPageClient());
   await chmod(join(contents, COMMAND_LINE), 0o755);
   // Opening the database lets only this user read new files; others may read the package.

@@ -1,5 +1,5 @@
-import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
+import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Plugin, rolldown } from 'rolldown';
 import { removeOld } from '../database/snapshot.ts';
 import { digestOf, findBundle } from '../runtime/bundle.js';
@@ -13,19 +13,8 @@ const PROGRAMS = {
 };
 
 /** Packages that stay outside: with native code or files of their own, shared with migrations, or rarely loaded. */
-const OUTSIDE = [
-  '@electric-sql',
-  '@mikro-orm',
-  '@opentelemetry',
-  'argon2',
-  'ioredis',
-  'kysely',
-  'pg',
-  'pino',
-  'pino-pretty',
-  'rolldown',
-  'vite',
-];
+const OUTSIDE =
+  /^(@electric-sql|@mikro-orm|@opentelemetry|argon2|ioredis|kysely|pg|pino|pino-pretty|rolldown|vite)($|\/)/;
 
 const CACHE = join(ROOT, 'node_modules/.cache/deckhand-service');
 const DESCRIPTION = 'bundle.json';
@@ -38,30 +27,50 @@ export async function makeBundle(): Promise<void> {
   if (findBundle()) return;
   await mkdir(CACHE, { recursive: true });
   const stage = await mkdtemp(join(CACHE, 'bundle-'));
+  const begun = Date.now();
   const sources = await writeBundle(stage, stage);
   const directory = basename(stage);
   await writeFile(join(stage, DESCRIPTION), JSON.stringify({ directory, sources, digest: digestOf(sources) }));
+  // A source that changed meanwhile may be in the bundle as it was before.
+  if (await isAnyChangedSince(begun, sources)) return rm(stage, { recursive: true });
   await rename(join(stage, DESCRIPTION), join(CACHE, DESCRIPTION));
-  await removeOld(CACHE, [directory, DESCRIPTION]);
+  await removeOld(CACHE, [directory, DESCRIPTION], LONGEST_USE_DAYS);
+}
+/** Since the last start from it. */
+const LONGEST_USE_DAYS = 30;
+
+async function isAnyChangedSince(begun: number, sources: string[]): Promise<boolean> {
+  const times = await Promise.all(sources.map(async (source) => (await stat(join(ROOT, source))).mtimeMs));
+  return times.some((time) => time >= begun);
 }
 
-/** For packages and images, whose sources do not change. */
-export async function writeFixedBundle(directory: string, root = ROOT): Promise<void> {
-  await writeBundle(directory, join(ROOT, relative(root, directory)));
-  await writeFile(join(directory, DESCRIPTION), JSON.stringify({ directory: '.', sources: [], digest: digestOf([]) }));
+/** For an image, which has the sources, too. */
+const writeImageBundle = async (directory: string) => describe(directory, await writeBundle(directory, directory));
+
+/**
+ * For a package, whose contents are at `root` until they are packed, and which has compiled sources. Other packages stay outside,
+ * so that projects can update them.
+ */
+export async function writePackageBundle(directory: string, root: string): Promise<void> {
+  await writeBundle(directory, join(ROOT, relative(root, directory)), /^[^./]/);
+  await describe(directory, []);
 }
+
+const describe = (directory: string, sources: string[]) =>
+  writeFile(join(directory, DESCRIPTION), JSON.stringify({ directory: '.', sources, digest: digestOf(sources) }));
 
 /** Returns the files of the repository that it was made from. `place` is where the files will be when they run. */
-async function writeBundle(directory: string, place: string): Promise<string[]> {
+async function writeBundle(directory: string, place: string, outside = OUTSIDE): Promise<string[]> {
   const bundle = await rolldown({
     input: PROGRAMS,
     platform: 'node',
-    external: (id) => OUTSIDE.some((name) => id === name || id.startsWith(`${name}/`)),
+    external: outside,
     plugins: [asFrom(place)],
   });
   const { output } = await bundle.write({
     dir: directory,
     sourcemap: true,
+    sourcemapPathTransform: (path, map) => relative(place, resolve(dirname(map), path)),
     // Node looks for no package.json beside these.
     entryFileNames: '[name].mjs',
     chunkFileNames: '[name]-[hash].mjs',
@@ -92,4 +101,4 @@ const asFrom = (place: string): Plugin => ({
 });
 
 /** For the image. */
-if (import.meta.main) await writeFixedBundle(join(ROOT, 'dist/service'));
+if (import.meta.main) await writeImageBundle(join(ROOT, 'dist/service'));

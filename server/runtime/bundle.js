@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, utimesSync } from 'node:fs';
 
 /** In JavaScript, so that a start from the bundle does not load the compiler of TypeScript. */
 
@@ -18,9 +18,23 @@ export async function runProgram(name, runSource) {
   const bundle = findBundle();
   const program = bundle && new URL(`${name}.mjs`, bundle);
   if (!program || !existsSync(program)) return runSource();
+  noteUse(bundle);
   // Stack traces name the sources.
   process.setSourceMapsEnabled(true);
   return import(program.href);
+}
+
+/**
+ * Old bundles are removed, but not those in use.
+ *
+ * @param {URL} bundle
+ */
+function noteUse(bundle) {
+  try {
+    utimesSync(bundle, new Date(), new Date());
+  } catch {
+    // Read-only, as in an image: nobody removes it.
+  }
 }
 
 /** The directory of the bundle that was made from these sources, if any. */

@@ -72,7 +72,7 @@ const exchangeWith = ({ services, ...parts }: Parts = {}): Exchange => ({
   log: { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() },
   signal: undefined,
   calls: 1,
-  hasKey: false,
+  isPlain: true,
   called: [double],
   neededRole: undefined,
   reasons: [],

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { prepared, type ValueOf } from '../../database/prepared.ts';
+import { type PreparedOptions, prepared, type ValueOf } from '../../database/prepared.ts';
 import type { Db } from '../../database/query.ts';
 import {
   type ByKey,
@@ -67,7 +67,7 @@ export const IS_CONFIRMED = sql<boolean>`(select is_confirmed from confirmation)
  */
 export function confirming<Values extends object, Row extends Confirmed>(
   build: (value: ValueOf<Values>, confirmation: RawBuilder<unknown>) => RawBuilder<Row>,
-  options?: { isShort?: boolean },
+  options?: PreparedOptions,
 ): (context: { db: Db; caller: Caller }, values: Values) => Promise<Row[]> {
   const plain = prepared<Values, Row>(
     (value) => build(value, sql`confirmation as (select true as is_confirmed)`),
@@ -75,11 +75,11 @@ export function confirming<Values extends object, Row extends Confirmed>(
   );
   const bySession = prepared<Values & BySession & Remembered, Row>(
     (value) => build(value, isAsBefore(userBySession(value), value)),
-    options,
+    { ...options, isOnlyOnLane: true },
   );
   const byKey = prepared<Values & ByKey & Remembered, Row>(
     (value) => build(value, isAsBefore(userByKey(value), value)),
-    options,
+    { ...options, isOnlyOnLane: true },
   );
   return async ({ db, caller: { unconfirmed } }, values) => {
     if (!unconfirmed || unconfirmed.isConfirmed) return plain(db, values);

@@ -97,7 +97,7 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
     Referenced & Confirmed & { card: string; version: string; acting_id: number | null; acting_role: Role | null }
   >(
     (value, confirmation) => sql`
-    with ${confirmation}, ${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`)},
+    with ${confirmation}, ${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`, IS_CONFIRMED)},
     named as materialized (
       select g.project_id as group_project_id, t.project_id as tag_project_id,
         ${projectOf(sql`g.project_id`, sql`t.project_id`, value)} as id
@@ -107,7 +107,7 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
         case when named.id = ${value('known_project_id')}::int then ${value('known_platform_id')}::int
           else (select platform_id from projects where id = named.id) end as platform_id
       from named
-    ), ${ownerAsMember(sql`${value('owner_id')}::int`, sql`(select id from acting)`)},
+    ), ${ownerAsMember(sql`${value('owner_id')}::int`, sql`(select id from acting where ${IS_CONFIRMED})`)},
     created as (
       insert into cards (project_id, platform_id, ${namesOf(CREATED_COLUMNS)}, created_by, position, sort_order)
       select acting.id, acting.platform_id, ${newValues('cards', CREATED_COLUMNS, value)}, ${value('user_id')}::int,

@@ -88,11 +88,11 @@ export const projectOf = (ofGroup: SqlId, ofTag: SqlId, value: ValueOf<Permit>) 
     else coalesce(${ofGroup}, ${ofTag}, ${value('known_project_id')}::int) end`;
 
 /** Common table expressions that find group and tag with their projects, and lock them. Without an id, tables aren't read. */
-export const groupAndTag = (group: SqlId, tag: SqlId) => sql`
+export const groupAndTag = (group: SqlId, tag: SqlId, also = sql<boolean>`true`) => sql`
   group_found as (
-    select project_id from groups where ${group} is not null and id = ${group} and not is_master and ${live()} for share
+    select project_id from groups where ${group} is not null and id = ${group} and not is_master and ${live()} and ${also} for share
   ), tag_found as (
-    select project_id from tags where ${tag} is not null and id = ${tag} and ${live()} for share
+    select project_id from tags where ${tag} is not null and id = ${tag} and ${live()} and ${also} for share
   )`;
 
 /** A common table expression with the owner, if they are an active member of the project; locks them against removal. */

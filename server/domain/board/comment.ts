@@ -76,10 +76,11 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
     (value, confirmation) => sql`
     with ${confirmation}, card as (
       select id as card_id, project_id, platform_id, ${roleIn('cards.project_id', value)} as caller_role from cards
-      where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} for share
+      where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} and ${IS_CONFIRMED} for share
     ), parent as (
       select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
-      where id = ${value('parent_comment_id')}::int and card_id is not distinct from ${value('card_id')} and ${live()} for share
+      where id = ${value('parent_comment_id')}::int and card_id is not distinct from ${value('card_id')} and ${live()}
+        and ${IS_CONFIRMED} for share
     ), created as (
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
       select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')}, root_comment_id, coalesce(depth, 0)
