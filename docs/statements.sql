@@ -5,9 +5,9 @@
 -- cards.create
 with confirmation as (select true as is_confirmed), 
   group_found as (
-    select project_id from groups where $1::int is not null and id = $1::int and not is_master and deleted_at is null for share
+    select project_id from groups where $1::int is not null and id = $1::int and not is_master and deleted_at is null and (select is_confirmed from confirmation) for share
   ), tag_found as (
-    select project_id from tags where $2::int is not null and id = $2::int and deleted_at is null for share
+    select project_id from tags where $2::int is not null and id = $2::int and deleted_at is null and (select is_confirmed from confirmation) for share
   ),
     named as materialized (
       select g.project_id as group_project_id, t.project_id as tag_project_id,
@@ -28,7 +28,7 @@ with confirmation as (select true as is_confirmed),
     ), 
   owner_found as (
     select m.user_id from members m join users u on u.id = m.user_id and u.is_active
-    where $9::int is not null and m.user_id = $9::int and m.project_id = (select id from acting) for key share of m
+    where $9::int is not null and m.user_id = $9::int and m.project_id = (select id from acting where (select is_confirmed from confirmation)) for key share of m
   ),
     created as (
       insert into cards (project_id, platform_id, "title", "description", "status", "priority", "group_id", "owner_id", "tag_id", "due_date", "is_due_at_midnight", created_by, position, sort_order)
@@ -172,10 +172,11 @@ with confirmation as (select true as is_confirmed), card as (
       left join members their on their.project_id = theirs.id and their.user_id = $5::int
       where theirs.id = "cards"."project_id" and theirs.is_active) end as caller_role from cards
       where id = $6 and project_id is not null and cards.deleted_at is null and ((select id from groups where is_clearing order by id limit 1) is null
-    or ("cards"."group_id" = any(array(select id from groups where is_clearing))) is not true) for share
+    or ("cards"."group_id" = any(array(select id from groups where is_clearing))) is not true) and (select is_confirmed from confirmation) for share
     ), parent as (
       select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
-      where id = $7::int and card_id is not distinct from $6 and deleted_at is null for share
+      where id = $7::int and card_id is not distinct from $6 and deleted_at is null
+        and (select is_confirmed from confirmation) for share
     ), created as (
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
       select project_id, card_id, $5, $7::int, $8, root_comment_id, coalesce(depth, 0)
