@@ -45,7 +45,7 @@ describe('npx deckhand', () => {
   it('1 on an older Node without the one of the project, with what to do', async () => {
     const directory = await givenDirectory();
     await cp(join(ROOT, 'package.json'), join(directory, 'package.json'));
-    const runtime = ['server/runtime/compileCache.js', 'server/runtime/ownNode.js'];
+    const runtime = ['bundle', 'compileCache', 'ownNode'].map((name) => `server/runtime/${name}.js`);
     const programs = ['server/cli/deckhand.js', 'server/boot/main.js'];
     for (const file of [...runtime, ...programs]) {
       await mkdir(dirname(join(directory, file)), { recursive: true });
