@@ -3,11 +3,11 @@
 -- npx vitest run --project embedded tests/statementListing.test.ts --update
 
 -- cards.create
-with confirmation as (select true as is_confirmed), 
+with 
   group_found as (
-    select project_id from groups where $1::int is not null and id = $1::int and not is_master and deleted_at is null and (select is_confirmed from confirmation) for share
+    select project_id from groups where $1::int is not null and id = $1::int and not is_master and deleted_at is null and true for share
   ), tag_found as (
-    select project_id from tags where $2::int is not null and id = $2::int and deleted_at is null and (select is_confirmed from confirmation) for share
+    select project_id from tags where $2::int is not null and id = $2::int and deleted_at is null and true for share
   ),
     named as materialized (
       select g.project_id as group_project_id, t.project_id as tag_project_id,
@@ -28,7 +28,7 @@ with confirmation as (select true as is_confirmed),
     ), 
   owner_found as (
     select m.user_id from members m join users u on u.id = m.user_id and u.is_active
-    where $9::int is not null and m.user_id = $9::int and m.project_id = (select id from acting where (select is_confirmed from confirmation)) for key share of m
+    where $9::int is not null and m.user_id = $9::int and m.project_id = (select id from acting where true) for key share of m
   ),
     created as (
       insert into cards (project_id, platform_id, "title", "description", "status", "priority", "group_id", "owner_id", "tag_id", "due_date", "is_due_at_midnight", created_by, position, sort_order)
@@ -37,7 +37,7 @@ with confirmation as (select true as is_confirmed),
   (select max(position) from cards where group_id = $1::int and deleted_at is null),
   (select max(position) from cards where project_id = acting.id and group_id is null and $1::int is null and deleted_at is null))), 0), 2147483647 - 1) + 1, least(coalesce((select max(sort_order) from cards where project_id = acting.id and deleted_at is null), 0), 2147483647 - 1) + 1
       from acting
-      where (select is_confirmed from confirmation) and coalesce(acting.role = any($16::text[]), false)
+      where true and coalesce(acting.role = any($16::text[]), false)
         and ($1::int is null or acting.id = group_project_id)
         and ($2::int is null or acting.id = tag_project_id)
         and ($9::int is null or exists (select from owner_found))
@@ -58,7 +58,7 @@ with confirmation as (select true as is_confirmed),
     where type in ('template.started', 'platform.created', 'platform.updated', 'project.created', 'project.updated', 'member.added', 'member.updated', 'member.removed', 'invitation.created', 'invitation.withdrawn', 'invitation.declined', 'subscription.trial_set', 'subscription.upgrade_started', 'subscription.paid', 'subscription.changed', 'plan.set', 'user.created', 'user.updated', 'user.password_changed', 'second_factor.started', 'second_factor.enabled', 'second_factor.dropped', 'recovery_codes.renewed', 'session.started', 'session.proven', 'session.ended', 'sessions.ended', 'key.created', 'key.rotated', 'key.revoked', 'webhook.created', 'webhook.updated', 'webhook.deleted', 'webhook.rotated', 'webhook.redelivered', 'webhook.skipped', 'webhook.tested', 'webhook.disabled') or ($22::boolean and project_id is not null and (
       select true from members m where m.project_id = noted.project_id and m.user_id = noted.user_id) is null))
     select created.card, created.version, acting.id as acting_id, acting.role as acting_role, group_project_id, tag_project_id,
-      exists (select from owner_found) as is_owner_member, (select is_confirmed from confirmation) as is_confirmed
+      exists (select from owner_found) as is_owner_member, true as is_confirmed
     from acting left join created on true;
 
 -- cards.createMany, cards.updateMany
@@ -162,45 +162,6 @@ with sent as materialized (
     where type in ('template.started', 'platform.created', 'platform.updated', 'project.created', 'project.updated', 'member.added', 'member.updated', 'member.removed', 'invitation.created', 'invitation.withdrawn', 'invitation.declined', 'subscription.trial_set', 'subscription.upgrade_started', 'subscription.paid', 'subscription.changed', 'plan.set', 'user.created', 'user.updated', 'user.password_changed', 'second_factor.started', 'second_factor.enabled', 'second_factor.dropped', 'recovery_codes.renewed', 'session.started', 'session.proven', 'session.ended', 'sessions.ended', 'key.created', 'key.rotated', 'key.revoked', 'webhook.created', 'webhook.updated', 'webhook.deleted', 'webhook.rotated', 'webhook.redelivered', 'webhook.skipped', 'webhook.tested', 'webhook.disabled') or ($9::boolean and project_id is not null and (
       select true from members m where m.project_id = noted.project_id and m.user_id = noted.user_id) is null))
       select * from (select id, is_required from found) as found left join changed using (id);
-
--- comments.create
-with confirmation as (select true as is_confirmed), card as (
-      select id as card_id, project_id, platform_id, 
-  case when "cards"."project_id" = $1::int then $2::text
-    when not $3::boolean then (
-      select case when $4::boolean then 'owner' else their.role end from projects theirs
-      left join members their on their.project_id = theirs.id and their.user_id = $5::int
-      where theirs.id = "cards"."project_id" and theirs.is_active) end as caller_role from cards
-      where id = $6 and project_id is not null and cards.deleted_at is null and ((select id from groups where is_clearing order by id limit 1) is null
-    or ("cards"."group_id" = any(array(select id from groups where is_clearing))) is not true) and (select is_confirmed from confirmation) for share
-    ), parent as (
-      select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
-      where id = $7::int and card_id is not distinct from $6 and deleted_at is null
-        and (select is_confirmed from confirmation) for share
-    ), created as (
-      insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
-      select project_id, card_id, $5, $7::int, $8, root_comment_id, coalesce(depth, 0)
-      from card left join parent on true
-      where (select is_confirmed from confirmation) and coalesce(caller_role = any($9::text[]), false)
-        and ($7::int is null or depth <= 100)
-      returning concat('{"id":', "comments"."id", ',"project_id":', "comments"."project_id", ',"card_id":', "comments"."card_id", ',"user_id":', "comments"."user_id", ',"parent_comment_id":', coalesce("comments"."parent_comment_id"::text, 'null'), ',"comment":', to_json("comments"."comment"), ',"is_read":', ("comments"."is_read")::text, ',"read_at":', coalesce(('"' || to_char("comments"."read_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), ',"created_at":', ('"' || to_char("comments"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'), ',"updated_at":', ('"' || to_char("comments"."updated_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"'), ',"deleted_at":', coalesce(('"' || to_char("comments"."deleted_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') || '"')::text, 'null'), '}') as json, ("xmin"::text || '-' || (extract(epoch from "updated_at") * 1000)::bigint) as "version", id, project_id, card_id, parent_comment_id
-    ), 
-  noted as (
-    insert into events (type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id)
-    select type, platform_id, project_id, subject_id, data, coalesce(by_user_id, $10::int), $11::int, $12, $13
-    from (
-  select 'comment.created' as type, (select platform_id from card) as platform_id, project_id, id as subject_id,
-    null::int as by_user_id, jsonb_build_object('card_id', card_id, 'parent_comment_id', parent_comment_id) as data
-  from created) as happened
-    returning type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id
-  ), audited as (
-    insert into audit_entries (type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id, address)
-    select type, platform_id, project_id, subject_id, data, user_id, key_id, surface, request_id, $14 from noted
-    where type in ('template.started', 'platform.created', 'platform.updated', 'project.created', 'project.updated', 'member.added', 'member.updated', 'member.removed', 'invitation.created', 'invitation.withdrawn', 'invitation.declined', 'subscription.trial_set', 'subscription.upgrade_started', 'subscription.paid', 'subscription.changed', 'plan.set', 'user.created', 'user.updated', 'user.password_changed', 'second_factor.started', 'second_factor.enabled', 'second_factor.dropped', 'recovery_codes.renewed', 'session.started', 'session.proven', 'session.ended', 'sessions.ended', 'key.created', 'key.rotated', 'key.revoked', 'webhook.created', 'webhook.updated', 'webhook.deleted', 'webhook.rotated', 'webhook.redelivered', 'webhook.skipped', 'webhook.tested', 'webhook.disabled') or ($15::boolean and project_id is not null and (
-      select true from members m where m.project_id = noted.project_id and m.user_id = noted.user_id) is null))
-    select card.project_id, caller_role, created.json as created, created.version, (select depth from parent) as depth,
-      (select is_confirmed from confirmation) as is_confirmed
-    from card left join created on true;
 
 -- masterBoards.sync, masterBoards.push, masterGroups.push, masterCards.push
 /* planned each time */ 

@@ -156,6 +156,15 @@ describe.each(confirming.map((procedure) => [procedure.name, procedure] as const
     expect(after).toEqual(before);
   });
 
+  it('looks up who has no default project any more each time', async () => {
+    const given = await givenCaller(procedure, { by: 'token' });
+    await given.call(knowing);
+    await change(ofUser(sql`default_project_id = null`)(given));
+    await given.call(knowing);
+
+    expect(await countStatements(() => given.call(knowing))).toBe(2);
+  });
+
   it('answers as a new node after a superadmin is none any more', async () => {
     const given = await givenCaller(procedure, { by: 'token', superadmin: true });
     await change(ofMember(sql`role = 'viewer'`)(given));

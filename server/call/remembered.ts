@@ -26,29 +26,35 @@ export const neededRoleOf = ({ neededRole, called }: Asked): Role | undefined =>
  * idempotency key, which is claimed first, or as a stream, whose headers are sent first.
  */
 export function recallCaller(exchange: Asked, credential: Credential | undefined): AccountCaller | undefined {
-  const { services, called, calls, isPlain } = exchange;
-  if (!credential || calls !== 1 || !isPlain || !called[0]?.meta.confirms || services.replicas) return undefined;
-  // The first statement of a call notices a silent server within two seconds: on the lane, or as the one that finds callers.
-  const { isEmbedded, hasLane } = services.database;
-  if (!isEmbedded && !(hasLane && called[0].type === 'query')) return undefined;
-  const remembered = services.rememberedCallers.find(keyOf(exchange, credential));
+  if (!credential || !confirmsCaller(exchange)) return undefined;
+  const remembered = exchange.services.rememberedCallers.find(keyOf(exchange, credential));
   return remembered && { ...remembered.caller, unconfirmed: { ...remembered.toConfirm, isConfirmed: false } };
 }
 
+function confirmsCaller({ services, called, calls, isPlain }: Asked): boolean {
+  if (calls !== 1 || !isPlain || !called[0]?.meta.confirms || services.replicas) return false;
+  // The first statement of a call notices a silent server within two seconds: on the lane, or as the one that finds callers.
+  const { isEmbedded, hasLane } = services.database;
+  return isEmbedded || (hasLane && called[0].type === 'query');
+}
+
 export function rememberCaller(exchange: Asked, credential: Credential, caller: AccountCaller | undefined): void {
-  const { services, projectId, called } = exchange;
+  if (!confirmsCaller(exchange)) return;
+  const { services, projectId } = exchange;
   const key = keyOf(exchange, credential);
-  if (!caller) services.rememberedCallers.forget(key);
-  if (!caller || !called[0]?.meta.confirms) return;
   const call = {
     chosenProjectId: projectId ?? null,
     enough: rolesFrom(neededRoleOf(exchange) ?? lowestRoleWith('read')),
     keyMaxDays: services.keyMaxDays ?? null,
   };
-  const values = toConfirm(credential, call, caller);
+  const values = caller && toConfirm(credential, call, caller);
+  if (!caller || !values) {
+    services.rememberedCallers.forget(key);
+    return;
+  }
   // This call stores the use of the key.
   const later = caller.key ? { ...caller, key: { ...caller.key, isUseDue: false } } : caller;
-  if (values) services.rememberedCallers.remember(key, { caller: later, toConfirm: values });
+  services.rememberedCallers.remember(key, { caller: later, toConfirm: values });
 }
 
 function keyOf(exchange: Asked, credential: Credential): string {

@@ -58,21 +58,25 @@ export class NotConfirmed extends Error {}
 
 export type Confirmed = { is_confirmed: boolean };
 
-/** Whether the caller is confirmed, in a statement with the part `confirmation`. */
-export const IS_CONFIRMED = sql<boolean>`(select is_confirmed from confirmation)`;
+/** The parts of a statement that confirm its caller; without a remembered one there is nothing to confirm. */
+export type Confirmation = {
+  /** Before other parts of `with`. */
+  first: RawBuilder<unknown>;
+  /** Where there are no others. */
+  alone: RawBuilder<unknown>;
+  isConfirmed: RawBuilder<boolean>;
+};
+const NOTHING_TO_CONFIRM: Confirmation = { first: sql``, alone: sql``, isConfirmed: sql`true` };
 
 /**
- * A prepared statement that confirms a remembered caller. Its text begins with the part `confirmation`; it must read and write
- * nothing without `IS_CONFIRMED`, and return that in its first row.
+ * A prepared statement that confirms a remembered caller. It must read and write nothing unless `isConfirmed`, and return that in
+ * its first row.
  */
 export function confirming<Values extends object, Row extends Confirmed>(
-  build: (value: ValueOf<Values>, confirmation: RawBuilder<unknown>) => RawBuilder<Row>,
+  build: (value: ValueOf<Values>, confirmation: Confirmation) => RawBuilder<Row>,
   options?: PreparedOptions,
 ): (context: { db: Db; caller: Caller }, values: Values) => Promise<Row[]> {
-  const plain = prepared<Values, Row>(
-    (value) => build(value, sql`confirmation as (select true as is_confirmed)`),
-    options,
-  );
+  const plain = prepared<Values, Row>((value) => build(value, NOTHING_TO_CONFIRM), options);
   const bySession = prepared<Values & BySession & Remembered, Row>(
     (value) => build(value, isAsBefore(userBySession(value), value)),
     { ...options, isOnlyOnLane: true },
@@ -95,7 +99,7 @@ export function confirming<Values extends object, Row extends Confirmed>(
  * Whether the credential is valid and nothing has changed, by look-ups in unique indexes. A key whose use is due takes the longer
  * way, which stores it.
  */
-function isAsBefore({ users, isValid, superadmin, ofKey }: ValidUser, value: ValueOf<Remembered>): RawBuilder<unknown> {
+function isAsBefore({ users, isValid, superadmin, ofKey }: ValidUser, value: ValueOf<Remembered>): Confirmation {
   const { is_use_due, ...compared } = ofKey;
   const columns = {
     superadmin,
@@ -106,12 +110,14 @@ function isAsBefore({ users, isValid, superadmin, ofKey }: ValidUser, value: Val
     (name) => sql`${value(`remembered.${name}`)}::${sql.raw(COMPARED[name as keyof typeof COMPARED])}`,
   );
   const project = sql`${value('remembered.project_id')}::int`;
-  return sql`confirmation as materialized (
+  const part = sql`confirmation as materialized (
     select exists (select from ${users} where ${isValid}
         and (${sql.join(Object.values(columns))}) is not distinct from (${sql.join(remembered)})${is_use_due ? sql` and not ${is_use_due}` : sql``})
       and (select platform_id from projects where id = ${project} and is_active) is not distinct from ${value('remembered.platform_id')}::int
       and (select role from members where project_id = ${project} and user_id = ${value('remembered.id')}::int)
         is not distinct from ${value('remembered.role')}::text as is_confirmed)`;
+  const isConfirmed = sql<boolean>`(select is_confirmed from confirmation)`;
+  return { first: sql`${part}, `, alone: sql`with ${part}`, isConfirmed };
 }
 const OF_USER = ['superadmin_billing', 'rate_limit_per_minute', 'default_project_id'];
 

@@ -18,7 +18,7 @@ import type { Row } from '../../database/tables.ts';
 import { VERSION, type Versioned, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { actingProject } from '../access/access.ts';
-import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
+import { type Confirmed, confirming } from '../access/confirmation.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { columnsOf, namesOf, newValues } from './columns.ts';
 import { deleteWithContents } from './deletion.ts';
@@ -69,11 +69,11 @@ const selectBoards = confirming<
   { project_id: number; user_id: number | null; tool_key: string | null },
   Confirmed & { json: string; count: number; is_too_large: boolean }
 >(
-  (value, confirmation) =>
+  (value, { first, isConfirmed }) =>
     allAsJson(
       'boards',
       countedBoards(
-        sql`${IS_CONFIRMED} and b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')}::text)`,
+        sql`${isConfirmed} and b.project_id = ${value('project_id')} and (${value('tool_key')}::text is null or b.tool_key = ${value('tool_key')}::text)`,
         sql`
       select g.board_id, count(*)::int from tour_dismissals d cross join lateral (
         select group_id, project_id from cards c where c.id = d.card_id and ${live('c')} and ${isDismissedBy('c', 'd')} offset 0
@@ -82,7 +82,7 @@ const selectBoards = confirming<
       ),
       ListedBoard,
       ORDER,
-      { parts: confirmation, columns: sql`${IS_CONFIRMED} as is_confirmed` },
+      { parts: first, columns: sql`${isConfirmed} as is_confirmed` },
     ) as RawBuilder<never>,
   { isShort: true },
 );

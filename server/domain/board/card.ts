@@ -16,7 +16,7 @@ import type { Selected } from '../../database/selection.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { VERSION, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
-import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
+import { type Confirmed, confirming } from '../access/confirmation.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { type Actor, actorOf, eventParts } from '../event/event.ts';
@@ -96,8 +96,8 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
     Permit & Actor & CreatedColumns & { known_platform_id: number | null },
     Referenced & Confirmed & { card: string; version: string; acting_id: number | null; acting_role: Role | null }
   >(
-    (value, confirmation) => sql`
-    with ${confirmation}, ${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`, IS_CONFIRMED)},
+    (value, { first, isConfirmed }) => sql`
+    with ${first}${groupAndTag(sql`${value('group_id')}::int`, sql`${value('tag_id')}::int`, isConfirmed)},
     named as materialized (
       select g.project_id as group_project_id, t.project_id as tag_project_id,
         ${projectOf(sql`g.project_id`, sql`t.project_id`, value)} as id
@@ -107,20 +107,20 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
         case when named.id = ${value('known_project_id')}::int then ${value('known_platform_id')}::int
           else (select platform_id from projects where id = named.id) end as platform_id
       from named
-    ), ${ownerAsMember(sql`${value('owner_id')}::int`, sql`(select id from acting where ${IS_CONFIRMED})`)},
+    ), ${ownerAsMember(sql`${value('owner_id')}::int`, sql`(select id from acting where ${isConfirmed})`)},
     created as (
       insert into cards (project_id, platform_id, ${namesOf(CREATED_COLUMNS)}, created_by, position, sort_order)
       select acting.id, acting.platform_id, ${newValues('cards', CREATED_COLUMNS, value)}, ${value('user_id')}::int,
         ${nextPosition(lastPosition(sql`${value('group_id')}::int`, sql`acting.id`))}, ${nextPosition(lastOrder(sql`acting.id`))}
       from acting
-      where ${IS_CONFIRMED} and ${isEnough(sql`acting.role`, value)}
+      where ${isConfirmed} and ${isEnough(sql`acting.role`, value)}
         and (${value('group_id')}::int is null or acting.id = group_project_id)
         and (${value('tag_id')}::int is null or acting.id = tag_project_id)
         and (${value('owner_id')}::int is null or exists (select from owner_found))
       returning ${jsonOf('cards', CreatedCard, { is_overdue: IS_OVERDUE, card_type: CARD_TYPE })} as card, ${VERSION}, id, project_id, platform_id, group_id
     ), ${eventParts(CREATED, value, hasAudit)}
     select created.card, created.version, acting.id as acting_id, acting.role as acting_role, group_project_id, tag_project_id,
-      exists (select from owner_found) as is_owner_member, ${IS_CONFIRMED} as is_confirmed
+      exists (select from owner_found) as is_owner_member, ${isConfirmed} as is_confirmed
     from acting left join created on true`,
   );
 

@@ -20,7 +20,7 @@ import type { Row, RowChanges } from '../../database/tables.ts';
 import { VERSION, withVersion } from '../../database/version.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
 import { accountOf } from '../access/access.ts';
-import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
+import { type Confirmed, confirming } from '../access/confirmation.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { type Actor, actorOf, eventParts } from '../event/event.ts';
@@ -73,24 +73,24 @@ const insertion = ({ hasAudit }: { hasAudit: boolean }) =>
     Permit & Actor & Pick<Row<'comments'>, 'card_id' | 'comment' | 'parent_comment_id'>,
     CallerRole & Confirmed & { created: string | null; version: string | null; depth: number | null }
   >(
-    (value, confirmation) => sql`
-    with ${confirmation}, card as (
+    (value, { first, isConfirmed }) => sql`
+    with ${first}card as (
       select id as card_id, project_id, platform_id, ${roleIn('cards.project_id', value)} as caller_role from cards
-      where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} and ${IS_CONFIRMED} for share
+      where id = ${value('card_id')} and project_id is not null and ${isLiveCard('cards')} and ${isConfirmed} for share
     ), parent as (
       select coalesce(root_comment_id, id) as root_comment_id, depth + 1 as depth from comments
       where id = ${value('parent_comment_id')}::int and card_id is not distinct from ${value('card_id')} and ${live()}
-        and ${IS_CONFIRMED} for share
+        and ${isConfirmed} for share
     ), created as (
       insert into comments (project_id, card_id, user_id, parent_comment_id, comment, root_comment_id, depth)
       select project_id, card_id, ${value('user_id')}, ${value('parent_comment_id')}::int, ${value('comment')}, root_comment_id, coalesce(depth, 0)
       from card left join parent on true
-      where ${IS_CONFIRMED} and ${isEnough(sql`caller_role`, value)}
+      where ${isConfirmed} and ${isEnough(sql`caller_role`, value)}
         and (${value('parent_comment_id')}::int is null or depth <= ${sql.lit(DEEPEST_REPLY)})
       returning ${jsonOf('comments', Comment)} as json, ${VERSION}, id, project_id, card_id, parent_comment_id
     ), ${eventParts(CREATED, value, hasAudit)}
     select card.project_id, caller_role, created.json as created, created.version, (select depth from parent) as depth,
-      ${IS_CONFIRMED} as is_confirmed
+      ${isConfirmed} as is_confirmed
     from card left join created on true`,
   );
 

@@ -9,7 +9,7 @@ import { live, oneRow } from '../../database/query.ts';
 import { type Versioned, versionOf } from '../../database/version.ts';
 import { LARGEST_RESPONSE_BYTES } from '../../limits/unsentResponses.ts';
 import { asJsonText, type DateFields } from '../../runtime/jsonText.ts';
-import { type Confirmed, confirming, IS_CONFIRMED } from '../access/confirmation.ts';
+import { type Confirmation, type Confirmed, confirming } from '../access/confirmation.ts';
 import type { ProjectContext, SignedInContext } from '../access/context.ts';
 import { isEnough, type Permit, permitOf, roleIn } from '../access/permission.ts';
 import { noSuchMaster } from '../template/masterRow.ts';
@@ -113,11 +113,11 @@ const sizeOfBoard = (largest: number) => sql`
 
 function smallBoard(
   { which, callerRole, isReadable, shownCards }: Choice,
-  confirmation: RawBuilder<unknown>,
+  { alone, isConfirmed }: Confirmation,
 ): RawBuilder<SmallBoard> {
   return sql`
-    with ${confirmation}
-    select ${IS_CONFIRMED} as is_confirmed, b.project_id, permitted.caller_role, ${versionOf('b')} as version, written.board,
+    ${alone}
+    select ${isConfirmed} as is_confirmed, b.project_id, permitted.caller_role, ${versionOf('b')} as version, written.board,
       written.date_digits
     from boards b cross join lateral (select ${callerRole} as caller_role) as permitted
     ${sizeOfBoard(LARGEST_IN_ONE_PIECE)}
@@ -135,7 +135,7 @@ function smallBoard(
         order by g.position, g.id
       ) as listed
     ) as written on ${isReadable} and not size.is_too_large
-    where ${which} and ${live('b')} and ${IS_CONFIRMED}`;
+    where ${which} and ${live('b')} and ${isConfirmed}`;
 }
 
 /**

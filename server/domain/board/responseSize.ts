@@ -98,7 +98,7 @@ export function allAsJson(
   more: { parts: RawBuilder<unknown>; columns: RawBuilder<unknown> },
 ): RawBuilder<{ json: string; count: number; is_too_large: boolean }> {
   return sql`
-    with ${more.parts}, ${listAndSize(table, rows)}
+    with ${more.parts}${listAndSize(table, rows)}
     select ${more.columns}, size.is_too_large, listed.json, listed.count
     from size cross join lateral (
       select '[' || coalesce(string_agg(${jsonOf('list', model)}, ',' order by ${listOf(key)}), '') || ']' as json,
