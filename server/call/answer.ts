@@ -89,8 +89,9 @@ export async function admit(exchange: Exchange): Promise<void> {
   } catch (error) {
     // The limit may be another one now.
     if (!isInDoubt(exchange)) throw error;
+    const { limit } = exchange;
     await identifyRemembered(exchange);
-    if (exchange.limit?.callsAllowed === 0) throw error;
+    if (exchange.limit === limit) throw error;
   }
   if (credential && !exchange.caller) await explainEndedKey(exchange, credential);
   openResponse(exchange);

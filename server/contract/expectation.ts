@@ -14,7 +14,7 @@ export type Run = {
   streamSeconds: number;
   /** The operations that it should have. */
   known: RestProcedure[];
-  /** Those that it has on both surfaces. */
+  /** The operations that the service has on both surfaces. */
   procedures: RestProcedure[];
   /** Why the caller may not call an operation. */
   denied: Map<string, string>;

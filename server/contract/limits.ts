@@ -46,7 +46,7 @@ function limitsOf({ procedures, denied, streamSeconds }: Run): Limit[] {
   ];
 }
 
-/** Of requests that are refused before an operation is called. */
+/** Limits of requests that are refused before an operation is called. */
 function strangerLimits(withinSeconds: number): Limit[] {
   const known = findProcedure('boards.list') as RestProcedure;
   const wrong = { isAnonymous: true, headers: { authorization: 'Bearer wrong' } };

@@ -14,7 +14,7 @@ import { badRequest, toFailure, tooManyRequests, unauthorized } from '../../shar
 
 const RPC_ONLY = { rpcOnly: 'for these tests' };
 const resolved = vi.fn();
-const [double, caller, open] = proceduresOf(
+const [double, caller, open, confirmed] = proceduresOf(
   router({
     double: memberProcedure
       .meta(RPC_ONLY)
@@ -32,8 +32,12 @@ const [double, caller, open] = proceduresOf(
       .meta(RPC_ONLY)
       .output(z.unknown())
       .query(() => 'done'),
+    confirmed: memberProcedure
+      .meta({ ...RPC_ONLY, confirms: true })
+      .output(z.unknown())
+      .query(() => 'done'),
   }),
-) as [Call['procedure'], Call['procedure'], Call['procedure']];
+) as [Call['procedure'], Call['procedure'], Call['procedure'], Call['procedure']];
 
 const MEMBER = { id: 7, isProjectChosen: false, highestRole: 'member' } as AccountCaller;
 const VIEWER: Caller = { ...MEMBER, highestRole: 'viewer' };
@@ -251,6 +255,31 @@ describe('the first steps of a request', () => {
     );
     return { exchange, error };
   };
+
+  it('429 for too many unread answers, also of a caller who is remembered', async () => {
+    const found = { id: 7, project_id: 1, default_project_id: 1, role: 'member' } as AccountCaller['found'];
+    const unread = { isTooMany: false };
+    const services = servicesWith({
+      findCaller: async () => ({ ...MEMBER, found: found! }),
+      database: { isEmbedded: true } as Services['database'],
+      rememberedCallers: makeRememberedCallers(),
+      unsentResponses: {
+        mustBeFew: () => {
+          if (unread.isTooMany) throw tooManyRequests('Read your answers.', 1, 'answers_unread');
+        },
+        open: () => undefined,
+      } as unknown as Services['unsentResponses'],
+    });
+    const admitted = async () => {
+      const exchange = exchangeWith({ token: 'token', called: [confirmed], services, caller: undefined });
+      await admit(exchange);
+      return exchange.caller?.unconfirmed !== undefined;
+    };
+
+    expect([await admitted(), await admitted()]).toEqual([false, true]);
+    unread.isTooMany = true;
+    await expect(admitted()).rejects.toThrow('Read your answers.');
+  });
 
   it('429 for who has spent the limit, without a look at the database', async () => {
     const findCaller = vi.fn();

@@ -22,7 +22,7 @@ export function makeRowList<Row extends object>(
       errors.set(at, new TRPCError({ code: 'BAD_REQUEST', cause: new z.ZodRealError([...row.issues]) }));
   }
   return {
-    /** Those that the schema accepts. */
+    /** The rows that the schema accepts. */
     valid: validRows(rows),
     /** The rows that pass a check, with what it returns; keeps the errors that it throws for others. */
     check: <Checkable extends { at: number }, Checked>(

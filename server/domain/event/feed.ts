@@ -102,10 +102,10 @@ export async function readEvents(db: Db, read: Read, readable: Readable): Promis
   return { events, places, hasMore, next: behind, feedEnd: endOf(horizon) };
 }
 
-/** Those of few projects are found by their index. */
+/** Whether events are found by the index of their project: only for callers who may read few projects. */
 const isByProject = (readable: Readable) => readable !== 'all' && readable.length <= FEW_PROJECTS;
 
-/** How many events a page reads: if it filters them, more than it returns. Of few projects, each has a share. */
+/** How many events a page reads: more than it returns if it filters them. With few projects, each project has a share of them. */
 function mostRead({ types, limit }: Read, readable: Readable): number {
   if (types == null && (readable === 'all' || isByProject(readable))) return limit + 1;
   const shares = readable !== 'all' && isByProject(readable) ? Math.max(1, readable.length) : 1;
