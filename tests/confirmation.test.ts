@@ -1,13 +1,22 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type RawBuilder, sql } from 'kysely';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Procedure, procedures } from '../server/api/procedures.ts';
+import type { Services } from '../server/api/services.ts';
 import { inputFor } from '../server/contract/input.ts';
 import { query } from '../server/database/query.ts';
+import { findCaller } from '../server/domain/access/caller.ts';
 import { hashKeySecret } from '../server/security/apiKeys.ts';
 import { makeCaller } from './harness/caller.ts';
-import { countStatements, givenService, type TestService, testService, tokens } from './harness/service.ts';
+import {
+  countStatements,
+  givenService,
+  type TestService,
+  testDatabase,
+  testService,
+  tokens,
+} from './harness/service.ts';
 import { givenStartState } from './harness/startStates.ts';
 import { givenKey, givenMember, givenProject, givenToken, givenWorld, testDb } from './harness/world.ts';
 
@@ -281,6 +290,28 @@ it('a remembered caller gets a limit that was raised', async () => {
   for (let call = 0; call < 4; call++) expect(await statusOf('tags')).toBe(200);
 
   expect(await statusOf('boards')).toBe(200);
+});
+
+it('a fault is answered at once, without a further look for a remembered caller', async () => {
+  const database = await testDatabase();
+  const fail = () => {
+    throw new Error('The database is gone.');
+  };
+  const findAgain = vi.fn((...call: Parameters<Services['findCaller']>) => findCaller(database.db, ...call));
+  const { url } = await givenService(
+    {},
+    {
+      database: { ...database, db: database.db.withPlugin({ transformQuery: fail, transformResult: fail }) },
+      findCaller: findAgain,
+    },
+  );
+  const { users } = await givenWorld();
+  const caller = makeCaller(url, await givenToken(users.member));
+
+  for (let call = 0; call < 3; call++)
+    expect((await caller.post('/services/operations/v1/operations/boards/list')).status).toBe(500);
+
+  expect(findAgain).toHaveBeenCalledTimes(1);
 });
 
 it('a token of one user with the session of another is a 401, although the session is remembered', async () => {

@@ -41,8 +41,9 @@ export function openExchanges(
       describeExchange(exchange, reply, payload);
       done();
     };
-    // The 429 of the address would come too late.
-    const settled = settleCaller(exchange)?.catch(() => undefined);
+    // A fault, or a busy service, is told at once. The 429 of the address would come too late.
+    const isToldAtOnce = reply.statusCode >= 429;
+    const settled = isToldAtOnce ? undefined : settleCaller(exchange)?.catch(() => undefined);
     const givenBack = settled?.then(() => giveBackBusy(exchange)) ?? giveBackBusy(exchange);
     if (givenBack) givenBack.then(describe, done);
     else describe();
