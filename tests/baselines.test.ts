@@ -21,6 +21,7 @@ const ODD_TEXT = 'Ünïcode 🚢 "quoted" \\ back\n\r\t\u2028 </script>';
 
 const BASELINES = [
   ['the floor of the benchmark', startFloor],
+  ['the lean floor of the benchmark', (url: string, secret: string) => startFloor(url, secret, 'lean')],
   ['the plain Fastify server of the benchmark', startPlainFastify],
 ] as const;
 

@@ -3,19 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import argon2 from 'argon2';
 import jwt from 'jsonwebtoken';
 import pg from 'pg';
-import {
-  CREATE_CARD,
-  CREATE_COMMENT,
-  FIND_CALLER,
-  FIND_USER,
-  GET_BOARD,
-  LIST_BOARDS,
-  OPEN_SESSION,
-  type Statement,
-} from './statements.ts';
+import { type Caller, FIND_CALLER, FIND_USER, type Input, OPEN_SESSION, type Statements } from './statements.ts';
 
 /**
- * What both baselines do, whatever serves it: they check the token, look up the caller, check the input and run prepared
+ * What all baselines do, whatever serves it: they check the token, look up the caller, check the input and run prepared
  * statements. No limits, logs, metrics or document.
  */
 
@@ -25,14 +16,14 @@ const TOKEN_LIFETIME_SECONDS = 12 * 60 * 60;
 const ISSUER = 'deckhand';
 const AUDIENCE = 'deckhand-api';
 
-export type Input = Record<string, any>;
-export type Caller = { id: number; project_id: number; platform_id: number };
-type Run = (statement: Statement, values: unknown[]) => Promise<Record<string, any>[]>;
+type Rows = Record<string, any>[];
 export type Operation = {
   status: number;
   message: string;
   roles: readonly string[];
-  answer: (run: Run, caller: Caller, input: Input) => Promise<object>;
+  statement: keyof Statements;
+  check: (input: Input) => void;
+  answer: (rows: Rows, caller: Caller) => object;
 };
 
 export class Refusal extends Error {
@@ -44,9 +35,10 @@ export class Refusal extends Error {
 }
 
 /** The database of a baseline, and who calls it. */
-export function openBaseline(databaseUrl: string, secret: string, name: string) {
+export function openBaseline(databaseUrl: string, secret: string, name: string, statements: Statements) {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: POOL_SIZE, application_name: name });
-  const run: Run = async ({ name, text }, values) => (await pool.query({ name, text, values })).rows;
+  const run = async (name: string, text: string, values: unknown[]): Promise<Rows> =>
+    (await pool.query({ name, text, values })).rows;
   const key = createSecretKey(Buffer.from(secret));
   const keyid = createHash('sha256').update(`deckhand key id ${secret}`).digest('base64url').slice(0, 12);
   const expected: jwt.VerifyOptions & { complete: true } = {
@@ -55,14 +47,20 @@ export function openBaseline(databaseUrl: string, secret: string, name: string) 
     audience: AUDIENCE,
     complete: true,
   };
-  return { run, findCaller, authenticate, end: () => pool.end() };
+  return { perform, findCaller, authenticate, end: () => pool.end() };
+
+  async function perform({ statement, check, answer }: Operation, caller: Caller, input: Input): Promise<object> {
+    check(input);
+    const { text, values } = statements[statement];
+    return answer(await run(statement, text, values(caller, input)), caller);
+  }
 
   async function findCaller(headers: IncomingHttpHeaders, roles: readonly string[]): Promise<Caller> {
     const token = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
     if (token === undefined) throw new Refusal(401, 'Sign in first.');
     const { userId, sessionId } = claimsOf(token);
     const chosen = headers['x-project-id'] === undefined ? null : Number(headers['x-project-id']);
-    const [found] = await run(FIND_CALLER, [chosen, sessionId, userId]);
+    const [found] = await run('find_caller', FIND_CALLER, [chosen, sessionId, userId]);
     if (!found) throw new Refusal(401, 'Sign in first.');
     const role = found.superadmin ? 'owner' : found.role;
     if (found.project_id === null || !roles.includes(role)) throw new Refusal(403, 'You may not do this.');
@@ -79,10 +77,10 @@ export function openBaseline(databaseUrl: string, secret: string, name: string) 
 
   async function authenticate({ email, password }: Input): Promise<object> {
     mustBe(typeof email === 'string' && typeof password === 'string', 'email and password');
-    const [user] = await run(FIND_USER, [email]);
+    const [user] = await run('find_user', FIND_USER, [email]);
     if (!user || !(await argon2.verify(user.password_hash, password))) throw new Refusal(401, 'Wrong.');
 
-    const [session] = await run(OPEN_SESSION, [user.id, user.password_hash, TOKEN_LIFETIME_SECONDS]);
+    const [session] = await run('open_session', OPEN_SESSION, [user.id, user.password_hash, TOKEN_LIFETIME_SECONDS]);
     if (!session) throw new Refusal(401, 'Wrong.');
     const token = jwt.sign({}, key, {
       algorithm: 'HS256',
@@ -119,9 +117,9 @@ export const OPERATIONS: Record<string, Operation> = {
     status: 200,
     message: 'Boards of the project.',
     roles: READERS,
-    answer: async (run, { id: user_id, project_id }, { tool_key = null }) => {
-      mustBe(tool_key === null || typeof tool_key === 'string', 'tool_key');
-      const boards = await run(LIST_BOARDS, [project_id, tool_key, user_id]);
+    statement: 'listBoards',
+    check: ({ tool_key = null }) => mustBe(tool_key === null || typeof tool_key === 'string', 'tool_key'),
+    answer: (boards) => {
       if (boards[0]?.is_too_large) throw new Refusal(400, 'The boards are too large for one answer.');
       for (const board of boards) board.is_too_large = undefined;
       return { boards };
@@ -131,11 +129,11 @@ export const OPERATIONS: Record<string, Operation> = {
     status: 200,
     message: 'The board.',
     roles: READERS,
-    answer: async (run, caller, { id }) => {
-      mustBe(isId(id), 'id');
-      const [found] = await run(GET_BOARD, [id, caller.project_id, caller.id]);
+    statement: 'getBoard',
+    check: ({ id }) => mustBe(isId(id), 'id'),
+    answer: ([found], { project_id }) => {
       if (!found) throw new Refusal(404, 'There is no such board.');
-      if (found.project_id !== caller.project_id) throw new Refusal(403, 'This board belongs to another project.');
+      if (found.project_id !== project_id) throw new Refusal(403, 'This board belongs to another project.');
       if (found.is_too_large) throw new Refusal(400, 'The board is too large for one answer.');
       return { board: found.board };
     },
@@ -144,37 +142,32 @@ export const OPERATIONS: Record<string, Operation> = {
     status: 201,
     message: 'Card created.',
     roles: WRITERS,
-    answer: async (run, caller, input) => {
-      const { title, group_id, tag_id, owner_id, due_date } = input;
+    statement: 'createCard',
+    check: ({ title, group_id, tag_id, owner_id }) => {
       mustBe(typeof title === 'string' && title.length > 0 && title.length <= 255, 'title');
       for (const id of [group_id, tag_id, owner_id]) mustBe(id == null || isId(id), 'ids');
-      const [created] = await run(CREATE_CARD, [
-        JSON.stringify({ ...input, is_due_at_midnight: isMidnight(due_date) }),
-        caller.project_id,
-        caller.platform_id,
-        caller.id,
-      ]);
-      if (created!.id === null) throw new Refusal(422, 'It refers to something that is not there.');
-      return { card: created! };
+    },
+    answer: ([card]) => {
+      if (card?.id == null) throw new Refusal(422, 'It refers to something that is not there.');
+      return { card };
     },
   },
   '/api/services/operations/v1/operations/comments/create': {
     status: 201,
     message: 'Comment created.',
     roles: WRITERS,
-    answer: async (run, caller, { card_id, comment, parent_comment_id = null }) => {
+    statement: 'createComment',
+    check: ({ card_id, comment, parent_comment_id = null }) => {
       mustBe(isId(card_id) && (parent_comment_id === null || isId(parent_comment_id)), 'ids');
       mustBe(typeof comment === 'string' && comment.length > 0 && comment.length <= 65_536, 'comment');
-      const [created] = await run(CREATE_COMMENT, [card_id, parent_comment_id, caller.id, comment, caller.project_id]);
-      if (!created) throw new Refusal(404, 'There is no such card.');
-      if (created.id === null) throw new Refusal(422, 'It refers to something that is not there.');
-      return { comment: created };
+    },
+    answer: ([comment]) => {
+      if (!comment) throw new Refusal(404, 'There is no such card.');
+      if (comment.id === null) throw new Refusal(422, 'It refers to something that is not there.');
+      return { comment };
     },
   },
 };
-
-/** A date-time, not a date. */
-const isMidnight = (due: any) => due?.length > '2026-01-31'.length && Date.parse(due) % 86_400_000 === 0;
 
 /** The body of a request as an object. */
 export function inputOf(value: unknown): Input {

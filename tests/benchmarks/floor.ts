@@ -1,15 +1,22 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AUTHENTICATE, inputOf, OPERATIONS, openBaseline, Refusal } from './baseline.ts';
+import { LEAN_STATEMENTS, LEAN_WITHOUT_EVENTS } from './leanStatements.ts';
+import { STATEMENTS } from './statements.ts';
 
-/** The lowest baseline of the benchmark: the same answers to the same calls, written by hand with only `node:http` and `pg`. */
-export async function startFloor(databaseUrl: string, secret: string) {
-  const { run, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'floor');
+const FLOORS = { ours: STATEMENTS, lean: LEAN_STATEMENTS, 'lean, without events': LEAN_WITHOUT_EVENTS };
+
+/**
+ * The lowest baseline of the benchmark: the same answers to the same calls, written by hand with only `node:http` and `pg`; with
+ * the statements of the service, or with lean ones.
+ */
+export async function startFloor(databaseUrl: string, secret: string, statements: keyof typeof FLOORS = 'ours') {
+  const { perform, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'floor', FLOORS[statements]);
   const server = createServer(async (request, response) => {
     let status: number;
     let text: string;
     try {
-      [status, text] = request.url === AUTHENTICATE ? await signIn(request) : await perform(request);
+      [status, text] = request.url === AUTHENTICATE ? await signIn(request) : await call(request);
     } catch (error) {
       status = error instanceof Refusal ? error.statusCode : 500;
       text = JSON.stringify({ error: true, message: (error as Error).message, data: [] });
@@ -31,12 +38,12 @@ export async function startFloor(databaseUrl: string, secret: string) {
     },
   };
 
-  async function perform(request: IncomingMessage): Promise<[number, string]> {
+  async function call(request: IncomingMessage): Promise<[number, string]> {
     const operation = OPERATIONS[request.url!];
     if (!operation || request.method !== 'POST') throw new Refusal(404, 'There is no such path.');
     const body = readBody(request);
     const caller = await findCaller(request.headers, operation.roles);
-    const data = await operation.answer(run, caller, parse(await body));
+    const data = await perform(operation, caller, parse(await body));
     return [operation.status, JSON.stringify({ error: false, message: operation.message, data })];
   }
 
@@ -62,6 +69,10 @@ function readBody(request: IncomingMessage): Promise<string> {
 const LARGEST_BODY = 1024 * 1024;
 
 if (process.argv[1] === import.meta.filename) {
-  const { url } = await startFloor(process.env.DATABASE_URL!, process.env.JWT_SECRET!);
+  const { url } = await startFloor(
+    process.env.DATABASE_URL!,
+    process.env.JWT_SECRET!,
+    process.argv[2] as keyof typeof FLOORS,
+  );
   console.log(`The floor listens on ${url}`);
 }

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { ListedBoard } from '../../shared/board.ts';
 import { CreatedCard } from '../../shared/card.ts';
 import { Comment } from '../../shared/comment.ts';
-import { AUTHENTICATE, type Caller, inputOf, OPERATIONS, openBaseline } from './baseline.ts';
+import { AUTHENTICATE, inputOf, OPERATIONS, openBaseline } from './baseline.ts';
+import { type Caller, STATEMENTS } from './statements.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,7 +17,7 @@ declare module 'fastify' {
  * its body parser, hooks and response schemas.
  */
 export async function startPlainFastify(databaseUrl: string, secret: string) {
-  const { run, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'plain-fastify');
+  const { perform, findCaller, authenticate, end } = openBaseline(databaseUrl, secret, 'plain-fastify', STATEMENTS);
   const app = Fastify();
   app.decorateRequest('baselineCaller', null);
   app.addHook('onClose', end);
@@ -24,7 +25,8 @@ export async function startPlainFastify(databaseUrl: string, secret: string) {
     reply.code(statusCode).send({ error: true, message, data: [] }),
   );
 
-  for (const [path, { status, message, roles, answer }] of Object.entries(OPERATIONS)) {
+  for (const [path, operation] of Object.entries(OPERATIONS)) {
+    const { status, message, roles } = operation;
     app.post(
       path,
       {
@@ -35,7 +37,11 @@ export async function startPlainFastify(databaseUrl: string, secret: string) {
       },
       async (request, reply) => {
         reply.code(status);
-        return { error: false, message, data: await answer(run, request.baselineCaller!, inputOf(request.body)) };
+        return {
+          error: false,
+          message,
+          data: await perform(operation, request.baselineCaller!, inputOf(request.body)),
+        };
       },
     );
   }

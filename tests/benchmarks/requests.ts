@@ -1,6 +1,7 @@
 import { removeProcesses } from '../harness/process.ts';
 import { programOptions } from '../harness/programOptions.ts';
 import { removeBenchDatabases } from './database.ts';
+import { measureFirstSeconds } from './firstSeconds.ts';
 import { measureLargeBoard } from './largeBoard.ts';
 import { measureBurst, measureHealth } from './neighbours.ts';
 import { describeRun, writePage } from './page.ts';
@@ -18,6 +19,7 @@ import { WORKLOADS } from './workloads.ts';
  */
 
 const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
+  'first-seconds': measureFirstSeconds,
   'large-board': measureLargeBoard,
   burst: measureBurst,
   health: measureHealth,

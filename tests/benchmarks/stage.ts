@@ -30,10 +30,20 @@ export async function onStage<Result>(
   }
 }
 
-const startBaselines = async (settings: Record<string, string>) => ({
-  floor: await startProgram(['tests/benchmarks/floor.ts'], settings),
-  Fastify: await startProgram(['tests/benchmarks/plainFastify.ts'], settings),
-});
+const FLOOR = 'tests/benchmarks/floor.ts';
+export const BASELINES: Record<Baseline, [string, ...string[]]> = {
+  floor: [FLOOR, 'ours'],
+  'lean floor': [FLOOR, 'lean'],
+  'without events': [FLOOR, 'lean, without events'],
+  Fastify: ['tests/benchmarks/plainFastify.ts'],
+};
+
+async function startBaselines(settings: Record<string, string>): Promise<Record<Baseline, StartedService>> {
+  const started: Partial<Record<Baseline, StartedService>> = {};
+  for (const name of Object.keys(BASELINES) as Baseline[])
+    started[name] = await startProgram(BASELINES[name], settings);
+  return started as Record<Baseline, StartedService>;
+}
 
 /** Fewer for the embedded database, which is for small teams. */
 const connectionsTo = ({ isEmbedded }: { isEmbedded: boolean }) => (isEmbedded ? 8 : 32);
@@ -56,4 +66,4 @@ export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean 
 export const programOf = ({ baselines, service }: Stage, surface: Surface) =>
   isBaseline(surface) ? baselines![surface] : service;
 
-export const isBaseline = (surface: Surface): surface is Baseline => surface === 'floor' || surface === 'Fastify';
+export const isBaseline = (surface: Surface): surface is Baseline => surface in BASELINES;

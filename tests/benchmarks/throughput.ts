@@ -42,11 +42,15 @@ async function measureRound(stage: Stage, workload: Workload, measured: Measured
 const send = (stage: Stage, workload: Workload, surface: Surface, seconds: number) =>
   load(programOf(stage, surface).url, workload.requests(surface, stage.tenants), statusOf(workload, surface), seconds);
 
+/** What the service is compared with. */
+const COMPARED = ['floor', 'lean floor', 'Fastify'] as const satisfies Baseline[];
+type Compared = (typeof COMPARED)[number];
+
 export type Figures = {
   surface: Surface;
   callsPerSecond: number;
   /** Calls per second relative to the baselines; undefined without them. */
-  shares: Record<Baseline, number> | undefined;
+  shares: Record<Compared, number> | undefined;
   p50: number;
   p99: number;
   nodeMilliseconds: number;
@@ -55,7 +59,7 @@ export type Figures = {
 
 /** The medians of the rounds, and the CPU time per call over all of them. */
 export function figuresOf(all: Measured[]): Figures[] {
-  const [floor, fastify] = (['floor', 'Fastify'] as const).map((name) => all.find(({ surface }) => surface === name));
+  const baselines = COMPARED.map((name) => [name, all.find(({ surface }) => surface === name)] as const);
   return all.map(({ surface, rounds, nodeMilliseconds, databaseMilliseconds }) => {
     const calls = callsIn(surface);
     const count = calls * rounds.reduce((sum, round) => sum + round.count, 0);
@@ -63,7 +67,11 @@ export function figuresOf(all: Measured[]): Figures[] {
     return {
       surface,
       callsPerSecond: median(perSecond),
-      shares: floor && fastify && { floor: shareOf(perSecond, floor), Fastify: shareOf(perSecond, fastify) },
+      shares: baselines.every(([, baseline]) => baseline)
+        ? (Object.fromEntries(
+            baselines.map(([name, baseline]) => [name, shareOf(perSecond, baseline!)]),
+          ) as Figures['shares'])
+        : undefined,
       p50: median(rounds.map(({ p50 }) => p50)),
       p99: median(rounds.map(({ p99 }) => p99)),
       nodeMilliseconds: nodeMilliseconds / count,
@@ -85,7 +93,7 @@ export function tableOf(title: string, measured: MeasuredWorkload[], { hasBaseli
     names: 2,
     columns: [
       ...['', 'over', 'calls/s', 'p50 ms', 'p99 ms', 'CPU ms: Node'],
-      ...onServer(['PostgreSQL', 'calls/s of the floor', 'of Fastify']),
+      ...onServer(['PostgreSQL', 'calls/s of the floor', 'of the lean one', 'of Fastify']),
     ],
     rows: measured.flatMap(({ workload, figures }) =>
       figures.map((each, at) => [

@@ -2,8 +2,8 @@ import superjson from 'superjson';
 import type { LoadRequest } from './load.ts';
 import type { Tenants } from './tenants.ts';
 
-/** The baselines: written by hand with `node:http`, and with plain Fastify. */
-export type Baseline = 'floor' | 'Fastify';
+/** The baselines: written by hand with `node:http`, with our statements and with lean ones, and with plain Fastify. */
+export type Baseline = 'floor' | 'lean floor' | 'without events' | 'Fastify';
 export type Surface = Baseline | 'REST' | 'RPC' | 'RPC × 10';
 
 /** An operation that many users call at once. */
@@ -21,7 +21,9 @@ const DEMO_BOARD = 2;
 const BATCH = 10;
 /** With more at once the service would answer 429 to some: it checks two passwords at a time. */
 const SIGNING_IN = 8;
-export const SURFACES: Surface[] = ['floor', 'Fastify', 'REST', 'RPC'];
+export const SURFACES: Surface[] = ['floor', 'lean floor', 'Fastify', 'REST', 'RPC'];
+/** Also the lean floor without events, to see what they cost. */
+const WRITE_SURFACES: Surface[] = ['floor', 'lean floor', 'without events', 'Fastify', 'REST', 'RPC'];
 
 /** RPC answers every success with 200. */
 export const statusOf = ({ status }: Workload, surface: Surface) => (surface.startsWith('RPC') ? 200 : status);
@@ -44,7 +46,7 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'cards/create',
     status: 201,
-    surfaces: SURFACES,
+    surfaces: WRITE_SURFACES,
     requests: (surface, { writers }) =>
       writers.map(({ token, group_id }) => ({
         token,
@@ -59,7 +61,7 @@ export const WORKLOADS: Workload[] = [
   {
     name: 'comments/create',
     status: 201,
-    surfaces: SURFACES,
+    surfaces: WRITE_SURFACES,
     requests: (surface, { writers }) =>
       writers.map(({ token, card_id }) => ({
         token,
