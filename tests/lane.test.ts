@@ -246,3 +246,68 @@ describe.skipIf(!databaseUrl)('short reads', () => {
     expect(later).toEqual(rows);
   });
 });
+
+describe.skipIf(!databaseUrl)('the first write of a request', () => {
+  beforeAll(() => testDatabase());
+
+  const lockOrWait = prepared<{ id: number }, { id: number }>(
+    (value) => sql`select ${value('id')}::int as id, pg_advisory_xact_lock(${value('id')})`,
+    { isFirst: true },
+  );
+
+  it('returns nothing until the lane is connected', async () => {
+    const database = await givenDatabase();
+    opened.push(database);
+
+    expect(await lockOrWait(database.db, { id: 1 })).toEqual([]);
+    await connectedLane(database);
+    expect(await lockOrWait(database.db, { id: 1 })).toMatchObject([{ id: 1 }]);
+  });
+
+  it('fails within seconds while the database does not respond', async () => {
+    const proxy = await givenProxyTo(databaseUrl!);
+    const { db } = await givenLane({ DATABASE_URL: proxy.url });
+    await lockOrWait(db, { id: 2 });
+
+    proxy.silence();
+    const begun = performance.now();
+    const failure = await lockOrWait(db, { id: 2 }).then(String, ({ message }) => message);
+    proxy.close();
+
+    expect(failure).toBe('the database did not answer in time');
+    // It would be 32 seconds without the read on the lane.
+    expect(performance.now() - begun).toBeLessThan(16_000);
+  });
+
+  it('waits for a lock as long as the database responds to others', async () => {
+    const { db } = await givenLane();
+    const isLocked = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<void>();
+    const holder = db.transaction().execute(async (locking) => {
+      await query(locking, sql`select pg_advisory_xact_lock(3)`);
+      isLocked.resolve();
+      await end.promise;
+    });
+    await isLocked.promise;
+
+    const waiting = lockOrWait(db, { id: 3 });
+    await setTimeout(3_500);
+    end.resolve();
+
+    expect(await waiting).toMatchObject([{ id: 3 }]);
+    await holder;
+  });
+
+  it('returns nothing on a server that has become read-only', async () => {
+    const { db } = await givenLane();
+    const write = prepared<{ on: string }, object>(
+      (value) => sql`
+        with became as materialized (select set_config('transaction_read_only', ${value('on')}::text, true))
+        select nextval(pg_get_serial_sequence('cards', 'id')) from became where set_config is not null`,
+      { isFirst: true },
+    );
+
+    expect(await write(db, { on: 'off' })).toHaveLength(1);
+    expect(await write(db, { on: 'on' })).toEqual([]);
+  });
+});

@@ -33,9 +33,9 @@ export function recallCaller(exchange: Asked, credential: Credential | undefined
 
 function confirmsCaller({ services, called, calls, isPlain }: Asked): boolean {
   if (calls !== 1 || !isPlain || !called[0]?.meta.confirms || services.replicas) return false;
-  // The first statement of a call notices a silent server within two seconds: on the lane, or as the one that finds callers.
   const { isEmbedded, hasLane } = services.database;
-  return isEmbedded || (hasLane && called[0].type === 'query');
+  // Without a lane, the statement that finds callers is the one that notices a silent server soon.
+  return isEmbedded || hasLane;
 }
 
 export function rememberCaller(exchange: Asked, credential: Credential, caller: AccountCaller | undefined): void {

@@ -47,7 +47,9 @@ export class ServerClient extends pg.Client {
   private latestResponse = Number.POSITIVE_INFINITY;
   /** When the last but one response arrived, and the last one. */
   previousResponse = 0;
-  private lastResponse = 0;
+  lastResponse = 0;
+  /** When `late` is emitted, unless it is set to another time before. */
+  lateAt = Number.POSITIVE_INFINITY;
 
   constructor(options: ClientOptions) {
     super(options);
@@ -181,6 +183,12 @@ export class ServerClient extends pg.Client {
     this.wire.stream.destroy(new Error(why));
   }
 
+  noteLate(): void {
+    if (performance.now() < this.lateAt) return;
+    this.lateAt = Number.POSITIVE_INFINITY;
+    this.emit('late');
+  }
+
   giveUp(): void {
     this.emit('silent');
     this.drop(NO_RESPONSE);
@@ -195,6 +203,7 @@ const connected = new Set<ServerClient>();
 
 /** Checks all connections ten times per second, which is cheaper than a timer per statement. */
 setInterval(() => {
+  for (const client of connected) client.noteLate();
   const silent = [...connected].filter(({ isSilent }) => isSilent);
   if (silent.length === 0) return;
   // One turn later: if the event loop was blocked, the response may have arrived without being read yet.

@@ -1,6 +1,8 @@
 import type { EventEmitter } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { NO_RESPONSE, READ_ONLY, type ServerClient } from './client.ts';
+import { READ_ONLY_TRANSACTION } from './hosts.ts';
 import { replaceLost } from './pool.ts';
 
 /** Later statements wait for this one. After a timeout, for example because of a lock, it is executed again on the pool. */
@@ -10,6 +12,9 @@ const RECONNECT_MILLISECONDS = 1_000;
 const LONGEST_READ_MILLISECONDS = 20;
 const SLOW_FOR_MILLISECONDS = 10_000;
 const MOST_SLOW = 1000;
+const LONG_WRITE_MILLISECONDS = 500;
+const RETRY_MILLISECONDS = 100;
+const LONGEST_SILENCE_MILLISECONDS = 2_000;
 
 /**
  * Connections that single short reads share: statements are sent without waiting for the results of those before them, which
@@ -21,6 +26,11 @@ export type Lane = {
   read: (text: string, values: unknown[]) => Promise<unknown[] | undefined>;
   /** The rows of a statement on a connection of the pool, without the steps of Kysely around it. */
   runOnPool: (text: string, values: unknown[]) => Promise<unknown[]>;
+  /**
+   * The same for the first statement of a request. If it takes long, a read on the lane shows whether it waits for a lock or the
+   * server is silent. No rows, and nothing is written, without a connection of the lane or on a server that became read-only.
+   */
+  writeFirst: (text: string, values: unknown[]) => Promise<unknown[]>;
   load: () => PoolLoad;
   close: () => Promise<void>;
 };
@@ -49,33 +59,32 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
       const events = client as unknown as EventEmitter;
       events.on('silent', () => retireAll(NO_RESPONSE));
       events.on('readOnly', () => retireAll(READ_ONLY));
+      events.on('late', () => giveUpIfSilent(client as unknown as ServerClient));
     });
   }
 
   return {
-    read: async (text, values) => {
-      if (state === 'new') open();
-      const begun = performance.now();
-      const client = isSlow(text, values) ? undefined : leastUsed();
-      if (!client) return undefined;
-      try {
-        const { rows } = await client.query(text, values);
-        // Without the time that it waited for statements before it.
-        const took = performance.now() - Math.max(begun, client.previousResponse);
-        if (took > LONGEST_READ_MILLISECONDS) noteSlow(text, values);
-        return rows;
-      } catch (error) {
-        const isTimeout = TIMEOUT_CODES.has((error as pg.DatabaseError).code);
-        if (isTimeout) noteSlow(text, values);
-        if (isTimeout || isLoss(error as pg.DatabaseError)) return undefined;
-        throw error;
-      }
-    },
+    read,
     runOnPool: async (text, values) => {
       const client = await pool.connect();
       try {
         return (await client.query(text, values)).rows;
       } finally {
+        client.release();
+      }
+    },
+    writeFirst: async (text, values) => {
+      if (!leastUsed()) return [];
+      const client = await pool.connect();
+      const server = client as unknown as ServerClient;
+      server.lateAt = performance.now() + LONG_WRITE_MILLISECONDS;
+      try {
+        return (await client.query(text, values)).rows;
+      } catch (error) {
+        if ((error as pg.DatabaseError).code === READ_ONLY_TRANSACTION) return [];
+        throw error;
+      } finally {
+        server.lateAt = Number.POSITIVE_INFINITY;
         client.release();
       }
     },
@@ -91,6 +100,38 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
       await own.end();
     },
   };
+
+  async function read(text: string, values: unknown[]): Promise<unknown[] | undefined> {
+    if (state === 'new') open();
+    const begun = performance.now();
+    const client = isSlow(text, values) ? undefined : leastUsed();
+    if (!client) return undefined;
+    try {
+      const { rows } = await client.query(text, values);
+      // Without the time that it waited for statements before it.
+      const took = performance.now() - Math.max(begun, client.previousResponse);
+      if (took > LONGEST_READ_MILLISECONDS) noteSlow(text, values);
+      return rows;
+    } catch (error) {
+      const isTimeout = TIMEOUT_CODES.has((error as pg.DatabaseError).code);
+      if (isTimeout) noteSlow(text, values);
+      if (isTimeout || isLoss(error as pg.DatabaseError)) return undefined;
+      throw error;
+    }
+  }
+
+  async function giveUpIfSilent(waiting: ServerClient): Promise<void> {
+    const { lastResponse } = waiting;
+    const isSame = () => waiting.pending > 0 && waiting.lastResponse === lastResponse;
+    const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
+    while (isSame()) {
+      const rows = await read('select 1', []).catch(() => undefined);
+      if (rows) return;
+      if (performance.now() > latest) break;
+      await sleep(RETRY_MILLISECONDS);
+    }
+    if (isSame()) waiting.giveUp();
+  }
 
   function isSlow(text: string, values: unknown[]): boolean {
     return slow.size > 0 && (slow.get(keyOf(text, values)) ?? 0) > performance.now();

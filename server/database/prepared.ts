@@ -19,34 +19,55 @@ export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) =
 export type PreparedOptions = {
   /** Whether it is a read of a few rows by keys: outside of transactions it shares its connection with others (`lane.ts`). */
   isShort?: boolean;
-  /** Whether it returns nothing where the lane does not take it. */
-  isOnlyOnLane?: boolean;
+  /**
+   * Whether it is the first one of its request, and so must notice a silent server soon, also while it waits for a lock. It returns
+   * nothing where that takes a lane, and there is none.
+   */
+  isFirst?: boolean;
 };
 
 /**
  * A statement for hot paths: built and compiled only once. Values have names:
- * `prepared<{ id: number }, Row>((value) => sql`select … where id = ${value('id')}`)`.
+ * `prepared<{ id: number }, Row>((value) => sql`select … where id = ${value('id')}`)`. Values that are the same for many calls are
+ * sent as `known`, the same object each time, and put in their places once.
  */
 export function prepared<Values extends object, Row>(
   build: (value: ValueOf<Values>) => RawBuilder<Row>,
-  { isShort = false, isOnlyOnLane = false }: PreparedOptions = {},
-): (db: Db, values: Values) => Promise<Row[]> {
+  { isShort = false, isFirst = false }: PreparedOptions = {},
+): (db: Db, values: Values, known?: object) => Promise<Row[]> {
   let compiled: Compiled | undefined;
-  return async (db, values) => {
+  /** The parameters with the known values in their places, by the object of these values. */
+  const filled = new WeakMap<object, unknown[]>();
+  return async (db, values, known) => {
     compiled ??= compile(db, build);
     const { text } = compiled;
-    const bound = compiled.parameters.map((parameter) =>
-      parameter instanceof Placeholder ? values[parameter.name as keyof Values] : parameter,
+    const parameters = known ? withKnown(compiled, known) : compiled.parameters;
+    const bound = parameters.map((parameter) =>
+      parameter instanceof Placeholder ? (values[parameter.name as keyof Values] ?? null) : parameter,
     );
     const lane = lanes.get(db);
     if (lane) {
       const read = isShort ? await lane.read(text, bound) : undefined;
-      if (!read && isOnlyOnLane) return [];
-      return (read ?? (await lane.runOnPool(text, bound))) as Row[];
+      if (read) return read as Row[];
+      if (isFirst) return isShort ? [] : ((await lane.writeFirst(text, bound)) as Row[]);
+      return (await lane.runOnPool(text, bound)) as Row[];
     }
     const { rows } = await db.executeQuery<Row>(CompiledQuery.raw(text, bound));
     return rows;
   };
+
+  function withKnown({ parameters }: Compiled, known: object): unknown[] {
+    let partly = filled.get(known);
+    if (!partly) {
+      partly = parameters.map((parameter) =>
+        parameter instanceof Placeholder && parameter.name in known
+          ? known[parameter.name as keyof typeof known]
+          : parameter,
+      );
+      filled.set(known, partly);
+    }
+    return partly;
+  }
 }
 
 type Compiled = { text: string; parameters: unknown[] };

@@ -79,16 +79,16 @@ export function confirming<Values extends object, Row extends Confirmed>(
   const plain = prepared<Values, Row>((value) => build(value, NOTHING_TO_CONFIRM), options);
   const bySession = prepared<Values & BySession & Remembered, Row>(
     (value) => build(value, isAsBefore(userBySession(value), value)),
-    { ...options, isOnlyOnLane: true },
+    { ...options, isFirst: true },
   );
   const byKey = prepared<Values & ByKey & Remembered, Row>(
     (value) => build(value, isAsBefore(userByKey(value), value)),
-    { ...options, isOnlyOnLane: true },
+    { ...options, isFirst: true },
   );
   return async ({ db, caller: { unconfirmed } }, values) => {
     if (!unconfirmed || unconfirmed.isConfirmed) return plain(db, values);
     const confirm = (unconfirmed.isKey ? byKey : bySession) as typeof plain;
-    const rows = await confirm(db, { ...values, ...unconfirmed.values });
+    const rows = await confirm(db, values, unconfirmed.values);
     if (rows[0]?.is_confirmed !== true) throw new NotConfirmed();
     unconfirmed.isConfirmed = true;
     return rows;

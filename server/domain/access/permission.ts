@@ -1,7 +1,7 @@
 import { TRPCError } from '@trpc/server';
 import { type RawBuilder, sql } from 'kysely';
 import { forbidden, ofRows } from '../../../shared/errors.ts';
-import { HIGHEST_ROLE, type Role, rolesWith } from '../../../shared/user.ts';
+import { HIGHEST_ROLE, ROLES, type Role, rolesWith } from '../../../shared/user.ts';
 import type { ValueOf } from '../../database/prepared.ts';
 import { type Db, query } from '../../database/query.ts';
 import { mustHaveRole, rolesFrom, withoutProject } from './access.ts';
@@ -20,8 +20,8 @@ export type Permit = {
   known_project_id: number | null;
   known_role: Role | null;
   is_chosen: boolean;
-  /** The roles that are high enough. */
-  roles: Role[];
+  /** The roles that are high enough, as an array of PostgreSQL. */
+  roles: string;
 };
 
 export const permitOf = ({ id, superadmin, project, isProjectChosen, neededRole }: ProjectCaller): Permit => ({
@@ -30,8 +30,10 @@ export const permitOf = ({ id, superadmin, project, isProjectChosen, neededRole 
   known_project_id: project?.id ?? null,
   known_role: project?.role ?? null,
   is_chosen: isProjectChosen,
-  roles: rolesFrom(neededRole),
+  roles: ROLE_ARRAYS[neededRole],
 });
+
+const ROLE_ARRAYS = Object.fromEntries(ROLES.map((role) => [role, `{${rolesFrom(role)}}`])) as Record<Role, string>;
 
 /** With the name of its table: a bare one would name a column of the tables that the condition reads. */
 type Column = `${string}.${string}`;
