@@ -4,7 +4,7 @@ import { useIndexes } from '../../database/bulk.ts';
 import { anyOf, nextPosition, query, transact } from '../../database/query.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { eventPartsOf } from '../event/event.ts';
-import { CREATED, CREATED_COLUMNS, type CreatedColumns, lastOrder, lastPosition, sentColumns } from './card.ts';
+import { CREATED, CREATED_COLUMNS, type CreatedColumns, lastOrder, lastPosition, sentDueDate } from './card.ts';
 import { findReferences, mustReferToProject, type References } from './cardReference.ts';
 import { namesOf, newValues, typedColumns } from './columns.ts';
 import { lockPermitted, makeRowList, rememberProjects, saveInSteps } from './manyRows.ts';
@@ -28,7 +28,7 @@ export function createCards(context: ProjectContext, input: CardCreateMany) {
     const checked = list.check(list.valid, ({ at, row }) => {
       const { acting_id: project_id, acting_role, platform_id, ...referenced } = found(at);
       asCaller(at, (caller) => mustReferToProject(caller, { id: project_id, role: acting_role }, row, referenced));
-      return { at, ...sentColumns(row), project_id, platform_id };
+      return { at, ...row, ...sentDueDate(row), project_id, platform_id };
     });
     list.mustAllBeValid();
 
@@ -37,7 +37,7 @@ export function createCards(context: ProjectContext, input: CardCreateMany) {
   });
 }
 
-type NewCard = CreatedColumns & { project_id: number | null; platform_id: number | null };
+type NewCard = Partial<CreatedColumns> & { project_id: number | null; platform_id: number | null };
 
 /** Inserts cards behind the last ones of their groups and projects. They get ids in this order. */
 async function insertCards(context: ProjectContext, cards: NewCard[]): Promise<SavedCard[]> {

@@ -116,25 +116,23 @@ export function mustReferToProject(
   { group_project_id, tag_project_id, is_owner_member }: Referenced,
 ): void {
   const isPermitted = project.role !== null && rolesFrom(caller.neededRole).includes(project.role);
-  const unknown = [
-    ...(group_id != null && group_project_id === null ? [['group_id', 'does not exist']] : []),
-    ...(tag_id != null && tag_project_id === null ? [['tag_id', 'does not exist']] : []),
+  const unknown = {
+    ...(group_id != null && group_project_id === null && { group_id: 'does not exist' }),
+    ...(tag_id != null && tag_project_id === null && { tag_id: 'does not exist' }),
     // Only in a project of the caller: who is a member of another must not leak.
-    ...(owner_id != null && isPermitted && !is_owner_member ? [['owner_id', 'is not a member of this project']] : []),
-  ];
-  if (unknown.length > 0) throw invalid(Object.fromEntries(unknown), 'unknown_reference');
+    ...(owner_id != null && isPermitted && !is_owner_member && { owner_id: 'is not a member of this project' }),
+  };
+  if (Object.keys(unknown).length > 0) throw invalid(unknown, 'unknown_reference');
 
-  const named = { group_id: group_project_id, tag_id: tag_project_id };
-  for (const [field, project_id] of Object.entries(named)) {
-    if (project_id !== null && (project_id !== project.id || project.role === null))
-      throw forbidden(notInProject(field), 'other_project');
-  }
+  const isOther = (id: number | null) => id !== null && (id !== project.id || project.role === null);
+  if (isOther(group_project_id)) throw forbidden(notInProject('group_id'), 'other_project');
+  if (isOther(tag_project_id)) throw forbidden(notInProject('tag_id'), 'other_project');
   if (project.id === null || project.role === null) {
     actingProject(caller);
     return;
   }
   mustHaveRole(caller.neededRole, project.role);
-  const [field] = Object.entries(named).find(([, project_id]) => project_id !== null) ?? [];
+  const field = group_project_id !== null ? 'group_id' : tag_project_id !== null ? 'tag_id' : undefined;
   caller.actedIn?.push({ project_id: project.id, ...(field && { refusal: notInProject(field) }) });
 }
 
