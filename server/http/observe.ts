@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, type Registry } from 'prom-client';
 import { findProcedure } from '../api/procedures.ts';
 import type { RestOperation } from '../api/restOperation.ts';
+import { addHistogram } from '../runtime/histogram.ts';
 import { continueIn, isTracing, type RemoteSpan, readTraceparent, type Span, startSpan } from '../runtime/tracing.ts';
 import { REASON_HEADER, reasonsOf } from './headers.ts';
 
@@ -49,25 +50,34 @@ const LEVELS_WITH_REQUESTS = new Set(['info', 'debug', 'trace']);
  * lists. No metric has both the operation and something else: with its buckets, that would be thousands of series.
  */
 export function countRequests(scope: FastifyInstance, registry: Registry): void {
-  const requests = new Counter({
+  /** Since the last scrape, by surface and status. */
+  const latest = new Map<string, number>();
+  new Counter({
     name: 'deckhand_requests_total',
     help: 'Requests, without health checks and scrapes.',
     labelNames: ['surface', 'http_response_status_code'] as const,
     registers: [registry],
+    collect() {
+      for (const [labels, count] of latest) {
+        const [surface = '', http_response_status_code = ''] = labels.split(' ');
+        this.inc({ surface, http_response_status_code }, count);
+      }
+      latest.clear();
+    },
   });
-  const durations = new Histogram({
+  const observeRequest = addHistogram({
     name: 'http_server_request_duration_seconds',
     help: 'Duration of requests, without health checks, scrapes and streams of events.',
-    labelNames: ['surface'] as const,
+    label: 'surface',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
-    registers: [registry],
+    registry,
   });
-  const operations = new Histogram({
+  const observeOperation = addHistogram({
     name: 'deckhand_operation_duration_seconds',
     help: 'Duration of the requests of each operation, over all surfaces.',
-    labelNames: ['operation'] as const,
+    label: 'operation',
     buckets: [0.01, 0.05, 0.25, 1, 5],
-    registers: [registry],
+    registry,
   });
   const errors = new Counter({
     name: 'deckhand_errors_total',
@@ -82,11 +92,12 @@ export function countRequests(scope: FastifyInstance, registry: Registry): void 
     const { config, url } = request.routeOptions;
     if (config.isProbe) return;
     const surface = config.surface ?? (url?.startsWith('/webhooks/') ? 'payments' : 'other');
-    requests.inc({ surface, http_response_status_code: reply.statusCode });
+    const labels = `${surface} ${reply.statusCode}`;
+    latest.set(labels, (latest.get(labels) ?? 0) + 1);
     if (!request.isOpenEnded) {
       const seconds = reply.elapsedTime / 1000;
-      durations.observe({ surface }, seconds);
-      if (config.surface) operations.observe({ operation: operationOf(request) }, seconds);
+      observeRequest(surface, seconds);
+      if (config.surface) observeOperation(operationOf(request), seconds);
     }
     for (const reason of reasonsOf(request, reply)) errors.inc({ surface, reason });
   });
