@@ -46,7 +46,7 @@ async function givenGate(settings: Record<string, string> = {}) {
   const gate = Promise.withResolvers<void>();
   const signals: (AbortSignal | undefined)[] = [];
   const run: FairQueue['run'] = async (_key, work, options) => {
-    signals.push(options?.signal);
+    signals.push(options?.leaving?.signal);
     if (signals.length === 1) await gate.promise;
     return work();
   };

@@ -14,6 +14,7 @@ import { mustBeProven } from '../domain/account/proof.ts';
 import { BUSY, type Counted, networkKey, overLimit, userKey } from '../limits/rateLimit.ts';
 import type { UnsentResponse } from '../limits/unsentResponses.ts';
 import { makeResponseBudget, type ResponseBudget } from '../limits/unsentResponses.ts';
+import type { Leaving } from '../runtime/leaving.ts';
 import type { Log } from '../runtime/log.ts';
 import { isKeySecret, readKeySecret } from '../security/apiKeys.ts';
 import type { Tokens } from '../security/tokens.ts';
@@ -31,8 +32,8 @@ export type Exchange = {
   readonly projectId: number | undefined;
   readonly origin: Origin;
   readonly log: Log;
-  /** Aborted when the caller is gone. */
-  readonly signal: AbortSignal | undefined;
+  /** Undefined at the command line. */
+  readonly leaving: Leaving | undefined;
   /** How many calls it has; each counts, also those of unknown procedures. */
   readonly calls: number;
   /** Whether it has neither an idempotency key nor a stream as its answer. */
@@ -115,7 +116,7 @@ export async function answer(exchange: Exchange, call: Call): Promise<Reply> {
 
 async function takeSteps(run: Run): Promise<Reply> {
   const { exchange, call } = run;
-  const { services, caller, signal } = exchange;
+  const { services, caller } = exchange;
   mustBeWithinLimit(exchange, call);
   mustHaveAccess(exchange, call);
   run.reading ??= readOnce(call);
@@ -126,7 +127,7 @@ async function takeSteps(run: Run): Promise<Reply> {
   const data = await (waitsInQueue(exchange, call)
     ? services.queue.run(`user:${caller?.id}`, () => runInTurn(run), {
         longestWaitForOwnMilliseconds: 30_000,
-        signal,
+        leaving: exchange.leaving,
       })
     : runInTurn(run));
   return { data, isReplayed: run.isReplayed };
@@ -202,9 +203,9 @@ type Run = {
  * Undefined if there is nothing to give back.
  */
 export function giveBackBusy(exchange: Exchange): Promise<void> | undefined {
-  const { services, limit, reasons, signal } = exchange;
+  const { services, limit, reasons, leaving } = exchange;
   // Nothing to a caller who leaves the queue: it would be a way around the limit.
-  if (!limit || signal?.aborted || !reasons.some((reason) => BUSY.has(reason))) return;
+  if (!limit || leaving?.isGone || !reasons.some((reason) => BUSY.has(reason))) return;
   if (exchange.isGivenBack) return;
   exchange.isGivenBack = true;
   const isAdmitted = exchange.budget !== undefined;
@@ -260,7 +261,7 @@ async function explainEndedKey(exchange: Exchange, credential: Credential): Prom
 
 function openResponse(exchange: Exchange): void {
   // A closed connection would never release it.
-  if (exchange.signal?.aborted) return;
+  if (exchange.leaving?.isGone) return;
   exchange.unsent = exchange.services.unsentResponses.open(callerKey(exchange));
   exchange.budget = makeResponseBudget(exchange.unsent, exchange.calls);
 }
@@ -351,7 +352,8 @@ async function runOnDatabase(run: Run, context: Context, input: unknown): Promis
 /** The procedure itself. Its output is what the document says, or it is a fault of ours. */
 async function resolve({ exchange, call }: Run, ctx: Context, input: unknown): Promise<unknown> {
   const { procedure } = call;
-  return procedure.parseOutput(await procedure.resolve({ ctx, input, signal: exchange.signal }));
+  const signal = procedure.type === 'subscription' ? exchange.leaving?.signal : undefined;
+  return procedure.parseOutput(await procedure.resolve({ ctx, input, signal }));
 }
 
 /** Notes why a call is refused or has failed. */

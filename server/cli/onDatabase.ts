@@ -83,7 +83,7 @@ export function callOnDatabase<Result>(
         serviceUrl: settings.PUBLIC_URL ?? '',
       },
       log: SILENT,
-      signal: undefined,
+      leaving: undefined,
       calls: 1,
       isPlain: false,
       called: [],

@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badRequest } from '../../shared/errors.ts';
 import { LARGEST_BODY_BYTES, MOST_BODY_FIELDS } from '../../shared/limits.ts';
@@ -9,19 +8,26 @@ export const DEEPEST_BODY = 64;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The content type as it was sent; undefined without one. */
-    contentType: string | undefined;
+    /** The headers of the body as they were sent. */
+    sentBody: SentBody;
   }
 }
 
-/** Leaves bodies to `readBody`: who may not call is refused before. */
+type SentBody = { type: string | undefined; length: string | undefined; encoding: string | undefined };
+
+/** Leaves bodies to `readBody`: who may not call is refused before. Fastify goes by these headers. */
 export function leaveBodies(scope: FastifyInstance): void {
-  scope.decorateRequest('contentType', undefined);
-  // Fastify refuses an unreadable content type, and QUERY without one, before it calls the parser.
+  scope.decorateRequest('sentBody');
   scope.addHook('preParsing', (request, _reply, _payload, done) => {
-    const { headers } = request;
-    request.contentType = headers['content-type'];
-    headers['content-type'] = JSON_TYPE;
+    const { headers, method } = request;
+    request.sentBody = {
+      type: headers['content-type'],
+      length: headers['content-length'],
+      encoding: headers['transfer-encoding'],
+    };
+    // Without one, it refuses the method before our answer to unknown routes.
+    headers['content-type'] = method === 'QUERY' ? JSON_TYPE : undefined;
+    headers['content-length'] = headers['transfer-encoding'] = undefined;
     done();
   });
   scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
@@ -32,42 +38,56 @@ export function leaveBodies(scope: FastifyInstance): void {
  * has another content type is a 400. If it came late, its caller is identified again.
  */
 export async function readBody(request: FastifyRequest, reply: FastifyReply, deepest: number): Promise<string> {
-  const { raw, exchange } = request;
-  if (isEmpty(raw.headers)) return '';
-  // The embedded database answers before Node has parsed a body that came with the headers.
-  if (!raw.complete) await setImmediate();
-  const isLate = !raw.complete;
-  if (isLate && exchange) await settleBeforeBody(exchange);
-  const body = await receive(raw).catch((error) => {
+  const { raw, exchange, sentBody } = request;
+  if (isEmpty(sentBody)) return '';
+  const { body, isLate } = await receive(raw, sentBody, () => exchange && settleBeforeBody(exchange));
+  if (body instanceof Error) {
     // The rest of it may follow.
     reply.header('Connection', 'close');
-    throw asBadRequest(error);
-  });
+    throw asBadRequest(body);
+  }
   if (isLate && exchange) await identifyAgain(exchange);
   if (body.length === 0) return '';
   mustBeJsonByType(request);
   return decode(body, deepest);
 }
 
-const isEmpty = ({ 'content-length': length = '0', 'transfer-encoding': encoding }: IncomingHttpHeaders) =>
-  length === '0' && encoding === undefined;
+const isEmpty = ({ length = '0', encoding }: SentBody) => length === '0' && encoding === undefined;
 
-function receive(raw: IncomingMessage): Promise<Buffer> {
+/** The body, or what is wrong with it. If it does not come with the headers, `settle` may refuse its caller at once. */
+function receive(
+  raw: IncomingMessage,
+  { length }: SentBody,
+  settle: () => Promise<void> | undefined,
+): Promise<{ body: Buffer | Error; isLate: boolean }> {
   return new Promise((resolve, reject) => {
-    if (Number(raw.headers['content-length']) > LARGEST_BODY_BYTES) return reject(tooLarge());
+    let isLate = false;
+    let settled: Promise<void> | undefined;
+    const done = (body: Buffer | Error) => {
+      if (settled) settled.then(() => resolve({ body, isLate }), reject);
+      else resolve({ body, isLate });
+    };
+    if (Number(length) > LARGEST_BODY_BYTES) return done(tooLarge());
     const chunks: Buffer[] = [];
     let bytes = 0;
     raw.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes <= LARGEST_BODY_BYTES) return void chunks.push(chunk);
       raw.removeAllListeners('data').pause();
-      reject(tooLarge());
+      done(tooLarge());
     });
-    raw.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    raw.once('error', reject);
+    raw.once('end', () => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    raw.once('error', done);
     // The caller may have left before this listens.
-    raw.once('close', () => raw.readableEnded || reject(incomplete()));
-    if (raw.destroyed) reject(incomplete());
+    raw.once('close', () => raw.readableEnded || done(incomplete()));
+    if (raw.destroyed) return done(incomplete());
+    // By then Node has parsed what came with the headers.
+    setImmediate(() => {
+      if (raw.complete || raw.destroyed) return;
+      isLate = true;
+      settled = settle();
+      settled?.catch(reject);
+    });
   });
 }
 
@@ -83,8 +103,8 @@ export function ignoreBodies(scope: FastifyInstance): void {
 }
 
 /** A missing content type is allowed here, since some operations need no body. */
-function mustBeJsonByType({ contentType }: FastifyRequest) {
-  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+function mustBeJsonByType({ sentBody }: FastifyRequest) {
+  const type = sentBody.type?.split(';', 1)[0]?.trim().toLowerCase();
   if (type !== undefined && type !== JSON_TYPE) throw badRequest(OTHER_TYPE, 'body_not_json');
 }
 

@@ -8,6 +8,7 @@ import { admit, type Exchange, giveBackBusy, settleCaller } from '../call/answer
 import { logFailure } from '../call/logFailure.ts';
 import { clientAddress } from '../runtime/address.ts';
 import { counted } from '../runtime/count.ts';
+import { Leaving } from '../runtime/leaving.ts';
 import { limitHeaders, mustHaveHost } from './headers.ts';
 import { asksForStream } from './streamAsked.ts';
 
@@ -71,7 +72,6 @@ function exchangeOf(
   names: string[],
   neededRole: Role | undefined,
 ): Exchange {
-  const caller = new AbortController();
   const exchange: Exchange = {
     services,
     token: /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1] ?? '',
@@ -83,7 +83,7 @@ function exchangeOf(
       serviceUrl: services.publicUrl ?? request.server.ownOrigin,
     },
     log: request.log,
-    signal: caller.signal,
+    leaving: new Leaving(),
     calls: names.length,
     isPlain: request.headers['idempotency-key'] === undefined && !asksForStream(request),
     called: names.flatMap((name) => findProcedure(name) ?? []),
@@ -93,7 +93,7 @@ function exchangeOf(
   // Fastify's own signal misses a connection that closes after the body is read.
   reply.raw.once('close', () => {
     exchange.unsent?.release();
-    if (!reply.raw.writableFinished) caller.abort();
+    if (!reply.raw.writableFinished) exchange.leaving?.leave();
   });
   return exchange;
 }

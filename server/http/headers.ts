@@ -17,8 +17,9 @@ export function sendHeaders(app: FastifyInstance): void {
     done();
   });
   // Surfaces check it after the rate limit, so that the response has its headers.
-  app.addHook('preParsing', async (request) => {
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
     if (!request.exchange) mustHaveHost(request);
+    done();
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode === 401 && !reply.hasHeader('WWW-Authenticate')) sendChallenge(request, reply);

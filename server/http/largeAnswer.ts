@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { tooManyRequests } from '../../shared/errors.ts';
 import { makeFairQueue } from '../runtime/fairQueue.ts';
 import { cut } from '../runtime/jsonText.ts';
+import type { Leaving } from '../runtime/leaving.ts';
 import { acceptsGzip, compressPieces, varyByEncoding } from './compress.ts';
 
 const busy = () => tooManyRequests('The service is busy. Try again shortly.', 1, 'service_busy');
@@ -30,8 +31,8 @@ export async function sendInPieces(
   parts: Iterable<string>[],
 ): Promise<FastifyReply> {
   const { exchange, headers } = request;
-  const { caller, signal, unsent } = exchange ?? {};
-  const { pieces, bytes } = await turns.run(String(caller?.id), () => build(parts, signal), { signal });
+  const { caller, leaving, unsent } = exchange ?? {};
+  const { pieces, bytes } = await turns.run(String(caller?.id), () => build(parts, leaving), { leaving });
   unsent?.setBytes(bytes);
   varyByEncoding(reply);
   if (acceptsGzip(headers['accept-encoding']))
@@ -39,7 +40,7 @@ export async function sendInPieces(
   return reply.header('Content-Length', bytes).send(Readable.from(inTurns(pieces)));
 }
 
-async function build(parts: Iterable<string>[], signal: AbortSignal | undefined) {
+async function build(parts: Iterable<string>[], leaving: Leaving | undefined) {
   // Buffers, since V8 would copy strings of this size from one part of its heap to the next.
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -57,7 +58,7 @@ async function build(parts: Iterable<string>[], signal: AbortSignal | undefined)
         if (piece.length < SHORTEST_PIECE) continue;
         end();
         await setImmediate();
-        if (signal?.aborted) throw busy();
+        if (leaving?.isGone) throw busy();
       }
     }
   }

@@ -62,10 +62,14 @@ export async function answerMessage(
 /** For logs and metrics; a call of a tool counts as its procedure. */
 const KNOWN_METHODS = ['initialize', 'notifications/initialized', 'ping', 'server/discover', 'tools/list'];
 
-const HEADERS = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+const HEADERS = ['accept', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
 
-const headersOf = ({ headers }: FastifyRequest) =>
-  HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])] as [string, string]]));
+const headersOf = ({ headers }: FastifyRequest): [string, string][] => [
+  ['content-type', 'application/json'],
+  ...HEADERS.flatMap((name) =>
+    headers[name] === undefined ? [] : [[name, String(headers[name])] as [string, string]],
+  ),
+];
 
 function serverFor(request: FastifyRequest, reply: FastifyReply, exchange: Exchange): Server {
   const info = { name: 'deckhand', title: 'Deckhand', version: VERSION };

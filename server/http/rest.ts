@@ -70,7 +70,7 @@ async function inputOf(
 ): Promise<Record<string, unknown>> {
   const text = await readBody(request, reply, DEEPEST_BODY);
   const body = text === '' ? (needsInput ? undefined : {}) : parseJson(text);
-  if (body === undefined || (needsInput && request.contentType === undefined))
+  if (body === undefined || (needsInput && request.sentBody.type === undefined))
     throw badRequest(JSON_WANTED, 'body_not_json');
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw badRequest('The body must be a JSON object.', 'body_not_object');

@@ -158,7 +158,7 @@ type Inputs = {
 function inputsOf(request: FastifyRequest, reply: FastifyReply): Inputs {
   const isGet = request.method === 'GET';
   const needsInput = namesOf(request).map((name) => findProcedure(name)?.needsInput ?? true);
-  if (!isGet && needsInput.includes(true) && request.contentType === undefined)
+  if (!isGet && needsInput.includes(true) && request.sentBody.type === undefined)
     throw badRequest(JSON_WANTED, 'body_not_json');
   let body: Promise<string> | undefined;
   let parsed: Record<number, unknown> | undefined;

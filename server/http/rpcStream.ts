@@ -23,7 +23,7 @@ export async function streamCalls(
   };
   const response = await resolveResponse({
     router: appRouter,
-    req: requestFor(request.exchange?.signal, names.length),
+    req: requestFor(request.exchange?.leaving?.signal, names.length),
     path: encodeURIComponent(names.join()),
     error: null,
     createContext: async () => context as never,

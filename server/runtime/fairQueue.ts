@@ -1,3 +1,5 @@
+import type { Leaving } from './leaving.ts';
+
 export type FairQueue = {
   /** Runs the work when it is the key's turn; throws `refuse()` if the queue is full or the wait was too long. */
   run: <Result>(key: string, work: () => Promise<Result>, options?: RunOptions) => Promise<Result>;
@@ -12,8 +14,8 @@ type RunOptions = {
   longestWaitForOwnMilliseconds?: number;
   /** Whether the key waits for all others, and loses its place to them in a full queue. */
   goesLast?: boolean;
-  /** Aborted when nobody wants the result any more: work that still waits is refused, work that began goes on. */
-  signal?: AbortSignal | undefined;
+  /** When nobody wants the result any more, work that still waits is refused, and work that began goes on. */
+  leaving?: Leaving | undefined;
 };
 
 type Options = {
@@ -33,10 +35,10 @@ type Line = { running: number; waiting: Set<Waiter>; goesLast: boolean };
 type Waiter = {
   admit: () => void;
   refuse: (isOwn?: boolean) => void;
-  /** When its signal is aborted. */
+  /** When its caller leaves. */
   leave: () => void;
   timer: NodeJS.Timeout | undefined;
-  signal: AbortSignal | undefined;
+  leaving: Leaving | undefined;
 };
 
 /** The initial value for lines, most of which never have a waiter. */
@@ -56,14 +58,15 @@ export function makeFairQueue(options: Options): FairQueue {
 
   return {
     load: () => ({ running, waiting }),
-    run: async (key, work, { longestWaitForOwnMilliseconds = 0, goesLast = false, signal } = {}) => {
+    run: async (key, work, own = {}) => {
+      const { longestWaitForOwnMilliseconds = 0, goesLast = false } = own;
       const line = lines.get(key) ?? { running: 0, waiting: NOBODY, goesLast };
       lines.set(key, line);
       if (line.goesLast !== goesLast) changePlace(line, goesLast);
       try {
         // A free slot means that every waiting key is at its own limit.
         if (running < options.running && mayRun(line)) enter(line);
-        else await turn(line, performance.now() + longestWaitForOwnMilliseconds, signal);
+        else await turn(line, performance.now() + longestWaitForOwnMilliseconds, own.leaving);
         try {
           return await work();
         } finally {
@@ -94,8 +97,8 @@ export function makeFairQueue(options: Options): FairQueue {
     line.running++;
   }
 
-  function turn(line: Line, latestForOwn: number, signal: AbortSignal | undefined): Promise<void> {
-    if (signal?.aborted || line.waiting.size >= options.waitingPerKey) throw options.refuse(true);
+  function turn(line: Line, latestForOwn: number, leaving: Leaving | undefined): Promise<void> {
+    if (leaving?.isGone || line.waiting.size >= options.waitingPerKey) throw options.refuse(true);
     if (waiting >= options.waiting) makeRoomFor(line);
     return new Promise((admit, reject) => {
       const refuse = (isOwn = false) => {
@@ -104,8 +107,8 @@ export function makeFairQueue(options: Options): FairQueue {
         reject(options.refuse(isOwn));
       };
       const leave = () => refuse(true);
-      const waiter: Waiter = { admit, refuse, leave, timer: undefined, signal };
-      signal?.addEventListener('abort', leave);
+      const waiter: Waiter = { admit, refuse, leave, timer: undefined, leaving };
+      leaving?.add(leave);
       const giveUp = () => {
         if (!mayRun(line) && performance.now() < latestForOwn) wait();
         else refuse(!mayRun(line));
@@ -144,7 +147,7 @@ export function makeFairQueue(options: Options): FairQueue {
 
   function removeWaiter(line: Line, waiter: Waiter): void {
     clearTimeout(waiter.timer);
-    waiter.signal?.removeEventListener('abort', waiter.leave);
+    waiter.leaving?.remove(waiter.leave);
     line.waiting.delete(waiter);
     waiting--;
   }

@@ -43,16 +43,19 @@ export function makeTokens(secrets: [string, ...string[]], lifetimeSeconds: numb
     }
   };
 
-  /** A cache of recently used tokens: a verified signature stays valid, so only the expiry is checked again. */
+  /** A cache of verified tokens: a signature stays valid, so only the expiry is checked again. */
   const genuine = new Map<string, { claims: Claims; expiresAt: number }>();
   const read = (token: string) => {
-    const known = genuine.get(token) ?? verify(token, false);
+    let known = genuine.get(token);
+    if (!known) {
+      known = verify(token, false);
+      if (known) genuine.set(token, known);
+      const [oldest = ''] = genuine.size > MOST_REMEMBERED ? genuine.keys() : [];
+      genuine.delete(oldest);
+    }
+    if (known && known.expiresAt > Date.now()) return known.claims;
     genuine.delete(token);
-    if (!known || known.expiresAt <= Date.now()) return undefined;
-    genuine.set(token, known);
-    const [oldest = ''] = genuine.size > MOST_REMEMBERED ? genuine.keys() : [];
-    genuine.delete(oldest);
-    return known.claims;
+    return undefined;
   };
 
   return {

@@ -9,6 +9,7 @@ import type { AccountCaller, Caller } from '../../server/domain/access/context.t
 import { makeKeyHolders } from '../../server/limits/keyHolders.ts';
 import type { Counted } from '../../server/limits/rateLimit.ts';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
+import { Leaving } from '../../server/runtime/leaving.ts';
 import { makeKeySecret } from '../../server/security/apiKeys.ts';
 import { badRequest, toFailure, tooManyRequests, unauthorized } from '../../shared/errors.ts';
 
@@ -74,7 +75,7 @@ const exchangeWith = ({ services, ...parts }: Parts = {}): Exchange => ({
   projectId: undefined,
   origin: { surface: 'rpc', requestId: null, address: '127.0.0.1', serviceUrl: '' },
   log: { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() },
-  signal: undefined,
+  leaving: undefined,
   calls: 1,
   isPlain: true,
   called: [double],
@@ -246,9 +247,9 @@ describe('the first steps of a request', () => {
     } as unknown as Services['unsentResponses'],
     ...more,
   });
-  const admitWith = async (more: Partial<Services>, token = 'token', signal?: AbortSignal) => {
+  const admitWith = async (more: Partial<Services>, token = 'token', leaving?: Leaving) => {
     counts.length = 0;
-    const exchange = exchangeWith({ token, signal, services: servicesWith(more), caller: undefined });
+    const exchange = exchangeWith({ token, leaving, services: servicesWith(more), caller: undefined });
     const error = await admit(exchange).then(
       () => undefined,
       (error) => toFailure(error).reason,
@@ -316,14 +317,16 @@ describe('the first steps of a request', () => {
     expect(looked).toEqual(['address:127.0.0.1', 'user:7', 'address:127.0.0.1']);
   });
 
+  const left = new Leaving();
+  left.leave();
   it.each([
-    ['open a response', undefined, 1],
-    ['open none for a caller who has left, since nothing would release it', AbortSignal.abort(), 0],
-  ])('%s', async (_, signal, opened) => {
+    ['open a response', new Leaving(), 1],
+    ['open none for a caller who has left, since nothing would release it', left, 0],
+  ])('%s', async (_, leaving, opened) => {
     const open = vi.fn();
     const unsentResponses = { mustBeFew: () => undefined, open };
 
-    await admitWith({ unsentResponses }, 'token', signal);
+    await admitWith({ unsentResponses }, 'token', leaving);
 
     expect(counts).toEqual(['user:7']);
     expect(open).toHaveBeenCalledTimes(opened);

@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeFairQueue } from '../../server/runtime/fairQueue.ts';
+import { Leaving } from '../../server/runtime/leaving.ts';
 
 const FULL = new Error('full');
 const LIMITS = { running: 2, runningPerKey: 2, waiting: 100, waitingPerKey: 100, refuse: () => FULL };
 
-type RunOptions = { goesLast?: boolean; signal?: AbortSignal };
+type RunOptions = NonNullable<Parameters<ReturnType<typeof makeFairQueue>['run']>[2]>;
 
 /** A queue whose work ends when the test says so. */
 function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) {
@@ -12,7 +13,7 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   /** Work named `a1` belongs to the key `a`; keys in upper case go last. */
-  const run = (name: string, { goesLast = /[A-Z]/.test(name), signal }: RunOptions = {}) =>
+  const run = (name: string, { goesLast = /[A-Z]/.test(name), leaving }: RunOptions = {}) =>
     queue.run(
       name[0]!,
       () =>
@@ -20,7 +21,7 @@ function givenQueue(options: Partial<Parameters<typeof makeFairQueue>[0]> = {}) 
           started.push(name);
           ends.set(name, () => resolve(name));
         }),
-      { goesLast, signal },
+      { goesLast, leaving },
     );
   /** Waits for one turn of the event loop. */
   const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -55,15 +56,15 @@ describe('a fair queue', () => {
 
   it('refuses waiting work whose caller has left, and lets running work go on', async () => {
     const { queue, run, started, end } = givenQueue({ running: 1 });
-    const caller = new AbortController();
-    const work = run('a1', { signal: caller.signal });
-    const waiting = run('a2', { signal: caller.signal });
+    const caller = new Leaving();
+    const work = run('a1', { leaving: caller });
+    const waiting = run('a2', { leaving: caller });
     const other = run('b1');
 
-    caller.abort();
+    caller.leave();
 
     await expect(waiting).rejects.toBe(FULL);
-    await expect(run('a3', { signal: caller.signal })).rejects.toBe(FULL);
+    await expect(run('a3', { leaving: caller })).rejects.toBe(FULL);
     expect(queue.load()).toEqual({ running: 1, waiting: 1 });
     await end('a1');
     await end('b1');

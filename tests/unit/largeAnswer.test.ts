@@ -5,6 +5,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sendInPieces } from '../../server/http/largeAnswer.ts';
 import { cut } from '../../server/runtime/jsonText.ts';
+import { Leaving } from '../../server/runtime/leaving.ts';
 
 const PIECE = 'x'.repeat(20_000);
 
@@ -21,10 +22,10 @@ async function givenService() {
   app.decorateRequest('exchange', undefined);
   app.get('/:name/:pieces', (request, reply) => {
     const { name, pieces } = request.params as { name: string; pieces: string };
-    const caller = new AbortController();
-    Object.assign(request, { exchange: { caller: { id: name[0] }, signal: caller.signal } });
+    const leaving = new Leaving();
+    Object.assign(request, { exchange: { caller: { id: name[0] }, leaving } });
     reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) caller.abort();
+      if (!reply.raw.writableFinished) leaving.leave();
       closed.push(name);
     });
     arrived.push(name);

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type TrackedEnvelope, tracked } from '@trpc/server';
 import { toFailure } from '../../../shared/errors.ts';
 import type { EventFollow } from '../../../shared/event.ts';
+import { Leaving } from '../../runtime/leaving.ts';
 import type { ProjectContext } from '../access/context.ts';
 import { namedProject } from '../account/member.ts';
 import { type EventRow, type FeedPlace, latestPlace, readableBy, readEvents, readPlace, toCursor } from './feed.ts';
@@ -39,6 +40,7 @@ export async function followEvents(
   const follower = makeFollower({ userId: caller.id, credential, place, project, types });
   follower.setRights((await findRights(context, [credential])).get(credential.name));
   eventHub.add(follower);
+  const leaving = new Leaving();
   if (signal?.aborted) leave();
   signal?.addEventListener('abort', leave, { once: true });
 
@@ -49,7 +51,7 @@ export async function followEvents(
         const { readable, reader } = await readableBy(context, named);
         return readEvents(db, { place: from, types, limit: PAGE, reader }, readable);
       },
-      { signal },
+      { leaving },
     );
   let isFirst = true;
   return {
@@ -105,6 +107,7 @@ export async function followEvents(
   }
 
   function leave(): void {
+    leaving.leave();
     follower.end();
     eventHub.remove(follower);
   }
