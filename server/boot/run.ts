@@ -1,5 +1,7 @@
-import { prepareEngine } from '../database/embedded/engineCode.ts';
-import { environment, misspeltSettings, readSettings, type Settings } from '../runtime/env.ts';
+import { isInMemory } from '../database/embedded/location.ts';
+import { openDirectory } from '../database/embedded/opening.ts';
+import { misspeltSettings, readSettings, type Settings } from '../runtime/env.ts';
+import { environment } from '../runtime/environment.ts';
 import type { Announce } from '../runtime/log.ts';
 import { isStartFailure } from '../runtime/startFailure.ts';
 import type { RunningService } from './start.ts';
@@ -21,7 +23,8 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 try {
   const given = environment();
   const settings = readSettings(given);
-  if (!settings.DATABASE_URL) prepareEngine();
+  const opening =
+    settings.DATABASE_URL || isInMemory(settings.DATA_DIR) ? undefined : await openDirectory(settings.DATA_DIR);
   const { default: cluster } = settings.WORKERS > 1 ? await import('node:cluster') : {};
   worker = cluster?.isWorker ? (await import('./workers/worker.ts')).joinParent(() => stop()) : undefined;
   // Loaded after the settings are checked, so that their errors show at once.
@@ -43,7 +46,7 @@ try {
     service = await (await import('./workers/parent.ts')).startWorkers(settings, log, fail);
   } else {
     const { start } = await import('./start.ts');
-    service = await start(ownPart(settings), log, announce ?? (() => undefined), worker);
+    service = await start(ownPart(settings), log, announce ?? (() => undefined), worker, opening);
   }
   worker?.reportReady(service.url);
   if (stoppingSince === undefined) announce?.(greetingOf(service, settings));

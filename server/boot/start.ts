@@ -7,6 +7,7 @@ import { databaseFailure } from '../database/databaseFailure.ts';
 import { keepAddress } from '../database/embedded/dataDirectory.ts';
 import { writeAtStart } from '../database/embedded/fullDisk.ts';
 import { embeddedDirectory } from '../database/embedded/location.ts';
+import type { Opening } from '../database/embedded/opening.ts';
 import { remindersOf } from '../database/level.ts';
 import { migrate } from '../database/migrate.ts';
 import { addFirstUsers, type FirstAdmin, warnOfUsers } from '../database/seed/firstUsers.ts';
@@ -49,14 +50,17 @@ export async function start(
   logger: FastifyBaseLogger,
   announce: Announce,
   worker?: Worker,
+  opening?: Opening,
 ): Promise<RunningService> {
   // Modules load while the database opens.
   const [database, { buildApp }, tracing] = await Promise.all([
-    connect(settings, logger),
+    connect(settings, logger, opening),
     import('./app.ts'),
     openTracing(settings, logger),
   ]);
   try {
+    const { app, services } = await build(settings, database, logger, buildApp, worker);
+    await database.opened;
     if (!worker || worker.isFirst) {
       await migrate(database, {
         onMigration: database.isEmbedded ? undefined : (name) => logger.info(`Runs ${name}.`),
@@ -70,7 +74,7 @@ export async function start(
       await writeAtStart(embeddedDirectory(settings.DATA_DIR), () => interruptAllRuns(database.db));
     }
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
-    const running = await serve(settings, database, logger, buildApp, worker);
+    const running = await serve(settings, database, logger, { app, services }, worker);
     const stop = async (isAlone?: boolean) => {
       await running.stop(isAlone);
       await tracing?.stop();
@@ -91,16 +95,33 @@ async function openTracing(settings: Settings, logger: FastifyBaseLogger) {
   return startTracing(settings, url, logger);
 }
 
-async function serve(
+/** The service without its database, which may still be opening. */
+async function build(
   settings: Settings,
   database: Database,
   logger: FastifyBaseLogger,
   buildApp: BuildApp,
   worker: Worker | undefined,
-): Promise<Pick<RunningService, 'url' | 'stop'>> {
+) {
   const secret = settings.JWT_SECRET ?? (await readOrCreateSecret(settings.DATA_DIR));
   const storedSecret = database.isEmbedded ? await readStoredSecret(settings.DATA_DIR) : undefined;
   const services = await openServices(settings, database, secret, logger, storedSecret, worker);
+  const app = await buildApp({
+    ...services,
+    logger,
+    trustProxy: settings.TRUST_PROXY,
+    allowedOrigins: settings.ALLOWED_ORIGINS,
+  });
+  return { services, app };
+}
+
+async function serve(
+  settings: Settings,
+  database: Database,
+  logger: FastifyBaseLogger,
+  { app, services }: Awaited<ReturnType<typeof build>>,
+  worker: Worker | undefined,
+): Promise<Pick<RunningService, 'url' | 'stop'>> {
   const isFirst = worker?.isFirst ?? true;
   if (isFirst && !services.payments) logger.warn(PAYMENTS_NOT_SET_UP);
   const portless = services.webhookAllowedHosts.filter((host) => !hasPort(host));
@@ -115,12 +136,6 @@ async function serve(
     : undefined;
   // With many users it continues while requests are served.
   await Promise.race([reencrypting, pause(2000, undefined, { ref: false })]);
-  const app = await buildApp({
-    ...services,
-    logger,
-    trustProxy: settings.TRUST_PROXY,
-    allowedOrigins: settings.ALLOWED_ORIGINS,
-  });
 
   const url = await listen(app, settings, worker);
   if (database.isEmbedded) await keepAddress(settings.DATA_DIR, url);

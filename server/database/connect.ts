@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MikroORM } from '@mikro-orm/core';
@@ -11,10 +10,11 @@ import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
 import { isStartFailure, startFailure } from '../runtime/startFailure.ts';
 import { type BulkPace, EMBEDDED_PACE, SERVER_PACE } from './bulk.ts';
-import { damaged, refuseDamage, refuseMissingFiles } from './embedded/damage.ts';
-import { lockDataDirectory } from './embedded/dataDirectory.ts';
-import { refuseStartOnFullDisk } from './embedded/fullDisk.ts';
+import { damaged } from './embedded/damage.ts';
+import type { Engine } from './embedded/engine.ts';
 import { embeddedDirectory, isInMemory } from './embedded/location.ts';
+import { refuseMissingFiles } from './embedded/missingFiles.ts';
+import { FINISHED, isFinished, type Opening, openDirectory } from './embedded/opening.ts';
 import { startUpkeep } from './embedded/upkeep.ts';
 import type { Lane, PoolLoad } from './lane.ts';
 import { lanes } from './prepared.ts';
@@ -26,6 +26,8 @@ export type Database = {
   /** Shared by all requests: it has no state between statements. */
   db: Db;
   isEmbedded: boolean;
+  /** Rejected if it can't be opened. Settled, unless it was opening already when it was connected. */
+  opened: Promise<void>;
   bulkPace: BulkPace;
   /** The embedded database lacks the extension that the index needs. */
   hasSearchIndex: boolean;
@@ -40,10 +42,10 @@ export type Database = {
 
 export type Connections = PoolLoad & { lane: PoolLoad | undefined };
 
-/** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`. */
-export function connect(settings: Settings, log?: Log): Promise<Database> {
+/** Opens the database of the settings: a PostgreSQL server, or the embedded one in `DATA_DIR`, which may be opening already. */
+export function connect(settings: Settings, log?: Log, opening?: Opening): Promise<Database> {
   const { DATABASE_URL } = settings;
-  return DATABASE_URL ? connectToServer({ ...settings, DATABASE_URL }, log) : openEmbedded(settings);
+  return DATABASE_URL ? connectToServer({ ...settings, DATABASE_URL }, log) : openEmbedded(settings, opening);
 }
 
 async function connectToServer(settings: Settings & { DATABASE_URL: string }, log?: Log): Promise<Database> {
@@ -135,44 +137,41 @@ export async function closeInTime(database: Database): Promise<void> {
   await Promise.race([database.close(), sleep(1000, undefined, { ref: false })]);
 }
 
-async function openEmbedded(settings: Settings): Promise<Database> {
-  if (isInMemory(settings.DATA_DIR)) {
-    return embeddedDatabase(settings);
-  }
+async function openEmbedded(settings: Settings, begun?: Opening): Promise<Database> {
+  const { DATA_DIR } = settings;
+  if (isInMemory(DATA_DIR)) return embeddedDatabase(settings);
 
-  const unlock = await lockDataDirectory(settings.DATA_DIR);
+  const opening = begun ?? (await openDirectory(DATA_DIR));
+  const { engine, unlock } = opening;
+  const database = await embeddedDatabase(settings, engine);
+  const opened = finishOpening(database.db, DATA_DIR, opening);
+  if (begun) opened.catch(() => undefined);
+  else await opened;
+  const stopUpkeep = startUpkeep(database.db);
+  return {
+    ...database,
+    opened,
+    close: async () => {
+      stopUpkeep();
+      await database.close();
+      unlock();
+    },
+  };
+}
+
+async function finishOpening(db: Db, dataDirectory: string, { directory, unlock }: Opening): Promise<void> {
   try {
-    const directory = embeddedDirectory(settings.DATA_DIR);
-    refuseDamage(settings.DATA_DIR, directory, isFinished(directory));
-    await setUnfinishedAside(directory);
-    refuseStartOnFullDisk(resolve(settings.DATA_DIR), { isFirst: !existsSync(directory) });
-    const database = await embeddedDatabase(settings);
-    await ping(database.db);
-    await refuseMissingFiles(database.db, settings.DATA_DIR, directory);
+    await ping(db);
+    await refuseMissingFiles(db, dataDirectory, directory);
     await writeFile(join(directory, FINISHED), '');
-    const stopUpkeep = startUpkeep(database.db);
-    return {
-      ...database,
-      close: async () => {
-        stopUpkeep();
-        await database.close();
-        unlock();
-      },
-    };
   } catch (error) {
     unlock();
     if (isStartFailure(error)) throw error;
-    const directory = embeddedDirectory(settings.DATA_DIR);
     // PGlite says only that it failed, or throws an errno.
-    if (isFinished(directory)) throw damaged(settings.DATA_DIR, "PostgreSQL can't open it", error);
-    throw startFailure(`DATA_DIR: ${resolve(settings.DATA_DIR)} can't be opened: ${reason(error)}.`, error);
+    if (isFinished(directory)) throw damaged(dataDirectory, "PostgreSQL can't open it", error);
+    throw startFailure(`DATA_DIR: ${resolve(dataDirectory)} can't be opened: ${reason(error)}.`, error);
   }
 }
-
-/** Marks a database directory that was opened successfully. */
-export const FINISHED = 'deckhand-finished';
-
-const isFinished = (directory: string) => existsSync(join(directory, FINISHED));
 
 /** Refuses a `DATA_DIR` without a database, which `connect` would create. */
 export function refuseWithoutDatabase(dataDirectory: string): void {
@@ -180,18 +179,12 @@ export function refuseWithoutDatabase(dataDirectory: string): void {
   throw startFailure(`DATA_DIR: there is no embedded database in ${resolve(dataDirectory)}.`);
 }
 
-/** Renames the directory of an interrupted first start: it can't be opened, and has no data yet. */
-async function setUnfinishedAside(directory: string): Promise<void> {
-  if (!existsSync(directory) || isFinished(directory)) return;
-  await rm(`${directory}.unfinished`, { recursive: true, force: true });
-  await rename(directory, `${directory}.unfinished`);
-}
-
 function serverDatabase(orm: MikroORM): Database {
   const database: Database = {
     orm: async () => orm,
     db: (orm.em as SqlEntityManager).getKysely() as unknown as Db,
     isEmbedded: false,
+    opened: Promise.resolve(),
     bulkPace: SERVER_PACE,
     hasSearchIndex: true,
     connections: () => undefined,
@@ -202,9 +195,9 @@ function serverDatabase(orm: MikroORM): Database {
   return database;
 }
 
-async function embeddedDatabase(settings: Settings): Promise<Database> {
+async function embeddedDatabase(settings: Settings, engine?: Promise<Engine>): Promise<Database> {
   const { embeddedDialect } = await import('./embedded/embeddedDialect.ts');
-  const db: Db = new Kysely({ dialect: await embeddedDialect(settings.DATA_DIR) });
+  const db: Db = new Kysely({ dialect: await embeddedDialect(settings.DATA_DIR, engine) });
   let orm: Promise<MikroORM> | undefined;
   const database: Database = {
     orm: () => {
@@ -213,6 +206,7 @@ async function embeddedDatabase(settings: Settings): Promise<Database> {
     },
     db,
     isEmbedded: true,
+    opened: Promise.resolve(),
     bulkPace: EMBEDDED_PACE,
     hasSearchIndex: false,
     connections: () => undefined,

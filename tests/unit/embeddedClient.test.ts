@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import type { PGlite } from '@electric-sql/pglite';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EmbeddedClient, openEmbedded } from '../../server/database/embedded/embeddedClient.ts';
+import { openInThread } from '../../server/database/embedded/engine.ts';
 import { embeddedDirectory } from '../../server/database/embedded/location.ts';
+import { exchange } from '../../server/database/embedded/pglite.js';
 import { givenMigratedDirectory } from '../harness/process.ts';
 
 let client: EmbeddedClient;
@@ -10,7 +14,7 @@ beforeAll(async () => {
   const beforeWrite = () => {
     if (isFull) throw new Error('the disk is full');
   };
-  client = await openEmbedded({ dataDir: embeddedDirectory(await givenMigratedDirectory()) }, { beforeWrite });
+  client = await openEmbedded(await openInThread(embeddedDirectory(await givenMigratedDirectory())), { beforeWrite });
   await client.query('create table words (id int generated always as identity, word text)');
 });
 beforeEach(async () => {
@@ -55,15 +59,13 @@ describe('a database that fails with', () => {
   it.each(['PANIC', 'FATAL'])('%s gets no further messages', async (severity) => {
     const received: string[] = [];
     const givenUp: string[] = [];
+    const execProtocolRawStream: PGlite['execProtocolRawStream'] = async (message, options) => {
+      received.push(String.fromCharCode(message[0]!));
+      options!.onRawData(errorMessage({ S: severity, C: 'XX000', M: 'could not write to file "pg_wal/xlogtemp.42"' }));
+    };
     const failing = {
-      serializers: {},
-      parsers: {},
-      isInTransaction: () => false,
+      exchange: (messages: Uint8Array) => exchange({ execProtocolRawStream }, messages),
       close: async () => {},
-      execProtocolRawStream: async (message: Uint8Array, { onRawData }: { onRawData: (bytes: Uint8Array) => void }) => {
-        received.push(String.fromCharCode(message[0]!));
-        onRawData(errorMessage({ S: severity, C: 'XX000', M: 'could not write to file "pg_wal/xlogtemp.42"' }));
-      },
     };
     const client = new EmbeddedClient(failing, { giveUp: (reason) => givenUp.push(reason) });
 
@@ -71,6 +73,37 @@ describe('a database that fails with', () => {
 
     expect(givenUp).toEqual(['could not write to file "pg_wal/xlogtemp.42"']);
     expect(received).toEqual(['P']);
+  });
+});
+
+describe('a database in a thread', () => {
+  it('fails all that is asked of it once its thread has ended, and says why', async () => {
+    const givenUp: string[] = [];
+    const engine = await openInThread(embeddedDirectory(await givenMigratedDirectory()));
+    const ended = await openEmbedded(engine, { giveUp: (reason) => givenUp.push(reason) });
+
+    const waiting = ended.query('select pg_sleep(60)').catch(({ message }) => message);
+    await engine.terminate();
+
+    expect(await waiting).toBe('its thread has ended');
+    await expect(ended.query('select 1')).rejects.toThrow('its thread has ended');
+    expect(givenUp).toEqual(['its thread has ended', 'its thread has ended']);
+  });
+
+  it('leaves the event loop free while a statement runs', async () => {
+    const turns = vi.fn();
+    const timer = setInterval(turns, 10);
+
+    await client.query('select pg_sleep(0.5)');
+    clearInterval(timer);
+
+    expect(turns.mock.calls.length).toBeGreaterThan(5);
+  });
+
+  it('can not be opened where there is none', async () => {
+    const file = join(embeddedDirectory(await givenMigratedDirectory()), 'PG_VERSION');
+
+    await expect(openInThread(file)).rejects.toThrow();
   });
 });
 

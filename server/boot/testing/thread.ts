@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Start } from '../../../client/testing/messages.ts';
-import { prepareEngine } from '../../database/embedded/engineCode.ts';
+import { prepareEngine } from '../../database/embedded/engineCode.js';
 import { followClock } from './clock.ts';
 
 const { clock, settings } = workerData as Start;

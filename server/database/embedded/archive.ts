@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, zstdDecompress } from 'node:zlib';
-import { MemoryFS, PGlite } from '@electric-sql/pglite';
+import { findPrepared } from './preparedArchive.ts';
 
 /** The directory of an embedded database as a tar archive. PGlite's own `loadDataDir` takes several times as long. */
 export type Archive = { name: string; contents: Buffer | undefined }[];
@@ -44,6 +44,12 @@ function* entriesOf(bytes: Buffer): Generator<Archive[number]> {
   }
 }
 
+/** Fills a new directory with a database: a migrated one if it was prepared. */
+export async function unpackInto(directory: string): Promise<void> {
+  const prepared = await findPrepared();
+  await unpack(await (prepared ? readArchive(prepared) : emptyCluster()), directory);
+}
+
 /** Writes an archive to a new directory that only this user reads. Files are written in other threads, while modules load. */
 export async function unpack(archive: Archive, directory: string): Promise<void> {
   mkdirSync(directory, { mode: 0o700 });
@@ -52,24 +58,4 @@ export async function unpack(archive: Archive, directory: string): Promise<void>
   await Promise.all(
     archive.map(({ name, contents }) => contents && write(join(directory, name), contents, { mode: 0o600 })),
   );
-}
-
-/** A file system in memory for PGlite, with the files of an archive. Their bytes are not copied: use an archive once. */
-export class ArchiveInMemory extends MemoryFS {
-  private readonly archive: Archive;
-
-  constructor(archive: Archive) {
-    super();
-    this.archive = archive;
-  }
-
-  override async initialSyncFs(): Promise<void> {
-    const { FS } = this.pg!.Module;
-    FS.mkdirTree(PGlite.paths.PGDATA);
-    for (const { name, contents } of this.archive) {
-      const path = `${PGlite.paths.PGDATA}/${name}`;
-      if (contents) FS.writeFile(path, contents, { canOwn: true });
-      else FS.mkdir(path);
-    }
-  }
 }

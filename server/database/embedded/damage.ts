@@ -1,8 +1,6 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { sql } from 'kysely';
 import { startFailure } from '../../runtime/startFailure.ts';
-import { type Db, query } from '../query.ts';
 
 /** The version of PostgreSQL that PGlite is built from. */
 export const ENGINE_VERSION = '18';
@@ -23,21 +21,6 @@ export function refuseDamage(dataDirectory: string, directory: string, isFinishe
     `DATA_DIR: the database in ${resolve(dataDirectory)} is of PostgreSQL ${version}, and this Deckhand reads ${ENGINE_VERSION}. \
 Use the Deckhand that wrote it, or restore a backup.`,
   );
-}
-
-/** Refuses a database whose tables or indexes have lost their files, or all of their contents. Otherwise, calls would fail later. */
-export async function refuseMissingFiles(db: Db, dataDirectory: string, directory: string): Promise<void> {
-  const files = await query(
-    db,
-    sql<{ name: string; path: string; pages: number }>`
-      select relname as name, pg_relation_filepath(oid) as path, relpages as pages from pg_class
-      where relkind in ('r', 'i', 't', 'S') and relpersistence = 'p' and relfilenode <> 0`,
-  );
-  for (const { name, path, pages } of files) {
-    const size = statSync(join(directory, path), { throwIfNoEntry: false })?.size;
-    if (size === undefined) throw damaged(dataDirectory, `the file of ${name} is missing`);
-    if (size === 0 && pages > 0) throw damaged(dataDirectory, `the file of ${name} is empty`);
-  }
 }
 
 /** A start that fails for damaged files, with what to do. */

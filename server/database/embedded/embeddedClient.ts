@@ -1,13 +1,11 @@
-import { type messages, PGlite, type PGliteOptions, protocol, types } from '@electric-sql/pglite';
+import { type messages, protocol, types } from '@electric-sql/pglite';
 import type { PGlite as KyselyClient } from 'kysely';
 import { isStalePlan, statementNames } from '../preparedStatements.ts';
 import { traceStatement } from '../statementSpan.ts';
 import { parseTimestamp } from '../timestamp.ts';
 import { type Column, countAffected, findError, readResponse } from './embeddedResponse.ts';
-import { engineCode } from './engineCode.ts';
-
-/** The parts of PGlite that are used. */
-type Engine = Pick<PGlite, 'execProtocolRawStream' | 'serializers' | 'parsers' | 'isInTransaction' | 'close'>;
+import { type Engine, EngineCrash } from './engine.ts';
+import { joined } from './pglite.js';
 
 type Guards = {
   /** Called before a statement that may write; throws to refuse it. */
@@ -20,7 +18,6 @@ type Guards = {
 type Statement = { isWrite: boolean; serializers: (types.Serializer | undefined)[]; columns: Column[] };
 
 const { serialize } = protocol;
-const SYNC = serialize.sync();
 const NO_NAME = '';
 
 /** Includes row locks, which also write. */
@@ -33,22 +30,11 @@ const PARSERS = {
   [types.TIMESTAMPTZ]: parseTimestamp,
 };
 
-/** A tenth of the default, so that analyzing a large table blocks other statements for only about 30 milliseconds. */
-const STATISTICS_TARGET = 10;
-
-/**
- * Half of the default. PGlite writes zeros to all of it when it opens, so that it costs memory and time from the start. With a
- * quarter, a board list of the benchmark is several times slower: what is not cached is read through JavaScript.
- */
-const SHARED_BUFFERS = '64MB';
-
-/** Opens PGlite; `dataDir` is a directory, `fs` a file system in memory. */
-export async function openEmbedded(options: PGliteOptions, guards: Guards = {}): Promise<EmbeddedClient> {
-  const settings = [`default_statistics_target=${STATISTICS_TARGET}`, `shared_buffers=${SHARED_BUFFERS}`];
-  const startParams = [...PGlite.defaultStartParams, ...settings.flatMap((setting) => ['-c', setting])];
-  const pgliteWasmModule = await engineCode();
-  const engine = await PGlite.create({ ...options, pgliteWasmModule, startParams, parsers: PARSERS });
-  return new EmbeddedClient(engine, guards);
+/** A client of an open database. */
+export async function openEmbedded(engine: Engine, guards: Guards = {}): Promise<EmbeddedClient> {
+  const client = new EmbeddedClient(engine, guards);
+  await client.learnArrays();
+  return client;
 }
 
 /**
@@ -62,6 +48,9 @@ export class EmbeddedClient implements KyselyClient {
   private readonly engine: Engine;
   private readonly guards: Guards;
   private readonly prepared = new Map<string, Statement>();
+  private readonly serializers: Record<number, types.Serializer> = { ...types.serializers };
+  private readonly parsers: Record<number, types.Parser> = { ...types.parsers, ...PARSERS };
+  private isInTransaction = false;
 
   constructor(engine: Engine, guards: Guards = {}) {
     this.engine = engine;
@@ -81,7 +70,7 @@ export class EmbeddedClient implements KyselyClient {
       if (!isStalePlan(error)) throw error;
       statementNames.forget(name);
       // Inside a transaction, which has failed with it, the retry is up to `transact`.
-      if (this.engine.isInTransaction()) throw error;
+      if (this.isInTransaction) throw error;
       return this.run<Row>(NO_NAME, text, values);
     }
   }
@@ -128,11 +117,11 @@ export class EmbeddedClient implements KyselyClient {
     ];
     const statement = {
       isWrite: WRITES.test(text),
-      serializers: parameters.dataTypeIDs.map((type) => this.engine.serializers[type]),
+      serializers: parameters.dataTypeIDs.map((type) => this.serializers[type]),
       columns: (row?.fields ?? []).map(({ name, dataTypeID }) => ({
         name,
         dataTypeID,
-        parse: this.engine.parsers[dataTypeID],
+        parse: this.parsers[dataTypeID],
       })),
     };
     if (name !== NO_NAME) this.prepared.set(name, statement);
@@ -141,30 +130,33 @@ export class EmbeddedClient implements KyselyClient {
 
   /** Sends messages followed by a Sync, which commits them outside a transaction. */
   private async exchange(messages: Uint8Array[], columns: Column[] = []) {
-    const sent = await this.send(Buffer.concat(messages));
-    // Separately: after a crash of the database, a Sync would never return.
-    const synced = await this.send(SYNC);
-    const error = findError(sent) ?? findError(synced);
-    if (error) throw error;
-    return readResponse(sent, columns);
-  }
-
-  private async send(message: Uint8Array): Promise<Buffer> {
-    const chunks: Uint8Array[] = [];
-    // Copied, since PGlite reuses the memory.
-    const onRawData = (bytes: Uint8Array) => void chunks.push(bytes.slice());
     try {
-      await this.engine.execProtocolRawStream(message, { onRawData, syncToFs: message === SYNC });
-      const response = Buffer.concat(chunks);
-      const error = findError(response);
-      if (isLost(error)) throw error;
-      return response;
+      const { sent, synced } = await this.engine.exchange(joined(messages));
+      // The last message says whether a transaction is open.
+      this.isInTransaction = synced.at(-1) !== IDLE;
+      const [response, end] = [sent, synced].map((bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+      const error = findError(response as Buffer) ?? findError(end as Buffer);
+      if (error) throw error;
+      return readResponse(response as Buffer, columns);
     } catch (error) {
       if (isLost(error)) (this.guards.giveUp ?? endProcess)((error as Error).message);
       throw error;
     }
   }
+
+  /** Arrays are written and read by their elements. */
+  async learnArrays(): Promise<void> {
+    const { rows } = await this.query<{ oid: number; typarray: number }>(
+      'select oid::int, typarray::int from pg_type where typarray <> 0',
+    );
+    for (const { oid, typarray } of rows) {
+      this.serializers[typarray] = (value) => types.arraySerializer(value, this.serializers[oid], typarray);
+      this.parsers[typarray] = (text) => types.arrayParser(text, this.parsers[oid] as types.Parser, typarray);
+    }
+  }
 }
+
+const IDLE = 'I'.charCodeAt(0);
 
 function toText(value: unknown, serializer: types.Serializer | undefined): string | null {
   if (value === null || value === undefined) return null;
@@ -173,6 +165,7 @@ function toText(value: unknown, serializer: types.Serializer | undefined): strin
 
 /** Errors after which the database has crashed, and no further call returns. */
 const isLost = (error: unknown) =>
+  error instanceof EngineCrash ||
   error instanceof WebAssembly.RuntimeError ||
   /^(PANIC|FATAL)$/.test((error as { severity?: string } | undefined)?.severity ?? '');
 
