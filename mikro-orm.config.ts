@@ -1,7 +1,8 @@
 import { lockDataDirectory, stopFirst } from './server/database/embedded/dataDirectory.ts';
 import { isInMemory } from './server/database/embedded/location.ts';
 import { ormOptions } from './server/database/options.ts';
-import { environment, readSettings } from './server/runtime/env.ts';
+import { readSettings } from './server/runtime/env.ts';
+import { environment } from './server/runtime/environment.ts';
 
 /** For MikroORM's own command line: the database of the settings. Like the service, it locks the embedded one. */
 

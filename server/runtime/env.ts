@@ -10,17 +10,6 @@ export type Settings = z.output<typeof Settings>;
 /** The settings as texts. */
 export type Environment = z.input<typeof Settings>;
 
-/** The environment, with the file `.env` of the working directory. */
-export function environment(): NodeJS.ProcessEnv {
-  try {
-    process.loadEnvFile();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw startFailure(`.env can't be read: ${(error as Error).message}.`);
-  }
-  return process.env;
-}
-
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const result = Settings.safeParse(given);
