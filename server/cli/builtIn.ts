@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { Authenticate } from '../../shared/user.ts';
-import type { Command } from './command.ts';
+import type { BuiltIn } from './command.ts';
 
 const file = (description: string) => z.object({ file: z.string().meta({ description }) });
 
 /** The commands that are no procedures. Each loads its code when it runs, so that the others start fast. */
-export const BUILT_IN: Record<string, Command> = {
+export const BUILT_IN: Record<string, BuiltIn> = {
   migrate: {
     does: 'Run pending migrations.',
     run: async (given) => (await import('./databaseState.ts')).runMigrations(given),

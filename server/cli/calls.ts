@@ -4,14 +4,18 @@ import { misuse } from './misuse.ts';
 import { chosenUrl } from './url.ts';
 
 /** Lets commands call procedures: over RPC on the service of `--url` or `DECKHAND_URL`, else on the database of the settings. */
-export async function withCalls<Result>(where: Where, work: (call: Call) => Promise<Result>): Promise<Result> {
+export async function withCalls<Result>(
+  where: Where,
+  isQuery: (procedure: string) => boolean,
+  work: (call: Call) => Promise<Result>,
+): Promise<Result> {
   const url = chosenUrl(where);
   if (url === undefined) return (await import('./onDatabase.ts')).callOnDatabase(where, work);
 
   if (where.chosen.as !== undefined) {
     throw misuse(`--as is for the database; on ${url} you act as the user who signed in. --url '' is the database.`);
   }
-  return work(await (await import('./onService.ts')).callsOnService(url, where));
+  return work(await (await import('./onService.ts')).callsOnService(url, where, isQuery));
 }
 
 /** Follows `next_cursor` to the end, from the start or from a cursor, and returns all rows as one page. */

@@ -1,19 +1,32 @@
 import type { z } from 'zod';
-import type { Chosen, Common } from './options.ts';
+import type { Procedure } from '../api/procedures.ts';
+import type { Chosen, Common, Option } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
+/** What a command does and takes, as data. */
 export type Command = {
   does: string;
   /** Shown in its help: effects, and who may run it. */
-  explains?: string;
-  input?: z.ZodType | undefined;
+  explains?: string | undefined;
+  options: Option[];
+  hasInput: boolean;
   /** The required options whose values can be given without their names, in this order. */
+  operands: readonly string[];
+  /** At the end of its help. */
+  exampleLine: string;
+  /** What it calls; undefined for built-in commands. */
+  procedure?: Pick<Procedure, 'name' | 'type'> | undefined;
+};
+
+/** What a command is made from. */
+export type Definition = Pick<Command, 'does' | 'explains' | 'procedure'> & {
+  input?: z.ZodType | undefined;
   operands?: readonly string[];
   example?: () => Example | undefined;
   /** The options that it has besides those of its input. */
   common?: readonly Common[];
-  run: (given: Given) => Promise<Outcome>;
 };
+export type BuiltIn = Definition & { run: (given: Given) => Promise<Outcome> };
 
 /** The fields of a request that works on the demo data, and who may send it. */
 export type Example = { fields: object; email: string };

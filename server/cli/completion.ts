@@ -1,5 +1,5 @@
 import { type Command, type Commands, nounOf, verbOf } from './command.ts';
-import { isAlone, optionsOf } from './options.ts';
+import { isAlone } from './options.ts';
 
 /** Scripts that complete commands, options and their values in a shell. They are static: Tab doesn't start Node. */
 
@@ -32,8 +32,8 @@ function continuationsIn(commands: Commands): Continuation[] {
   ];
 }
 
-function flagsOf(command: Command): Continuation['options'] {
-  const flags = optionsOf(command).flatMap(({ flag, kind, choices = [] }) => {
+function flagsOf({ options }: Command): Continuation['options'] {
+  const flags = options.flatMap(({ flag, kind, choices = [] }) => {
     if (kind === 'yes-no') return [{ flag }, { flag: `no-${flag}` }];
     return [isAlone(kind) ? { flag } : { flag, values: choices }];
   });

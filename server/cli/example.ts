@@ -3,8 +3,9 @@ import { requestExamples } from '../../shared/requestExample.ts';
 import { exampleOf } from '../api/openapi/example.ts';
 import type { Procedure } from '../api/procedures.ts';
 import type { Access } from '../domain/access/access.ts';
-import type { Command, Example } from './command.ts';
-import { type Option, optionsOf, schemaOfOptions } from './options.ts';
+import type { Definition, Example } from './command.ts';
+import { optionsOf, schemaOfOptions } from './inputOptions.ts';
+import type { Option } from './options.ts';
 
 /** Undefined for what needs an API key. */
 export function exampleFor({ input, access }: Procedure): Example | undefined {
@@ -17,7 +18,7 @@ export function exampleFor({ input, access }: Procedure): Example | undefined {
 export const EXAMPLE_URL = 'http://127.0.0.1:3000';
 
 /** The example at the end of a command's help, with the login that it needs. */
-export function exampleLine(name: string, command: Command): string {
+export function exampleLine(name: string, command: Definition): string {
   const example = command.example?.();
   if (!example) return '';
   const words = exampleWords(command).map(quoted).join(' ');
@@ -29,7 +30,7 @@ For example, while the service runs with the demo data:
 }
 
 /** The words of an example after the name of the command. */
-export function exampleWords(command: Command): string[] {
+export function exampleWords(command: Definition): string[] {
   const { fields = {} } = command.example?.() ?? {};
   const options = optionsOf(command);
   const words = Object.entries(fields).flatMap(([field, value]) =>

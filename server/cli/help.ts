@@ -1,7 +1,6 @@
 import { KEPT_BY_NULL } from '../../shared/changes.ts';
 import { type Command, type Commands, nounOf, verbOf } from './command.ts';
-import { exampleLine } from './example.ts';
-import { isAlone, type Option, optionsOf } from './options.ts';
+import { isAlone, type Option } from './options.ts';
 import { wrapped } from './width.ts';
 
 /** The built-in commands, and the nouns with their verbs. */
@@ -41,8 +40,7 @@ const PLACES = `Commands act on the database of the settings (DATABASE_URL, or t
 key in DECKHAND_KEY.`;
 
 export function commandHelp(name: string, command: Command, width: number): string {
-  const { does, explains, operands = [] } = command;
-  const options = optionsOf(command);
+  const { does, explains, operands, options, exampleLine } = command;
   const needed = options
     .filter(({ isRequired, kind }) => isRequired && kind !== 'secret')
     .map((option) => (operands.includes(option.flag) ? option.flag.toUpperCase() : asWords(option)));
@@ -50,7 +48,7 @@ export function commandHelp(name: string, command: Command, width: number): stri
   const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, width)}`;
   return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, '[OPTIONS]'].join(' ')}
 
-${inColumns(lines, width)}${exampleLine(name, command)}`;
+${inColumns(lines, width)}${exampleLine}`;
 }
 
 function asWords({ flag, kind, choices, value = choices?.join('|') }: Option): string {

@@ -1,4 +1,4 @@
-import { environment } from '../runtime/env.ts';
+import { environment } from '../runtime/environment.ts';
 import { runCommandLine } from './run.ts';
 
 const { exitCode, printed, complaint } = await runCommandLine(process.argv.slice(2), environment);

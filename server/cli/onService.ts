@@ -1,17 +1,20 @@
 import { type Client, createClient, type DeckhandError } from '../../client/client.ts';
 import { unauthorized } from '../../shared/errors.ts';
-import { findProcedure } from '../api/procedures.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 import { isOnThisMachine, plainUrl } from './url.ts';
 
 /** Calls procedures over RPC, with the API key of the environment, or as the user who signed in. */
-export async function callsOnService(url: string, { chosen, environment, terminal }: Where): Promise<Call> {
+export async function callsOnService(
+  url: string,
+  { chosen, environment, terminal }: Where,
+  isQuery: (procedure: string) => boolean,
+): Promise<Call> {
   const { token, email } = await credentialFor(url, environment);
   const client = createClient({ url, token, projectId: chosen.project });
   return async (procedure, input) => {
-    const attempt = () => send(client, procedure, input);
+    const attempt = () => send(client, procedure, isQuery(procedure) ? 'query' : 'mutate', input);
     const result = await withProof(client, terminal, attempt).catch((error: DeckhandError) => {
       if (error.status !== 401) throw withStartHint(error, url);
       throw unauthorized(
@@ -77,8 +80,7 @@ const signInFirst = (url: string, email: string) => `Run: npx deckhand login --u
 
 type Untyped = Record<string, Record<string, Record<'query' | 'mutate', (input: unknown) => Promise<unknown>>>>;
 
-function send(client: Client, procedure: string, input: unknown): Promise<unknown> {
+function send(client: Client, procedure: string, kind: 'query' | 'mutate', input: unknown): Promise<unknown> {
   const [noun, verb] = procedure.split('.');
-  const kind = findProcedure(procedure)!.type === 'query' ? 'query' : 'mutate';
   return (client as unknown as Untyped)[noun!]![verb!]![kind](input);
 }

@@ -3,13 +3,15 @@ import { parseArgs } from 'node:util';
 import { invalid } from '../../shared/errors.ts';
 import type { Command } from './command.ts';
 import { misuse, suggestion } from './misuse.ts';
-import { type Chosen, isAlone, type Option, optionsOf } from './options.ts';
+import { type Chosen, isAlone, type Option } from './options.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 
 /** Parses words into an input and the common options; asks for secrets. */
-export async function parseOptions(command: Omit<Command, 'does' | 'run'>, words: string[], terminal: Terminal) {
-  const { input, operands = [] } = command;
-  const options = optionsOf(command);
+export async function parseOptions(
+  { options, operands, hasInput }: Pick<Command, 'options' | 'operands' | 'hasInput'>,
+  words: string[],
+  terminal: Terminal,
+) {
   const given = parse(options, operands, words);
   const chosen = chosenOf(given);
 
@@ -29,7 +31,7 @@ export async function parseOptions(command: Omit<Command, 'does' | 'run'>, words
       if (isNeeded(option) || value === true) fields[field] = await askSecret(terminal, field, isNew);
     } else if (value !== undefined) fields[field] = typedValue(kind, flag, value);
   }
-  return { input: input && fields, chosen };
+  return { input: hasInput ? fields : undefined, chosen };
 }
 
 type Value = string | boolean | (string | boolean)[];

@@ -42,7 +42,11 @@ export async function runCommandLine(
   const isJson = words.includes('--json');
   try {
     const given = await parseOptions(command, words.slice(name.split(' ').length), terminal);
-    const { result, message, hasFailed = false } = await command.run({ ...given, environment, terminal });
+    const {
+      result,
+      message,
+      hasFailed = false,
+    } = await (await import('./perform.ts')).perform(name, command, { ...given, environment, terminal });
     const asPeopleRead = () => message ?? asText(result, { width: terminal.width, columns: given.chosen.columns });
     const printed = isJson ? JSON.stringify(result ?? {}, null, 2) : asPeopleRead();
     return { ...done(printed), exitCode: hasFailed ? 1 : 0 };

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { COMMANDS } from '../../server/cli/commands.ts';
+import { DEFINITIONS } from '../../server/cli/definitions.ts';
 import { EXAMPLE_URL } from '../../server/cli/example.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { givenDemoService } from '../harness/demo.ts';
@@ -33,7 +33,7 @@ function rankOf(name: string): number {
   if (LAST.test(name)) return name === 'account change-password' ? 4 : 3;
   return name.endsWith(' restore') ? 2 : name.endsWith(' delete') ? 1 : 0;
 }
-const withExample = [...COMMANDS.keys()].filter((name) => COMMANDS.get(name)?.example?.());
+const withExample = [...DEFINITIONS.keys()].filter((name) => DEFINITIONS.get(name)?.example?.());
 const inOrder = [0, 1, 2, 3, 4].flatMap((rank) => {
   const names = withExample.filter((name) => rankOf(name) === rank);
   return rank === 1 ? names.reverse() : names;

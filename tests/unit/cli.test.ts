@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { procedures } from '../../server/api/procedures.ts';
 import { COMMANDS } from '../../server/cli/commands.ts';
+import { DEFINITIONS } from '../../server/cli/definitions.ts';
 import { exampleWords } from '../../server/cli/example.ts';
-import { kebab, optionsOf } from '../../server/cli/options.ts';
+import { kebab } from '../../server/cli/options.ts';
 import { parseOptions } from '../../server/cli/parse.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { toFailure } from '../../shared/errors.ts';
@@ -38,7 +39,7 @@ describe('npx deckhand', () => {
 
   it('COMMAND --help speaks of options and empty values, none of which means two things', async () => {
     for (const [name, command] of COMMANDS) {
-      const flags = optionsOf(command).map(({ flag }) => flag);
+      const flags = command.options.map(({ flag }) => flag);
       expect((await helpOf(name)).split('Usage:')[1], name).not.toMatch(/not\s+sent|\bnull\b|X-Project-Id/);
       expect(flags, name).toEqual([...new Set(flags)]);
     }
@@ -124,14 +125,15 @@ describe('npx deckhand', () => {
     });
   });
 
-  it.each([...COMMANDS].filter(([, { example }]) => example?.()))(
+  it.each([...DEFINITIONS].filter(([, { example }]) => example?.()))(
     'the example of %s sends its fields',
-    async (_, command) => {
-      const { fields } = command.example!() as { fields: Record<string, unknown> };
-      const secrets = optionsOf(command).filter(({ kind, field = '' }) => kind === 'secret' && field in fields);
+    async (name, definition) => {
+      const { fields } = definition.example!() as { fields: Record<string, unknown> };
+      const command = COMMANDS.get(name)!;
+      const secrets = command.options.filter(({ kind, field = '' }) => kind === 'secret' && field in fields);
       const answers = secrets.flatMap(({ field = '', isNew }) => Array(isNew ? 2 : 1).fill(fields[field]));
 
-      const { input } = await parseOptions(command, exampleWords(command), givenTerminal(answers));
+      const { input } = await parseOptions(command, exampleWords(definition), givenTerminal(answers));
 
       // An empty text clears a field, as null does.
       const sent = Object.entries(input ?? {}).map(([field, value]) => [field, value === '' ? null : value]);

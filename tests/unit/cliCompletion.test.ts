@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../server/cli/commands.ts';
-import { optionsOf } from '../../server/cli/options.ts';
 import { runCommandLine } from '../../server/cli/run.ts';
 import { givenDirectory } from '../harness/process.ts';
 
@@ -51,7 +50,7 @@ describe('completion in bash', () => {
 
     for (const [name, command] of COMMANDS) {
       const [, choices = ''] = new RegExp(`^    '${name}'\\)\\n      choices='(.*)'`, 'm').exec(script) ?? [];
-      const flags = optionsOf(command).map(({ flag }) => `--${flag}`);
+      const flags = command.options.map(({ flag }) => `--${flag}`);
       expect(choices.split(' '), name).toEqual(expect.arrayContaining(flags));
     }
   });

@@ -18,7 +18,8 @@ const ROOMS = [
   ['server/call/'],
   ['server/http/', 'client/'],
   ['server/contract/'],
-  ['server/web/', 'server/cli/', 'server/package/'],
+  ['server/web/', 'server/cli/'],
+  ['server/package/'],
   ['server/boot/'],
 ];
 
