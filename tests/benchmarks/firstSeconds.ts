@@ -1,4 +1,4 @@
-import { startProgram, startService } from '../harness/process.ts';
+import { startAsScript, startProgram } from '../harness/process.ts';
 import { load } from './load.ts';
 import { BASELINES, givenFilledDatabase } from './stage.ts';
 import { median, percent, type Table, whole } from './table.ts';
@@ -15,7 +15,7 @@ export async function measureFirstSeconds({ rounds }: Length): Promise<Table> {
   const programs = {
     floor: () => startProgram(BASELINES.floor, settings),
     'lean floor': () => startProgram(BASELINES['lean floor'], settings),
-    REST: () => startService(settings),
+    REST: () => startAsScript(settings),
   } satisfies Partial<Record<Surface, unknown>>;
   const surfaces = Object.keys(programs) as (keyof typeof programs)[];
   try {

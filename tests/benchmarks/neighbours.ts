@@ -29,22 +29,29 @@ export const measureBurst = (length: Length): Promise<Table> =>
   });
 
 /** How long `/health/live` takes while users load a board of 5,000 cards in a loop. */
-export const measureHealth = (length: Length): Promise<Table> =>
-  onStage(async (stage) => {
-    const loads = (['REST', 'RPC'] as const).flatMap((surface) => [1, 4].map((users) => ({ surface, users })));
-    const steady = await openMany(stage.service.url, { path: '/health/live' }, WAITING, 200);
-    const all = await Promise.all(loads.map(({ surface, users }) => openHealth(stage, steady, surface, users)));
-    await measureInTurns(all, length);
-    return {
-      title: '/health/live while users load a board of 5,000 cards',
-      note: `Asked ${PER_SECOND} times a second; each user loads the board again as soon as it has arrived.`,
-      columns: ['', 'p50', 'p99', 'longest'],
-      rows: [
-        ['alone', ...waits(all.flatMap(({ times }) => times.alone))],
-        ...all.map(({ name, times }) => [name, ...waits(times.meanwhile)]),
-      ],
-    };
-  });
+export async function measureHealth(length: Length): Promise<Table> {
+  const rows: string[][] = [];
+  for (const isEmbedded of [false, true])
+    await onStage(async (stage) => rows.push(...(await healthOf(stage, length, isEmbedded))), { isEmbedded });
+  return {
+    title: '/health/live while users load a board of 5,000 cards',
+    note: `Asked ${PER_SECOND} times a second; each user loads the board again as soon as it has arrived.`,
+    columns: ['', 'p50', 'p99', 'longest'],
+    rows,
+  };
+}
+
+async function healthOf(stage: Stage, length: Length, isEmbedded: boolean): Promise<string[][]> {
+  const loads = (['REST', 'RPC'] as const).flatMap((surface) => [1, 4].map((users) => ({ surface, users })));
+  const steady = await openMany(stage.service.url, { path: '/health/live' }, WAITING, 200);
+  const all = await Promise.all(loads.map(({ surface, users }) => openHealth(stage, steady, surface, users)));
+  await measureInTurns(all, length);
+  const where = isEmbedded ? 'embedded: ' : '';
+  return [
+    [`${where}alone`, ...waits(all.flatMap(({ times }) => times.alone))],
+    ...all.map(({ name, times }) => [where + name, ...waits(times.meanwhile)]),
+  ];
+}
 
 type Neighbours = {
   name: string;

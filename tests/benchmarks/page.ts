@@ -25,17 +25,37 @@ export async function writePage(run: string, measured: MeasuredWorkload[], table
   await writeFile(join(DOCS, 'benchmark.md'), [INTRODUCTION, `${run}.`, '', ...tables.map(toMarkdown)].join('\n'));
 }
 
+/** Writes docs/growth.md. */
+export const writeGrowth = (run: string, tables: Table[]): Promise<void> =>
+  writeFile(join(DOCS, 'growth.md'), [GROWTH, `${run}.`, '', ...tables.map(toMarkdown)].join('\n'));
+
+const GROWTH = `# Growth
+
+\`npm run bench:growth\` measures these figures and writes this page: how the cost of a call grows with what is stored. One user
+sends one call after the other; CPU ms is PostgreSQL's CPU time for a call.
+
+With what others store, every operation grows with the depth of the indexes only: the logarithm of the number of rows. With the
+boards of the own project, \`boards.list\` grows with what it returns, and the others do not grow.
+`;
+
 const INTRODUCTION = `# Benchmark
 
 \`npm run bench\` measures these figures and writes this page.
 
 ![Calls per second and CPU time per call](benchmark.svg)
 
-Two baselines give byte-identical answers to the same calls (a test compares them): the **floor**, written by hand with
-\`node:http\` and \`pg\`, and **Fastify**, a plain Fastify server with \`pg\`, its body parser, hooks and response schemas. Both
-have the same token check, the same lookup of the caller and the same prepared statements, but no other checks, limits, logs,
-metrics or document. Service and baselines run as separate processes with 10 connections each to the same database, and take
-turns of one second. The last two columns are calls per second as a share of each baseline, compared round by round.
+Three baselines give byte-identical answers to the same calls (a test compares them): the **floor**, written by hand with
+\`node:http\` and \`pg\`; the **lean floor**, the same with the least SQL that gives the documented fields and keeps to the
+documented rules; and **Fastify**, a plain Fastify server with \`pg\`, its body parser, hooks and response schemas. They have the
+same token check and the same lookup of the caller; floor and Fastify also have the prepared statements of the service, without
+limits of size. They have no other checks, limits, logs, metrics or document. So the share of the floor says what the layers of
+the service cost, and the share of the lean floor what its design costs. Writes of all of them insert their event; **without
+events** is the lean floor without that.
+
+The service looks up the caller and does the work in one statement, where the baselines need two: it remembers callers, and the
+statement confirms them. Service and baselines run as separate processes with 10 connections each to the same database, and take
+turns of one second, after ten seconds each to warm up. The last columns are calls per second as a share of each baseline,
+compared round by round.
 
 32 users send one call after the other, each on a keep-alive connection. For \`authenticate\` there are 8 users, since the
 service checks two passwords at a time and has a short queue for them; the baselines verify passwords with argon2, too.

@@ -9,7 +9,15 @@ import { onStage } from './stage.ts';
 import { measureStarts } from './starts.ts';
 import { measureTemplates } from './sync.ts';
 import { type Table, toText } from './table.ts';
-import { figuresOf, type Length, type MeasuredWorkload, measure, measureEmbedded, tableOf } from './throughput.ts';
+import {
+  figuresOf,
+  type Length,
+  type MeasuredWorkload,
+  measure,
+  measureEmbedded,
+  measureWithoutStatistics,
+  tableOf,
+} from './throughput.ts';
 import { WORKLOADS } from './workloads.ts';
 
 /**
@@ -20,6 +28,7 @@ import { WORKLOADS } from './workloads.ts';
 
 const OTHERS: Record<string, (length: Length) => Promise<Table>> = {
   'first-seconds': measureFirstSeconds,
+  'without-statistics': measureWithoutStatistics,
   'large-board': measureLargeBoard,
   burst: measureBurst,
   health: measureHealth,

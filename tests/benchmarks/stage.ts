@@ -1,4 +1,4 @@
-import { runToEnd, type StartedService, startProgram, startService } from '../harness/process.ts';
+import { runToEnd, type StartedService, startAsScript, startProgram } from '../harness/process.ts';
 import { givenBenchDatabase } from './database.ts';
 import { addTenants, type Tenants } from './tenants.ts';
 import { type DatabaseUsage, watchDatabase } from './usage.ts';
@@ -15,11 +15,11 @@ export type Stage = {
 /** Starts the service and the baselines as separate processes on one new database, or only the service on an embedded one. */
 export async function onStage<Result>(
   work: (stage: Stage) => Promise<Result>,
-  { isEmbedded = false, more = {} as Record<string, string> } = {},
+  { isEmbedded = false, hasStatistics = true, more = {} as Record<string, string> } = {},
 ): Promise<Result> {
-  const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded });
+  const { settings, tenants, remove } = await givenFilledDatabase({ isEmbedded, hasStatistics });
   try {
-    const service = await startService({ ...settings, ...more });
+    const service = await startAsScript({ ...settings, ...more });
     const baselines = isEmbedded ? undefined : await startBaselines({ ...settings, ...more });
     const usage = isEmbedded ? undefined : await watchDatabase(settings.DATABASE_URL!);
     const result = await work({ baselines, service, usage, tenants });
@@ -48,15 +48,18 @@ async function startBaselines(settings: Record<string, string>): Promise<Record<
 /** Fewer for the embedded database, which is for small teams. */
 const connectionsTo = ({ isEmbedded }: { isEmbedded: boolean }) => (isEmbedded ? 8 : 32);
 
+type Filling = { isEmbedded: boolean; hasStatistics?: boolean };
+
 /** The rate limit is on, as in production, but too high to be reached. */
 export const SETTINGS = { RATE_LIMIT_PER_MINUTE: '100000000', LOG_LEVEL: 'warn' };
 
-export async function givenFilledDatabase({ isEmbedded }: { isEmbedded: boolean }) {
+export async function givenFilledDatabase({ isEmbedded, hasStatistics = true }: Filling) {
   const { settings: database, remove } = await givenBenchDatabase({ isEmbedded });
   const settings = { ...database, ...SETTINGS };
   try {
     await runToEnd(['server/cli/deckhand.js', 'demo'], settings);
-    return { settings, remove, tenants: await addTenants(settings, connectionsTo({ isEmbedded })) };
+    const tenants = await addTenants(settings, connectionsTo({ isEmbedded }), { hasStatistics });
+    return { settings, remove, tenants };
   } catch (error) {
     await remove();
     throw error;

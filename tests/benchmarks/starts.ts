@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { givenDirectory, startService } from '../harness/process.ts';
+import { givenDirectory, startAsScript } from '../harness/process.ts';
 import { load } from './load.ts';
 import { givenFilledDatabase, SETTINGS } from './stage.ts';
 import { median, type Table, whole } from './table.ts';
@@ -45,7 +45,7 @@ export async function measureStarts({ rounds, seconds }: Length): Promise<Table>
 
 async function start(settings: Record<string, string>, use?: (url: string) => Promise<void>): Promise<Start> {
   const begun = performance.now();
-  const { url, pid, stop } = await startService(settings);
+  const { url, pid, stop } = await startAsScript(settings);
   const { status } = await fetch(`${url}/health/ready`);
   if (status !== 200) throw new Error(`The service is not ready: ${status}.`);
   const milliseconds = performance.now() - begun;

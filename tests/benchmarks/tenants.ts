@@ -19,7 +19,11 @@ const HOUR_SECONDS = 3600;
 const COLLECTORS = 4;
 
 /** Adds users with sessions to a database with demo data: one per connection, as in practice. */
-export async function addTenants(settings: { JWT_SECRET: string }, count: number): Promise<Tenants> {
+export async function addTenants(
+  settings: { JWT_SECRET: string },
+  count: number,
+  { hasStatistics = true } = {},
+): Promise<Tenants> {
   const database = await connect(readSettings(settings));
   const tokens = makeTokens([settings.JWT_SECRET], HOUR_SECONDS);
   const { db } = database;
@@ -28,7 +32,7 @@ export async function addTenants(settings: { JWT_SECRET: string }, count: number
     const readers = await addUsers(db, tokens, DEMO_PROJECT, count);
     const writers = await addWriters(db, tokens, count);
     const collectors = await addCollectors(db, tokens);
-    await query(db, sql`analyze`);
+    if (hasStatistics) await query(db, sql`analyze`);
     return { readers, writers, collectors };
   } finally {
     await database.close();

@@ -24,7 +24,7 @@ export async function measure(stage: Stage, workload: Workload, { rounds, second
   return all;
 }
 /** Until V8 has compiled the hot code. */
-const WARM_SECONDS = 5;
+const WARM_SECONDS = 10;
 /** The pool may have closed idle connections during the turns of the others. */
 const RECONNECT_SECONDS = 0.2;
 
@@ -107,6 +107,20 @@ export function tableOf(title: string, measured: MeasuredWorkload[], { hasBaseli
       ]),
     ),
   };
+}
+
+/** After a restore or a bulk load: PostgreSQL collects statistics a minute later at the earliest. */
+export async function measureWithoutStatistics(length: Length): Promise<Table> {
+  const workloads = WORKLOADS.filter(({ name }) => name === 'boards/list' || name === 'boards/get');
+  return onStage(
+    async (stage) => {
+      const measured = [];
+      for (const workload of workloads)
+        measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
+      return tableOf('Without statistics in PostgreSQL', measured);
+    },
+    { hasStatistics: false },
+  );
 }
 
 export async function measureEmbedded(length: Length): Promise<Table> {

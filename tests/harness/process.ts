@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { RawBuilder } from 'kysely';
+import manifest from '../../package.json' with { type: 'json' };
 import { connect } from '../../server/database/connect.ts';
 import { query } from '../../server/database/query.ts';
 import { fillWithDemoData } from '../../server/database/seed/demo.ts';
@@ -29,6 +30,10 @@ export const startService = (settings: Record<string, string>, program: 'node' |
   untilListening(
     program === 'npm' ? launchWith('npm', ['start'], settings, ROOT) : launch(['server/boot/main.js'], settings),
   );
+
+/** The same with the options of `npm start`, but without the processes of npm. */
+export const startAsScript = (settings: Record<string, string>) =>
+  untilListening(launchWith('sh', ['-c', manifest.scripts.start], settings, ROOT));
 
 /** For `startService`: lets the service take its output for a terminal. */
 export const ON_TERMINAL = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' };
