@@ -180,7 +180,8 @@ describe('the packed service', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('The tables are up to date.');
     expect(await readRows({ DATA_DIR }, migratedBefore)).toEqual([{ is: true }]);
-  });
+    // All checks of the contract, beside other suites.
+  }, 180_000);
 });
 
 const RECORD_WORKER = `
