@@ -29,7 +29,7 @@ export type DatabaseUsage = {
   stop: () => Promise<void>;
 };
 
-/** Measures only the PostgreSQL processes of one database, without other work of the server. */
+/** Measures only the PostgreSQL processes of one database, without other work of the server, such as autovacuum. */
 export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage> {
   const client = new pg.Client(databaseUrl);
   // After a failed run the database is dropped; this error would hide the real one.
@@ -43,7 +43,8 @@ export async function watchDatabase(databaseUrl: string): Promise<DatabaseUsage>
     cpuMilliseconds: async () => {
       if (!isLocal) return Number.NaN;
       const { rows } = await client.query(
-        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+        `select pid from pg_stat_activity
+         where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`,
       );
       for (const { pid } of rows) lastSeen.set(pid, Math.max(lastSeen.get(pid) ?? 0, cpuMilliseconds(pid)));
       return [...lastSeen.values()].reduce((sum, each) => sum + each, 0);
