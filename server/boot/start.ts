@@ -28,6 +28,8 @@ import type { Worker } from './workers/worker.ts';
 const LONGEST_DRAIN_MILLISECONDS = 10_000;
 /** A hanging connection must not block the exit. */
 const LONGEST_CLOSE_MILLISECONDS = 3_000;
+/** Its last checkpoint writes what is in memory. */
+const LONGEST_EMBEDDED_CLOSE_MILLISECONDS = 10_000;
 /** After requests were cut off: connections mostly hang for the same reason, such as a silent database. */
 const LONGEST_CLOSE_AFTER_CUT_MILLISECONDS = 500;
 
@@ -59,7 +61,9 @@ export async function start(
     openTracing(settings, logger),
   ]);
   try {
-    const { app, services } = await build(settings, database, logger, buildApp, worker);
+    const buildIt = () => build(settings, database, logger, buildApp, worker);
+    // While it opens. On a server, replicas count from behind the migrations.
+    const early = database.isEmbedded ? await buildIt() : undefined;
     await database.opened;
     if (!worker || worker.isFirst) {
       await migrate(database, {
@@ -74,14 +78,14 @@ export async function start(
       await writeAtStart(embeddedDirectory(settings.DATA_DIR), () => interruptAllRuns(database.db));
     }
     const added = database.isEmbedded ? await addFirstUsers(database, settings, announce) : undefined;
-    const running = await serve(settings, database, logger, { app, services }, worker);
+    const running = await serve(settings, database, logger, early ?? (await buildIt()), worker);
     const stop = async (isAlone?: boolean) => {
       await running.stop(isAlone);
       await tracing?.stop();
     };
     return { ...running, database, stop, demoUser: added?.demoUser, firstAdmin: added?.firstAdmin };
   } catch (error) {
-    await closeInTime(database);
+    await closeInTime(database).catch(() => undefined);
     throw databaseFailure(error);
   }
 }
@@ -156,7 +160,11 @@ async function serve(
       const isComplete = await app.drain(LONGEST_DRAIN_MILLISECONDS, isAlone ? undefined : worker?.waitForSiblings);
       const stopped = [services.close(), reencrypting, stopWork()];
       const closed = Promise.all(stopped).then(() => database.close());
-      const longest = isComplete ? LONGEST_CLOSE_MILLISECONDS : LONGEST_CLOSE_AFTER_CUT_MILLISECONDS;
+      const longest = database.isEmbedded
+        ? LONGEST_EMBEDDED_CLOSE_MILLISECONDS
+        : isComplete
+          ? LONGEST_CLOSE_MILLISECONDS
+          : LONGEST_CLOSE_AFTER_CUT_MILLISECONDS;
       await Promise.race([closed, pause(longest, undefined, { ref: false })]);
     },
   };

@@ -14,7 +14,8 @@ const SLOW_FOR_MILLISECONDS = 10_000;
 const MOST_SLOW = 1000;
 const LONG_WRITE_MILLISECONDS = 500;
 const RETRY_MILLISECONDS = 100;
-const LONGEST_SILENCE_MILLISECONDS = 2_000;
+/** A lane that lost its connections has new ones after a second, and a connection may take two. */
+const LONGEST_WITHOUT_LANE_MILLISECONDS = 4_000;
 
 /**
  * Connections that single short reads share: statements are sent without waiting for the results of those before them, which
@@ -123,14 +124,27 @@ export function makeLane(pool: pg.Pool, size: number, dropIdle: (why: string) =>
   async function giveUpIfSilent(waiting: ServerClient): Promise<void> {
     const { lastResponse } = waiting;
     const isSame = () => waiting.pending > 0 && waiting.lastResponse === lastResponse;
-    const latest = performance.now() + LONGEST_SILENCE_MILLISECONDS;
-    while (isSame()) {
-      const rows = await read('select 1', []).catch(() => undefined);
-      if (rows) return;
-      if (performance.now() > latest) break;
+    const latest = performance.now() + LONGEST_WITHOUT_LANE_MILLISECONDS;
+    while (isSame() && performance.now() < latest) {
+      const server = await probe();
+      if (server === 'answers') return;
+      if (server === 'silent') break;
       await sleep(RETRY_MILLISECONDS);
     }
     if (isSame()) waiting.giveUp();
+  }
+
+  /** Any answer counts, however slow, an error too. Unknown without a connection. */
+  async function probe(): Promise<'answers' | 'silent' | 'unknown'> {
+    try {
+      const client = leastUsed();
+      if (!client) return 'unknown';
+      await client.query('select 1', []);
+      return 'answers';
+    } catch (error) {
+      if ((error as Error).message === NO_RESPONSE) return 'silent';
+      return isLoss(error as pg.DatabaseError) ? 'unknown' : 'answers';
+    }
   }
 
   function isSlow(text: string, values: unknown[]): boolean {

@@ -62,8 +62,10 @@ function receive(
 ): Promise<{ body: Buffer | Error; isLate: boolean }> {
   return new Promise((resolve, reject) => {
     let isLate = false;
+    let isDone = false;
     let settled: Promise<void> | undefined;
     const done = (body: Buffer | Error) => {
+      isDone = true;
       if (settled) settled.then(() => resolve({ body, isLate }), reject);
       else resolve({ body, isLate });
     };
@@ -83,10 +85,14 @@ function receive(
     if (raw.destroyed) return done(incomplete());
     // By then Node has parsed what came with the headers.
     setImmediate(() => {
-      if (raw.complete || raw.destroyed) return;
+      if (isDone || raw.complete || raw.destroyed) return;
       isLate = true;
       settled = settle();
-      settled?.catch(reject);
+      settled?.catch((error) => {
+        // Node discards the rest of it.
+        raw.removeAllListeners('data').resume();
+        reject(error);
+      });
     });
   });
 }

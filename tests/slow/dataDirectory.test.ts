@@ -13,6 +13,7 @@ import {
   givenDirectory,
   givenMigratedDirectory,
   removeProcesses,
+  runToEnd,
   signIn,
   startService,
 } from '../harness/process.ts';
@@ -76,6 +77,19 @@ describe('a data directory', () => {
     await damage(join(directory, 'database'));
 
     await expect(open(directory)).rejects.toThrow(expected);
+  });
+
+  it.each<[string, (database: string) => Promise<unknown>]>([
+    ['lost its control file', (database) => rm(join(database, 'global/pg_control'))],
+    ['lost the file of an index', (database) => rm(join(database, indexFile))],
+  ])('that %s does not start a service, which says what to do', async (_, damage) => {
+    const directory = await givenCopyOf(first);
+    await damage(join(directory, 'database'));
+
+    const { code, stderr } = await runToEnd(['server/boot/main.js'], { DATA_DIR: directory });
+
+    expect({ code, stderr: stderr.trim() }).toEqual({ code: 1, stderr: expect.stringMatching(RESTORE) });
+    expect(stderr).toMatch(/^Deckhand did not start\. DATA_DIR: /m);
   });
 
   it('of a service that was copied only in part is refused, instead of starting over', async () => {

@@ -20,7 +20,9 @@ export async function lockDataDirectory(directory: string): Promise<() => void> 
     await open(lockFile, 'a', 0o600).then((file) => file.close());
     const lock = new DatabaseSync(lockFile);
     lock.exec('begin exclusive');
-    return () => lock.close();
+    return () => {
+      if (lock.isOpen) lock.close();
+    };
   } catch (error) {
     const { errcode, message } = error as Error & { errcode?: number };
     throw startFailure(

@@ -139,7 +139,8 @@ export class EmbeddedClient implements KyselyClient {
       if (error) throw error;
       return readResponse(response as Buffer, columns);
     } catch (error) {
-      if (isLost(error)) (this.guards.giveUp ?? endProcess)((error as Error).message);
+      // A statement behind the end of the database is no crash.
+      if (isLost(error) && !this.closed) (this.guards.giveUp ?? endProcess)((error as Error).message);
       throw error;
     }
   }

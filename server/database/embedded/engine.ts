@@ -47,12 +47,14 @@ export async function openInThread(dataDir: string): Promise<ThreadEngine> {
       thread.ref();
       thread.postMessage(request);
     });
-  await ask({ dataDir });
+  await ask({ dataDir }).catch(async (error) => {
+    await thread.terminate();
+    throw error;
+  });
   return {
     exchange: async (messages) => (await ask({ messages })) as Responses,
     close: async () => {
-      await ask({});
-      await thread.terminate();
+      await ask({}).finally(() => thread.terminate());
     },
     terminate: () => thread.terminate(),
   };
