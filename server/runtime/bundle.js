@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, utimesSync } from 'node:fs';
-import { registerHooks, SourceMap } from 'node:module';
+import module from 'node:module';
 
 /** In JavaScript, so that a start from the bundle does not load the compiler of TypeScript. */
 
@@ -34,7 +34,7 @@ export async function runProgram(name, runSource) {
 function shareKysely(bundle) {
   const file = new URL('kysely.mjs', bundle);
   if (!existsSync(file)) return;
-  registerHooks({
+  module.registerHooks({
     resolve: (name, context, next) =>
       name === 'kysely' ? { url: file.href, format: 'module', shortCircuit: true } : next(name, context),
   });
@@ -46,7 +46,7 @@ function shareKysely(bundle) {
  * @param {URL} bundle
  */
 function nameSources(bundle) {
-  /** @type {Map<string, SourceMap | undefined>} */
+  /** @type {Map<string, module.SourceMap | undefined>} */
   const maps = new Map();
   /** @param {string} url */
   const mapOf = (url) => {
@@ -70,7 +70,7 @@ function nameSources(bundle) {
 /** @param {string} url */
 function readMap(url) {
   try {
-    return new SourceMap(JSON.parse(readFileSync(new URL(url), 'utf8')));
+    return new module.SourceMap(JSON.parse(readFileSync(new URL(url), 'utf8')));
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -79,4 +79,16 @@ describe('a program', () => {
     await write('dist/service/service.mjs', '');
     expect(await run()).toBe('the bundle');
   });
+});
+
+describe('what a start loads first', () => {
+  it.each(['bundle', 'compileCache', 'ownNode'])(
+    'can be loaded by Node 20, which lacks parts of node:module: %s.js',
+    async (name) => {
+      const text = await readFile(join(import.meta.dirname, `../../server/runtime/${name}.js`), 'utf8');
+
+      // A missing name would end the start before it can choose the Node of the project.
+      expect(text).not.toMatch(/import \{[^}]*\} from 'node:module'/);
+    },
+  );
 });
