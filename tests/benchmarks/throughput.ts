@@ -110,31 +110,27 @@ export function tableOf(title: string, measured: MeasuredWorkload[], { hasBaseli
 }
 
 /** After a restore or a bulk load: PostgreSQL collects statistics a minute later at the earliest. */
-export async function measureWithoutStatistics(length: Length): Promise<Table> {
-  const workloads = WORKLOADS.filter(({ name }) => name === 'boards/list' || name === 'boards/get');
-  return onStage(
-    async (stage) => {
-      const measured = [];
-      for (const workload of workloads)
-        measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
-      return tableOf('Without statistics in PostgreSQL', measured);
-    },
+export const measureWithoutStatistics = (length: Length): Promise<Table> =>
+  onStage(
+    async (stage) =>
+      tableOf('Without statistics in PostgreSQL', await measureAll(stage, ['boards/list', 'boards/get'], length)),
     { hasStatistics: false },
   );
-}
 
-export async function measureEmbedded(length: Length): Promise<Table> {
-  const workloads = WORKLOADS.filter(({ name }) => name === 'boards/list' || name === 'cards/create');
-  return onStage(
-    async (stage) => {
-      const measured = [];
-      for (const workload of workloads)
-        measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
-      return {
-        ...tableOf('The embedded database', measured, { hasBaselines: false }),
-        note: 'With 8 users at once. The database runs inside the service, so its CPU time is included in that of Node.',
-      };
-    },
+export const measureEmbedded = (length: Length): Promise<Table> =>
+  onStage(
+    async (stage) => ({
+      ...tableOf('The embedded database', await measureAll(stage, ['boards/list', 'cards/create'], length), {
+        hasBaselines: false,
+      }),
+      note: 'With 8 users at once. The database runs inside the service, so its CPU time is included in that of Node.',
+    }),
     { isEmbedded: true },
   );
+
+async function measureAll(stage: Stage, names: string[], length: Length): Promise<MeasuredWorkload[]> {
+  const measured: MeasuredWorkload[] = [];
+  for (const workload of WORKLOADS.filter(({ name }) => names.includes(name)))
+    measured.push({ workload, figures: figuresOf(await measure(stage, workload, length)) });
+  return measured;
 }

@@ -22,7 +22,7 @@ const BATCH = 10;
 /** With more at once the service would answer 429 to some: it checks two passwords at a time. */
 const SIGNING_IN = 8;
 export const SURFACES: Surface[] = ['floor', 'lean floor', 'Fastify', 'REST', 'RPC'];
-/** Also the lean floor without events, to see what they cost. */
+/** With the lean floor without events as well: the difference is what an event costs. */
 const WRITE_SURFACES: Surface[] = ['floor', 'lean floor', 'without events', 'Fastify', 'REST', 'RPC'];
 
 /** RPC answers every success with 200. */

@@ -6,7 +6,7 @@ export type Engine = {
   close: () => Promise<unknown>;
 };
 
-/** To messages, and to the Sync behind them, in PostgreSQL's protocol. */
+/** The responses to messages of PostgreSQL's protocol, and to the Sync behind them. */
 export type Responses = { sent: Uint8Array; synced: Uint8Array };
 
 /** What the thread gets: the directory to open, messages for the database or, with neither, the order to close it. */
@@ -23,6 +23,7 @@ export class EngineCrash extends Error {}
 /** Opens the database of a directory in a new thread, which must not keep the process alive. */
 export async function openInThread(dataDir: string): Promise<ThreadEngine> {
   const thread = new Worker(new URL('./engineThread.js', import.meta.url), {
+    // Most of what it allocates are short messages: a larger part of its heap would only take memory.
     resourceLimits: { maxYoungGenerationSizeMb: 6 },
   });
   const pending: Pending[] = [];

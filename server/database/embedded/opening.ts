@@ -20,7 +20,7 @@ export async function openDirectory(dataDirectory: string): Promise<Opening> {
     refuseStartOnFullDisk(resolve(dataDirectory), { isFirst: !existsSync(directory) });
     if (!existsSync(directory)) await (await import('./archive.ts')).unpackInto(directory);
     const engine = openInThread(directory);
-    // Whoever awaits it hears of a failure.
+    // `connect` awaits it, and reports a failure.
     engine.catch(() => undefined);
     return { directory, engine, unlock };
   } catch (error) {
