@@ -8,6 +8,8 @@ import { IdempotencyKey, IdempotencyUsage } from './entities/idempotencyKey.ts';
 import { Invitation } from './entities/invitation.ts';
 import { ApiKey } from './entities/key.ts';
 import { Platform, Project, ProjectTool } from './entities/platform.ts';
+import { ProjectTemplate, Release, ReleaseRow, TemplateRow } from './entities/release.ts';
+import { Rollout, RolloutChange, RolloutTarget } from './entities/rollout.ts';
 import { Checkout, Plan, Subscription } from './entities/subscription.ts';
 import { Tag } from './entities/tag.ts';
 import { TemplateOutcome, TemplateRun } from './entities/templateRun.ts';
@@ -38,6 +40,13 @@ export const entities = [
   Checkout,
   Theme,
   ThemeVersion,
+  TemplateRow,
+  Release,
+  ReleaseRow,
+  ProjectTemplate,
+  Rollout,
+  RolloutTarget,
+  RolloutChange,
   TemplateRun,
   TemplateOutcome,
   IdempotencyKey,

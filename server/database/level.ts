@@ -8,8 +8,9 @@ import { type Db, query } from './query.ts';
  * operator raises the level once all nodes are new: `npx deckhand database finish-upgrade`.
  *
  * - Level 1: events of restored rows, of paused webhooks and of given proof, cursors that name the incarnation of the database.
+ * - Level 2: releases, rollouts, and holds and pins of projects, which nodes of the version before would ignore.
  */
-export const LATEST_LEVEL = 1;
+export const LATEST_LEVEL = 2;
 
 /** It is no entity: a copied database has its own level. */
 export const STATE_TABLE = 'database_state';

@@ -100,4 +100,12 @@ export const TENANT_KEYS: Record<string, TenantKey> = {
     key: ['id', 'card_id'],
     problem: 'the first comment of the thread is of another card',
   },
+  rollout_changes_target: {
+    table: 'rollout_changes',
+    columns: ['rollout_id', 'project_id'],
+    target: 'rollout_targets',
+    key: ['rollout_id', 'project_id'],
+    onDelete: 'CASCADE',
+    problem: 'the rollout did not reach the project',
+  },
 };

@@ -15,6 +15,10 @@ export const Board = defineEntity({
     tool_key: p.text().nullable(),
     position: position(),
     brought: syncedValues(),
+    /** Its name in template files; of master boards only. */
+    template_key: p.string().length(100).nullable(),
+    /** The last release of a master board that a rollout brought to all projects; null if a sync or push came after it. */
+    rolled_out_id: p.integer().nullable(),
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },
@@ -28,5 +32,10 @@ export const Board = defineEntity({
     { name: 'boards_one_copy', properties: ['master_board_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
     { properties: ['id', 'is_master'] },
+    {
+      name: 'boards_template_key',
+      properties: ['template_key'],
+      where: `template_key is not null and ${LIVE}`,
+    },
   ],
 });

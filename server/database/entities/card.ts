@@ -34,6 +34,10 @@ export const Card = defineEntity({
     position: position(),
     /** Its position in the project. */
     sort_order: position(),
+    /** The content that a copy came from (`template_rows`), without a foreign key, which would slow down a sync. */
+    base_id: p.integer().nullable(),
+    /** Fields that came from another content: those that the project had edited when a later one was brought. */
+    base_values: p.json<Record<string, unknown>>().nullable(),
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
   },

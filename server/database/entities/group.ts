@@ -22,6 +22,8 @@ export const Group = defineEntity({
     icon: p.string().length(100).nullable(),
     position: position(),
     brought: syncedValues(),
+    /** Its name in template files; of master groups only. */
+    template_key: p.string().length(100).nullable(),
     created_by: () => refersTo(User, 'created_by').nullable(),
     ...softDeleted(),
     /** It is deleted, but not all of its many cards are marked as deleted yet. */
@@ -43,5 +45,10 @@ export const Group = defineEntity({
     { name: 'groups_one_copy', properties: ['master_group_id', 'project_id'] },
     { properties: ['id', 'project_id'] },
     { properties: ['id', 'is_master'] },
+    {
+      name: 'groups_template_key',
+      properties: ['board_id', 'template_key'],
+      where: `template_key is not null and ${LIVE}`,
+    },
   ],
 });

@@ -18,6 +18,10 @@ export const TemplateRun = defineEntity({
     group_id: () => refersTo(Group, 'group_id').nullable(),
     card_id: () => refersTo(Card, 'card_id').nullable(),
     user_id: () => refersTo(User, 'user_id').nullable(),
+    /** What it published or found published. */
+    release_id: p.integer().nullable(),
+    /** The open rollout of the board that it ended. */
+    aborted_rollout_id: p.integer().nullable(),
     started_at: timestamp().defaultRaw('now()'),
     progressed_at: timestamp().defaultRaw('now()'),
     finished_at: timestamp().nullable(),

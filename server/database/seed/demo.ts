@@ -17,6 +17,7 @@ export async function fillWithDemoData({ db }: Database): Promise<boolean> {
 
     await addTenants(db);
     await addOnboardingTemplate(db);
+    await addRelease(db);
     await addLaunchPlan(db);
     await addBilling(db);
     await addThemes(db);
@@ -142,6 +143,44 @@ async function addOnboardingTemplate(db: Db) {
       })),
     );
   }
+}
+
+/** The release that the copies above came from: the master board as it is, as `publish` in release.ts stores it. */
+async function addRelease(db: Db) {
+  await query(
+    db,
+    sql`
+      insert into template_rows (id, board_id, group_id, card_id, digest, content)
+      select row_number() over (order by board_id, group_id, card_id), board_id, group_id, card_id, md5(content::text), content
+      from (
+        select id as board_id, null::int as group_id, null::int as card_id, jsonb_build_object(
+          'title', title, 'description', description, 'tool_key', tool_key, 'is_active', is_active) as content
+        from boards where is_master
+        union all
+        select null, id, null, jsonb_build_object(
+          'title', title, 'description', description, 'type', type, 'color', color, 'icon', icon, 'is_active', is_active,
+          'is_collapsed', is_collapsed)
+        from groups where is_master
+        union all
+        select null, null, id, jsonb_build_object(
+          'title', title, 'short_description', short_description, 'description', description, 'evaluation_check', evaluation_check,
+          'tour_key', tour_key, 'is_active', is_active, 'status', status, 'priority', priority)
+        from cards where is_master
+      ) as masters`,
+  );
+  await insertRows(db, 'releases', [{ id: 1, board_id: 1, number: 1, note: 'The first steps.', user_id: 1 }]);
+  await query(
+    db,
+    sql`
+      insert into release_rows (release_id, row_id, parent_id, position)
+      select 1, r.id, coalesce(g.board_id, c.group_id), coalesce(b.position, g.position, c.position) from template_rows r
+      left join boards b on b.id = r.board_id left join groups g on g.id = r.group_id left join cards c on c.id = r.card_id`,
+  );
+  await insertRows(db, 'project_templates', [
+    { project_id: 1, board_id: 1, release_id: 1 },
+    { project_id: 2, board_id: 1, release_id: 1 },
+  ]);
+  await query(db, sql`update cards c set base_id = r.id from template_rows r where r.card_id = c.master_card_id`);
 }
 
 async function addLaunchPlan(db: Db) {
@@ -273,6 +312,8 @@ async function continueIds(db: Db) {
     'boards',
     'groups',
     'cards',
+    'template_rows',
+    'releases',
     'tags',
     'comments',
     'plans',
