@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { Authenticate } from '../../shared/user.ts';
 import type { BuiltIn } from './command.ts';
+import { SHORT } from './inputOptions.ts';
 
 const file = (description: string) => z.object({ file: z.string().meta({ description }) });
+
+const templateFile = z.string().meta({ description: 'The template file, as in template.yaml.', [SHORT]: 'f' });
 
 /** The commands that are no procedures. Each loads its code when it runs, so that the others start fast. */
 export const BUILT_IN: Record<string, BuiltIn> = {
@@ -108,5 +111,37 @@ export const BUILT_IN: Record<string, BuiltIn> = {
     explains:
       'Finds rows that refer to missing rows or to another tenant, copies without a template, positions at the end of their range, counters behind their ids, and missing constraints, as after a restore that checked nothing. Only reads, in batches: the nodes on a PostgreSQL server may run meanwhile. The exit code is 1 if something is wrong.',
     run: async (given) => (await import('./databaseState.ts')).verify(given),
+  },
+  'templates export': {
+    does: 'Write a master board with its groups and cards as a YAML file.',
+    explains:
+      'The file has the draft. Each row has a key, by which templates plan and templates apply find it again: a changed title is a rename. For superadmins.',
+    input: z.object({
+      board_id: z.int().meta({ description: 'The master board.' }),
+      file: templateFile.optional().meta({ description: 'The file to write; the output if not given.', [SHORT]: 'f' }),
+    }),
+    common: ['as', 'url'],
+    run: async (given) => (await import('./templateFile.ts')).exportFile(given),
+  },
+  'templates plan': {
+    does: 'Show what a template file would change on its master board.',
+    explains:
+      'Nothing changes. The exit code is 0 if there is nothing to change, 3 if there are changes, 4 if a card of the file belongs to another master board, 2 if the file is not valid, and 1 for other errors. For superadmins.',
+    input: z.object({ file: templateFile }),
+    common: ['as', 'url'],
+    run: async (given) => (await import('./templateFile.ts')).planFile(given),
+  },
+  'templates apply': {
+    does: 'Make a master board what a template file says.',
+    explains:
+      'Changes the draft in one transaction: rows that the file does not name are deleted from it. Projects keep their copies until a release, a sync or a push. Asks first on a terminal; elsewhere it needs --plan or --yes. The exit code is 0 if the draft is as in the file now, 4 if it has changed since the plan or a card belongs to another master board, 2 if the file is not valid, and 1 for other errors. For superadmins.',
+    input: z.object({
+      file: templateFile,
+      plan: z.string().optional().meta({ description: 'Only if this is still the plan that templates plan prints.' }),
+      publish: z.boolean().optional().meta({ description: 'Publish the draft as a release afterwards.' }),
+      note: z.string().optional().meta({ description: 'The note of the release: what changed and why.' }),
+    }),
+    common: ['as', 'url', 'yes'],
+    run: async (given) => (await import('./templateFile.ts')).applyFile(given),
   },
 };

@@ -38,8 +38,8 @@ export type Where = { chosen: Chosen; environment: ReadEnvironment; terminal: Te
 
 export type ReadEnvironment = () => NodeJS.ProcessEnv;
 
-/** `message` is printed instead of the result, except with `--json`; `hasFailed` is for the exit code. */
-export type Outcome = { result: unknown; message?: string; hasFailed?: boolean };
+/** `message` is printed instead of the result, except with `--json`. The exit code is 0, or 1 with `hasFailed`, unless given. */
+export type Outcome = { result: unknown; message?: string; hasFailed?: boolean; exitCode?: number };
 
 /** Calls a procedure by its name. */
 export type Call = (procedure: string, input: unknown) => Promise<unknown>;

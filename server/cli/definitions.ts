@@ -7,6 +7,7 @@ import { isDeletion } from './deletion.ts';
 import { exampleFor, exampleLine } from './example.ts';
 import { hasPages, optionsOf } from './inputOptions.ts';
 import { type Common, commandName } from './options.ts';
+import { isRollout } from './rollout.ts';
 import { isTemplateRun } from './templateRun.ts';
 
 /** The command is `login`. */
@@ -46,7 +47,7 @@ function definitionOf(procedure: Procedure): Definition {
     url: true,
     all: hasPages(input),
     columns: type === 'query',
-    yes: isTemplateRun(name) || isDeletion(name),
+    yes: isTemplateRun(name) || isDeletion(name) || isRollout(name),
   };
   return {
     does: `${summary}.`,

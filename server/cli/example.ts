@@ -48,7 +48,7 @@ function wordsFor({ flag, kind, isRequired }: Option, value: unknown): string[] 
 
 function textOf(kind: Option['kind'], value: unknown): string {
   if (value === null) return '';
-  if (kind === 'rows') return JSON.stringify(value);
+  if (kind === 'rows' || kind === 'object') return JSON.stringify(value);
   if (kind !== 'positions') return String(value);
   return (value as { id: number; position: number }[]).map(({ id, position }) => `${id}:${position}`).join(',');
 }

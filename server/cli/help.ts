@@ -43,7 +43,9 @@ export function commandHelp(name: string, command: Command, width: number): stri
   const { does, explains, operands, options, exampleLine } = command;
   const needed = options
     .filter(({ isRequired, kind }) => isRequired && kind !== 'secret')
-    .map((option) => (operands.includes(option.flag) ? option.flag.toUpperCase() : asWords(option)));
+    .map((option) =>
+      operands.includes(option.flag) ? option.flag.toUpperCase() : asWords({ ...option, short: undefined }),
+    );
   const lines = options.map((option): Line => [asWords(option), explain(option)]);
   const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, width)}`;
   return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, '[OPTIONS]'].join(' ')}
@@ -51,19 +53,24 @@ export function commandHelp(name: string, command: Command, width: number): stri
 ${inColumns(lines, width)}${exampleLine}`;
 }
 
-function asWords({ flag, kind, choices, value = choices?.join('|') }: Option): string {
+function asWords({ flag, short, kind, choices, value = choices?.join('|') }: Option): string {
   if (kind === 'yes-no') return `--[no-]${flag}`;
-  return isAlone(kind) ? `--${flag}` : `--${flag} ${value ?? VALUES[kind] ?? 'TEXT'}`;
+  const name = short === undefined ? `--${flag}` : `-${short}, --${flag}`;
+  return isAlone(kind) ? name : `${name} ${value ?? VALUES[kind] ?? 'TEXT'}`;
 }
 const VALUES: Partial<Record<Option['kind'], string>> = {
   number: 'N',
   list: 'A,B',
   positions: 'ID:POSITION,…',
   rows: 'FILE',
+  object: 'FILE',
 };
 
 function explain({ description, kind, isRequired, exceptWith }: Option): string {
-  if (kind === 'rows') return `${inWordsOfOptions(description)} A JSON list; - reads it from standard input.`;
+  if (kind === 'rows' || kind === 'object') {
+    const json = kind === 'rows' ? 'list' : 'object';
+    return `${inWordsOfOptions(description)} A JSON ${json}; - reads it from standard input.`;
+  }
   if (kind !== 'secret') return inWordsOfOptions(description);
   const [[flag, value] = []] = Object.entries(exceptWith ?? {});
   const always = flag ? `Prompted for, except with --${flag} ${value}` : 'Always prompted for';

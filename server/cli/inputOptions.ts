@@ -6,6 +6,9 @@ import { COMMON, type Common, kebab, type Option } from './options.ts';
 /** Fields with the name of a common option: `--url` is the service. */
 const RENAMED: Record<string, string> = { url: 'receiver-url' };
 
+/** In the metadata of a field: the letter of its option. */
+export const SHORT = 'x-short-option';
+
 type WithOptions = { input?: z.ZodType | undefined; common?: readonly Common[] };
 
 /** The options of a command: the fields of its input, and the common ones; `--json` is the last. */
@@ -16,6 +19,7 @@ export function optionsOf({ input, common = [] }: WithOptions): Option[] {
     return {
       field,
       flag: RENAMED[field] ?? kebab(field).replaceAll('_', '-'),
+      short: property[SHORT] as string | undefined,
       kind: kindOf(schema),
       isRequired: required.includes(field) || REQUIRED_UNLESS in property,
       exceptWith: property[REQUIRED_UNLESS] as Option['exceptWith'],
@@ -34,8 +38,9 @@ export function schemaOfOptions(input: z.ZodType | undefined): Schema {
   return input ? (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }) as Schema) : {};
 }
 
-function kindOf({ type, format, items }: Schema): Option['kind'] {
+function kindOf({ type, format, items, properties }: Schema): Option['kind'] {
   if (format === 'password') return 'secret';
+  if (properties) return 'object';
   if (items?.properties) return 'position' in items.properties ? 'positions' : 'rows';
   return KINDS[[type].flat().find((name) => name !== 'null') ?? ''] ?? 'text';
 }

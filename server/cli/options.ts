@@ -1,8 +1,10 @@
 export type Option = {
   flag: string;
+  /** One letter that stands for the flag: `f` for `-f`. */
+  short?: string | undefined;
   /** The field of the input: `default_project_id` is `--default-project-id`. Undefined for common options. */
   field?: string;
-  kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'rows' | 'secret' | 'switch';
+  kind: 'text' | 'number' | 'yes-no' | 'list' | 'positions' | 'rows' | 'object' | 'secret' | 'switch';
   description: string;
   /** What stands for its value in the help; that of its kind if undefined. */
   value?: string;

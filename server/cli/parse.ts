@@ -43,7 +43,12 @@ function parse(options: Option[], operands: readonly string[], words: string[]):
       args: words,
       allowNegative: true,
       allowPositionals: operands.length > 0,
-      options: Object.fromEntries(options.map((option) => [option.flag, { type: typeOf(option) }])),
+      options: Object.fromEntries(
+        options.map((option) => [
+          option.flag,
+          { type: typeOf(option), ...(option.short !== undefined && { short: option.short }) },
+        ]),
+      ),
     });
     const free = operands.filter((flag) => !(flag in values));
     const [surplus] = positionals.slice(free.length);
@@ -97,17 +102,19 @@ function typedValue(kind: Option['kind'], flag: string, value: Value): unknown {
   if (kind === 'number') return text === '' ? null : numberOr(text);
   if (kind === 'list') return text === '' ? [] : text.split(',');
   if (kind === 'positions') return text === '' ? [] : text.split(',').map((pair) => placement(flag, pair));
-  if (kind === 'rows') return rowsIn(flag, text);
+  if (kind === 'rows' || kind === 'object') return jsonIn(kind, flag, text);
   return value;
 }
 
-/** A list as JSON, or the file that it is in; `-` is standard input. */
-function rowsIn(flag: string, text: string): unknown[] {
+/** A list or an object as JSON, or the file that it is in; `-` is standard input. */
+function jsonIn(kind: 'rows' | 'object', flag: string, text: string): unknown {
+  const isItself = text.startsWith(kind === 'rows' ? '[' : '{');
+  const name = kind === 'rows' ? 'list' : 'object';
   try {
-    const rows = JSON.parse(text.startsWith('[') ? text : readFileSync(text === '-' ? STANDARD_INPUT : text, 'utf8'));
-    if (Array.isArray(rows)) return rows;
+    const value = JSON.parse(isItself ? text : readFileSync(text === '-' ? STANDARD_INPUT : text, 'utf8'));
+    if (Array.isArray(value) === (kind === 'rows') && typeof value === 'object' && value !== null) return value;
   } catch {}
-  throw invalid({ [`--${flag}`]: 'must be a file with a JSON list, - for standard input, or the list itself' });
+  throw invalid({ [`--${flag}`]: `must be a file with a JSON ${name}, - for standard input, or the ${name} itself` });
 }
 const STANDARD_INPUT = 0;
 

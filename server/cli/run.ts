@@ -8,14 +8,14 @@ import { VERSION } from '../runtime/version.ts';
 import { nounOf, type ReadEnvironment } from './command.ts';
 import { COMMANDS } from './commands.ts';
 import { commandHelp, nounHelp, overallHelp, WIDEST_LINE } from './help.ts';
-import { isMisuse, suggestion } from './misuse.ts';
+import { exitCodeOf, isMisuse, suggestion } from './misuse.ts';
 import { parseOptions } from './parse.ts';
 import { processTerminal, type Terminal } from './terminal.ts';
 import { asText } from './text.ts';
 import { visible } from './visible.ts';
 
-/** The output and exit code of a command: 0 for success, 1 for an error, 2 for wrong usage. */
-type CommandResult = { exitCode: 0 | 1 | 2; printed?: string; complaint?: string };
+/** The output and exit code of a command: 0 for success, 1 for an error, 2 for wrong usage, others as its help says. */
+type CommandResult = { exitCode: number; printed?: string; complaint?: string };
 
 export async function runCommandLine(
   words: string[],
@@ -46,10 +46,11 @@ export async function runCommandLine(
       result,
       message,
       hasFailed = false,
+      exitCode = hasFailed ? 1 : 0,
     } = await (await import('./perform.ts')).perform(name, command, { ...given, environment, terminal });
     const asPeopleRead = () => message ?? asText(result, { width: terminal.width, columns: given.chosen.columns });
     const printed = isJson ? JSON.stringify(result ?? {}, null, 2) : asPeopleRead();
-    return { ...done(printed), exitCode: hasFailed ? 1 : 0 };
+    return { ...done(printed), exitCode };
   } catch (error) {
     return failed(error, name, isJson);
   }
@@ -63,7 +64,8 @@ const misused = (message: string, name: string): CommandResult => ({
 });
 
 function failed(error: unknown, name: string, isJson: boolean): CommandResult {
-  const { exitCode, message, ...details } = failureOf(error);
+  const { message, ...failure } = failureOf(error);
+  const { exitCode, ...details } = { ...failure, exitCode: exitCodeOf(error) ?? failure.exitCode };
   if (!isJson && exitCode === 2) return misused(String(message), name);
   const complaint = isJson
     ? JSON.stringify({ error: { message: String(message), ...details } }, null, 2)
@@ -74,7 +76,7 @@ function failed(error: unknown, name: string, isJson: boolean): CommandResult {
 }
 
 type CommandFailure = {
-  exitCode: 1 | 2;
+  exitCode: number;
   message: unknown;
   status?: number | undefined;
   reason?: Reason | undefined;

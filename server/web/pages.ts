@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
+import { FILE_SCHEMA_NAME, templateFileSchema } from '../../shared/templateFile.ts';
 import type { Services } from '../api/services.ts';
 import { makeDemoUsers } from '../database/seed/demoUsers.ts';
 import { limitAddresses } from '../http/limitRequests.ts';
@@ -14,6 +15,7 @@ import { HTML } from './htmlPage.ts';
 
 const PAGES = join(import.meta.dirname, 'pages');
 
+const JSON_TYPE = 'application/json; charset=utf-8';
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 const TYPES: Record<string, string> = {
   '.html': HTML,
@@ -29,7 +31,7 @@ const ADDRESSES: Record<string, string[]> = {
   'favicon.svg': ['/pages/favicon.svg', '/favicon.ico'],
 };
 
-/** The start page, the API page, the guides and the OpenAPI document. Unknown paths get their 404 here, too. */
+/** The start page, the API page, the guides, the OpenAPI document and the schema of template files. Unknown paths get their 404 here, too. */
 export async function pages(scope: FastifyInstance, { database, publicUrl, rateLimit }: Services): Promise<void> {
   limitAddresses(scope, rateLimit);
   refuseUnknownPaths(scope);
@@ -47,9 +49,13 @@ export async function pages(scope: FastifyInstance, { database, publicUrl, rateL
 
   const writeDocument = async () => {
     const { openApiDocument } = await import('../api/openapi/document.ts');
-    return fixedContent('application/json; charset=utf-8', JSON.stringify(openApiDocument(publicUrl)));
+    return fixedContent(JSON_TYPE, JSON.stringify(openApiDocument(publicUrl)));
   };
   serve('/openapi.json', madeOnce(writeDocument));
+  serve(
+    `/${FILE_SCHEMA_NAME}`,
+    madeOnce(async () => fixedContent(JSON_TYPE, JSON.stringify(templateFileSchema()))),
+  );
 
   const demoUsers = makeDemoUsers(database);
   scope.get('/pages/demo-users.json', async (_request, reply) => {

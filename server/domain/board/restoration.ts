@@ -142,4 +142,10 @@ export function freePlace(table: Restorable, name: string, isSibling: RawBuilder
 
 /** The identifiers that must be unique among live cards. */
 const taken = () => invalid({ unique_identifier: 'belongs to another card by now' }, 'already_exists');
-const TAKEN = { cards_copy_identifier: taken, cards_master_identifier: taken };
+const keyTaken = () => invalid({ id: 'has a key of template files that another one has by now' }, 'already_exists');
+const TAKEN = {
+  cards_copy_identifier: taken,
+  cards_master_identifier: taken,
+  boards_template_key: keyTaken,
+  groups_template_key: keyTaken,
+};
