@@ -6,16 +6,17 @@ import { requestExamples } from './requestExample.ts';
 /** Syncs and pushes of templates: their previews, outcomes and history. */
 
 export const OUTCOMES = ['added', 'updated', 'unchanged', 'skipped'] as const;
-export const SKIP_REASONS = ['no_access', 'deleted_by_project', 'inactive'] as const;
+export const SKIP_REASONS = ['no_access', 'deleted_by_project', 'inactive', 'held', 'pinned'] as const;
 
 export const ProjectOutcome = z
   .object({
     project_id: id.meta({ description: 'The project.' }),
     project_name: z.string().meta({ description: 'The name of the project.' }),
     outcome: storedChoice(OUTCOMES).meta({ description: 'What happened to the project.' }),
-    reason: storedChoice(SKIP_REASONS)
-      .nullable()
-      .meta({ description: 'Why it was skipped; `inactive` if the template is switched off.' }),
+    reason: storedChoice(SKIP_REASONS).nullable().meta({
+      description:
+        'Why it was skipped; `inactive` if the template is switched off, `held` if the project holds changes, `pinned` if the contents were rolled back there.',
+    }),
     boards_added: count.meta({ description: 'Number of added boards.' }),
     groups_added: count.meta({ description: 'Number of added groups.' }),
     cards_added: count.meta({ description: 'Number of added cards.' }),
@@ -56,6 +57,8 @@ export const TemplateRun = z
     card_title: z.string().nullable().meta({ description: 'The title of that card.' }),
     user_id: id.nullable().meta({ description: 'The superadmin who ran it.' }),
     user_name: z.string().nullable().meta({ description: 'The name of that superadmin.' }),
+    release_id: id.nullable().meta({ description: 'The release that it published, or found published.' }),
+    aborted_rollout_id: id.nullable().meta({ description: 'The open rollout of the board that it ended.' }),
     started_at: timestamp.meta({ description: 'When it started.' }),
     finished_at: timestamp
       .nullable()

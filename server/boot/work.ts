@@ -6,13 +6,14 @@ import { CLEARING, RECENT_CLEARING } from '../domain/board/deletion.ts';
 import { rightLosses } from '../domain/event/webhookRight.ts';
 import { startWebhooks } from '../domain/event/webhookWork.ts';
 import { removalsOf } from '../domain/removal/removals.ts';
+import { startRollouts } from '../domain/template/rolloutWork.ts';
 import type { Settings } from '../runtime/env.ts';
 import type { Log } from '../runtime/log.ts';
 import { makeOutgoing } from '../security/outgoing.ts';
 
 /**
  * Starts what a process does without being called, and returns how to stop it. While nothing happens, that is one statement in
- * five seconds, apart from the removal of old rows every ten minutes.
+ * five seconds, another one for rollouts in fifteen, and the removal of old rows every ten minutes.
  */
 export function startWork(
   settings: Settings,
@@ -35,5 +36,7 @@ export function startWork(
     : undefined;
   if (webhooks) eventHub.onChange(webhooks.wake);
   else log.warn('This process delivers no events to webhooks: WEBHOOKS=off.');
-  return () => Promise.all([stopBackground(), stopClearing(), webhooks?.stop()]);
+  const rollouts = startRollouts(database, log);
+  eventHub.onChange(rollouts.wake);
+  return () => Promise.all([stopBackground(), stopClearing(), rollouts.stop(), webhooks?.stop()]);
 }

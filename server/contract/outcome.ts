@@ -63,7 +63,7 @@ export function comparable(value: unknown, known: string, readToken?: (token: st
     if (typeof part !== 'string' || known.includes(part)) return part;
     if (key === 'token' && readToken) return readToken(part);
     if (RANDOM.has(key)) return 'a new secret';
-    if (key.endsWith('_at')) return 'a new time';
+    if (key.endsWith('_at') || key === 'hold_until') return 'a new time';
     return part.replace(UUID, (uuid) => (known.includes(uuid) ? uuid : 'a new id'));
   });
   return JSON.parse(text);

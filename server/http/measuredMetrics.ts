@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Db } from '../database/query.ts';
 import { eventDelaySeconds } from '../domain/event/feed.ts';
 import { measureBacklog } from '../domain/event/webhookBacklog.ts';
+import { measureRollouts } from '../domain/template/rollout.ts';
 
 type Values<Label extends string> = [value: number, labels: Partial<Record<Label, string>>][];
 
@@ -53,6 +54,29 @@ export function addEventMetrics(registry: Registry, db: Db): void {
     'deckhand_webhook_oldest_event_seconds',
     'The age of the oldest event that waits for a webhook.',
     'oldestSeconds',
+  );
+}
+
+/** Open rollouts: what they do, and whether somebody has to look after them. */
+export function addRolloutMetrics(registry: Registry, db: Db): void {
+  const measured = kept(() => measureRollouts(db));
+  addMeasured(registry, 'deckhand_rollouts', 'Open rollouts by what they do.', ['state'], async () => {
+    const { failed, idleSeconds, ...states } = await measured();
+    return Object.entries(states).map(([state, count]) => [count, { state }]);
+  });
+  addMeasured(
+    registry,
+    'deckhand_rollout_failed_projects',
+    'Projects of open rollouts that failed, or gained a conflict.',
+    [],
+    async () => [[(await measured()).failed, {}]],
+  );
+  addMeasured(
+    registry,
+    'deckhand_rollout_idle_seconds',
+    'How long the next step of a rollout has been due without progress.',
+    [],
+    async () => [[(await measured()).idleSeconds, {}]],
   );
 }
 

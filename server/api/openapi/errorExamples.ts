@@ -40,11 +40,14 @@ const WITH_KEY: Caller = {
   key: { id: 1, secretHash: '', scopes: [], projectId: null, isElsewhere: false, isUseDue: false },
 };
 
-/** Messages that don't name the row of the id. */
+/** Messages that don't name the row of the id, or another kind of row than the operation. */
 const MISSING: Record<string, string> = {
   'members.set': 'This user is not a member of this project.',
   'members.remove': 'This user is not a member of this project.',
   'subscriptions.upgradeTrial': 'There is no subscription for this product.',
+  'releases.publish': 'There is no such master board.',
+  'templates.drift': 'There is no such master board.',
+  'templates.reset': 'There is no such card.',
 };
 
 /** The row that the input names, by its own id or by another one: `masterGroups.create` has the `board_id` of a master board. */
@@ -60,6 +63,7 @@ function rowOf({ name, input }: RestProcedure): string {
 const NOUNS: Record<string, string> = {
   version_id: 'theme version',
   templateRuns: 'run',
+  templateFiles: 'master board',
   trash: 'board',
   masterTrash: 'master board',
 };

@@ -14,8 +14,12 @@ import { masterGroupRouter } from './masterGroup.ts';
 import { memberRouter } from './member.ts';
 import { platformRouter } from './platform.ts';
 import { projectRouter } from './project.ts';
+import { releaseRouter } from './release.ts';
+import { rolloutRouter } from './rollout.ts';
 import { planRouter, subscriptionRouter } from './subscription.ts';
 import { tagRouter } from './tag.ts';
+import { templateRouter } from './template.ts';
+import { templateFileRouter } from './templateFile.ts';
 import { themeRouter } from './theme.ts';
 import { masterTrashRouter, trashRouter } from './trash.ts';
 import { authRouter, userRouter } from './user.ts';
@@ -36,6 +40,10 @@ const routers = {
   masterCards: masterCardRouter,
   masterTrash: masterTrashRouter,
   templateRuns: templateRunRouter,
+  releases: releaseRouter,
+  rollouts: rolloutRouter,
+  templates: templateRouter,
+  templateFiles: templateFileRouter,
   subscriptions: subscriptionRouter,
   themes: themeRouter,
   platforms: platformRouter,

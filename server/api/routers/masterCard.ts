@@ -21,6 +21,7 @@ import {
   restoreMasterCard,
   updateMasterCard,
 } from '../../domain/template/masterCard.ts';
+import { RUN_EVENTS } from '../../domain/template/template.ts';
 import { rest, specified } from '../restOperation.ts';
 import { restoring } from '../restoreOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
@@ -36,7 +37,7 @@ export const masterCardRouter = router({
   })
     .meta({
       prepare: sanitiseDescription,
-      events: ['master_card.created', 'template.started', 'template.applied'],
+      events: ['master_card.created', ...RUN_EVENTS],
       reasons: ['already_exists'],
     })
     .input(MasterCardCreate)
@@ -49,7 +50,7 @@ export const masterCardRouter = router({
     description:
       'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project. A copy of a deleted master card with the same `unique_identifier` becomes a copy of this one, instead of a second card.',
   })
-    .meta({ idempotency: 'inSteps', events: ['template.started', 'template.applied'], reasons: ['service_stopping'] })
+    .meta({ idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
     .input(MasterCardPush)
     .output(z.object({ projects_updated }))
     .mutation(({ ctx, input }) => pushMasterCard(ctx, input)),

@@ -25,6 +25,7 @@ import {
   restoreMasterGroup,
   updateMasterGroup,
 } from '../../domain/template/masterGroup.ts';
+import { RUN_EVENTS } from '../../domain/template/template.ts';
 import { rest, specified } from '../restOperation.ts';
 import { restoring } from '../restoreOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
@@ -110,7 +111,7 @@ export const masterGroupRouter = router({
     description:
       'Adds missing copies of the group, and of its board, to every active project with access, and brings what changed on the group to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
   })
-    .meta({ idempotency: 'inSteps', events: ['template.started', 'template.applied'], reasons: ['service_stopping'] })
+    .meta({ idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
     .input(MasterGroupPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterGroup(ctx, input)),

@@ -10,6 +10,9 @@ const AREAS: Record<string, string> = {
   masterCards: 'templates',
   masterTrash: 'templates',
   templateRuns: 'templates',
+  releases: 'templates',
+  rollouts: 'templates',
+  templateFiles: 'templates',
 };
 
 /** Only for people who signed in: a key can't make keys. What a key may do to itself has the access `key`. */

@@ -39,6 +39,8 @@ export const deletedRowRemovals = (days: number): Removal[] => [
   ...copiedRows('boards', days, [
     { table: 'groups', column: 'board_id' },
     { table: 'template_runs', column: 'board_id' },
+    { table: 'rollouts', column: 'board_id' },
+    { table: 'project_templates', column: 'board_id' },
   ]),
   {
     table: 'deletions',

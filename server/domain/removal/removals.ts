@@ -6,6 +6,8 @@ import { checkoutRemovals } from '../billing/checkoutRow.ts';
 import { auditRemoval } from '../event/audit.ts';
 import { eventRemoval } from '../event/feed.ts';
 import { deliveryRemoval } from '../event/webhook.ts';
+import { releaseRemoval } from '../template/release.ts';
+import { rolloutRemoval } from '../template/rollout.ts';
 import { runRemoval } from '../template/templateRun.ts';
 import { deletedRowRemovals } from './deletedRows.ts';
 
@@ -23,5 +25,7 @@ export const removalsOf = (settings: RemovalSettings): Removal[] => [
   auditRemoval(settings.AUDIT_KEPT_DAYS),
   deliveryRemoval,
   runRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
+  rolloutRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
+  releaseRemoval(settings.TEMPLATE_RUNS_KEPT_DAYS),
   ...(settings.DELETED_ROWS_KEPT_DAYS === undefined ? [] : deletedRowRemovals(settings.DELETED_ROWS_KEPT_DAYS)),
 ];

@@ -19,8 +19,10 @@ import { mustFitResponse } from '../board/responseSize.ts';
 import { restoredAs, undoDeletion } from '../board/restoration.ts';
 import { mustHaveVersion } from '../board/row.ts';
 import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from './masterRow.ts';
-import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
+import { abortOpenRollout } from './rolloutEnd.ts';
+import { applyTemplate, previewTemplate } from './template.ts';
 import type { Template } from './templateCopies.ts';
+import { templateTransaction } from './templateLock.ts';
 
 /** The master boards in order, with their counts. */
 export async function listMasterBoards({ db }: SignedInContext) {
@@ -102,6 +104,7 @@ export async function deleteMasterBoard(context: SignedInContext, { id, if_versi
   await templateTransaction(context.db, id, async (db) => {
     const deletion_id = await deleteMaster({ ...context, db }, 'boards', id, if_version);
     await deleteContents.boards(db, { id, deletion_id });
+    await abortOpenRollout({ ...context, db }, id);
   });
 }
 

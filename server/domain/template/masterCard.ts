@@ -31,10 +31,11 @@ import { isLiveCard } from '../board/row.ts';
 import { writeEvents } from '../event/event.ts';
 import { groupTemplate } from './masterGroup.ts';
 import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, noSuchMaster, placeMasters } from './masterRow.ts';
-import { applyTemplate, applyTemplateWithin, previewTemplate, templateTransaction } from './template.ts';
+import { applyTemplate, applyTemplateWithin, previewTemplate } from './template.ts';
 import type { Template } from './templateCopies.ts';
 import { projectEventParts } from './templateEvent.ts';
 import { bringIdentifier } from './templateIdentifiers.ts';
+import { templateTransaction } from './templateLock.ts';
 
 /** Creates a master card at the end of its group and, with `push_to_projects`, copies it to projects, in one transaction. */
 export async function createMasterCard(context: SignedInContext, { push_to_projects, ...input }: MasterCardCreate) {

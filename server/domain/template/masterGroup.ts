@@ -24,8 +24,9 @@ import { allOrFirstRow, bytesOf, mustFitResponse } from '../board/responseSize.t
 import { restoredAs, undoDeletion } from '../board/restoration.ts';
 import { writeEvents } from '../event/event.ts';
 import { changeMaster, deleteMaster, EVEN_DELETED, findMaster, placeMasters } from './masterRow.ts';
-import { applyTemplate, previewTemplate, templateTransaction } from './template.ts';
+import { applyTemplate, previewTemplate } from './template.ts';
 import type { Template } from './templateCopies.ts';
+import { templateTransaction } from './templateLock.ts';
 
 /** The groups of a master board in order, with the numbers of their cards. */
 export async function listMasterGroups({ db }: SignedInContext, { board_id }: MasterGroupList) {

@@ -9,8 +9,12 @@ import { readCursor, toPage } from '../../database/page.ts';
 import { anyOf, type Db, live, oneRow, query } from '../../database/query.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { CLEARING, clearGroups } from '../board/deletion.ts';
+import { type Published, publish } from './release.ts';
+import { abortOpenRollout, followRelease } from './rolloutEnd.ts';
 import type { Template } from './templateCopies.ts';
+import { stepTransaction, TEMPLATE_LOCKS, templateTransaction } from './templateLock.ts';
 import { type Applied, beginRun, finishRun, interruptRun, recordProgress } from './templateRun.ts';
+import type { Source } from './templateSource.ts';
 import { copyStatement, fillStatement, previewStatement } from './templateStatement.ts';
 
 /**
@@ -23,7 +27,8 @@ export async function applyTemplate(context: SignedInContext, template: Template
   const { bulkPace, isStopping } = services;
   // In short transactions, so that the steps of the run find few cards to mark under the lock of their project.
   await workOff(db, CLEARING, { rows: 500, pauseMilliseconds: 0, isStopped: isStopping });
-  const run = await beginRun(context, template);
+  const begun = await templateTransaction(db, template.board_id, (db) => begin({ ...context, db }, template));
+  const { run } = begun;
   const left = projectsLeft(template, bulkPace.rowsPerStep);
   const applySteps = async () => {
     for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db)) {
@@ -34,7 +39,7 @@ export async function applyTemplate(context: SignedInContext, template: Template
           'service_stopping',
         );
       const taken = projects;
-      await stepTransaction(db, template.board_id, (db) => applyToProjects({ ...context, db }, template, run, taken));
+      await stepTransaction(db, template.board_id, (db) => applyToProjects({ ...context, db }, begun, taken));
       await bulkPace.pause();
     }
   };
@@ -54,21 +59,36 @@ export async function applyTemplate(context: SignedInContext, template: Template
   }
 }
 
+/** What a run writes. */
+export const RUN_EVENTS = ['release.published', 'rollout.aborted', 'template.started', 'template.applied'] as const;
+
 const isRejected = (settled: PromiseSettledResult<void>) => settled.status === 'rejected';
 
 /** How many runs this process works on. */
 export const runningTemplates = () => running;
 let running = 0;
 
+/** What a run applies. */
+type Begun = Template & { run: number; release: Published };
+
+/** Publishes what is about to be brought, ends a rollout of the board that is open, and records the run. */
+async function begin(context: SignedInContext, template: Template): Promise<Begun> {
+  const release = await publish(context, template, null);
+  const aborted_rollout_id = await abortOpenRollout(context, template.board_id);
+  await followRelease(context, template, release);
+  const run = await beginRun(context, template, { release_id: release.id, aborted_rollout_id });
+  return { ...template, run, release };
+}
+
 /** Like `applyTemplate`, but inside the transaction that created the template, without pauses. */
 export async function applyTemplateWithin(context: SignedInContext, template: Template): Promise<Applied> {
   const { db, services } = context;
   const { bulkPace } = services;
-  const run = await beginRun(context, template);
+  const begun = await begin(context, template);
   const left = projectsLeft(template, bulkPace.rowsPerStep);
   for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db))
-    await applyToProjects(context, template, run, projects);
-  return finishRun(db, run);
+    await applyToProjects(context, begun, projects);
+  return finishRun(db, begun.run);
 }
 
 /** What `applyTemplate` would do to each project; nothing changes. */
@@ -81,64 +101,48 @@ export async function previewTemplate({ db }: SignedInContext, template: Templat
   return toPage('projects', found, limit, ['project_id']);
 }
 
-/** A master board that concerns a project, by its tool. */
-type LockedBoard = { id: number; tool_key: string | null };
+/** A master board that concerns a project, by its tool, and the release that all projects got by a rollout. */
+type LockedBoard = { id: number; tool_key: string | null; rolled_out_id: number | null };
 
 /**
  * Locks all master boards, for `fillProject` in the same bulk transaction: before the project, as a sync does. Shared: several
  * projects are filled at once, but no board is synced or changed meanwhile.
  */
-export const lockMasterBoards = (db: Db): Promise<LockedBoard[]> =>
-  query(
+export async function lockMasterBoards(db: Db): Promise<LockedBoard[]> {
+  await query(
     db,
-    sql<LockedBoard>`
-      select id, tool_key, pg_advisory_xact_lock_shared(${TEMPLATE_LOCKS}, id) from (
-        select id, tool_key from boards where is_master and ${live()} order by id offset 0) as b`,
+    sql`
+      select pg_advisory_xact_lock_shared(${TEMPLATE_LOCKS}, id) from (
+        select id from boards where is_master and ${live()} order by id offset 0) as b`,
   );
+  // Read under the locks: a rollout that was about to end has ended.
+  return query(
+    db,
+    sql<LockedBoard>`select id, tool_key, rolled_out_id from boards where is_master and ${live()} order by id`,
+  );
+}
 
 /**
- * Copies these boards to a project, as their syncs would; those without access or that are inactive are skipped. Returns how many
- * rows it changed.
+ * Copies these boards to a project, as their syncs would; those without access or that are inactive are skipped. A board that was
+ * rolled out to all projects comes in that release, any other as it is now. Returns how many rows it changed.
  */
 export async function fillProject(db: Db, projectId: number, boards: LockedBoard[]): Promise<number> {
   if (boards.length === 0) return 0;
   await clearGroups(db, sql`(is_master or project_id = ${projectId})`);
   await allowOnlyMergeJoins(db);
-  const filled = await query(
-    db,
-    fillStatement(
-      boards.map(({ id }) => id),
-      projectId,
-    ),
-  );
-  return oneRow(filled).count;
+  const released = boards.flatMap(({ rolled_out_id }) => rolled_out_id ?? []);
+  const others = boards.filter(({ rolled_out_id }) => rolled_out_id === null).map(({ id }) => id);
+  const sources: Source[] = [
+    ...(others.length > 0 ? [{ boards: others }] : []),
+    ...(released.length > 0 ? [{ releases: released }] : []),
+  ];
+  let count = 0;
+  for (const source of sources) count += oneRow(await query(db, fillStatement(source, projectId))).count;
+  return count;
 }
-
-/** A transaction that changes a master board: one at a time for each board, and not during a step of a sync or push. */
-export function templateTransaction<Result>(
-  db: Db,
-  board_id: number,
-  work: (db: Db) => Promise<Result>,
-): Promise<Result> {
-  return bulkTransaction(db, async (db) => {
-    await query(db, sql`select pg_advisory_xact_lock(${TEMPLATE_LOCKS}, ${board_id})`);
-    return work(db);
-  });
-}
-
-/** A transaction that copies a master board to projects. Shared: steps for other projects run at the same time. */
-function stepTransaction(db: Db, board_id: number, work: (db: Db) => Promise<void>): Promise<void> {
-  return bulkTransaction(db, async (db) => {
-    await query(db, sql`select pg_advisory_xact_lock_shared(${TEMPLATE_LOCKS}, ${board_id})`);
-    return work(db);
-  });
-}
-
-/** The first key of the advisory locks of master boards ("TMPL" in ASCII); the second is the board's id. */
-const TEMPLATE_LOCKS = 1_414_352_972;
 
 /** The ids of the active projects, as many at a time as fit into a step. */
-function projectsLeft({ rowCount }: Template, rowsPerStep: number) {
+export function projectsLeft({ rowCount }: Pick<Template, 'rowCount'>, rowsPerStep: number) {
   const most = Math.max(1, Math.floor(rowsPerStep / Math.max(1, rowCount)));
   let after: number | null = 0;
   let turn: Promise<number[]> = Promise.resolve([]);
@@ -169,12 +173,7 @@ function projectsLeft({ rowCount }: Template, rowsPerStep: number) {
 }
 
 /** Locks the projects in the order of their ids, before their copies are read. */
-async function applyToProjects(
-  context: SignedInContext,
-  template: Template,
-  run: number,
-  ids: number[],
-): Promise<void> {
+async function applyToProjects(context: SignedInContext, template: Begun, ids: number[]): Promise<void> {
   const { db } = context;
   await allowOnlyMergeJoins(db);
   const projects = await db
@@ -188,8 +187,8 @@ async function applyToProjects(
   const locked = projects.map(({ id }) => id);
   if (locked.length > 0) {
     await clearGroups(db, sql`(is_master or project_id = ${anyOf(locked)})`);
-    await query(db, copyStatement(context, template, run, locked));
+    await query(db, copyStatement(context, template, template.run, locked));
   }
   // Last, since it locks the row of the run: another step waits for it.
-  await recordProgress(db, run, ids.length);
+  await recordProgress(db, template.run, ids.length);
 }

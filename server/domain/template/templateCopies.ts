@@ -1,23 +1,14 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { RunKind } from '../../../shared/templateRun.ts';
 import { live } from '../../database/query.ts';
-import { AMONG_TARGETS, orderedGroups, staleCards, staleCopies, valuesOf } from './templateFields.ts';
+import { AMONG_TARGETS, isNotPinned, staleCopies } from './templateFields.ts';
 import { adoptedCards } from './templateIdentifiers.ts';
+import { type Part, type Source, templatesOf } from './templateSource.ts';
 
 /** What is copied to projects: a whole master board (sync), the board with its groups, one group, or one card. */
 export type Template = Part & {
   board_id: number;
   /** About how many rows a project gets. */
   rowCount: number;
-};
-
-/** Which rows of master boards are copied. */
-export type Part = {
-  kind: RunKind;
-  /** Only this group, or the group of the card. */
-  group_id?: number;
-  /** Only this card. */
-  card_id?: number;
 };
 
 /**
@@ -34,8 +25,10 @@ export type Part = {
  * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index, since
  * outdated statistics would choose another.
  *
- * - `master_board`, `master_group`, `master_card`: the live templates; groups with distinct positions, cards numbered in order.
- * - `target`: each project with each board, and whether it has the board's tool and the template is active.
+ * - `master_board`, `master_group`, `master_card`: the templates (`templateSource.ts`).
+ * - `target`: each project with each board, whether it has the board's tool (`has_access`), holds changes (`is_held`) or neither
+ *   (`is_reached`), whether the template is active, and which release it has.
+ * - `pinned`: contents that were rolled back in a project. They are neither added nor brought there.
  * - `board_copy`, `group_copy`, `card_copy`: all existing copies, deleted ones too, so that none is added a second time.
  * - `complete_project`: projects with a copy of every card, which need no further look.
  * - `missing_board`, `missing_group`: copies to add; none of an inactive template, and none below a copy that a project deleted.
@@ -44,37 +37,31 @@ export type Part = {
  * - `stale_board`, `stale_group`, `stale_card`: copies to update; a field that the project edited stays.
  * - `adopted_card`: copies of a deleted template that a new one with the same identifier takes over.
  */
-export function findCopies(
-  { kind, group_id, card_id }: Part,
-  boards: number[],
-  projects: RawBuilder<unknown>,
-): RawBuilder<unknown> {
+export function findCopies(part: Part, source: Source, projects: RawBuilder<unknown>): RawBuilder<unknown> {
+  const { kind, group_id, card_id } = part;
   const isSync = kind === 'sync';
-  const whichGroups = group_id ? sql`where id = ${group_id}` : sql``;
-  // A push also brings an inactive card's fields to its copies.
-  const whichCards = card_id
-    ? sql`and c.id = ${card_id}`
-    : isSync
-      ? sql`and g.is_active and c.is_active`
-      : sql`and false`;
+  const isActive = sql`g.is_active and c.is_active`;
+  const which = {
+    groups: group_id ? sql`g.id = ${group_id}` : sql`true`,
+    // A push also brings an inactive card's fields to its copies, and a rollout those of all cards.
+    cards: card_id ? sql`c.id = ${card_id}` : isSync ? isActive : kind === 'rollout' ? sql`true` : sql`false`,
+    isAddable: kind === 'rollout' ? isActive : sql`true`,
+  };
   return sql`
-    master_board as materialized (
-      select *, id as board_id, ${valuesOf('boards', 'boards')} as content from boards
-      where id = any(${boards}::int[]) and is_master and ${live()}
-    ), master_group as materialized (
-      select *, ${valuesOf('groups', 'g')} as content from (${orderedGroups}) as g ${whichGroups}
-    ), master_card as materialized (
-      select c.*, row_number() over (partition by g.id order by c.position, c.id) as place_in_group,
-        row_number() over (order by g.board_position, g.board_id, g.position, g.id, c.position, c.id) as place_on_boards
-      from master_group g cross join lateral (
-        select * from cards c where c.group_id = g.id and ${live('c')} ${whichCards} offset 0) as c
-    ), target as materialized (
-      select p.id as project_id, p.platform_id, b.id as master_board_id,
-        b.tool_key is null or exists (
-          select from project_tools t where t.project_id = p.id and t.tool_key = b.tool_key) as has_access,
-        b.is_active ${group_id ? sql`and exists (select from master_group where is_active)` : sql``}
-          ${card_id ? sql`and exists (select from master_card where is_active)` : sql``} as is_active
-      from (${projects}) as p cross join master_board b
+    ${templatesOf(source, which)}, target as materialized (
+      select *, has_access and not is_held as is_reached from (
+        select p.id as project_id, p.platform_id, b.id as master_board_id, pt.release_id,
+          b.tool_key is null or exists (
+            select from project_tools t where t.project_id = p.id and t.tool_key = b.tool_key) as has_access,
+          coalesce(pt.hold_until > now(), false) as is_held,
+          b.is_active ${group_id ? sql`and exists (select from master_group where is_active)` : sql``}
+            ${card_id ? sql`and exists (select from master_card where is_active)` : sql``} as is_active
+        from (${projects}) as p cross join master_board b
+        left join project_templates pt on pt.project_id = p.id and pt.board_id = b.id
+      ) as t
+    ), pinned as materialized (
+      select pt.project_id, row_id from project_templates pt cross join lateral unnest(pt.pinned) as row_id
+      where pt.board_id = any(array(select id from master_board)) and pt.${AMONG_TARGETS} and pt.pinned <> '{}'
     ), board_copy as materialized (
       select b.project_id, b.master_board_id, b.id, b.deleted_at from boards b
       where b.master_board_id = any(array(select id from master_board)) and b.${AMONG_TARGETS}
@@ -87,19 +74,19 @@ export function findCopies(
     ), complete_project as materialized (
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
-      select t.project_id, t.platform_id, t.master_board_id from target t
-      where t.is_active and t.has_access and not exists (
+      select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
+      where t.is_active and t.is_reached and ${isNotPinned('t')} and not exists (
         select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
-      where t.has_access and ${live('b')}
+      where t.is_reached and ${live('b')}
       union all
       select project_id, platform_id, master_board_id, true, null from missing_board
     ), missing_group as materialized (
-      select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id
+      select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
-      where b.is_active and m.is_active
+      where b.is_active and m.is_active and ${isNotPinned('b')}
         and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
@@ -111,13 +98,13 @@ export function findCopies(
       select * from live_group g where g.is_active and exists (select from master_card)
         and not exists (select from complete_project c where c.project_id = g.project_id)
     ), stale_board as materialized (
-      ${isSync || kind === 'push_board' ? staleCopies('boards') : NOTHING_STALE}
+      ${isSync || kind === 'push_board' || kind === 'rollout' ? staleCopies('boards', part) : NOTHING_STALE}
     ), stale_group as materialized (
-      ${kind === 'push' ? NOTHING_STALE : staleCopies('groups')}
+      ${kind === 'push' ? NOTHING_STALE : staleCopies('groups', part)}
     ), adopted_card as materialized (
       ${adoptedCards}
     ), stale_card as materialized (
-      select * from adopted_card ${card_id ? sql`union all ${staleCards(card_id)}` : sql``}
+      select * from adopted_card ${card_id || kind === 'rollout' ? sql`union all ${staleCopies('cards', part)}` : sql``}
     )`;
 }
 

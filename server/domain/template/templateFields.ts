@@ -1,116 +1,155 @@
 import { type RawBuilder, sql } from 'kysely';
-import { LARGEST_INTEGER } from '../../../shared/limits.ts';
-import type { RunKind } from '../../../shared/templateRun.ts';
 import { live } from '../../database/query.ts';
-import { copiedColumns, namesOf } from '../board/columns.ts';
+import { namesOf } from '../board/columns.ts';
+import { type Copied, FIELDS, IDENTIFIER, NOUNS, type Part, valuesOf } from './templateSource.ts';
 
-/** Which fields a sync or push copies to existing copies, and the SQL for it; `templateCopies.ts` defines the tables it names. */
-
-/** The fields that a push of a card keeps equal in all copies; the others belong to the project after the copy. */
-const CARD_FIELDS = copiedColumns('cards', 'always');
-
-/** The fields that a sync, and pushes of boards and groups, bring to copies, except those that the project changed. */
-const FIELDS = {
-  boards: copiedColumns('boards', 'always'),
-  groups: [...copiedColumns('groups', 'always'), 'position'],
-};
-
-type Copied = keyof typeof FIELDS;
-
-/** The values of these fields as JSON: what the column `brought` stores. */
-export const valuesOf = (table: Copied, alias: string) =>
-  sql`jsonb_build_object(${sql.join(FIELDS[table].map((field) => sql`${sql.lit(field)}, ${sql.ref(`${alias}.${field}`)}`))})`;
+/**
+ * Which fields existing copies get, and the SQL for it; `templateCopies.ts` defines the tables it names. In all of it, `c` is a
+ * copy, `m` its template, and `b.base` the values that the copy once got: a field that differs from them was edited by the project.
+ * A board or group has them itself (`brought`), a card names the content (`base_id`), except for single fields (`base_values`).
+ */
 
 /** Limits rows to the range of project ids, which is one index range per template. */
 export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
-/**
- * The groups of the master boards with distinct positions; ties break by id. Copies that are added at different times would
- * otherwise be ordered by their own ids.
- */
-export const orderedGroups = sql`
-  select id, board_id, board_position, ${namesOf(copiedColumns('groups', 'once'))},
-    least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
-  from (
-    select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
-    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and ${live('g')} offset 0) as g
-  ) as g`;
+/** The content of the template `m` was not rolled back in the project of this row. `not in` uses a hash table, mostly empty. */
+export const isNotPinned = (alias: string) =>
+  sql`(${sql.ref(`${alias}.project_id`)}, coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)`;
 
-/** Copies of a card whose template fields differ from the template. */
-export const staleCards = (id: number) => sql`
-  select c.id, c.project_id, m.id as template_id
-  from (select * from cards c where c.master_card_id = ${id} and c.${AMONG_TARGETS} offset 0) as c
-  join target t on t.project_id = c.project_id cross join master_card m
-  where t.has_access and ${live('c')} and (${namesOf(CARD_FIELDS, 'c')}) is distinct from (${namesOf(CARD_FIELDS, 'm')})`;
-
-/** A push brings the fields of its card; a sync only changes the template of an adopted card. */
-export function updateCards(kind: RunKind): RawBuilder<unknown> {
-  const fields = kind === 'push' ? CARD_FIELDS : [];
-  const values = fields.map((field) => sql`${sql.ref(field)} = ${sql.ref(`m.${field}`)}`);
-  return sql`
-    update cards c set ${sql.join([sql`master_card_id = m.id`, ...values, sql`updated_at = now()`])}
-    from stale_card s join master_card m on m.id = s.template_id
-    where c.id = any(array(select id from stale_card)) and c.id = s.id
-    returning c.project_id`;
-}
-
-/**
- * Copies of a master board or groups to update; those without `is_changed` only get new synced values. The first condition is
- * for speed: it excludes copies that equal their template, which most do.
- */
-export function staleCopies(table: Copied): RawBuilder<unknown> {
-  const { templates, template_id } = NAMES[table];
-  const followed = sql.join(FIELDS[table].map((field) => followedValue(table, field)));
-  const current = namesOf(FIELDS[table], 'c');
-  return sql`
-    select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${current}) as is_changed
-    from (select * from ${sql.table(table)} c where c.${template_id} = any(array(select id from ${templates})) and c.${AMONG_TARGETS} offset 0) as c
-    join ${templates} m on m.id = c.${template_id} join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
-    where t.has_access and ${live('c')} and (${current}, c.brought) is distinct from (${namesOf(FIELDS[table], 'm')}, m.content)
-      and (${followed}, ${followedValues(table)}) is distinct from (${current}, c.brought)`;
-}
-
-/** Reads the current values from the row that it updates: a concurrent edit by the project is not overwritten. */
-export function updateCopies(table: Copied): RawBuilder<unknown> {
-  const { templates, stale } = NAMES[table];
-  const values = FIELDS[table].map((field) => sql`${sql.ref(field)} = ${followedValue(table, field)}`);
-  return sql`
-    update ${sql.table(table)} c set ${sql.join(values)}, brought = ${followedValues(table)},
-      updated_at = case when s.is_changed then now() else c.updated_at end
-    from ${stale} s join ${templates} m on m.id = s.template_id
-    where c.id = any(array(select id from ${stale})) and c.id = s.id
-    returning c.project_id, s.is_changed`;
-}
-
-const NAMES = {
-  boards: {
-    templates: sql.table('master_board'),
-    template_id: sql.ref('master_board_id'),
-    stale: sql.table('stale_board'),
-  },
-  groups: {
-    templates: sql.table('master_group'),
-    template_id: sql.ref('master_group_id'),
-    stale: sql.table('stale_group'),
-  },
+/** A push makes the fields of its card equal in all copies. A sync changes none of a card. */
+export const fieldsOf = (table: Copied, { kind }: Part): string[] => {
+  if (table !== 'cards') return FIELDS[table];
+  return kind === 'sync' ? [] : kind === 'push' ? [...FIELDS.cards, IDENTIFIER] : FIELDS.cards;
 };
 
-/** The values of the last sync or push. If null: own values when never edited, else the template's. */
-const syncedValues = (table: Copied) =>
-  sql`coalesce(c.brought, case when c.updated_at = c.created_at then ${valuesOf(table, 'c')} else m.content end)`;
+const masterOf = (table: Copied) => sql.ref(`c.master_${NOUNS[table]}_id`);
+const templates = (table: Copied) => sql.table(`master_${NOUNS[table]}`);
+const stale = (table: Copied) => sql.table(`stale_${NOUNS[table]}`);
 
-/** A copy `c` follows its template `m` in a field until the project edits it. */
-const follows = (table: Copied, field: string) =>
-  sql`(${sql.ref(`c.${field}`)}::text is not distinct from ${syncedValues(table)}->>${sql.lit(field)} or ${sql.ref(`c.${field}`)} is not distinct from ${sql.ref(`m.${field}`)})`;
+/** Without any record of it: the copy's own values if it was never edited, else the template's. */
+export const baseOf = (table: Copied) => sql`
+  select coalesce(${table === 'cards' ? sql`(select r.content || coalesce(c.base_values, '{}') from template_rows r where r.id = c.base_id)` : sql`c.brought`},
+    case when c.updated_at = c.created_at then ${valuesOf(FIELDS[table], 'c')} else m.content end) as base offset 0`;
 
-const followedValue = (table: Copied, field: string) =>
-  sql`case when ${follows(table, field)} then ${sql.ref(`m.${field}`)} else ${sql.ref(`c.${field}`)} end`;
+const current = (field: string) => sql.ref(`c.${field}`);
+const template = (field: string) => sql.ref(`m.${field}`);
 
-/** The synced values after this update. */
-const followedValues = (table: Copied) =>
-  sql`jsonb_build_object(${sql.join(
-    FIELDS[table].map(
+/** The field is as the project got it. */
+export const isUntouched = (field: string) =>
+  sql`${current(field)}::text is not distinct from b.base->>${sql.lit(field)}`;
+
+const isOverwritten = ({ kind, overwrite = [] }: Part, field: string) => kind === 'push' || overwrite.includes(field);
+
+/** A copy follows its template in a field until the project edits it. */
+const follows = (part: Part, field: string) =>
+  isOverwritten(part, field)
+    ? sql`true`
+    : sql`(${isUntouched(field)} or ${current(field)} is not distinct from ${template(field)})`;
+
+const followedValue = (part: Part, field: string) =>
+  isOverwritten(part, field)
+    ? template(field)
+    : sql`case when ${follows(part, field)} then ${template(field)} else ${current(field)} end`;
+
+/** The base after this update: `brought`, or the fields of a card that keep another one. */
+function followedBase(table: Copied, part: Part): RawBuilder<unknown> {
+  if (table !== 'cards') {
+    const values = FIELDS[table].map(
       (field) =>
-        sql`${sql.lit(field)}, case when ${follows(table, field)} then m.content else ${syncedValues(table)} end->${sql.lit(field)}`,
-    ),
-  )})`;
+        sql`${sql.lit(field)}, case when ${follows(part, field)} then m.content else b.base end->${sql.lit(field)}`,
+    );
+    return sql`jsonb_build_object(${sql.join(values)})`;
+  }
+  const kept = FIELDS.cards.map(
+    (field) => sql`case when not ${follows(part, field)} and b.base->${sql.lit(field)} <> m.content->${sql.lit(field)}
+      then jsonb_build_object(${sql.lit(field)}, b.base->${sql.lit(field)}) else '{}' end`,
+  );
+  return sql`nullif(${sql.join(kept, sql` || `)}, '{}')`;
+}
+
+/** Live copies with their templates and bases, in projects that are reached. */
+const copiesOf = (table: Copied) => sql`
+  (select * from ${sql.table(table)} c where ${masterOf(table)} = any(array(select id from ${templates(table)})) and c.${AMONG_TARGETS} offset 0) as c
+  join ${templates(table)} m on m.id = ${masterOf(table)} join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
+  cross join lateral (${baseOf(table)}) as b
+  where t.is_reached and ${live('c')} and ${isNotPinned('c')}`;
+
+/**
+ * How copies differ from their templates, for a preview: the fields that would change, those that stay since the project edited
+ * them, and those of these that the template has changed, too.
+ */
+export function comparedCopies(table: Copied, part: Part): RawBuilder<unknown> {
+  const fields = fieldsOf(table, part);
+  const differs = (field: string) => sql`${current(field)} is distinct from ${template(field)}`;
+  const named = (condition: (field: string) => RawBuilder<unknown>) =>
+    sql`array_remove(array[${sql.join(fields.map((field) => sql`case when ${differs(field)} and ${condition(field)} then ${sql.lit(field)} end`))}]::text[], null)`;
+  const isKept = (field: string) => sql`not ${follows(part, field)}`;
+  const isConflict = (field: string) =>
+    sql`${isKept(field)} and b.base->>${sql.lit(field)} is distinct from m.content->>${sql.lit(field)}`;
+  return sql`
+    select c.project_id, ${sql.lit(NOUNS[table])} as noun, c.id, m.id as master_id, m.row_id, m.title,
+      ${named((field) => follows(part, field))} as changed, ${named(isKept)} as kept, ${named(isConflict)} as conflicts,
+      ${valuesOf(fields, 'c')} as own, m.content
+    from ${copiesOf(table)} and (${namesOf(fields, 'c')}) is distinct from (${namesOf(fields, 'm')})`;
+}
+
+/**
+ * Copies to update; those without `is_changed` only get another base. The first condition on the values is for speed: it excludes
+ * copies that equal their template, which most do.
+ */
+export function staleCopies(table: Copied, part: Part): RawBuilder<unknown> {
+  const fields = fieldsOf(table, part);
+  const followed = sql.join(fields.map((field) => followedValue(part, field)));
+  const own = namesOf(fields, 'c');
+  const isCard = table === 'cards';
+  const differs = isCard
+    ? sql`((${own}) is distinct from (${namesOf(fields, 'm')}) or c.base_id is distinct from m.row_id or c.base_values is not null)`
+    : sql`(${own}, c.brought) is distinct from (${namesOf(fields, 'm')}, m.content)`;
+  const bases = isCard
+    ? sql`(m.row_id, ${followedBase(table, part)}) is distinct from (c.base_id, c.base_values)`
+    : sql`${followedBase(table, part)} is distinct from c.brought`;
+  return sql`
+    select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${own}) as is_changed
+    from ${copiesOf(table)} and ${differs}
+      and ((${followed}) is distinct from (${own}) or ${bases})`;
+}
+
+/**
+ * The parts that update what is stale. The rows are locked and read again first (`locked_…`): an edit of the project that was saved
+ * meanwhile is not overwritten, and `before` is what the update replaces.
+ */
+export function updateCopies(table: Copied, part: Part): RawBuilder<unknown> {
+  const fields = fieldsOf(table, part);
+  const name = (prefix: string) => sql.table(`${prefix}_${NOUNS[table]}`);
+  const isCard = table === 'cards';
+  if (isCard && fields.length === 0) return sql`${name('updated')} as (${adoptCards})`;
+
+  const values = fields.map((field) => sql`${followedValue(part, field)} as ${sql.ref(`new_${field}`)}`);
+  const replaced = fields.map(
+    (field) => sql`case when ${followedValue(part, field)} is distinct from ${current(field)}
+      then jsonb_build_object(${sql.lit(field)}, ${current(field)}) else '{}' end`,
+  );
+  const isChanged = sql`(l.before <> '{}'${isCard ? sql` or l.is_adopted` : sql``})`;
+  const sets = fields.map((field) => sql`${sql.ref(field)} = ${sql.ref(`l.new_${field}`)}`);
+  return sql`
+    ${name('locked')} as materialized (
+      select c.id, m.id as template_id, m.row_id, ${sql.join(values)}, ${followedBase(table, part)} as new_base,
+        ${isCard ? sql`jsonb_build_object('id', c.base_id, 'values', c.base_values)` : sql`c.brought`} as base,
+        ${sql.join(replaced, sql` || `)} as before${isCard ? sql`, c.master_card_id <> m.id as is_adopted` : sql``}
+      from ${stale(table)} s join ${sql.table(table)} c on c.id = s.id and c.id = any(array(select id from ${stale(table)}))
+      join ${templates(table)} m on m.id = s.template_id cross join lateral (${baseOf(table)}) as b
+      for no key update of c
+    ), ${name('updated')} as (
+      update ${sql.table(table)} c set ${sql.join(sets)},
+        ${isCard ? sql`master_card_id = l.template_id, base_id = l.row_id, base_values = l.new_base` : sql`brought = l.new_base`},
+        updated_at = case when ${isChanged} then now() else c.updated_at end
+      from ${name('locked')} l where c.id = l.id
+      returning c.id, c.project_id, l.template_id, l.row_id, l.before, l.base, ${isChanged} as is_changed
+    )`;
+}
+
+/** A sync only changes the template of an adopted card. */
+const adoptCards = sql`
+  update cards c set master_card_id = s.template_id, updated_at = now() from stale_card s
+  where c.id = any(array(select id from stale_card)) and c.id = s.id
+  returning c.project_id, true as is_changed`;

@@ -4,7 +4,7 @@ import { anyOf, live, query } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { projectEventParts } from './templateEvent.ts';
-import { AMONG_TARGETS } from './templateFields.ts';
+import { AMONG_TARGETS, isNotPinned } from './templateFields.ts';
 
 /**
  * A live copy has the `unique_identifier` of its template, which is unique in a project. If the template was deleted and a new
@@ -12,7 +12,7 @@ import { AMONG_TARGETS } from './templateFields.ts';
  */
 
 /** A master card `m` of which a group `g` in a project has no copy. */
-const IS_MISSING = sql`m.group_id = g.master_group_id
+const IS_MISSING = sql`m.group_id = g.master_group_id and m.is_addable and ${isNotPinned('g')}
   and not exists (select from card_copy c where c.project_id = g.project_id and c.master_card_id = m.id)`;
 
 /** A missing copy to add, since there is none to adopt. `not in` uses a hash table, which is mostly empty. */
@@ -20,7 +20,7 @@ export const IS_ADDED = sql`${IS_MISSING} and (g.project_id, m.id) not in (selec
 
 /** Live copies of deleted master cards, where a copy of the one with the same identifier is missing. */
 export const adoptedCards = sql`
-  select c.id, c.project_id, m.id as template_id
+  select c.id, c.project_id, m.id as template_id, true as is_changed
   from (
     select * from cards c where c.${AMONG_TARGETS} and c.master_card_id = any(array(
       select id from cards where is_master and deleted_at is not null

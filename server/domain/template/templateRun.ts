@@ -1,6 +1,11 @@
 import { sql } from 'kysely';
 import { notFound } from '../../../shared/errors.ts';
-import { ProjectOutcome, type TemplateRunList, type TemplateRunReport } from '../../../shared/templateRun.ts';
+import {
+  ProjectOutcome,
+  type RunKind,
+  type TemplateRunList,
+  type TemplateRunReport,
+} from '../../../shared/templateRun.ts';
 import { readPage } from '../../database/page.ts';
 import { type Db, oneRow, query } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
@@ -54,6 +59,7 @@ const runsWithTitles = (db: Db) =>
     .leftJoin('cards as c', 'c.id', 'r.card_id')
     .leftJoin('users as u', 'u.id', 'r.user_id')
     .select(['r.id', 'r.kind', 'r.board_id', 'r.group_id', 'r.card_id', 'r.user_id', 'r.started_at', 'r.finished_at'])
+    .select(['r.release_id', 'r.aborted_rollout_id'])
     .select([INTERRUPTED_AT.as('interrupted_at'), 'r.projects_total', 'r.projects_done', 'r.projects_with_access'])
     .select(['r.projects_skipped', 'r.projects_changed', 'r.cards_added', 'r.boards_updated', 'r.groups_updated'])
     .select(['r.cards_updated', 'b.title as board_title', 'g.title as group_title', 'c.title as card_title'])
@@ -65,12 +71,14 @@ const noSuchRun = () => notFound('There is no such run.');
 export async function beginRun(
   context: SignedInContext,
   { kind, board_id, group_id, card_id }: Template,
+  found: { release_id: number; aborted_rollout_id: number | null },
 ): Promise<number> {
   const begun = context.db
     .insertInto('template_runs')
     .values(({ selectFrom, fn }) => ({
-      kind,
+      kind: kind as RunKind,
       board_id,
+      ...found,
       group_id: kind === 'push_group' ? (group_id ?? null) : null,
       card_id: card_id ?? null,
       user_id: context.caller.id,

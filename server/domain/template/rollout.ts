@@ -1,0 +1,355 @@
+import { type RawBuilder, sql } from 'kysely';
+import { badRequest, invalid, notFound } from '../../../shared/errors.ts';
+import type { EventType } from '../../../shared/event.ts';
+import type { RolloutList, RolloutPlan, RolloutPreview, RolloutReport, Stage } from '../../../shared/rollout.ts';
+import { RolloutTarget } from '../../../shared/rollout.ts';
+import { allowNoNestedLoops, bulkTransaction } from '../../database/bulk.ts';
+import { readPage } from '../../database/page.ts';
+import {
+  anyOf,
+  type Db,
+  mapConstraintErrors,
+  oneRow,
+  query,
+  transact,
+  withShortTimeout,
+} from '../../database/query.ts';
+import type { Removal } from '../../database/removal.ts';
+import type { Row, RowChanges } from '../../database/tables.ts';
+import { daysBefore, NOW } from '../../database/timestamp.ts';
+import type { SignedInContext } from '../access/context.ts';
+import { writeEvents } from '../event/event.ts';
+import { findMaster } from './masterRow.ts';
+import { noSuchRelease } from './release.ts';
+import { type Line, MOST_LINES, planStatement, previewRollout, shown } from './rolloutStatement.ts';
+import { callForStep } from './rolloutWork.ts';
+import { projectsLeft } from './template.ts';
+import { templateTransaction } from './templateLock.ts';
+
+/** How many plans of a board can wait at once; they are removed after a day. */
+const MOST_PLANS = 10;
+
+/** Plans a rollout: what it would do to each project that it reaches. Nothing changes there until it is started. */
+export async function planRollout(context: SignedInContext, input: RolloutPlan) {
+  const { db, services, caller } = context;
+  const { release_id, stages, overwrite, max_failed, max_conflicts, note } = input;
+  const { board_id } = await db
+    .selectFrom('releases')
+    .select('board_id')
+    .where('id', '=', release_id)
+    .executeTakeFirstOrThrow(noSuchRelease);
+  await findMaster(db, 'boards', board_id, ['id']);
+  await mustKnowProjects(db, stages);
+  const rollout = await transact(db, async (db) => {
+    await mustHaveRoom(db, board_id);
+    const row = { board_id, release_id, stages: JSON.stringify(stages), overwrite, max_failed, max_conflicts, note };
+    return db
+      .insertInto('rollouts')
+      .values({ ...row, state: 'planning', user_id: caller.id } as never)
+      .returning(['id', 'board_id', 'release_id', 'overwrite', 'user_id'])
+      .executeTakeFirstOrThrow();
+  });
+
+  const { count } = await db
+    .selectFrom('release_rows')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('release_id', '=', release_id)
+    .executeTakeFirstOrThrow();
+  const left = projectsLeft({ rowCount: Number(count) }, services.bulkPace.rowsPerStep);
+  for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db)) {
+    await bulkTransaction(db, async (db) => {
+      await allowNoNestedLoops(db);
+      await query(db, planStatement(rollout, stages, projects));
+    });
+    await services.bulkPace.pause();
+  }
+  return change(context, rollout.id, { from: ['planning'], event: 'rollout.planned', set: { state: 'planned' } });
+}
+
+async function mustKnowProjects(db: Db, stages: readonly Stage[]): Promise<void> {
+  const named = stages.flatMap(({ projects }) => projects ?? []);
+  const found = await db
+    .selectFrom('projects')
+    .select('id')
+    .where('id', '=', anyOf(named))
+    .where('is_active', 'is', true)
+    .execute();
+  const known = new Set(found.map(({ id }) => id));
+  const unknown = named.filter((id) => !known.has(id));
+  if (unknown.length > 0)
+    throw invalid(
+      { stages: `has projects that do not exist or are inactive: ${unknown.slice(0, 10).join(', ')}` },
+      'unknown_reference',
+    );
+}
+
+async function mustHaveRoom(db: Db, board_id: number): Promise<void> {
+  const plans = await db
+    .selectFrom('rollouts')
+    .select('id')
+    .where('board_id', '=', board_id)
+    .where('state', 'in', ['planning', 'planned'])
+    .execute();
+  if (plans.length >= MOST_PLANS)
+    throw badRequest(
+      `This board has ${MOST_PLANS} plans that were not started. Start or abort one first.`,
+      'place_full',
+    );
+}
+
+const noSuchRollout = () => notFound('There is no such rollout.');
+
+const TARGET_COUNTS = ['rows_added', 'fields_changed', 'fields_kept', 'fields_in_conflict'] as const;
+
+const rollouts = (db: Db) =>
+  db
+    .selectFrom('rollouts as o')
+    .innerJoin('boards as b', 'b.id', 'o.board_id')
+    .innerJoin('releases as r', 'r.id', 'o.release_id')
+    .leftJoin('users as u', 'u.id', 'o.user_id')
+    .innerJoinLateral(
+      sql<{ projects: Record<string, number> } & Record<(typeof TARGET_COUNTS)[number], number>>`(
+        select coalesce(jsonb_object_agg(state, projects), '{}') as projects, ${sql.join(
+          TARGET_COUNTS.map((name) => sql`coalesce(sum(${sql.ref(name)}), 0)::int as ${sql.ref(name)}`),
+        )}
+        from (
+          select state, count(*)::int as projects, ${sql.join(TARGET_COUNTS.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`))}
+          from rollout_targets where rollout_id = o.id group by state
+        ) as states)`.as('t'),
+      (join) => join.onTrue(),
+    )
+    .select(['o.id', 'o.board_id', 'b.title as board_title', 'o.release_id', 'r.number as release_number', 'o.state'])
+    .select(['o.reason', 'o.stage', 'o.is_soaking', 'o.next_at', 'o.overwrite', 'o.max_failed', 'o.max_conflicts'])
+    .select(['o.note', 'o.user_id', 'u.name as user_name', 'o.created_at', 'o.started_at', 'o.finished_at'])
+    .select(['t.projects', ...TARGET_COUNTS.map((name) => `t.${name}` as const)])
+    .select(
+      sql<{ percent: number | null; projects: number[] | null; soak_minutes: number | null }[]>`(
+        select jsonb_agg(jsonb_build_object('percent', s->'percent', 'projects', s->'projects', 'soak_minutes', s->'soak_minutes'))
+        from jsonb_array_elements(o.stages) as s)`.as('stages'),
+    );
+
+/** The rollouts of a board, or of all, newest first. */
+export async function listRollouts({ db }: SignedInContext, { board_id, state, ...page }: RolloutList) {
+  const found = rollouts(db).where(({ and }) =>
+    and({ 'o.board_id': board_id ?? undefined, 'o.state': state ?? undefined }),
+  );
+  return readPage('rollouts', found, page, ['o.id'], 'desc');
+}
+
+export async function getRollout({ db }: Pick<SignedInContext, 'db'>, { id }: { id: number }) {
+  return { rollout: await rollouts(db).where('o.id', '=', id).executeTakeFirstOrThrow(noSuchRollout) };
+}
+
+const TARGET_COLUMNS = RolloutTarget.omit({ project_name: true }).keyof().options;
+
+/** What a rollout does, or did, to each project. */
+export async function reportRollout({ db }: SignedInContext, { id, state, ...page }: RolloutReport) {
+  await db.selectFrom('rollouts').select('id').where('id', '=', id).executeTakeFirstOrThrow(noSuchRollout);
+  const targets = db
+    .selectFrom('rollout_targets as t')
+    .innerJoin('projects as p', 'p.id', 't.project_id')
+    .select(TARGET_COLUMNS.map((column) => `t.${column}` as const))
+    .select('p.name as project_name')
+    .where(({ and }) => and({ 't.rollout_id': id, 't.state': state ?? undefined }));
+  return readPage('projects', targets, page, ['t.project_id']);
+}
+
+/** Row by row and field by field: what a rollout would do to a project now or, after its turn, what it and its rollback did. */
+export async function previewOfProject({ db }: SignedInContext, { id, project_id }: RolloutPreview) {
+  const rollout = await db
+    .selectFrom('rollouts as o')
+    .leftJoin('rollout_targets as t', (join) =>
+      join.onRef('t.rollout_id', '=', 'o.id').on('t.project_id', '=', project_id),
+    )
+    .select(['o.id', 'o.board_id', 'o.release_id', 'o.overwrite', 'o.user_id', 't.state'])
+    .where('o.id', '=', id)
+    .executeTakeFirstOrThrow(noSuchRollout);
+  if (rollout.state === null) throw notFound('This rollout does not reach that project.');
+  const isOver = rollout.state === 'done' || rollout.state === 'rolled_back';
+  return { state: rollout.state, lines: isOver ? await doneLines(db, rollout, project_id) : await plannedLines() };
+
+  async function plannedLines(): Promise<Line[]> {
+    return bulkTransaction(db, async (db) => {
+      await allowNoNestedLoops(db);
+      return query(db, previewRollout(rollout, project_id));
+    });
+  }
+}
+
+const doneLines = (db: Db, rollout: { id: number; release_id: number }, project_id: number) =>
+  query(
+    db,
+    sql<Line>`
+      select c.noun, coalesce(r.board_id, r.group_id, r.card_id) as master_id, c.copy_id as id, r.content->>'title' as title, f.field,
+        case when c.undone is null then case when c.before is null then 'added' else 'changed' end
+          when c.before is null then case when c.undone = '{}' then 'left' else 'removed' end
+          when f.field = any(c.undone) then 'restored' else 'left' end as what,
+        ${shown('before', sql`(c.before->f.field)`)}, ${shown('after', sql`(case when f.field = 'position' then to_jsonb(p.position) else r.content->f.field end)`)}
+      from rollout_changes c join template_rows r on r.id = c.row_id
+      left join release_rows p on p.release_id = ${rollout.release_id} and p.row_id = c.row_id
+      left join lateral jsonb_object_keys(c.before) as f (field) on true
+      where c.rollout_id = ${rollout.id} and c.project_id = ${project_id} order by c.noun, master_id, field limit ${sql.lit(MOST_LINES)}`,
+  );
+
+type State = Row<'rollouts'>['state'];
+type Changes = { [Column in keyof RowChanges<'rollouts'>]: RowChanges<'rollouts'>[Column] | RawBuilder<unknown> };
+type Change = { from: readonly State[]; event: EventType; set: Changes };
+
+/** Changes the state of a rollout, after the step that is under way. */
+async function change(context: SignedInContext, id: number, change: Change, more?: (db: Db) => Promise<unknown>) {
+  const work = transact(context.db, async (db) => {
+    const { state, board_id } = await db
+      .selectFrom('rollouts')
+      .select(['state', 'board_id'])
+      .where('id', '=', id)
+      .forNoKeyUpdate()
+      .executeTakeFirstOrThrow(noSuchRollout);
+    if (!change.from.includes(state))
+      throw badRequest(
+        `This rollout is in the state ${state}. This works in the states ${change.from.join(', ')}.`,
+        'rollout_state',
+      );
+    await db
+      .updateTable('rollouts')
+      .set(change.set as RowChanges<'rollouts'>)
+      .where('id', '=', id)
+      .execute();
+    await more?.(db);
+    await writeEvents({ ...context, db }, [{ type: change.event, subject_id: id, data: { board_id } }]);
+    return getRollout({ db }, { id });
+  });
+  const changed = await mapConstraintErrors(work, {
+    rollouts_one_open: () =>
+      badRequest('Another rollout of this board is open. Finish, abort or roll it back first.', 'rollout_open'),
+  });
+  callForStep();
+  return changed;
+}
+
+/** The release that new projects get if this one is taken back: the one that was rolled out before, or the one before it. */
+const PREVIOUS = sql<number>`coalesce(
+  (select b.rolled_out_id from boards b where b.id = rollouts.board_id),
+  (select r.id from releases r join releases own on own.id = rollouts.release_id
+    where r.board_id = own.board_id and r.number < own.number order by r.number desc limit 1))`;
+
+export const startRollout = (context: SignedInContext, { id }: { id: number }) =>
+  change(context, id, {
+    from: ['planned'],
+    event: 'rollout.started',
+    set: {
+      state: 'running',
+      started_at: NOW,
+      next_at: NOW,
+      progressed_at: NOW,
+      user_id: context.caller.id,
+      previous_release_id: PREVIOUS,
+    },
+  });
+
+/** A soak goes on meanwhile, but the next stage waits. */
+export const pauseRollout = (context: SignedInContext, { id }: { id: number }) =>
+  change(context, id, { from: ['running'], event: 'rollout.paused', set: { state: 'paused', reason: 'user' } });
+
+export const resumeRollout = (context: SignedInContext, { id }: { id: number }) =>
+  change(context, id, {
+    from: ['paused'],
+    event: 'rollout.resumed',
+    set: { state: 'running', reason: null, progressed_at: NOW },
+  });
+
+export const abortRollout = (context: SignedInContext, { id }: { id: number }) =>
+  change(context, id, {
+    from: ['planned', 'running', 'paused'],
+    event: 'rollout.aborted',
+    set: { state: 'aborted', reason: 'user', next_at: null, finished_at: NOW },
+  });
+
+/** Begins the next stage without waiting any longer. */
+export const advanceRollout = (context: SignedInContext, { id }: { id: number }) =>
+  change(context, id, { from: ['running'], event: 'rollout.advanced', set: { next_at: NOW } }, async (db) => {
+    const advanced = await query(
+      db,
+      sql`update rollouts set stage = stage + 1, is_soaking = false, progressed_at = now() where id = ${id} and is_soaking returning id`,
+    );
+    if (advanced.length === 0)
+      throw badRequest('The current stage is not finished yet: the rollout goes on by itself.', 'rollout_state');
+  });
+
+/** Tries again what failed, was held, or had gained a conflict: fields in conflict stay as the project has them. */
+export const retryRollout = (context: SignedInContext, { id }: { id: number }) =>
+  change(
+    context,
+    id,
+    {
+      from: ['running', 'paused', 'done'],
+      event: 'rollout.retried',
+      set: {
+        state: 'running',
+        reason: null,
+        next_at: NOW,
+        progressed_at: NOW,
+        finished_at: null,
+        is_soaking: false,
+      },
+    },
+    async (db) => {
+      const retried = await query(
+        db,
+        sql`
+          update rollout_targets set state = 'planned', digest = null, updated_at = now()
+          where rollout_id = ${id} and state in ('failed', 'conflict', 'held') returning project_id`,
+      );
+      if (retried.length === 0)
+        throw badRequest('No project failed, holds changes or gained a conflict.', 'rollout_state');
+    },
+  );
+
+/** Takes back what it changed; new projects get what they got before it. */
+export async function rollBack(context: SignedInContext, { id }: { id: number }) {
+  const { rollout } = await getRollout(context, { id });
+  return templateTransaction(context.db, rollout.board_id, (db) =>
+    change(
+      { ...context, db },
+      id,
+      {
+        from: ['running', 'paused', 'aborted', 'done'],
+        event: 'rollout.rollback_started',
+        set: { state: 'rolling_back', next_at: NOW, progressed_at: NOW, finished_at: null, is_soaking: false },
+      },
+      (db) =>
+        query(
+          db,
+          sql`
+            update boards b set rolled_out_id = o.previous_release_id from rollouts o
+            where o.id = ${id} and b.id = o.board_id and b.rolled_out_id = o.release_id`,
+        ),
+    ),
+  );
+}
+
+/** Ended rollouts with what they did, and plans that were not started within a day. */
+export const rolloutRemoval = (days: number): Removal => ({
+  table: 'rollouts',
+  due: (now) => sql`t.created_at < ${daysBefore(now, 1)} and (
+    t.state in ('planning', 'planned') or (t.finished_at < ${daysBefore(now, days)} and t.state in ('aborted', 'done', 'rolled_back')))`,
+  by: 'created_at',
+  contents: { table: 'rollout_targets', column: 'rollout_id', last: 'project_id' },
+});
+
+type OpenRollouts = Record<'running' | 'waiting' | 'paused' | 'rolling_back' | 'failed' | 'idleSeconds', number>;
+
+/** For the metrics: open rollouts by state, how many of their projects failed, and for how long a step was due. */
+export async function measureRollouts(db: Db): Promise<OpenRollouts> {
+  const count = (condition: RawBuilder<unknown>) => sql`count(*) filter (where ${condition})::int`;
+  const measured = await query(
+    db,
+    withShortTimeout(sql<OpenRollouts>`
+      select ${count(sql`state = 'running' and not is_soaking`)} as running, ${count(sql`state = 'running' and is_soaking`)} as waiting,
+        ${count(sql`state = 'paused'`)} as paused, ${count(sql`state = 'rolling_back'`)} as rolling_back,
+        coalesce(sum((select count(*) from rollout_targets t where t.rollout_id = o.id and t.state in ('failed', 'conflict'))), 0)::int as failed,
+        coalesce(extract(epoch from now() - min(greatest(progressed_at, next_at))
+          filter (where state <> 'paused' and next_at <= now())), 0)::float8 as "idleSeconds"
+      from rollouts o where state in ('running', 'paused', 'rolling_back')`),
+  );
+  return oneRow(measured);
+}

@@ -1,0 +1,107 @@
+import { type RawBuilder, sql } from 'kysely';
+import { useIndexes } from '../../database/bulk.ts';
+import { lockProjects } from '../../database/projectLock.ts';
+import { anyOf, type Db, live, query } from '../../database/query.ts';
+import { BY_THE_SERVICE } from '../event/event.ts';
+import type { Rolled } from './rolloutStatement.ts';
+import { projectEventParts } from './templateEvent.ts';
+import { type Copied, FIELDS, NOUNS } from './templateSource.ts';
+
+/**
+ * Takes a rollout back in these projects: restores what it changed and the project did not, removes what it added and the project
+ * did not touch, and pins its contents there. What stays is in the report. Rows are removed for good: they were never touched, and
+ * a later release can bring them again.
+ */
+export async function takeBack(db: Db, rollout: Rolled, projects: number[]): Promise<void> {
+  await lockProjects(db, sql`id = ${anyOf(projects)}`);
+  await useIndexes(db);
+  const mine = sql`ch.rollout_id = ${rollout.id} and ch.project_id = ${anyOf(projects)}`;
+  for (const table of ['cards', 'groups', 'boards'] as const) {
+    await query(db, restoreFields(table, rollout, mine));
+    await query(db, removeAdded(table, mine));
+  }
+  await query(db, record(rollout, projects, mine));
+}
+
+/** A field is restored if it still has the value that the rollout brought. */
+function restoreFields(table: Copied, { release_id }: Rolled, mine: RawBuilder<unknown>): RawBuilder<unknown> {
+  const fields = FIELDS[table];
+  const noun = NOUNS[table];
+  const isRestored = (field: string) => {
+    const brought = field === 'position' ? sql`p.position::text` : sql`r.content->>${sql.lit(field)}`;
+    return sql`(ch.before ? ${sql.lit(field)} and ${sql.ref(`c.${field}`)}::text is not distinct from ${brought})`;
+  };
+  const restored = fields.map((field) => sql`case when ${isRestored(field)} then ${sql.lit(field)} end`);
+  const sets = fields.map(
+    (field) =>
+      sql`${sql.ref(field)} = case when ${sql.lit(field)} = any(l.restored) then ${sql.ref(`o.${field}`)} else ${sql.ref(`c.${field}`)} end`,
+  );
+  // The fields are compared with what they were compared with before the rollout, unless something else was brought since.
+  const base =
+    table === 'cards'
+      ? sql`base_id = case when c.base_id = l.row_id then (l.base->>'id')::int else c.base_id end,
+          base_values = case when c.base_id = l.row_id then nullif(l.base->'values', 'null') else c.base_values end`
+      : sql`brought = c.brought || coalesce((
+          select jsonb_object_agg(field, l.base->field) from unnest(l.restored) as field where l.base ? field), '{}')`;
+  return sql`
+    with locked as materialized (
+      select ch.rollout_id, ch.project_id, ch.copy_id, ch.row_id, ch.before, ch.base,
+        case when ${live('c')} then array_remove(array[${sql.join(restored)}]::text[], null) else '{}' end as restored
+      from rollout_changes ch join template_rows r on r.id = ch.row_id
+      left join release_rows p on p.release_id = ${release_id} and p.row_id = ch.row_id
+      join ${sql.table(table)} c on c.id = ch.copy_id
+      where ${mine} and ch.noun = ${sql.lit(noun)} and ch.before is not null for no key update of c
+    ), updated as (
+      update ${sql.table(table)} c set ${sql.join(sets)}, ${base}, updated_at = now()
+      from locked l cross join lateral jsonb_populate_record(null::${sql.table(table)}, l.before) as o
+      where c.id = l.copy_id and cardinality(l.restored) > 0
+    )
+    update rollout_changes ch set undone = l.restored from locked l
+    where (ch.rollout_id, ch.project_id, ch.copy_id) = (l.rollout_id, l.project_id, l.copy_id) and ch.noun = ${sql.lit(noun)}`;
+}
+
+/** Nobody changed, moved, deleted or commented it, or put anything on it. */
+const UNTOUCHED: Record<Copied, RawBuilder<unknown>> = {
+  cards: sql`not exists (select from comments o where o.card_id = c.id) and not exists (select from tour_dismissals o where o.card_id = c.id)`,
+  groups: sql`not exists (select from cards o where o.group_id = c.id)`,
+  boards: sql`not exists (select from groups o where o.board_id = c.id)`,
+};
+
+const removeAdded = (table: Copied, mine: RawBuilder<unknown>) => sql`
+  with added as materialized (
+    select ch.rollout_id, ch.project_id, ch.copy_id, c.id, c.id is not null and ${live('c')} and c.updated_at = c.created_at and ${UNTOUCHED[table]} as is_removed
+    from rollout_changes ch left join ${sql.table(table)} c on c.id = ch.copy_id
+    where ${mine} and ch.noun = ${sql.lit(NOUNS[table])} and ch.before is null
+  ), removed as (
+    delete from ${sql.table(table)} where id in (select id from added where is_removed)
+  )
+  update rollout_changes ch set undone = case when a.is_removed then '{row}' else '{}' end::text[] from added a
+  where (ch.rollout_id, ch.project_id, ch.copy_id) = (a.rollout_id, a.project_id, a.copy_id) and ch.noun = ${sql.lit(NOUNS[table])}`;
+
+/** The counts and the event of each project, its pins, and the release that it has again. */
+const record = (rollout: Rolled, projects: number[], mine: RawBuilder<unknown>) => {
+  const { id: rollout_id, board_id, user_id: by_user_id } = rollout;
+  const changed = sql`
+    select project_id, p.platform_id, restored + removed as count from counted join projects p on p.id = counted.project_id
+    where restored + removed > 0`;
+  return sql`
+    with counted as materialized (
+      select project_id, array_agg(row_id) as contents,
+        coalesce(sum(cardinality(undone)) filter (where before is not null), 0)::int as restored,
+        count(*) filter (where before is null and undone <> '{}')::int as removed,
+        (coalesce(sum((select count(*) from jsonb_object_keys(before)) - cardinality(undone)) filter (where before is not null), 0)
+          + count(*) filter (where before is null and undone = '{}'))::int as left_over
+      from rollout_changes ch where ${mine} group by project_id
+    ), recorded as (
+      update rollout_targets t set state = 'rolled_back', updated_at = now(), fields_restored = c.restored, rows_removed = c.removed,
+        left_by_rollback = c.left_over
+      from counted c where t.rollout_id = ${rollout_id} and t.project_id = c.project_id
+      returning t.project_id, t.previous_release_id
+    ), pinned as (
+      update project_templates pt set release_id = case when pt.release_id = ${rollout.release_id} then r.previous_release_id else pt.release_id end,
+        pinned = array(select distinct unnest(pt.pinned || c.contents) order by 1)
+      from counted c join recorded r using (project_id)
+      where pt.project_id = c.project_id and pt.board_id = ${board_id} and pt.project_id = ${anyOf(projects)}
+    ), ${projectEventParts(BY_THE_SERVICE, { type: 'template.rolled_back', board_id, rollout_id, by_user_id }, changed)}
+    select`;
+};
