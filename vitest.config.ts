@@ -32,6 +32,8 @@ const ON_A_SERVER = [
   'races',
   'removal',
   'restoration',
+  'rolloutModel',
+  'rollouts',
   'schema',
   'search',
   'staleStatistics',
@@ -48,7 +50,7 @@ const ON_A_SERVER = [
 ];
 
 /** Those of them where the embedded database has its own way: text search, and one connection for all. */
-const ON_BOTH = ['idempotency', 'search', 'webhooks'];
+const ON_BOTH = ['idempotency', 'rolloutModel', 'rollouts', 'search', 'webhooks'];
 
 /** The longest of the slow suites start first, so that all workers end at about the same time. */
 const LONGEST = [

@@ -192,11 +192,15 @@ describe('the router', () => {
     expect(procedures.filter(({ type }) => type === 'query').flatMap(declaredBy)).toEqual([]);
   });
 
-  it('has a mutation for each type, apart from what payments cause', () => {
+  it('has a mutation for each type, apart from what payments and the work on rollouts cause', () => {
     const declared = new Set(mutations.flatMap(declaredBy));
     const others = (Object.keys(EVENT_TYPES) as EventType[]).filter((type) => !declared.has(type));
 
-    expect(others).toEqual(['subscription.changed']);
+    expect(others).toEqual([
+      ...['rollout.stage_finished', 'rollout.finished', 'rollout.rolled_back'],
+      ...['template.rolled_out', 'template.rolled_back'],
+      'subscription.changed',
+    ]);
   });
 });
 
@@ -256,7 +260,7 @@ const CHANGES_ANEW = new Set([
     (noun) => `${noun}.create`,
   ),
   ...['masterBoards', 'masterGroups', 'masterCards'].flatMap((noun) => [`${noun}.create`, `${noun}.push`]),
-  ...['cards.createMany', 'masterBoards.sync', 'subscriptions.setTrial', 'account.startSecondFactor'],
+  ...['rollouts.plan', 'cards.createMany', 'masterBoards.sync', 'subscriptions.setTrial', 'account.startSecondFactor'],
   ...['keys.create', 'keys.rotate', 'webhooks.create', 'webhooks.rotateSecret', 'webhooks.resend', 'webhooks.sendTest'],
 ]);
 
@@ -271,8 +275,11 @@ describe.each(mutations.map((procedure) => [procedure.name, procedure] as const)
     expect(await readVersions()).toEqual(before);
     if (startStates.get(name)!.endsSession) return expect(again.status).toBe(401);
     const anew = (await effectOf(() => call(randomUUID()))).events;
-    const [written] = WRITTEN[name] ?? [];
-    if (written) expect(anew.map((event) => inShort(event, written))).toEqual(CHANGES_ANEW.has(name) ? [written] : []);
+    const written = WRITTEN[name];
+    // A repeat finds the release of the first call published.
+    const repeated = written?.filter((text) => !text.startsWith('release.published')).slice(0, 1);
+    if (written)
+      expect(anew.map((event) => inShort(event, written[0]))).toEqual(CHANGES_ANEW.has(name) ? repeated : []);
     if (NOT_KEPT.has(name)) return expect(again.status).toBe(400);
     expect(again).toMatchObject({ status: answer.status });
     expect(JSON.stringify(again.body)).toBe(JSON.stringify(answer.body));

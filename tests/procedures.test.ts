@@ -47,7 +47,7 @@ function inputsOf(procedure: Procedure) {
       return false;
     }
   };
-  const plain = validValue(schema);
+  const plain = validValue(schema).filter((input) => isTaken(input, true));
   const odd = fc.tuple(plain, wrongChange(schema)).map(([made, change]) => changed(made, change));
   const isRefused = (input: unknown) => !isTaken(input, !procedure.rest?.isSpecified);
   return {
@@ -83,7 +83,7 @@ describe.each(titled)('%s', (name, procedure) => {
 
       if (startStates.get(name)!.success !== 400) expect(rest.compared.outcome).toHaveProperty('data');
       expect(rest.compared).toEqual(rpc.compared);
-      if (mcp) expect(mcp.compared).toEqual(rpc.compared);
+      if (mcp) expect(mcp.compared).toEqual(withoutNullContents(rpc.compared));
     });
   });
 });
@@ -212,6 +212,13 @@ const changedRows = (before: Contents, after: Contents) =>
 /** For comparing the results of two calls on the same contents. */
 const comparable = (value: unknown, before: Contents) => hideNew(value, JSON.stringify(before), tokens.read);
 
+/** Assistants get no fields that are null, and no schema says which ones a release has. */
+const withoutNullContents = <Value>(compared: Value): Value => {
+  const withoutNulls = (content: object) =>
+    Object.fromEntries(Object.entries(content).filter(([, value]) => value !== null));
+  return JSON.parse(JSON.stringify(compared, (key, part) => (key === 'content' && part ? withoutNulls(part) : part)));
+};
+
 /** The optional fields that are not changed unless they are sent; whether null clears them. */
 function unchangedFields(procedure: Procedure): { name: string; isCleared: boolean }[] {
   return Object.entries(inputSchemaOf(procedure).properties ?? {})
@@ -267,8 +274,9 @@ function pathOf(name: string): string {
     const isOfVersion = /-versions?$|^deprecate-|^undo-/.test(verb);
     return `/services/websites/v1/themes/${isOfVersion ? 'versions/' : ''}${verb.replace(/-versions?$/, '')}`;
   }
-  if (/^(master-|template-runs)/.test(noun)) return `/services/operations/v1/admin/${noun}/${verb}`;
-  const isOperation = ['boards', 'groups', 'cards', 'comments', 'tags', 'tour', 'trash'].includes(noun);
+  if (/^(master-|template-(runs|files)|releases|rollouts)/.test(noun))
+    return `/services/operations/v1/admin/${noun}/${verb}`;
+  const isOperation = ['boards', 'groups', 'cards', 'comments', 'tags', 'tour', 'trash', 'templates'].includes(noun);
   return `/services/${isOperation ? 'operations/v1/operations' : 'platforms/v1'}/${noun}/${verb}`;
 }
 

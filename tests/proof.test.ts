@@ -69,7 +69,21 @@ const CREATES: Record<'secret' | 'right' | 'way out', { proven: string[]; asking
 
 /** The routers whose mutations create no secret and no right, and send no data elsewhere. */
 const CONTENTS = [
-  ...['boards', 'groups', 'cards', 'comments', 'tags', 'tour', 'masterBoards', 'masterGroups', 'masterCards'],
+  ...[
+    'boards',
+    'groups',
+    'cards',
+    'comments',
+    'tags',
+    'tour',
+    'masterBoards',
+    'masterGroups',
+    'releases',
+    'rollouts',
+    'templates',
+    'masterCards',
+    'templateFiles',
+  ],
   ...['themes', 'platforms', 'projects', 'subscriptions'],
 ];
 /** They take rights and secrets away, or choose among those that the caller has. */

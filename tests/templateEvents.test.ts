@@ -45,11 +45,21 @@ describe('a master card', () => {
   });
 });
 
-/** The events that a run writes: that it began, then one for each changed project, in any order. */
-function ofRun(template: Template, kind: string, changed: TestProject[]) {
+/**
+ * The events that a run writes: the release with what changed since the last one, that it began, then one for each changed project,
+ * in any order.
+ */
+function ofRun(template: Template, kind: string, changed: TestProject[], release?: number) {
   const { board: subject_id } = template;
   const run_id = expect.any(Number);
+  const published = {
+    ...outside(template),
+    type: 'release.published',
+    subject_id: expect.any(Number),
+    data: { board_id: subject_id, number: release },
+  };
   return [
+    ...(release ? [published] : []),
     { ...outside(template), type: 'template.started', subject_id, data: { run_id, kind } },
     ...changed.map(({ id: project_id, platform_id }) => ({
       ...outside(template),
@@ -65,16 +75,17 @@ function ofRun(template: Template, kind: string, changed: TestProject[]) {
 /** The events of some work in the order of their projects; all of one run. */
 async function runEvents(work: () => Promise<unknown>) {
   const events = await eventsOf(work);
-  expect(new Set(events.map(({ data }) => data.run_id)).size).toBeLessThanOrEqual(1);
+  const ofTemplate = events.filter(({ type }) => type !== 'release.published');
+  expect(new Set(ofTemplate.map(({ data }) => data.run_id)).size).toBeLessThanOrEqual(1);
   return events.toSorted((one, other) => (one.project_id ?? 0) - (other.project_id ?? 0));
 }
 
 describe('a sync or push', () => {
-  it('has an event when it began, and one for each project that it changed', async () => {
+  it('has an event for its release, one when it began, and one for each project that it changed', async () => {
     const template = await givenTemplate();
     const { projects, groups, cards } = template;
 
-    expect(await runEvents(() => pushCard(template, cards[0]))).toEqual(ofRun(template, 'push', projects));
+    expect(await runEvents(() => pushCard(template, cards[0]))).toEqual(ofRun(template, 'push', projects, 1));
     expect(await runEvents(() => pushGroup(template, groups[1]))).toEqual(ofRun(template, 'push_group', projects));
     expect(await runEvents(() => sync(template))).toEqual(ofRun(template, 'sync', projects));
   });
@@ -82,7 +93,7 @@ describe('a sync or push', () => {
   it('names its run', async () => {
     const template = await givenTemplate();
 
-    const [started] = await eventsOf(() => pushBoard(template));
+    const [, started] = await eventsOf(() => pushBoard(template));
 
     const { runs } = await template.asSuperadmin.rpc.templateRuns.list.query({ board_id: template.board });
     expect(started?.data).toEqual({ run_id: runs[0]!.id, kind: 'push_board' });
@@ -100,10 +111,10 @@ describe('a sync or push', () => {
     await boards.update.mutate({ id: (await boardIn(first, template)).id, title: 'Mine' });
     await groups.delete.mutate({ id: (await groupsIn(second, template))[0].id });
     await template.asSuperadmin.rpc.masterBoards.update.mutate({ id: template.board, title: 'New' });
-    expect(await runEvents(() => pushBoard(template))).toEqual(ofRun(template, 'push_board', [second, later]));
+    expect(await runEvents(() => pushBoard(template))).toEqual(ofRun(template, 'push_board', [second, later], 2));
     await template.asSuperadmin.rpc.masterGroups.configure.mutate({ id: template.groups[0], color: 'red' });
     expect(await runEvents(() => pushGroup(template, template.groups[0]))).toEqual(
-      ofRun(template, 'push_group', [first, later]),
+      ofRun(template, 'push_group', [first, later], 3),
     );
   });
 
@@ -134,7 +145,7 @@ describe('a sync or push', () => {
       const [attempts] = await query(db, sql<{ last: number }>`select last_value::int as last from attempts`);
 
       expect(attempts!.last).toBe(2);
-      expect(retried).toEqual(ofRun(template, 'push_board', template.projects));
+      expect(retried).toEqual(ofRun(template, 'push_board', template.projects, 1));
 
       const interrupted = await givenTemplate();
       await failIn(interrupted.projects[1], 'true', 'P0001');
@@ -144,7 +155,7 @@ describe('a sync or push', () => {
       const again = await runEvents(run);
 
       const mine = { ...interrupted, users: template.users };
-      expect(failed).toEqual(ofRun(mine, 'sync', [interrupted.projects[0]]));
+      expect(failed).toEqual(ofRun(mine, 'sync', [interrupted.projects[0]], 1));
       expect(again).toEqual(ofRun(mine, 'sync', [interrupted.projects[1]]));
     } finally {
       await query(db, sql`drop trigger fail_copy on boards`);
@@ -155,13 +166,16 @@ describe('a sync or push', () => {
 
   it('needs as many statements for many projects as for few', async () => {
     const template = await givenTemplate();
+    // The first sync also publishes the release.
+    await sync(template);
+    await givenProject({ tools: [template.tool] });
     const few = await countStatements(() => sync(template));
     for (let number = 0; number < 20; number++) await givenProject({ tools: [template.tool] });
 
     expect(await countStatements(() => sync(template))).toBe(few);
   });
 
-  it('is once in the audit trail: who began it', async () => {
+  it('is once in the audit trail, after its release: who began it', async () => {
     const template = await givenTemplate();
     const [card] = template.cards;
 
@@ -170,12 +184,15 @@ describe('a sync or push', () => {
       await template.asSuperadmin.rpc.masterCards.delete.mutate({ id: card, delete_from_projects: true });
     });
 
-    expect(audit).toMatchObject([{ ...outside(template), type: 'template.started', subject_id: template.board }]);
+    expect(audit).toMatchObject([
+      { ...outside(template), type: 'release.published', data: { board_id: template.board, number: 1 } },
+      { ...outside(template), type: 'template.started', subject_id: template.board },
+    ]);
   });
 });
 
 describe('a master card that is created with push_to_projects', () => {
-  it('has its own event, that of its run, and one for each changed project', async () => {
+  it('has its own event, those of its release and its run, and one for each changed project', async () => {
     const template = await givenTemplate();
     const { masterCards } = template.asSuperadmin.rpc;
 
@@ -184,7 +201,7 @@ describe('a master card that is created with push_to_projects', () => {
     );
 
     expect(created).toMatchObject({ type: 'master_card.created' });
-    expect(ofPush).toEqual(ofRun(template, 'push', template.projects));
+    expect(ofPush).toEqual(ofRun(template, 'push', template.projects, 1));
   });
 });
 

@@ -16,7 +16,7 @@ import { givenBenchDatabase } from './database.ts';
  * with its limit.
  */
 
-const SECRET = 'a secret for benchmarks that nobody else uses';
+export const SECRET = 'a secret for benchmarks that nobody else uses';
 const GROUPS = 6;
 const CARDS_IN_GROUP = 10;
 
@@ -62,7 +62,7 @@ async function reportAll() {
   process.exit();
 }
 
-function report(what: string, figure: string, limit?: string) {
+export function report(what: string, figure: string, limit?: string) {
   console.log(`  ${what}: ${figure}${limit ? ` (at most ${limit})` : ''}`);
 }
 
@@ -84,7 +84,7 @@ async function open(settings: ReturnType<typeof readSettings>): Promise<Database
 }
 
 /** Projects, a superadmin, and a master board with its groups and cards; the board's id is 1. */
-async function fill({ db }: Database, projects: number) {
+export async function fill({ db }: Database, projects: number) {
   await query(db, sql`insert into platforms (name) values ('Bench')`);
   await query(
     db,
@@ -136,8 +136,8 @@ export async function bareInsert(database: Database, projects: number): Promise<
   );
 }
 
-export async function measureSync(database: Database, projects: number, { isListing = true } = {}) {
-  await fill(database, projects);
+/** A service on this database, and a client of its superadmin. */
+export async function openClient(database: Database) {
   const logger = pino({ level: 'silent' });
   const settings = readSettings({ RATE_LIMIT_PER_MINUTE: '100000000', JWT_SECRET: SECRET });
   const services = await openServices(settings, database, SECRET, logger);
@@ -145,6 +145,12 @@ export async function measureSync(database: Database, projects: number, { isList
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const [session] = await query(database.db, sql<{ id: string }>`select id from sessions`);
   const client = createClient({ url, token: services.tokens.sign({ userId: 1, sessionId: session!.id }) });
+  return { client, close: () => app.close() };
+}
+
+export async function measureSync(database: Database, projects: number, { isListing = true } = {}) {
+  await fill(database, projects);
+  const { client, close } = await openClient(database);
 
   const before = memory();
   let most = before;
@@ -171,7 +177,7 @@ export async function measureSync(database: Database, projects: number, { isList
     sql<{ count: number }>`select count(*)::int as count from cards where not is_master`,
   );
   if (count!.count !== projects * GROUPS * CARDS_IN_GROUP) throw new Error(`There are ${count!.count} copies.`);
-  await app.close();
+  await close();
 
   latencies.sort((a, b) => a - b);
   return {
@@ -188,7 +194,7 @@ function memory(): number {
   return process.memoryUsage().rss / 1024 / 1024;
 }
 
-async function milliseconds(work: () => Promise<unknown>): Promise<number> {
+export async function milliseconds(work: () => Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await work();
   return Math.round(performance.now() - begun);

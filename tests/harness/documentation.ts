@@ -217,6 +217,16 @@ const MORE_CHECKS: Record<string, () => Promise<void>> = {
 
     expect(JSON.parse(printed)).toEqual(JSON.parse(shown?.code ?? ''));
   },
+  'docs/rollouts.md': async () => {
+    const read = async (command: string) =>
+      JSON.parse((await runInShell(`npx deckhand ${command} --json --url http://127.0.0.1:3000`)).printed);
+    const { rows } = await read('releases get --id 1');
+    const before = rows.find(({ noun, master_id }: Record<string, unknown>) => noun === 'card' && master_id === 1);
+
+    const { card } = await read('cards get --id 6');
+
+    expect(card).toMatchObject({ project_id: 1, master_card_id: 1, title: 'Look around', ...before.content });
+  },
   'docs/adding.md': async () => {
     const inFolder = (folder: string, names: string[]) => names.map((name) => `${folder}/${name}.test.ts`).join(' ');
     const suites = `npx vitest run ${inFolder('tests', OVER_ALL_PROCEDURES)}

@@ -20,13 +20,14 @@ const WITHOUT_EVENTS: Record<string, string> = {
   checkouts: 'the subscription of its event names them',
   template_runs: 'template.started names the run, which then counts its progress',
   template_outcomes: 'template.applied names their run',
+  template_rows: 'contents of releases, which release.published names',
   webhook_deliveries: 'attempts, which webhooks.deliveries lists',
 };
 
 /** Columns that tell nothing to callers, or change with every write. */
 const INTERNAL = new Set(
   (
-    'updated_at brought last_used_at password_hash code_failures code_failed_at last_code_step is_clearing ' +
+    'updated_at brought base_id base_values last_used_at password_hash code_failures code_failed_at last_code_step is_clearing ' +
     'leased_until next_attempt_at deliveries template_group_id deletion_id'
   )
     .split(' ')
@@ -56,13 +57,16 @@ const PARENTS: Record<string, string> = {
   webhook_id: 'webhooks',
 };
 
+/** The columns of the primary keys of tables without an id. */
+const KEYS = 'project_id user_id tool_key card_id board_id release_id row_id rollout_id noun copy_id'.split(' ');
+
 /** All rows, by table and id; those without an id by all their keys. */
 async function readRows(): Promise<Map<string, Changed>> {
   const found = new Map<string, Changed>();
   for (const [table, rows] of Object.entries(await readContents())) {
     if (table in WITHOUT_EVENTS) continue;
     for (const row of rows as Row[]) {
-      const id = row.id ?? `${row.project_id ?? ''} ${row.user_id ?? ''} ${row.tool_key ?? row.card_id}`;
+      const id = row.id ?? KEYS.map((column) => row[column] ?? '').join(' ');
       found.set(`${table} ${id}`, { table, row });
     }
   }
@@ -91,7 +95,15 @@ function isNamed({ table, row }: Changed, event: EventRow): boolean {
   const isMember = table === 'members' && row.user_id === data.user_id && row.project_id === project_id;
   const isInvitation = table === 'invitations' && row.id === data.invitation_id;
   const isTool = table === 'project_tools' && nounOf(event) === 'project' && row.project_id === subject_id;
-  return Boolean(isSubject || isFurther || isUser || isMember || isInvitation || isTool);
+  const isOfRelease = table === 'release_rows' && nounOf(event) === 'release' && row.release_id === subject_id;
+  const isOfRollout = /^rollout_/.test(table) && nounOf(event) === 'rollout' && row.rollout_id === subject_id;
+  const isOfTemplate =
+    table === 'project_templates' &&
+    nounOf(event) === 'template' &&
+    (row.project_id === project_id || row.board_id === subject_id);
+  return [isSubject, isFurther, isUser, isMember, isInvitation, isTool, isOfRelease, isOfRollout, isOfTemplate].some(
+    Boolean,
+  );
 }
 
 /** Whether a row lies inside the subject of an event that created or deleted it. */

@@ -65,6 +65,15 @@ const BEFORE: Record<string, (world: World, given: Given) => Promise<Given | und
   'tour.restart': async ({ asSuperadmin }): Promise<undefined> => {
     await asSuperadmin.rpc.tour.dismissAll.mutate();
   },
+  // Without `until`, each hold ends later than the one before.
+  'templates.hold': async () => ({ until: new Date(Date.now() + 86_400_000).toISOString() }),
+  'templates.unhold': async ({ asSuperadmin }, { board_id }): Promise<undefined> => {
+    await asSuperadmin.rpc.templates.hold.mutate({ board_id: Number(board_id) });
+  },
+  'templates.unpin': ({ project }, { board_id }) =>
+    change(sql`
+      insert into project_templates (project_id, board_id, pinned)
+      select ${project.id}, master_board_id, '{1}' from boards where id = ${board_id}`),
   'themes.undoDeprecation': (_, { version_id }) =>
     change(sql`update theme_versions set theme_status = 'deprecated', deprecated_at = now() where id = ${version_id}`),
   'themes.approveVersion': (_, { version_id }) =>

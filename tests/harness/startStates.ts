@@ -31,7 +31,14 @@ import {
 } from './world.ts';
 
 /** The project and author of new rows; earlier rows become the parents of later ones. */
-type Place = { project: TestProject; author: TestUser; board?: number; card?: number; template?: Template };
+type Place = {
+  project: TestProject;
+  author: TestUser;
+  board?: number;
+  card?: number;
+  template?: Template;
+  release?: ReturnType<typeof givenReleased>;
+};
 type Template = Record<'board' | 'group' | 'card' | 'copied', number>;
 
 /** A row that an input refers to. */
@@ -97,6 +104,42 @@ const deleted = ({ make, ...target }: Target): Target => ({
 });
 
 const run = provided(async () => insert('template_runs', { kind: 'sync', board_id: (await givenMasterBoard()).board }));
+/** A release of a master board that the project has access to, with a copy of each row in the project. */
+const release = provided(async (place) => (await givenRelease(place)).release);
+const givenReleased = async (place: Place) => {
+  const { board, group, card } = await givenTemplate(place, {});
+  const release = await insert('releases', { board_id: board, number: 1 });
+  const rows = { board_id: board, group_id: group, card_id: card };
+  for (const [column, id] of Object.entries(rows)) {
+    const row_id = await insert('template_rows', {
+      [column]: id,
+      digest: randomUUID().replaceAll('-', ''),
+      content: JSON.stringify({ title: 'Published', is_active: true }),
+    } as never);
+    const parent_id = { board_id: null, group_id: board, card_id: group }[column] ?? null;
+    await insert('release_rows', { release_id: release, row_id, parent_id, position: 1 });
+  }
+  return { release, board, group, card };
+};
+const givenRelease = (place: Place) => (place.release ??= givenReleased(place));
+const rolloutIn = (state: string, more: object = {}) =>
+  provided(async (place) => {
+    const { release, board } = await givenRelease(place);
+    const stages = JSON.stringify([{ percent: 10 }, { percent: 100 }]);
+    const rollout = { board_id: board, release_id: release, state, stages, ...more };
+    const id = await insert('rollouts', rollout as never);
+    const target = { rollout_id: id, project_id: place.project.id, stage: 1, state: 'failed' } as const;
+    await insert('rollout_targets', target);
+    return id;
+  });
+const boardCopy = inProject(async (place, state) => {
+  const { board } = await givenRelease(place);
+  return givenBoard(place.project, { master_board_id: board, ...state });
+});
+const cardCopy = inProject(async (place, state) => {
+  const { card } = await givenRelease(place);
+  return givenCard(place.project, { master_card_id: card, ...state });
+});
 const platform = provided(async () => (await givenProject()).platform_id);
 const project = provided(async () => (await givenProject()).id);
 const namedProject: Target = { make: async ({ project }) => project.id, owner: 'platform', isDeletable: false };
@@ -147,7 +190,13 @@ const password = PASSWORD;
 const email = async () => (await givenUser()).email;
 const url = 'https://example.com/deckhand';
 const newIdentifier = () => randomUUID();
+const inAMonth = () => new Date(Date.now() + 30 * 86_400_000).toISOString();
 const newEmail = () => `${randomUUID()}@example.test`;
+
+/** The file of a master board that does not exist yet. */
+const newTemplate = {
+  board: { key: newIdentifier, groups: [{ key: 'first', cards: [{ key: newIdentifier }] }] },
+};
 
 type Row = {
   /** The expected access, so that a wrong one in the router fails. */
@@ -272,8 +321,43 @@ const rows: Record<string, Row> = {
   'masterCards.restore': { access: 'superadmin', input: { id: deleted(masterCard) } },
   'masterCards.delete': { access: 'superadmin', input: { id: copiedCard } },
   'templateRuns.list': { access: 'superadmin' },
+  'templateFiles.export': { access: 'superadmin', input: { board_id: masterBoard } },
+  'templateFiles.plan': { access: 'superadmin', input: { template: newTemplate } },
+  'templateFiles.import': { access: 'superadmin', input: { template: newTemplate, plan: null } },
   'templateRuns.get': { access: 'superadmin', input: { id: run } },
   'templateRuns.report': { access: 'superadmin', input: { id: run } },
+  'releases.publish': { access: 'superadmin', input: { board_id: masterBoard }, success: 201 },
+  'releases.list': { access: 'superadmin', beside: release },
+  'releases.get': { access: 'superadmin', input: { id: release } },
+  'releases.compare': { access: 'superadmin', input: { id: release, with_id: release } },
+  'rollouts.plan': {
+    access: 'superadmin',
+    input: {
+      release_id: release,
+      stages: [
+        { percent: 10, projects: [namedProject] },
+        { percent: 100, projects: [namedProject] },
+      ],
+    },
+    success: 201,
+  },
+  'rollouts.start': { access: 'superadmin', input: { id: rolloutIn('planned') } },
+  'rollouts.get': { access: 'superadmin', input: { id: rolloutIn('planned') } },
+  'rollouts.list': { access: 'superadmin', beside: rolloutIn('planned') },
+  'rollouts.report': { access: 'superadmin', input: { id: rolloutIn('planned') } },
+  'rollouts.preview': { access: 'superadmin', input: { id: rolloutIn('planned'), project_id: namedProject } },
+  'rollouts.pause': { access: 'superadmin', input: { id: rolloutIn('running') } },
+  'rollouts.resume': { access: 'superadmin', input: { id: rolloutIn('paused') } },
+  'rollouts.abort': { access: 'superadmin', input: { id: rolloutIn('running') } },
+  'rollouts.advance': { access: 'superadmin', input: { id: rolloutIn('running', { is_soaking: true }) } },
+  'rollouts.retryFailed': { access: 'superadmin', input: { id: rolloutIn('paused') } },
+  'rollouts.rollback': { access: 'superadmin', input: { id: rolloutIn('done') } },
+  'templates.list': { access: 'viewer', beside: boardCopy },
+  'templates.hold': { access: 'ownerOrSuperadmin', input: { board_id: boardCopy, until: inAMonth } },
+  'templates.unhold': { access: 'ownerOrSuperadmin', input: { board_id: boardCopy } },
+  'templates.unpin': { access: 'ownerOrSuperadmin', input: { board_id: boardCopy } },
+  'templates.reset': { access: 'member', input: { noun: 'card', id: cardCopy } },
+  'templates.drift': { access: 'superadmin', input: { board_id: masterBoard } },
   'subscriptions.upgradeTrial': { access: 'billing', input: { product: trial, plan: 'pro' }, missing: 422 },
   'subscriptions.setTrial': { access: 'superadmin', input: { platform_id: platform, product }, missing: 422 },
   'subscriptions.list': { access: 'billing' },

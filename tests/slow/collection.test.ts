@@ -40,6 +40,8 @@ const NOT_IN_THIS_ORDER = [
   ...['/account/accept-invitation', '/account/decline-invitation', '/members/leave'],
   // The version is approved by then.
   '/versions/reject',
+  // The rollout is aborted by then.
+  ...['/rollouts/advance', '/rollouts/retry-failed'],
   // The demo data has no events, whose ids depend on what was called before.
   ...['/webhooks/redeliver', '/webhooks/resend', '/webhooks/skip'],
 ];
