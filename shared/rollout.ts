@@ -43,7 +43,8 @@ const LONGEST_SOAK_MINUTES = 60 * 24 * 30;
 const Stage = z
   .object({
     percent: z.int().min(0).max(100).nullish().meta({
-      description: 'How many percent of the projects have it after this stage: always the same ones first.',
+      description:
+        'How many percent of the projects have it after this stage, but at least one: always the same ones first.',
       example: 10,
     }),
     projects: z.array(id).min(1).max(1000).nullish().meta({ description: 'Or these projects.', example: null }),
@@ -184,9 +185,9 @@ export const PreviewLine = z
     master_id: id.meta({ description: 'The master board, group or card.' }),
     id: id.nullable().meta({ description: "The project's copy; null if it is to be added." }),
     title: z.string().meta({ description: 'The title in the release.' }),
-    what: storedChoice(['added', 'changed', 'kept', 'conflict', 'pinned', 'restored', 'removed', 'left']).meta({
+    what: storedChoice(['added', 'changed', 'kept', 'conflict', 'pinned', 'held', 'restored', 'removed', 'left']).meta({
       description:
-        '`kept` was edited by the project, `conflict` was also changed in the template, `pinned` was rolled back before. After a rollback: `restored`, `removed` or `left`.',
+        '`kept` was edited by the project, `conflict` was also changed in the template, `pinned` was rolled back before, `held` is a board whose changes the project holds. After a rollback: `restored`, `removed` or `left`.',
     }),
     field: z.string().nullable().meta({ description: 'The field; null for a whole row.', example: 'title' }),
     before: z.unknown().meta({ description: 'The value in the project.', example: 'Hello' }),

@@ -20,10 +20,23 @@ type Values = Record<(typeof FIELDS)[number], string | null>;
 /** The values that a copy got, and which content they came from. */
 type Base = { key: string; values: Values };
 type Copy = { values: Values; base: Base; isTouched: boolean };
-type Project = { id: number; isActive: boolean; isHeld: boolean; copies: Map<number, Copy>; pins: Set<string> };
+type Project = {
+  id: number;
+  isActive: boolean;
+  isHeld: boolean;
+  copies: Map<number, Copy>;
+  pins: Set<string>;
+  release: Release | null;
+};
 
 type Change = { before: Partial<Values> | null; base: Base | null };
-type Target = { stage: number; state: string; conflicts: number | null; changes: Map<number, Change> };
+type Target = {
+  stage: number;
+  state: string;
+  conflicts: number | null;
+  changes: Map<number, Change>;
+  previous: Release | null;
+};
 type Release = Map<number, Values>;
 type Rollout = {
   id: number;
@@ -74,12 +87,22 @@ class Model {
         });
   }
 
+  /** What a project gets when it is created, or becomes active again. */
+  begin(project: Project): void {
+    const last = this.releases.at(-1);
+    this.fill(project, this.rolledOut ?? this.draft);
+    project.release = this.rolledOut ?? (last && isSame(last, this.draft) ? last : project.release);
+  }
+
   sync(): void {
     const release = this.publish();
     if (this.rolledOut) this.rolledOut = release;
     if (this.open && this.open.state !== 'rolling_back') this.open.state = 'aborted';
     for (const project of this.projects.values())
-      if (project.isActive && !project.isHeld) this.fill(project, this.draft);
+      if (project.isActive && !project.isHeld) {
+        this.fill(project, release);
+        project.release = release;
+      }
   }
 
   conflictsIn(project: Project, release: Release): number {
@@ -107,13 +130,24 @@ class Model {
 
   targetFor(project: Project, release: Release, stages: number[][]): Target {
     const at = stages.findIndex((named) => named.length === 0 || named.includes(project.id));
-    return { stage: at + 1, state: 'planned', conflicts: this.conflictsIn(project, release), changes: new Map() };
+    return {
+      stage: at + 1,
+      state: 'planned',
+      conflicts: this.conflictsIn(project, release),
+      changes: new Map(),
+      previous: null,
+    };
   }
 
   start(rollout: Rollout): boolean {
     if (this.open) return false;
-    const at = this.releases.indexOf(rollout.release);
-    Object.assign(rollout, { state: 'running', previous: this.rolledOut ?? this.releases[at - 1] ?? null });
+    const had = [...this.projects.values()]
+      .map(({ release }) => release)
+      .filter((release) => release !== rollout.release);
+    const countOf = (release: Release) => had.filter((each) => each === release).length;
+    const most = this.releases.filter((release) => had.includes(release)).sort((a, b) => countOf(a) - countOf(b));
+    Object.assign(rollout, { state: 'running', previous: this.rolledOut ?? most.at(-1) ?? null });
+    this.rolledOut ??= rollout.previous;
     return true;
   }
 
@@ -129,7 +163,7 @@ class Model {
         .filter(([, target]) => isNext(target))
         .sort(([a, x], [b, y]) => x.stage - y.stage || a - b)[0];
     if (rollout.state === 'rolling_back') {
-      const found = next(({ state }) => state === 'done');
+      const found = next(({ state }) => state === 'done' || state === 'unchanged');
       if (found && projects > 0) this.takeBack(this.projects.get(found[0])!, rollout, found[1]);
       else if (!found) rollout.state = 'rolled_back';
       return true;
@@ -181,6 +215,8 @@ class Model {
       }
       copy.base = base;
     }
+    target.previous = project.release;
+    project.release = release;
     target.state = target.changes.size > 0 ? 'done' : 'unchanged';
   }
 
@@ -199,6 +235,7 @@ class Model {
       }
       project.pins.add(keyOf(card, values));
     }
+    if (project.release === release) project.release = target.previous;
     target.state = 'rolled_back';
   }
 }
@@ -293,7 +330,7 @@ async function play(commands: Command[]): Promise<void> {
   for (const [at, card] of template.cards.entries())
     model.draft.set(card, { title: ['One', 'Two', 'Three'][at]!, short_description: null });
   const add = ({ id }: TestProject) => {
-    const project: Project = { id, isActive: true, isHeld: false, copies: new Map(), pins: new Set() };
+    const project: Project = { id, isActive: true, isHeld: false, copies: new Map(), pins: new Set(), release: null };
     model.projects.set(id, project);
     return project;
   };
@@ -341,12 +378,12 @@ async function play(commands: Command[]): Promise<void> {
       case 'newProject': {
         const { platform_id } = template.projects[0];
         const { project } = await rpc.projects.create.mutate({ platform_id, name: 'New', tools: [template.tool] });
-        return model.fill(add({ id: project.id, platform_id }), model.rolledOut ?? model.draft);
+        return model.begin(add({ id: project.id, platform_id }));
       }
       case 'activate': {
         const project = pick([...model.projects.values()], command.project);
         await rpc.projects.update.mutate({ id: project.id, is_active: command.isOn });
-        if (command.isOn && !project.isActive && !project.isHeld) model.fill(project, model.rolledOut ?? model.draft);
+        if (command.isOn && !project.isActive && !project.isHeld) model.begin(project);
         project.isActive = command.isOn;
         return;
       }

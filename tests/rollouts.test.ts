@@ -47,6 +47,12 @@ const releaseIn = async (project: TestProject, { board }: Template) => {
   return rows[0];
 };
 
+const newProject = async ({ asSuperadmin, projects, tool }: Template) => {
+  const { platform_id } = projects[0];
+  const { project } = await asSuperadmin.rpc.projects.create.mutate({ platform_id, name: 'New', tools: [tool] });
+  return { id: project.id, platform_id };
+};
+
 /** A new card in the second group. */
 const addCard = async ({ asSuperadmin, groups }: Template, title = 'Four') =>
   (await asSuperadmin.rpc.masterCards.create.mutate({ group_id: groups[1], title })).card.id;
@@ -282,6 +288,9 @@ describe('a rollout', () => {
       { project_id: second.id, state: 'done' },
     ]);
     expect(await stateOf(template, id)).toMatchObject({ state: 'paused', reason: 'failures' });
+    await template.asSuperadmin.rpc.rollouts.resume.mutate({ id });
+    await workOffRollouts();
+    expect(await stateOf(template, id)).toMatchObject({ state: 'done', max_failed: 1 });
     await query(db, sql`alter table cards drop constraint ${sql.ref(refused)}`);
     await template.asSuperadmin.rpc.rollouts.retryFailed.mutate({ id });
     await workOffRollouts();
@@ -338,14 +347,10 @@ describe('a rollout', () => {
 
   it('reaches projects that were created meanwhile, and those created later get its release, not the draft', async () => {
     const template = await synced();
-    const { projects, rollouts } = template.asSuperadmin.rpc;
+    const { rollouts } = template.asSuperadmin.rpc;
     await rename(template, 'Uno');
     const id = await plan(template);
-    const create = async () => {
-      const { platform_id } = template.projects[0];
-      const { project } = await projects.create.mutate({ platform_id, name: 'New', tools: [template.tool] });
-      return { id: project.id, platform_id };
-    };
+    const create = () => newProject(template);
     await rollouts.start.mutate({ id });
     const meanwhile = await create();
     await workOffRollouts();
@@ -554,7 +559,86 @@ describe('a rollback', () => {
       state: 'rolled_back',
       projects: { rolled_back: 1, planned: 1 },
     });
+    expect(await titleIn(await newProject(template), template)).toBe('One');
   });
+});
+
+describe('a later rollout', () => {
+  it('is rolled back first, and an earlier one is not retried after it', async () => {
+    const template = await synced();
+    const { rollouts, templates } = template.asSuperadmin.rpc;
+    const board_id = (await boardIn(template.projects[0], template)).id;
+    await templates.hold.mutate({ board_id });
+    await rename(template, 'Uno');
+    const first = await rollOut(template);
+    await templates.unhold.mutate({ board_id });
+    await rename(template, 'Eins');
+    const second = await rollOut(template);
+
+    await expect(rollouts.retryFailed.mutate({ id: first })).rejects.toMatchObject({ reason: 'rollout_state' });
+    await expect(rollouts.rollback.mutate({ id: first })).rejects.toMatchObject({
+      message: `Roll back rollout ${second} first, which came after this one.`,
+    });
+    await rollBack(template, second);
+    await rollBack(template, first);
+    expect(await titleIn(template.projects[1], template)).toBe('One');
+  });
+
+  it('brings the position of a group again that was rolled back, once it is another one', async () => {
+    const template = await synced();
+    const { masterGroups } = template.asSuperadmin.rpc;
+    const [one, two] = template.groups;
+    const place = (first: number, second: number) =>
+      masterGroups.reorder.mutate({
+        board_id: template.board,
+        groups: [
+          { id: one, position: first },
+          { id: two, position: second },
+        ],
+      });
+    const positions = async () =>
+      (await groupsIn(template.projects[0], template)).map(({ title, position }) => [title, position]);
+    await place(5, 4);
+    await rollBack(template, await rollOut(template));
+    const before = [
+      ['First', 1],
+      ['Second', 2],
+    ];
+    expect(await positions()).toEqual(before);
+    await sync(template);
+    expect(await positions()).toEqual(before);
+
+    await place(8, 7);
+    await rollOut(template);
+
+    expect(await positions()).toEqual([
+      ['Second', 7],
+      ['First', 8],
+    ]);
+  });
+});
+
+it('a rollback that fails in a project can be repeated', async () => {
+  const template = await synced();
+  const [first, second] = template.projects;
+  const { rollouts } = template.asSuperadmin.rpc;
+  await rename(template, 'Uno');
+  const id = await rollOut(template);
+  const refused = `refuse_back_${template.board}`;
+  const db = await testDb();
+  await query(
+    db,
+    sql`alter table cards add constraint ${sql.ref(refused)} check (project_id <> ${sql.lit(first.id)} or title <> 'One') not valid`,
+  );
+  await rollBack(template, id);
+  expect(await targetsOf(template, id)).toMatchObject([{ state: 'failed' }, { state: 'rolled_back' }]);
+  await query(db, sql`alter table cards drop constraint ${sql.ref(refused)}`);
+
+  await rollBack(template, id);
+
+  expect(await targetsOf(template, id)).toMatchObject([{ state: 'rolled_back' }, { state: 'rolled_back' }]);
+  expect([await titleIn(first, template), await titleIn(second, template)]).toEqual(['One', 'One']);
+  await expect(rollouts.rollback.mutate({ id })).rejects.toMatchObject({ reason: 'rollout_state' });
 });
 
 describe('templates', () => {

@@ -82,9 +82,14 @@ export function textOf(value: unknown): string {
   if (value instanceof Date) return value.toISOString();
   if (typeof value === 'object' && !Array.isArray(value)) return visible(JSON.stringify(value));
   // Line ends in values must not break the rows.
-  return visible((Array.isArray(value) ? value.join(', ') : String(value)).replaceAll(/\r?\n|\t/g, ' '));
+  return visible(
+    (Array.isArray(value) ? value.map(elementText).join(', ') : String(value)).replaceAll(/\r?\n|\t/g, ' '),
+  );
 }
 
 /** For people, to the minute. */
 const shortTextOf = (value: unknown) =>
   value instanceof Date ? value.toISOString().replace(/^(.{10})T(.{5}).*$/, '$1 $2Z') : textOf(value);
+
+const elementText = (value: unknown) =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value);

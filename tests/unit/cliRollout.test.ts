@@ -3,7 +3,16 @@ import { runRollout } from '../../server/cli/rollout.ts';
 import { givenTerminal } from '../harness/terminal.ts';
 
 const ROLLOUT = {
-  ...{ id: 4, release_number: 2, board_title: 'Onboarding', state: 'planned', is_soaking: false, next_at: null },
+  ...{
+    id: 4,
+    release_number: 2,
+    board_title: 'Onboarding',
+    state: 'planned',
+    is_soaking: false,
+    next_at: null,
+    stage: 1,
+    stages: [{}, {}],
+  },
   ...{ projects: { planned: 2 }, rows_added: 2, fields_changed: 3, fields_kept: 1, fields_in_conflict: 1 },
 };
 

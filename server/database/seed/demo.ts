@@ -159,7 +159,7 @@ async function addRelease(db: Db) {
         union all
         select null, id, null, jsonb_build_object(
           'title', title, 'description', description, 'type', type, 'color', color, 'icon', icon, 'is_active', is_active,
-          'is_collapsed', is_collapsed)
+          'is_collapsed', is_collapsed, 'position', position)
         from groups where is_master
         union all
         select null, null, id, jsonb_build_object(

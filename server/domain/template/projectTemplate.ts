@@ -36,8 +36,8 @@ export async function listProjectTemplates({ db, caller }: ProjectContext) {
   return { templates };
 }
 
-const notFromTemplate = (what: string) =>
-  badRequest(`This ${what} is no copy of a template, or its template was never published.`, 'not_from_template');
+const notFromTemplate = (noun: string, otherwise = '') =>
+  badRequest(`This ${noun} is no copy of a template${otherwise}.`, 'not_from_template');
 
 /** Changes what is stored about the template of a board, after a step of a sync or rollout that is under way there. */
 async function changeTemplate(
@@ -130,9 +130,9 @@ export async function resetToTemplate(context: ProjectContext, { noun, id }: Tem
     const { row, project } = await findRow(within, table, id, [master as never]);
     const master_id = (row as Record<string, number | null>)[master];
     const released = master_id && (await findReleased(db, noun, master_id, project.id));
-    if (!released) throw notFromTemplate(noun);
+    if (!released) throw notFromTemplate(noun, ', or its template was never published');
 
-    const fields = FIELDS[table].filter((field) => field in released.content);
+    const fields = FIELDS[table].filter((field) => field in released.content && field !== 'position');
     const values = Object.fromEntries(fields.map((field) => [field, released.content[field]]));
     const changed = await changeRow(within, table, id, values as RowChanges<typeof table>, ['id', 'project_id']);
     const base =

@@ -21,7 +21,7 @@ import type { SignedInContext } from '../access/context.ts';
 import { writeEvents } from '../event/event.ts';
 import { findMaster } from './masterRow.ts';
 import { noSuchRelease } from './release.ts';
-import { type Line, MOST_LINES, planStatement, previewRollout, shown } from './rolloutStatement.ts';
+import { assignStages, type Line, MOST_LINES, planStatement, previewRollout, shown } from './rolloutStatement.ts';
 import { callForStep } from './rolloutWork.ts';
 import { projectsLeft } from './template.ts';
 import { templateTransaction } from './templateLock.ts';
@@ -59,11 +59,12 @@ export async function planRollout(context: SignedInContext, input: RolloutPlan) 
   for (let projects = await left.next(db); projects.length > 0; projects = await left.next(db)) {
     await bulkTransaction(db, async (db) => {
       await allowNoNestedLoops(db);
-      await query(db, planStatement(rollout, stages, projects));
+      await query(db, planStatement(rollout, stages.length, projects));
     });
     await services.bulkPace.pause();
   }
-  return change(context, rollout.id, { from: ['planning'], event: 'rollout.planned', set: { state: 'planned' } });
+  const planned = { from: ['planning'], event: 'rollout.planned', set: { state: 'planned' } } as const;
+  return change(context, rollout.id, planned, (db) => query(db, assignStages(rollout.id, stages)));
 }
 
 async function mustKnowProjects(db: Db, stages: readonly Stage[]): Promise<void> {
@@ -226,25 +227,33 @@ async function change(context: SignedInContext, id: number, change: Change, more
   return changed;
 }
 
-/** The release that new projects get if this one is taken back: the one that was rolled out before, or the one before it. */
+/** What new projects get until it is rolled out everywhere: what was rolled out before, or what most projects have. */
 const PREVIOUS = sql<number>`coalesce(
   (select b.rolled_out_id from boards b where b.id = rollouts.board_id),
-  (select r.id from releases r join releases own on own.id = rollouts.release_id
-    where r.board_id = own.board_id and r.number < own.number order by r.number desc limit 1))`;
+  (select t.release_id from project_templates t where t.board_id = rollouts.board_id and t.release_id <> rollouts.release_id
+    group by t.release_id order by count(*) desc, t.release_id desc limit 1))`;
 
-export const startRollout = (context: SignedInContext, { id }: { id: number }) =>
-  change(context, id, {
-    from: ['planned'],
-    event: 'rollout.started',
-    set: {
-      state: 'running',
-      started_at: NOW,
-      next_at: NOW,
-      progressed_at: NOW,
-      user_id: context.caller.id,
-      previous_release_id: PREVIOUS,
-    },
-  });
+const followPrevious = (db: Db, id: number, condition: RawBuilder<unknown>) =>
+  query(
+    db,
+    sql`
+      update boards b set rolled_out_id = o.previous_release_id from rollouts o
+      where o.id = ${id} and b.id = o.board_id and ${condition} and b.rolled_out_id is distinct from o.previous_release_id`,
+  );
+
+export async function startRollout(context: SignedInContext, { id }: { id: number }) {
+  const { rollout } = await getRollout(context, { id });
+  const user_id = context.caller.id;
+  const set = { state: 'running', started_at: NOW, next_at: NOW, progressed_at: NOW, user_id } as const;
+  return templateTransaction(context.db, rollout.board_id, (db) =>
+    change(
+      { ...context, db },
+      id,
+      { from: ['planned'], event: 'rollout.started', set: { ...set, previous_release_id: PREVIOUS } },
+      (db) => followPrevious(db, id, sql`b.rolled_out_id is null`),
+    ),
+  );
+}
 
 /** A soak goes on meanwhile, but the next stage waits. */
 export const pauseRollout = (context: SignedInContext, { id }: { id: number }) =>
@@ -254,12 +263,22 @@ export const resumeRollout = (context: SignedInContext, { id }: { id: number }) 
   change(context, id, {
     from: ['paused'],
     event: 'rollout.resumed',
-    set: { state: 'running', reason: null, progressed_at: NOW },
+    // What has failed so far is accepted: it would pause again at once.
+    set: {
+      state: 'running',
+      reason: null,
+      progressed_at: NOW,
+      max_failed: sql`greatest(max_failed, ${countTargets('failed')})`,
+      max_conflicts: sql`case when max_conflicts is not null then greatest(max_conflicts, ${countTargets('conflict')}) end`,
+    },
   });
+
+const countTargets = (state: string) =>
+  sql`(select count(*)::int from rollout_targets t where t.rollout_id = rollouts.id and t.state = ${sql.lit(state)})`;
 
 export const abortRollout = (context: SignedInContext, { id }: { id: number }) =>
   change(context, id, {
-    from: ['planned', 'running', 'paused'],
+    from: ['planning', 'planned', 'running', 'paused'],
     event: 'rollout.aborted',
     set: { state: 'aborted', reason: 'user', next_at: null, finished_at: NOW },
   });
@@ -274,6 +293,29 @@ export const advanceRollout = (context: SignedInContext, { id }: { id: number })
     if (advanced.length === 0)
       throw badRequest('The current stage is not finished yet: the rollout goes on by itself.', 'rollout_state');
   });
+
+/** Throws a 400 if a later rollout reached projects: it replaced what this one brought, and is taken back first. */
+async function mustHaveNoLater(db: Db, id: number): Promise<void> {
+  const [later] = await query(
+    db,
+    sql<{ id: number }>`
+      select l.id from rollouts o join rollouts l on l.board_id = o.board_id and l.started_at > o.started_at
+      where o.id = ${id} and l.state in ('running', 'paused', 'aborted', 'done', 'rolling_back') order by l.id desc limit 1`,
+  );
+  if (later) throw badRequest(`Roll back rollout ${later.id} first, which came after this one.`, 'rollout_state');
+}
+
+/** Throws a 400 if a rollout, sync or push of the board has begun since this one. */
+async function mustBeLatest(db: Db, id: number, message: string): Promise<void> {
+  const later = await query(
+    db,
+    sql`
+      select from rollouts o where o.id = ${id} and (
+        exists (select from rollouts l where l.board_id = o.board_id and l.started_at > o.started_at)
+        or exists (select from template_runs r where r.board_id = o.board_id and r.started_at > o.started_at))`,
+  );
+  if (later.length > 0) throw badRequest(message, 'rollout_state');
+}
 
 /** Tries again what failed, was held, or had gained a conflict: fields in conflict stay as the project has them. */
 export const retryRollout = (context: SignedInContext, { id }: { id: number }) =>
@@ -293,6 +335,7 @@ export const retryRollout = (context: SignedInContext, { id }: { id: number }) =
       },
     },
     async (db) => {
+      await mustBeLatest(db, id, 'Something later was brought to the projects: roll that out instead.');
       const retried = await query(
         db,
         sql`
@@ -312,17 +355,25 @@ export async function rollBack(context: SignedInContext, { id }: { id: number })
       { ...context, db },
       id,
       {
-        from: ['running', 'paused', 'aborted', 'done'],
+        from: ['running', 'paused', 'aborted', 'done', 'rolled_back'],
         event: 'rollout.rollback_started',
         set: { state: 'rolling_back', next_at: NOW, progressed_at: NOW, finished_at: null, is_soaking: false },
       },
-      (db) =>
-        query(
+      async (db) => {
+        await mustHaveNoLater(db, id);
+        // Those where the rollback failed are tried again.
+        const again = await query(
           db,
           sql`
-            update boards b set rolled_out_id = o.previous_release_id from rollouts o
-            where o.id = ${id} and b.id = o.board_id and b.rolled_out_id = o.release_id`,
-        ),
+            update rollout_targets t set state = 'done', error = null
+            where t.rollout_id = ${id} and t.state = 'failed' and exists (
+              select from rollout_changes c where c.rollout_id = t.rollout_id and c.project_id = t.project_id and c.undone is null)
+            returning project_id`,
+        );
+        if (rollout.state === 'rolled_back' && again.length === 0)
+          throw badRequest('This rollout is rolled back in all of its projects.', 'rollout_state');
+        await followPrevious(db, id, sql`b.rolled_out_id = o.release_id`);
+      },
     ),
   );
 }

@@ -67,28 +67,40 @@ const SUMMARY = sql`
   ) as c using (project_id)
   left join (select project_id, count(*) as count from left_out group by project_id) as l using (project_id)`;
 
-/** The first stage that a project belongs to; null if it belongs to none. */
-export function stageOf(stages: readonly Stage[]): RawBuilder<unknown> {
+/**
+ * Gives each project the first stage that it belongs to, and leaves out those that belong to none. The order of a percentage is that
+ * of a hash of the ids, so that it is always the same; a percentage above 0 is at least one project.
+ */
+export function assignStages(rollout_id: number, stages: readonly Stage[]): RawBuilder<unknown> {
   const cases = stages.map(({ percent, projects }, at) =>
     projects
       ? sql`when project_id = any(${projects}::int[]) then ${sql.lit(at + 1)}`
-      : sql`when abs(hashint4(project_id)::bigint) % 100 < ${percent} then ${sql.lit(at + 1)}`,
+      : sql`when number <= ceil(total * ${sql.lit(percent ?? 0)} / 100.0) then ${sql.lit(at + 1)}`,
   );
-  return sql`case ${sql.join(cases, sql` `)} end`;
+  return sql`
+    with numbered as materialized (
+      select project_id, row_number() over (order by hashint4(project_id), project_id) as number, count(*) over () as total
+      from rollout_targets where rollout_id = ${rollout_id}
+    ), staged as materialized (
+      select project_id, case ${sql.join(cases, sql` `)} end as stage from numbered
+    ), left_out as (
+      delete from rollout_targets t using staged s where t.rollout_id = ${rollout_id} and t.project_id = s.project_id and s.stage is null
+    )
+    update rollout_targets t set stage = s.stage from staged s
+    where t.rollout_id = ${rollout_id} and t.project_id = s.project_id and s.stage <> t.stage`;
 }
 
 const activeOf = (projects: number[]) =>
   sql`select id, platform_id from projects where is_active and id = any(${projects}::int[])`;
 
-/** Plans the rollout for these projects: those with access that belong to a stage. */
-export const planStatement = (rollout: Rolled, stages: readonly Stage[], projects: number[]): RawBuilder<unknown> =>
+/** Plans the rollout for those of these projects that have access, in this stage. */
+export const planStatement = (rollout: Rolled, stage: number, projects: number[]): RawBuilder<unknown> =>
   plannedEachTime(sql`
     with ${comparison(rollout, activeOf(projects))}
     insert into rollout_targets (rollout_id, project_id, stage, state, is_held, digest, rows_added, fields_changed, fields_kept, fields_in_conflict, rows_pinned)
-    select ${rollout.id}, project_id, stage, 'planned', is_held, digest, rows_added, fields_changed, fields_kept,
+    select ${rollout.id}, project_id, ${stage}::int, 'planned', is_held, digest, rows_added, fields_changed, fields_kept,
       fields_in_conflict, rows_pinned
-    from (select *, ${stageOf(stages)} as stage from (${SUMMARY}) as summary) as planned
-    where has_access and stage is not null
+    from (${SUMMARY}) as summary where has_access
     on conflict do nothing`);
 
 /** What the rollout would do to these projects now. */
@@ -125,6 +137,8 @@ export const previewRollout = (rollout: Rolled, project: number): RawBuilder<Lin
       from compared cross join lateral unnest(changed || kept) as field
       union all
       select noun, master_id, null, title, 'pinned', null, null, null from left_out
+      union all
+      select 'board', m.id, null, m.title, 'held', null, null, null from target t join master_board m on m.id = t.master_board_id where t.is_held
     )
     select noun, master_id, id, title, what, field, ${shown('before')}, ${shown('after')} from lines
     order by noun, master_id, field nulls first limit ${sql.lit(MOST_LINES)}`);

@@ -56,7 +56,7 @@ async function stepAlone(db: Db, rollout: { id: number; board_id: number }, proj
       db,
       sql`
         update rollout_targets set state = 'failed', error = ${text}, attempts = attempts + 1, updated_at = now()
-        where rollout_id = ${rollout.id} and project_id = ${project} and state in ('planned', 'done')`,
+        where rollout_id = ${rollout.id} and project_id = ${project} and state in ('planned', 'done', 'unchanged')`,
     );
   }
 }
@@ -80,7 +80,7 @@ async function stepOnce(
     if (!rollout) return null;
     const isUndone = rollout.state === 'rolling_back';
     const most = Math.max(1, Math.floor(rowsPerStep / Math.max(1, rollout.rows)));
-    const which = isUndone ? sql`state = 'done'` : sql`state = 'planned' and stage <= ${rollout.stage}`;
+    const which = isUndone ? REACHED : sql`state = 'planned' and stage <= ${rollout.stage}`;
     const targets = rollout.is_soaking
       ? []
       : await query(
@@ -100,6 +100,9 @@ async function stepOnce(
   if (stepped?.isEnd && only === undefined) await finish(db, { id, board_id });
   return stepped;
 }
+
+/** Projects that have the release: also those where there was nothing to change. */
+const REACHED = sql`state in ('done', 'unchanged')`;
 
 const isLast = ({ stage, stages }: RolloutRow) => stage >= stages.length;
 
@@ -151,14 +154,15 @@ async function goOn(db: Db, { id, board_id }: Pick<RolloutRow, 'id' | 'board_id'
   const [paused] = await query(
     db,
     sql<{ reason: string | null }>`
-      update rollouts o set next_at = now(), progressed_at = now(), state = case when limits.reason is null then o.state else 'paused' end, reason = limits.reason
+      update rollouts o set next_at = now(), progressed_at = now(), 
+        state = case when limits.reason is null then o.state else 'paused' end, reason = limits.reason
       from (
-        select case when count(*) filter (where t.state = 'failed') > o.max_failed then 'failures'
+        select case when o.state <> 'running' then null when count(*) filter (where t.state = 'failed') > o.max_failed then 'failures'
           when count(*) filter (where t.state = 'conflict') > o.max_conflicts then 'conflicts' end as reason
         from rollouts o left join rollout_targets t on t.rollout_id = o.id and t.state in ('failed', 'conflict')
         where o.id = ${id} group by o.id
       ) as limits
-      where o.id = ${id} and o.state = 'running' returning limits.reason`,
+      where o.id = ${id} and o.state in ('running', 'rolling_back') returning limits.reason`,
   );
   if (paused?.reason)
     await writeEvents({ ...BY_THE_SERVICE, db }, [
@@ -217,7 +221,7 @@ async function finish(db: Db, { id, board_id }: { id: number; board_id: number }
 async function isLeft(db: Db, { id, state }: RolloutRow): Promise<boolean> {
   const left = await query(
     db,
-    sql`select from rollout_targets where rollout_id = ${id} and state = ${state === 'rolling_back' ? 'done' : 'planned'} limit 1`,
+    sql`select from rollout_targets where rollout_id = ${id} and ${state === 'rolling_back' ? REACHED : sql`state = 'planned'`} limit 1`,
   );
   return left.length > 0;
 }
@@ -235,7 +239,7 @@ async function addMissing(db: Db, rollout: RolloutRow): Promise<boolean> {
   );
   if (missing.length === 0) return false;
   const ids = missing.map(({ id }) => id);
-  await query(db, planStatement(rollout, rollout.stages, ids));
+  await query(db, planStatement(rollout, rollout.stages.length, ids));
   const added = await query(
     db,
     sql`select from rollout_targets where rollout_id = ${rollout.id} and project_id = ${anyOf(ids)} limit 1`,

@@ -95,13 +95,16 @@ const record = (rollout: Rolled, projects: number[], mine: RawBuilder<unknown>) 
     ), recorded as (
       update rollout_targets t set state = 'rolled_back', updated_at = now(), fields_restored = c.restored, rows_removed = c.removed,
         left_by_rollback = c.left_over
-      from counted c where t.rollout_id = ${rollout_id} and t.project_id = c.project_id
+      from unnest(${projects}::int[]) as p (project_id) left join counted using (project_id)
+      cross join lateral (
+        select coalesce(restored, 0) as restored, coalesce(removed, 0) as removed, coalesce(left_over, 0) as left_over) as c
+      where t.rollout_id = ${rollout_id} and t.project_id = p.project_id
       returning t.project_id, t.previous_release_id
     ), pinned as (
       update project_templates pt set release_id = case when pt.release_id = ${rollout.release_id} then r.previous_release_id else pt.release_id end,
-        pinned = array(select distinct unnest(pt.pinned || c.contents) order by 1)
-      from counted c join recorded r using (project_id)
-      where pt.project_id = c.project_id and pt.board_id = ${board_id} and pt.project_id = ${anyOf(projects)}
+        pinned = array(select distinct unnest(pt.pinned || coalesce(c.contents, '{}')) order by 1)
+      from recorded r left join counted c using (project_id)
+      where pt.project_id = r.project_id and pt.board_id = ${board_id}
     ), ${projectEventParts(BY_THE_SERVICE, { type: 'template.rolled_back', board_id, rollout_id, by_user_id }, changed)}
     select`;
 };

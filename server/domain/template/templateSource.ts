@@ -24,10 +24,13 @@ export type Copied = 'boards' | 'groups' | 'cards';
 /** A live copy has the identifier of its master card at once, so releases don't have it. */
 export const IDENTIFIER = 'unique_identifier';
 
-/** What a release stores of a row: all that a new copy gets. Its place is beside it, so that a moved row is no new content. */
+/**
+ * What a release stores of a row: all that a new copy gets. The place of a card is beside it, so that a moved card is no new content;
+ * that of a group is a field that copies follow.
+ */
 export const RELEASED: Record<Copied, string[]> = {
   boards: copiedColumns('boards', 'once'),
-  groups: copiedColumns('groups', 'once'),
+  groups: [...copiedColumns('groups', 'once'), 'position'],
   cards: copiedColumns('cards', 'once').filter((column) => column !== IDENTIFIER),
 };
 
@@ -81,7 +84,7 @@ const draftBoards = (ids: number[]) => sql`
 
 /** Ties break by id: copies that are added at different times would otherwise be ordered by their own ids. */
 export const orderedGroups = (boards: RawBuilder<unknown>) => sql`
-  select id, board_id, board_position, ${namesOf(RELEASED.groups)},
+  select id, board_id, board_position, ${namesOf(copiedColumns('groups', 'once'))},
     least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
@@ -110,7 +113,7 @@ const RELEASED_BOARDS = sql`
   select b.*, r.id as row_id from released r ${masterRow('boards')} cross join lateral jsonb_populate_record(found.m, r.content) as b`;
 
 const RELEASED_GROUPS = sql`
-  select g.id, g.board_id, b.position as board_position, ${namesOf(RELEASED.groups, 'g')}, g.position, r.id as row_id
+  select g.id, g.board_id, b.position as board_position, ${namesOf(RELEASED.groups, 'g')}, r.id as row_id
   from released r ${masterRow('groups')}
   cross join lateral jsonb_populate_record(found.m, r.content || jsonb_build_object('position', r.position)) as g
   join master_board b on b.id = g.board_id`;
