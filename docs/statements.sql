@@ -176,7 +176,7 @@ with
       select g.*, jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'position', "g"."position") as content from (
   select g.*, (
   select r.id from template_rows r
-  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed"))::text)) as row_id from (
+  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed", 'position', "g"."position"))::text)) as row_id from (
   select id, board_id, board_position, "title", "description", "type", "color", "icon", "is_active", "is_collapsed",
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
@@ -195,16 +195,23 @@ with
     ), draft as materialized (
     select id as board_id, null::int as group_id, null::int as card_id, row_id, null::int as parent_id, position, jsonb_build_object('title', "m"."title", 'description', "m"."description", 'tool_key', "m"."tool_key", 'is_active', "m"."is_active") as released from master_board m
     union all
-    select null, id, null, row_id, board_id, position, jsonb_build_object('title', "m"."title", 'description', "m"."description", 'type', "m"."type", 'color', "m"."color", 'icon', "m"."icon", 'is_active', "m"."is_active", 'is_collapsed', "m"."is_collapsed") from master_group m
+    select null, id, null, row_id, board_id, position, jsonb_build_object('title', "m"."title", 'description', "m"."description", 'type', "m"."type", 'color', "m"."color", 'icon', "m"."icon", 'is_active', "m"."is_active", 'is_collapsed', "m"."is_collapsed", 'position', "m"."position") from master_group m
     union all
     select null, null, id, row_id, group_id, position, jsonb_build_object('title', "m"."title", 'short_description', "m"."short_description", 'description', "m"."description", 'evaluation_check', "m"."evaluation_check", 'tour_key', "m"."tour_key", 'is_active', "m"."is_active", 'status', "m"."status", 'priority', "m"."priority") from master_card m
-  ), last as (
+  ), created as (
+        insert into template_rows (board_id, group_id, card_id, digest, content)
+        select board_id, group_id, card_id, md5(released::text), released from draft where row_id is null
+        returning id, concat_ws('-', board_id, 'g' || group_id, 'c' || card_id) as key
+      ), stored as materialized (
+        select d.board_id, d.group_id, d.card_id, d.parent_id, d.position, coalesce(d.row_id, c.id) as row_id
+        from (select *, concat_ws('-', board_id, 'g' || group_id, 'c' || card_id) as key from draft) as d left join created c using (key)
+      ), last as (
         select id, number from releases where board_id = $2 order by number desc limit 1
       ), before as materialized (
         select r.board_id, r.group_id, r.card_id, p.row_id, p.parent_id, p.position
         from last join release_rows p on p.release_id = last.id join template_rows r on r.id = p.row_id
       ), wanted as materialized (
-        select d.row_id, d.parent_id, d.position from draft d
+        select d.row_id, d.parent_id, d.position from stored d
         where true or not exists (select from last) or (d.card_id is null and not exists (
           select from before b where (b.board_id, b.group_id) is not distinct from (d.board_id, d.group_id)))
         union all
@@ -239,7 +246,7 @@ with
       select g.*, jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'position', "g"."position") as content from (
   select g.*, (
   select r.id from template_rows r
-  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed"))::text)) as row_id from (
+  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed", 'position', "g"."position"))::text)) as row_id from (
   select id, board_id, board_position, "title", "description", "type", "color", "icon", "is_active", "is_collapsed",
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
@@ -282,8 +289,8 @@ with
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
-      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned) and not exists (
-        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
+        and (t.project_id, t.master_board_id) not in (select project_id, master_board_id from board_copy)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
@@ -294,7 +301,7 @@ with
       select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
       where b.is_active and m.is_active and ("b"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
-        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+        and (b.project_id, m.id) not in (select project_id, master_group_id from group_copy)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
       from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
@@ -303,7 +310,7 @@ with
       select project_id, platform_id, true, null, master_group_id from missing_group
     ), incomplete_group as materialized (
       select * from live_group g where g.is_active and exists (select from master_card)
-        and not exists (select from complete_project c where c.project_id = g.project_id)
+        and g.project_id not in (select project_id from complete_project)
     ), stale_board as materialized (
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."description", "c"."tool_key", "c"."is_active") as is_changed
@@ -374,12 +381,15 @@ with
     ), 
     "locked_board" as materialized (
       select c.id, m.id as template_id, m.row_id, case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end as "new_title", case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end as "new_description", case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end as "new_tool_key", case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end as "new_is_active", jsonb_build_object('title', case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then m.content else b.base end->'title', 'description', case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then m.content else b.base end->'description', 'tool_key', case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then m.content else b.base end->'tool_key', 'is_active', case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then m.content else b.base end->'is_active') as new_base,
-        c.brought as base,
         case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
-      then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
-      then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end is distinct from "c"."tool_key"
-      then jsonb_build_object('tool_key', "c"."tool_key") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
-      then jsonb_build_object('is_active', "c"."is_active") else '{}' end as before
+          then jsonb_build_object('title', b.base->'title') else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', b.base->'description') else '{}' end || case when case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end is distinct from "c"."tool_key"
+          then jsonb_build_object('tool_key', b.base->'tool_key') else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', b.base->'is_active') else '{}' end as base, case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
+          then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end is distinct from "c"."tool_key"
+          then jsonb_build_object('tool_key', "c"."tool_key") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', "c"."is_active") else '{}' end as before
       from "stale_board" s join "boards" c on c.id = s.id and c.id = any(array(select id from "stale_board"))
       join "master_board" m on m.id = s.template_id cross join lateral (
   select coalesce(c.brought,
@@ -394,15 +404,21 @@ with
     ), 
     "locked_group" as materialized (
       select c.id, m.id as template_id, m.row_id, case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end as "new_title", case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end as "new_description", case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end as "new_type", case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end as "new_color", case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end as "new_icon", case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end as "new_is_active", case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end as "new_position", jsonb_build_object('title', case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then m.content else b.base end->'title', 'description', case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then m.content else b.base end->'description', 'type', case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then m.content else b.base end->'type', 'color', case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then m.content else b.base end->'color', 'icon', case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then m.content else b.base end->'icon', 'is_active', case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then m.content else b.base end->'is_active', 'position', case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then m.content else b.base end->'position') as new_base,
-        c.brought as base,
         case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
-      then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
-      then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end is distinct from "c"."type"
-      then jsonb_build_object('type', "c"."type") else '{}' end || case when case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end is distinct from "c"."color"
-      then jsonb_build_object('color', "c"."color") else '{}' end || case when case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end is distinct from "c"."icon"
-      then jsonb_build_object('icon', "c"."icon") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
-      then jsonb_build_object('is_active', "c"."is_active") else '{}' end || case when case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end is distinct from "c"."position"
-      then jsonb_build_object('position', "c"."position") else '{}' end as before
+          then jsonb_build_object('title', b.base->'title') else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', b.base->'description') else '{}' end || case when case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end is distinct from "c"."type"
+          then jsonb_build_object('type', b.base->'type') else '{}' end || case when case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end is distinct from "c"."color"
+          then jsonb_build_object('color', b.base->'color') else '{}' end || case when case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end is distinct from "c"."icon"
+          then jsonb_build_object('icon', b.base->'icon') else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', b.base->'is_active') else '{}' end || case when case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end is distinct from "c"."position"
+          then jsonb_build_object('position', b.base->'position') else '{}' end as base, case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
+          then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end is distinct from "c"."type"
+          then jsonb_build_object('type', "c"."type") else '{}' end || case when case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end is distinct from "c"."color"
+          then jsonb_build_object('color', "c"."color") else '{}' end || case when case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end is distinct from "c"."icon"
+          then jsonb_build_object('icon', "c"."icon") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', "c"."is_active") else '{}' end || case when case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end is distinct from "c"."position"
+          then jsonb_build_object('position', "c"."position") else '{}' end as before
       from "stale_group" s join "groups" c on c.id = s.id and c.id = any(array(select id from "stale_group"))
       join "master_group" m on m.id = s.template_id cross join lateral (
   select coalesce(c.brought,
@@ -421,9 +437,9 @@ with
   placed as (
     insert into project_templates (project_id, board_id, release_id)
     select project_id, master_board_id, new_id from (
-      select t.*, $3::int as new_id from target t where t.is_reached and true and exists (
-        select from live_board b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      select t.*, $3::int as new_id from target t where t.is_reached and true offset 0
     ) as t where new_id is distinct from release_id and new_id is not null
+      and (project_id, master_board_id) in (select project_id, master_board_id from live_board)
     on conflict (project_id, board_id) do update set release_id = excluded.release_id
   ), recorded as (
       insert into template_outcomes (run_id, project_id, outcome, reason, "boards_added", "groups_added", "cards_added", "boards_updated", "groups_updated", "cards_updated")
@@ -475,7 +491,7 @@ with
       select g.*, jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'position', "g"."position") as content from (
   select g.*, (
   select r.id from template_rows r
-  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed"))::text)) as row_id from (
+  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed", 'position', "g"."position"))::text)) as row_id from (
   select id, board_id, board_position, "title", "description", "type", "color", "icon", "is_active", "is_collapsed",
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
@@ -518,8 +534,8 @@ with
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
-      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned) and not exists (
-        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
+        and (t.project_id, t.master_board_id) not in (select project_id, master_board_id from board_copy)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
@@ -530,7 +546,7 @@ with
       select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
       where b.is_active and m.is_active and ("b"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
-        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+        and (b.project_id, m.id) not in (select project_id, master_group_id from group_copy)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
       from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
@@ -539,7 +555,7 @@ with
       select project_id, platform_id, true, null, master_group_id from missing_group
     ), incomplete_group as materialized (
       select * from live_group g where g.is_active and exists (select from master_card)
-        and not exists (select from complete_project c where c.project_id = g.project_id)
+        and g.project_id not in (select project_id from complete_project)
     ), stale_board as materialized (
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."description", "c"."tool_key", "c"."is_active") as is_changed
@@ -614,7 +630,7 @@ with
   cross join lateral (select m from "boards" m where m.id = r."board_id" and m.deleted_at is null offset 0) as found cross join lateral jsonb_populate_record(found.m, r.content) as b) as b
     ), master_group as materialized (
       select g.*, jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'position', "g"."position") as content from (
-  select g.id, g.board_id, b.position as board_position, "g"."title", "g"."description", "g"."type", "g"."color", "g"."icon", "g"."is_active", "g"."is_collapsed", g.position, r.id as row_id
+  select g.id, g.board_id, b.position as board_position, "g"."title", "g"."description", "g"."type", "g"."color", "g"."icon", "g"."is_active", "g"."is_collapsed", "g"."position", r.id as row_id
   from released r 
   cross join lateral (select m from "groups" m where m.id = r."group_id" and m.deleted_at is null offset 0) as found
   cross join lateral jsonb_populate_record(found.m, r.content || jsonb_build_object('position', r.position)) as g
@@ -642,22 +658,22 @@ with
       ) as t
     ), pinned as materialized (
       select pt.project_id, row_id from project_templates pt cross join lateral unnest(pt.pinned) as row_id
-      where pt.board_id = any(array(select id from master_board)) and pt.project_id between (select min(project_id) from target) and (select max(project_id) from target) and pt.pinned <> '{}'
+      where pt.board_id = any(array(select id from master_board)) and pt.project_id = any(array(select project_id from target)) and pt.pinned <> '{}'
     ), board_copy as materialized (
       select b.project_id, b.master_board_id, b.id, b.deleted_at from boards b
-      where b.master_board_id = any(array(select id from master_board)) and b.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      where b.master_board_id = any(array(select id from master_board)) and b.project_id = any(array(select project_id from target))
     ), group_copy as materialized (
       select g.project_id, g.id, g.board_id, g.master_group_id, g.deleted_at from groups g
-      where g.master_group_id = any(array(select id from master_group)) and g.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      where g.master_group_id = any(array(select id from master_group)) and g.project_id = any(array(select project_id from target))
     ), card_copy as materialized (
       select c.project_id, c.master_card_id from cards c
-      where c.master_card_id = any(array(select id from master_card)) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      where c.master_card_id = any(array(select id from master_card)) and c.project_id = any(array(select project_id from target))
     ), complete_project as materialized (
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
-      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned) and not exists (
-        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
+        and (t.project_id, t.master_board_id) not in (select project_id, master_board_id from board_copy)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
@@ -668,7 +684,7 @@ with
       select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
       where b.is_active and m.is_active and ("b"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
-        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+        and (b.project_id, m.id) not in (select project_id, master_group_id from group_copy)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
       from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
@@ -677,12 +693,12 @@ with
       select project_id, platform_id, true, null, master_group_id from missing_group
     ), incomplete_group as materialized (
       select * from live_group g where g.is_active and exists (select from master_card)
-        and not exists (select from complete_project c where c.project_id = g.project_id)
+        and g.project_id not in (select project_id from complete_project)
     ), stale_board as materialized (
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."description", "c"."tool_key", "c"."is_active") as is_changed
     from 
-  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_board" m on m.id = "c"."master_board_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -693,7 +709,7 @@ with
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end, case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end, case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end, case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end) is distinct from ("c"."title", "c"."description", "c"."type", "c"."color", "c"."icon", "c"."is_active", "c"."position") as is_changed
     from 
-  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_group" m on m.id = "c"."master_group_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -704,7 +720,7 @@ with
       
   select c.id, c.project_id, m.id as template_id, true as is_changed
   from (
-    select * from cards c where c.project_id between (select min(project_id) from target) and (select max(project_id) from target) and c.master_card_id = any(array(
+    select * from cards c where c.project_id = any(array(select project_id from target)) and c.master_card_id = any(array(
       select id from cards where is_master and deleted_at is not null
         and unique_identifier = any(array(select unique_identifier from master_card)))) offset 0
   ) as c join master_card m on m.unique_identifier = c.unique_identifier
@@ -715,7 +731,7 @@ with
       select * from adopted_card union all 
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") then "m"."short_description" else "c"."short_description" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") then "m"."evaluation_check" else "c"."evaluation_check" end, case when ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") then "m"."tour_key" else "c"."tour_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."short_description", "c"."description", "c"."evaluation_check", "c"."tour_key", "c"."is_active") as is_changed
     from 
-  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_card" m on m.id = "c"."master_card_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce((select r.content || coalesce(c.base_values, '{}') from template_rows r where r.id = c.base_id),
@@ -741,7 +757,7 @@ with
       array_remove(array[case when "c"."title" is distinct from "m"."title" and ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."tool_key" is distinct from "m"."tool_key" and ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then 'tool_key' end, case when "c"."is_active" is distinct from "m"."is_active" and ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as changed, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."tool_key" is distinct from "m"."tool_key" and not ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then 'tool_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as kept, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") and b.base->>'title' is distinct from m.content->>'title' then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") and b.base->>'description' is distinct from m.content->>'description' then 'description' end, case when "c"."tool_key" is distinct from "m"."tool_key" and not ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") and b.base->>'tool_key' is distinct from m.content->>'tool_key' then 'tool_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") and b.base->>'is_active' is distinct from m.content->>'is_active' then 'is_active' end]::text[], null) as conflicts,
       jsonb_build_object('title', "c"."title", 'description', "c"."description", 'tool_key', "c"."tool_key", 'is_active', "c"."is_active") as own, m.content
     from 
-  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_board" m on m.id = "c"."master_board_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -751,7 +767,7 @@ with
       array_remove(array[case when "c"."title" is distinct from "m"."title" and ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."type" is distinct from "m"."type" and ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then 'type' end, case when "c"."color" is distinct from "m"."color" and ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then 'color' end, case when "c"."icon" is distinct from "m"."icon" and ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then 'icon' end, case when "c"."is_active" is distinct from "m"."is_active" and ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end, case when "c"."position" is distinct from "m"."position" and ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then 'position' end]::text[], null) as changed, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."type" is distinct from "m"."type" and not ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then 'type' end, case when "c"."color" is distinct from "m"."color" and not ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then 'color' end, case when "c"."icon" is distinct from "m"."icon" and not ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then 'icon' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end, case when "c"."position" is distinct from "m"."position" and not ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then 'position' end]::text[], null) as kept, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") and b.base->>'title' is distinct from m.content->>'title' then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") and b.base->>'description' is distinct from m.content->>'description' then 'description' end, case when "c"."type" is distinct from "m"."type" and not ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") and b.base->>'type' is distinct from m.content->>'type' then 'type' end, case when "c"."color" is distinct from "m"."color" and not ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") and b.base->>'color' is distinct from m.content->>'color' then 'color' end, case when "c"."icon" is distinct from "m"."icon" and not ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") and b.base->>'icon' is distinct from m.content->>'icon' then 'icon' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") and b.base->>'is_active' is distinct from m.content->>'is_active' then 'is_active' end, case when "c"."position" is distinct from "m"."position" and not ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") and b.base->>'position' is distinct from m.content->>'position' then 'position' end]::text[], null) as conflicts,
       jsonb_build_object('title', "c"."title", 'description', "c"."description", 'type', "c"."type", 'color', "c"."color", 'icon', "c"."icon", 'is_active', "c"."is_active", 'position', "c"."position") as own, m.content
     from 
-  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_group" m on m.id = "c"."master_group_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -761,7 +777,7 @@ with
       array_remove(array[case when "c"."title" is distinct from "m"."title" and ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."short_description" is distinct from "m"."short_description" and ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") then 'short_description' end, case when "c"."description" is distinct from "m"."description" and ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."evaluation_check" is distinct from "m"."evaluation_check" and ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") then 'evaluation_check' end, case when "c"."tour_key" is distinct from "m"."tour_key" and ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") then 'tour_key' end, case when "c"."is_active" is distinct from "m"."is_active" and ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as changed, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."short_description" is distinct from "m"."short_description" and not ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") then 'short_description' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."evaluation_check" is distinct from "m"."evaluation_check" and not ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") then 'evaluation_check' end, case when "c"."tour_key" is distinct from "m"."tour_key" and not ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") then 'tour_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as kept, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") and b.base->>'title' is distinct from m.content->>'title' then 'title' end, case when "c"."short_description" is distinct from "m"."short_description" and not ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") and b.base->>'short_description' is distinct from m.content->>'short_description' then 'short_description' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") and b.base->>'description' is distinct from m.content->>'description' then 'description' end, case when "c"."evaluation_check" is distinct from "m"."evaluation_check" and not ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") and b.base->>'evaluation_check' is distinct from m.content->>'evaluation_check' then 'evaluation_check' end, case when "c"."tour_key" is distinct from "m"."tour_key" and not ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") and b.base->>'tour_key' is distinct from m.content->>'tour_key' then 'tour_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") and b.base->>'is_active' is distinct from m.content->>'is_active' then 'is_active' end]::text[], null) as conflicts,
       jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as own, m.content
     from 
-  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_card" m on m.id = "c"."master_card_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce((select r.content || coalesce(c.base_values, '{}') from template_rows r where r.id = c.base_id),
@@ -774,9 +790,9 @@ with
     ) as m on m.row_id = p.row_id
   )
     insert into rollout_targets (rollout_id, project_id, stage, state, is_held, digest, rows_added, fields_changed, fields_kept, fields_in_conflict, rows_pinned)
-    select $3, project_id, stage, 'planned', is_held, digest, rows_added, fields_changed, fields_kept,
+    select $3, project_id, $4::int, 'planned', is_held, digest, rows_added, fields_changed, fields_kept,
       fields_in_conflict, rows_pinned
-    from (select *, case when abs(hashint4(project_id)::bigint) % 100 < $4 then 1 when abs(hashint4(project_id)::bigint) % 100 < $5 then 2 end as stage from (
+    from (
   select t.project_id, t.has_access, t.is_held, coalesce(a.count, 0)::int as rows_added, coalesce(c.changed, 0)::int as fields_changed,
     coalesce(c.kept, 0)::int as fields_kept, coalesce(c.conflicts, 0)::int as fields_in_conflict, coalesce(l.count, 0)::int as rows_pinned,
     md5(concat_ws('|', a.lines, c.lines, l.count)) as digest
@@ -790,8 +806,7 @@ with
       string_agg(concat_ws(':', noun, id, row_id, changed, kept, conflicts, md5(own::text)), ',' order by noun, id) as lines
     from compared group by project_id
   ) as c using (project_id)
-  left join (select project_id, count(*) as count from left_out group by project_id) as l using (project_id)) as summary) as planned
-    where has_access and stage is not null
+  left join (select project_id, count(*) as count from left_out group by project_id) as l using (project_id)) as summary where has_access
     on conflict do nothing;
 
 -- rollouts.preview
@@ -810,7 +825,7 @@ with
   cross join lateral (select m from "boards" m where m.id = r."board_id" and m.deleted_at is null offset 0) as found cross join lateral jsonb_populate_record(found.m, r.content) as b) as b
     ), master_group as materialized (
       select g.*, jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'position', "g"."position") as content from (
-  select g.id, g.board_id, b.position as board_position, "g"."title", "g"."description", "g"."type", "g"."color", "g"."icon", "g"."is_active", "g"."is_collapsed", g.position, r.id as row_id
+  select g.id, g.board_id, b.position as board_position, "g"."title", "g"."description", "g"."type", "g"."color", "g"."icon", "g"."is_active", "g"."is_collapsed", "g"."position", r.id as row_id
   from released r 
   cross join lateral (select m from "groups" m where m.id = r."group_id" and m.deleted_at is null offset 0) as found
   cross join lateral jsonb_populate_record(found.m, r.content || jsonb_build_object('position', r.position)) as g
@@ -838,22 +853,22 @@ with
       ) as t
     ), pinned as materialized (
       select pt.project_id, row_id from project_templates pt cross join lateral unnest(pt.pinned) as row_id
-      where pt.board_id = any(array(select id from master_board)) and pt.project_id between (select min(project_id) from target) and (select max(project_id) from target) and pt.pinned <> '{}'
+      where pt.board_id = any(array(select id from master_board)) and pt.project_id = any(array(select project_id from target)) and pt.pinned <> '{}'
     ), board_copy as materialized (
       select b.project_id, b.master_board_id, b.id, b.deleted_at from boards b
-      where b.master_board_id = any(array(select id from master_board)) and b.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      where b.master_board_id = any(array(select id from master_board)) and b.project_id = any(array(select project_id from target))
     ), group_copy as materialized (
       select g.project_id, g.id, g.board_id, g.master_group_id, g.deleted_at from groups g
-      where g.master_group_id = any(array(select id from master_group)) and g.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      where g.master_group_id = any(array(select id from master_group)) and g.project_id = any(array(select project_id from target))
     ), card_copy as materialized (
       select c.project_id, c.master_card_id from cards c
-      where c.master_card_id = any(array(select id from master_card)) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target)
+      where c.master_card_id = any(array(select id from master_card)) and c.project_id = any(array(select project_id from target))
     ), complete_project as materialized (
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
-      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned) and not exists (
-        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
+        and (t.project_id, t.master_board_id) not in (select project_id, master_board_id from board_copy)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
@@ -864,7 +879,7 @@ with
       select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
       where b.is_active and m.is_active and ("b"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
-        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+        and (b.project_id, m.id) not in (select project_id, master_group_id from group_copy)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
       from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
@@ -873,12 +888,12 @@ with
       select project_id, platform_id, true, null, master_group_id from missing_group
     ), incomplete_group as materialized (
       select * from live_group g where g.is_active and exists (select from master_card)
-        and not exists (select from complete_project c where c.project_id = g.project_id)
+        and g.project_id not in (select project_id from complete_project)
     ), stale_board as materialized (
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."description", "c"."tool_key", "c"."is_active") as is_changed
     from 
-  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_board" m on m.id = "c"."master_board_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -889,7 +904,7 @@ with
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end, case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end, case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end, case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end) is distinct from ("c"."title", "c"."description", "c"."type", "c"."color", "c"."icon", "c"."is_active", "c"."position") as is_changed
     from 
-  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_group" m on m.id = "c"."master_group_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -900,7 +915,7 @@ with
       
   select c.id, c.project_id, m.id as template_id, true as is_changed
   from (
-    select * from cards c where c.project_id between (select min(project_id) from target) and (select max(project_id) from target) and c.master_card_id = any(array(
+    select * from cards c where c.project_id = any(array(select project_id from target)) and c.master_card_id = any(array(
       select id from cards where is_master and deleted_at is not null
         and unique_identifier = any(array(select unique_identifier from master_card)))) offset 0
   ) as c join master_card m on m.unique_identifier = c.unique_identifier
@@ -911,7 +926,7 @@ with
       select * from adopted_card union all 
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") then "m"."short_description" else "c"."short_description" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") then "m"."evaluation_check" else "c"."evaluation_check" end, case when ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") then "m"."tour_key" else "c"."tour_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."short_description", "c"."description", "c"."evaluation_check", "c"."tour_key", "c"."is_active") as is_changed
     from 
-  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_card" m on m.id = "c"."master_card_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce((select r.content || coalesce(c.base_values, '{}') from template_rows r where r.id = c.base_id),
@@ -937,7 +952,7 @@ with
       array_remove(array[case when "c"."title" is distinct from "m"."title" and ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."tool_key" is distinct from "m"."tool_key" and ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then 'tool_key' end, case when "c"."is_active" is distinct from "m"."is_active" and ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as changed, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."tool_key" is distinct from "m"."tool_key" and not ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then 'tool_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as kept, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") and b.base->>'title' is distinct from m.content->>'title' then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") and b.base->>'description' is distinct from m.content->>'description' then 'description' end, case when "c"."tool_key" is distinct from "m"."tool_key" and not ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") and b.base->>'tool_key' is distinct from m.content->>'tool_key' then 'tool_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") and b.base->>'is_active' is distinct from m.content->>'is_active' then 'is_active' end]::text[], null) as conflicts,
       jsonb_build_object('title', "c"."title", 'description', "c"."description", 'tool_key', "c"."tool_key", 'is_active', "c"."is_active") as own, m.content
     from 
-  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "boards" c where "c"."master_board_id" = any(array(select id from "master_board")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_board" m on m.id = "c"."master_board_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -947,7 +962,7 @@ with
       array_remove(array[case when "c"."title" is distinct from "m"."title" and ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."type" is distinct from "m"."type" and ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then 'type' end, case when "c"."color" is distinct from "m"."color" and ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then 'color' end, case when "c"."icon" is distinct from "m"."icon" and ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then 'icon' end, case when "c"."is_active" is distinct from "m"."is_active" and ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end, case when "c"."position" is distinct from "m"."position" and ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then 'position' end]::text[], null) as changed, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."type" is distinct from "m"."type" and not ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then 'type' end, case when "c"."color" is distinct from "m"."color" and not ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then 'color' end, case when "c"."icon" is distinct from "m"."icon" and not ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then 'icon' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end, case when "c"."position" is distinct from "m"."position" and not ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then 'position' end]::text[], null) as kept, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") and b.base->>'title' is distinct from m.content->>'title' then 'title' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") and b.base->>'description' is distinct from m.content->>'description' then 'description' end, case when "c"."type" is distinct from "m"."type" and not ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") and b.base->>'type' is distinct from m.content->>'type' then 'type' end, case when "c"."color" is distinct from "m"."color" and not ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") and b.base->>'color' is distinct from m.content->>'color' then 'color' end, case when "c"."icon" is distinct from "m"."icon" and not ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") and b.base->>'icon' is distinct from m.content->>'icon' then 'icon' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") and b.base->>'is_active' is distinct from m.content->>'is_active' then 'is_active' end, case when "c"."position" is distinct from "m"."position" and not ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") and b.base->>'position' is distinct from m.content->>'position' then 'position' end]::text[], null) as conflicts,
       jsonb_build_object('title', "c"."title", 'description', "c"."description", 'type', "c"."type", 'color', "c"."color", 'icon', "c"."icon", 'is_active', "c"."is_active", 'position', "c"."position") as own, m.content
     from 
-  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "groups" c where "c"."master_group_id" = any(array(select id from "master_group")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_group" m on m.id = "c"."master_group_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce(c.brought,
@@ -957,7 +972,7 @@ with
       array_remove(array[case when "c"."title" is distinct from "m"."title" and ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."short_description" is distinct from "m"."short_description" and ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") then 'short_description' end, case when "c"."description" is distinct from "m"."description" and ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."evaluation_check" is distinct from "m"."evaluation_check" and ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") then 'evaluation_check' end, case when "c"."tour_key" is distinct from "m"."tour_key" and ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") then 'tour_key' end, case when "c"."is_active" is distinct from "m"."is_active" and ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as changed, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then 'title' end, case when "c"."short_description" is distinct from "m"."short_description" and not ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") then 'short_description' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then 'description' end, case when "c"."evaluation_check" is distinct from "m"."evaluation_check" and not ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") then 'evaluation_check' end, case when "c"."tour_key" is distinct from "m"."tour_key" and not ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") then 'tour_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then 'is_active' end]::text[], null) as kept, array_remove(array[case when "c"."title" is distinct from "m"."title" and not ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") and b.base->>'title' is distinct from m.content->>'title' then 'title' end, case when "c"."short_description" is distinct from "m"."short_description" and not ("c"."short_description"::text is not distinct from b.base->>'short_description' or "c"."short_description" is not distinct from "m"."short_description") and b.base->>'short_description' is distinct from m.content->>'short_description' then 'short_description' end, case when "c"."description" is distinct from "m"."description" and not ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") and b.base->>'description' is distinct from m.content->>'description' then 'description' end, case when "c"."evaluation_check" is distinct from "m"."evaluation_check" and not ("c"."evaluation_check"::text is not distinct from b.base->>'evaluation_check' or "c"."evaluation_check" is not distinct from "m"."evaluation_check") and b.base->>'evaluation_check' is distinct from m.content->>'evaluation_check' then 'evaluation_check' end, case when "c"."tour_key" is distinct from "m"."tour_key" and not ("c"."tour_key"::text is not distinct from b.base->>'tour_key' or "c"."tour_key" is not distinct from "m"."tour_key") and b.base->>'tour_key' is distinct from m.content->>'tour_key' then 'tour_key' end, case when "c"."is_active" is distinct from "m"."is_active" and not ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") and b.base->>'is_active' is distinct from m.content->>'is_active' then 'is_active' end]::text[], null) as conflicts,
       jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as own, m.content
     from 
-  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id between (select min(project_id) from target) and (select max(project_id) from target) offset 0) as c
+  (select * from "cards" c where "c"."master_card_id" = any(array(select id from "master_card")) and c.project_id = any(array(select project_id from target)) offset 0) as c
   join "master_card" m on m.id = "c"."master_card_id" join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (
   select coalesce((select r.content || coalesce(c.base_values, '{}') from template_rows r where r.id = c.base_id),
@@ -976,6 +991,8 @@ with
       from compared cross join lateral unnest(changed || kept) as field
       union all
       select noun, master_id, null, title, 'pinned', null, null, null from left_out
+      union all
+      select 'board', m.id, null, m.title, 'held', null, null, null from target t join master_board m on m.id = t.master_board_id where t.is_held
     )
     select noun, master_id, id, title, what, field, case when length("before" #>> '{}') > 1000 then to_jsonb(left("before" #>> '{}', 1000) || '…') else "before" end as "before", case when length("after" #>> '{}') > 1000 then to_jsonb(left("after" #>> '{}', 1000) || '…') else "after" end as "after" from lines
     order by noun, master_id, field nulls first limit 1000;
@@ -995,7 +1012,7 @@ with
       select g.*, jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'position', "g"."position") as content from (
   select g.*, (
   select r.id from template_rows r
-  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed"))::text)) as row_id from (
+  where r."group_id" = "g"."id" and r.digest = md5((jsonb_build_object('title', "g"."title", 'description', "g"."description", 'type', "g"."type", 'color', "g"."color", 'icon', "g"."icon", 'is_active', "g"."is_active", 'is_collapsed', "g"."is_collapsed", 'position', "g"."position"))::text)) as row_id from (
   select id, board_id, board_position, "title", "description", "type", "color", "icon", "is_active", "is_collapsed",
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
@@ -1038,8 +1055,8 @@ with
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
-      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned) and not exists (
-        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      where t.is_active and t.is_reached and ("t"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
+        and (t.project_id, t.master_board_id) not in (select project_id, master_board_id from board_copy)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
@@ -1050,7 +1067,7 @@ with
       select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
       where b.is_active and m.is_active and ("b"."project_id", coalesce(m.row_id, 0)) not in (select project_id, row_id from pinned)
-        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+        and (b.project_id, m.id) not in (select project_id, master_group_id from group_copy)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
       from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
@@ -1059,7 +1076,7 @@ with
       select project_id, platform_id, true, null, master_group_id from missing_group
     ), incomplete_group as materialized (
       select * from live_group g where g.is_active and exists (select from master_card)
-        and not exists (select from complete_project c where c.project_id = g.project_id)
+        and g.project_id not in (select project_id from complete_project)
     ), stale_board as materialized (
       
     select c.id, c.project_id, m.id as template_id, (case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end, case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end, case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end, case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end) is distinct from ("c"."title", "c"."description", "c"."tool_key", "c"."is_active") as is_changed
@@ -1130,12 +1147,15 @@ with
     ), 
     "locked_board" as materialized (
       select c.id, m.id as template_id, m.row_id, case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end as "new_title", case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end as "new_description", case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end as "new_tool_key", case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end as "new_is_active", jsonb_build_object('title', case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then m.content else b.base end->'title', 'description', case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then m.content else b.base end->'description', 'tool_key', case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then m.content else b.base end->'tool_key', 'is_active', case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then m.content else b.base end->'is_active') as new_base,
-        c.brought as base,
         case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
-      then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
-      then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end is distinct from "c"."tool_key"
-      then jsonb_build_object('tool_key', "c"."tool_key") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
-      then jsonb_build_object('is_active', "c"."is_active") else '{}' end as before
+          then jsonb_build_object('title', b.base->'title') else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', b.base->'description') else '{}' end || case when case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end is distinct from "c"."tool_key"
+          then jsonb_build_object('tool_key', b.base->'tool_key') else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', b.base->'is_active') else '{}' end as base, case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
+          then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."tool_key"::text is not distinct from b.base->>'tool_key' or "c"."tool_key" is not distinct from "m"."tool_key") then "m"."tool_key" else "c"."tool_key" end is distinct from "c"."tool_key"
+          then jsonb_build_object('tool_key', "c"."tool_key") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', "c"."is_active") else '{}' end as before
       from "stale_board" s join "boards" c on c.id = s.id and c.id = any(array(select id from "stale_board"))
       join "master_board" m on m.id = s.template_id cross join lateral (
   select coalesce(c.brought,
@@ -1150,15 +1170,21 @@ with
     ), 
     "locked_group" as materialized (
       select c.id, m.id as template_id, m.row_id, case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end as "new_title", case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end as "new_description", case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end as "new_type", case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end as "new_color", case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end as "new_icon", case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end as "new_is_active", case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end as "new_position", jsonb_build_object('title', case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then m.content else b.base end->'title', 'description', case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then m.content else b.base end->'description', 'type', case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then m.content else b.base end->'type', 'color', case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then m.content else b.base end->'color', 'icon', case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then m.content else b.base end->'icon', 'is_active', case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then m.content else b.base end->'is_active', 'position', case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then m.content else b.base end->'position') as new_base,
-        c.brought as base,
         case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
-      then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
-      then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end is distinct from "c"."type"
-      then jsonb_build_object('type', "c"."type") else '{}' end || case when case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end is distinct from "c"."color"
-      then jsonb_build_object('color', "c"."color") else '{}' end || case when case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end is distinct from "c"."icon"
-      then jsonb_build_object('icon', "c"."icon") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
-      then jsonb_build_object('is_active', "c"."is_active") else '{}' end || case when case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end is distinct from "c"."position"
-      then jsonb_build_object('position', "c"."position") else '{}' end as before
+          then jsonb_build_object('title', b.base->'title') else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', b.base->'description') else '{}' end || case when case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end is distinct from "c"."type"
+          then jsonb_build_object('type', b.base->'type') else '{}' end || case when case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end is distinct from "c"."color"
+          then jsonb_build_object('color', b.base->'color') else '{}' end || case when case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end is distinct from "c"."icon"
+          then jsonb_build_object('icon', b.base->'icon') else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', b.base->'is_active') else '{}' end || case when case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end is distinct from "c"."position"
+          then jsonb_build_object('position', b.base->'position') else '{}' end as base, case when case when ("c"."title"::text is not distinct from b.base->>'title' or "c"."title" is not distinct from "m"."title") then "m"."title" else "c"."title" end is distinct from "c"."title"
+          then jsonb_build_object('title', "c"."title") else '{}' end || case when case when ("c"."description"::text is not distinct from b.base->>'description' or "c"."description" is not distinct from "m"."description") then "m"."description" else "c"."description" end is distinct from "c"."description"
+          then jsonb_build_object('description', "c"."description") else '{}' end || case when case when ("c"."type"::text is not distinct from b.base->>'type' or "c"."type" is not distinct from "m"."type") then "m"."type" else "c"."type" end is distinct from "c"."type"
+          then jsonb_build_object('type', "c"."type") else '{}' end || case when case when ("c"."color"::text is not distinct from b.base->>'color' or "c"."color" is not distinct from "m"."color") then "m"."color" else "c"."color" end is distinct from "c"."color"
+          then jsonb_build_object('color', "c"."color") else '{}' end || case when case when ("c"."icon"::text is not distinct from b.base->>'icon' or "c"."icon" is not distinct from "m"."icon") then "m"."icon" else "c"."icon" end is distinct from "c"."icon"
+          then jsonb_build_object('icon', "c"."icon") else '{}' end || case when case when ("c"."is_active"::text is not distinct from b.base->>'is_active' or "c"."is_active" is not distinct from "m"."is_active") then "m"."is_active" else "c"."is_active" end is distinct from "c"."is_active"
+          then jsonb_build_object('is_active', "c"."is_active") else '{}' end || case when case when ("c"."position"::text is not distinct from b.base->>'position' or "c"."position" is not distinct from "m"."position") then "m"."position" else "c"."position" end is distinct from "c"."position"
+          then jsonb_build_object('position', "c"."position") else '{}' end as before
       from "stale_group" s join "groups" c on c.id = s.id and c.id = any(array(select id from "stale_group"))
       join "master_group" m on m.id = s.template_id cross join lateral (
   select coalesce(c.brought,
@@ -1184,9 +1210,9 @@ with
       select from (
   select board_id, row_id from master_board union all select board_id, row_id from master_group
   union all select board_id, row_id from master_card) as m where m.board_id = t.master_board_id
-        and not exists (select from release_rows p where p.release_id = r.id and p.row_id = m.row_id))) as new_id from target t where t.is_reached and true and exists (
-        select from live_board b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+        and not exists (select from release_rows p where p.release_id = r.id and p.row_id = m.row_id))) as new_id from target t where t.is_reached and true offset 0
     ) as t where new_id is distinct from release_id and new_id is not null
+      and (project_id, master_board_id) in (select project_id, master_board_id from live_board)
     on conflict (project_id, board_id) do update set release_id = excluded.release_id
   )
       select ((select count(*) from "added_board" ) + (select count(*) from "added_group" ) + (select count(*) from "added_card" ) + (select count(*) from "updated_board" where is_changed) + (select count(*) from "updated_group" where is_changed) + (select count(*) from "updated_card" where is_changed))::int as count;

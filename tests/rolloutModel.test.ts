@@ -133,7 +133,7 @@ class Model {
     return {
       stage: at + 1,
       state: 'planned',
-      conflicts: this.conflictsIn(project, release),
+      conflicts: project.isHeld ? null : this.conflictsIn(project, release),
       changes: new Map(),
       previous: null,
     };
@@ -181,7 +181,11 @@ class Model {
     const missing = [...this.projects.values()].filter(({ id, isActive }) => isActive && !rollout.targets.has(id));
     for (const project of missing)
       rollout.targets.set(project.id, this.targetFor(project, rollout.release, rollout.stages));
-    if (missing.length > 0) return;
+    const skipped = [...rollout.targets].filter(
+      ([id, { state }]) => state === 'skipped' && this.projects.get(id)!.isActive,
+    );
+    for (const [, target] of skipped) Object.assign(target, { state: 'planned', conflicts: null });
+    if (missing.length + skipped.length > 0) return;
     rollout.state = 'done';
     this.rolledOut = rollout.release;
   }
@@ -231,7 +235,8 @@ class Model {
         );
         for (const field of restored) copy.values[field] = before[field] ?? null;
         if (restored.length > 0) copy.isTouched = true;
-        if (restored.length > 0 && copy.base.key === keyOf(card, values)) copy.base = base!;
+        const bases = Object.fromEntries(restored.map((field) => [field, base!.values[field]]));
+        copy.base = { ...copy.base, values: { ...copy.base.values, ...bases } };
       }
       project.pins.add(keyOf(card, values));
     }

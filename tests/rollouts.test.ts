@@ -23,7 +23,16 @@ import {
   sync,
   type Template,
 } from './harness/template.ts';
-import { givenCard, givenComment, givenProject, stored, type TestProject, testDb } from './harness/world.ts';
+import {
+  givenBoard,
+  givenCard,
+  givenComment,
+  givenProject,
+  NOWHERE,
+  stored,
+  type TestProject,
+  testDb,
+} from './harness/world.ts';
 
 hideEarlierProjects();
 
@@ -379,6 +388,53 @@ describe('a rollout', () => {
     expect(await titleIn(first, template)).toBe('One');
   });
 
+  it('reaches a project that was inactive at its turn, and one whose hold has ended', async () => {
+    const template = await synced();
+    const [first, second] = template.projects;
+    const { projects, rollouts, templates } = template.asSuperadmin.rpc;
+    await edit('cards', (await copyOf(second, template)).id, { short_description: 'Mine' });
+    const board_id = (await boardIn(second, template)).id;
+    await templates.hold.mutate({ board_id });
+    await template.asSuperadmin.rpc.masterCards.update.mutate({
+      id: template.cards[0],
+      title: 'Uno',
+      short_description: 'Brought',
+    });
+    const id = await plan(template, { stages: [{ projects: [first.id] }, { percent: 100 }] });
+    await projects.update.mutate({ id: first.id, is_active: false });
+    await rollouts.start.mutate({ id });
+    await workOffRollouts();
+    await projects.update.mutate({ id: first.id, is_active: true });
+    await templates.unhold.mutate({ board_id });
+
+    await rollouts.advance.mutate({ id });
+    await workOffRollouts();
+
+    expect([await titleIn(first, template), await titleIn(second, template)]).toEqual(['Uno', 'Uno']);
+    expect(await targetsOf(template, id)).toMatchObject([{ state: 'done' }, { state: 'done', fields_in_conflict: 1 }]);
+  });
+
+  it('leaves the order of boards in new projects as that of the master boards', async () => {
+    const template = await synced();
+    const later = await givenBoard(NOWHERE, {
+      is_master: true,
+      title: 'Later',
+      tool_key: template.tool,
+      position: 1_000_000,
+    });
+    await query(await testDb(), sql`update boards set position = 999999 where id = ${template.board}`);
+    await rename(template, 'Uno');
+    await rollOut(template);
+    const { id } = await newProject(template);
+
+    const boards = await query(
+      await testDb(),
+      sql`select master_board_id from boards where project_id = ${id} and master_board_id is not null order by position, id`,
+    );
+
+    expect(boards.slice(-2)).toEqual([{ master_board_id: template.board }, { master_board_id: later }]);
+  });
+
   it('of cards from before the upgrade: those never edited follow, of others only fields that equal the template', async () => {
     const template = await synced();
     const [first, second] = template.projects;
@@ -476,7 +532,8 @@ describe('a rollback', () => {
     await rollBack(template, id);
 
     expect(await copyOf(first, template)).toMatchObject({ title: 'Mine', short_description: null });
-    expect(await copyOf(second, template)).toEqual({ ...before[1], updated_at: expect.any(Date) });
+    const internal = { updated_at: expect.any(Date), base_id: expect.any(Number), base_values: expect.any(Object) };
+    expect(await copyOf(second, template)).toEqual({ ...before[1], ...internal });
     expect((await groupsIn(first, template)).map(({ title }) => title)).toEqual(['First', 'Second']);
     expect(await targetsOf(template, id)).toMatchObject([
       { state: 'rolled_back', fields_restored: 2, left_by_rollback: 1 },
@@ -544,6 +601,50 @@ describe('a rollback', () => {
       ['Uno', 'Due', 'Three', 'Quattro'],
     ]);
     expect(old).toContain(await titleIn(first, template));
+  });
+
+  it('lets copies from before the upgrade follow later releases again', async () => {
+    const template = await synced();
+    const [first] = template.projects;
+    await query(
+      await testDb(),
+      sql`update cards set base_id = null where master_card_id = any(${template.cards}::int[])`,
+    );
+    await rename(template, 'Uno');
+    await rollBack(template, await rollOut(template));
+    expect(await titleIn(first, template)).toBe('One');
+
+    await rename(template, 'Tre');
+    await rollOut(template);
+
+    expect(await titleIn(first, template)).toBe('Tre');
+  });
+
+  it('restores a field that a push of other fields left alone, and it follows again', async () => {
+    const template = await synced();
+    const [first] = template.projects;
+    const update = (fields: object) =>
+      template.asSuperadmin.rpc.masterCards.update.mutate({ id: template.cards[0], ...fields });
+    await update({ title: 'Uno' });
+    const id = await rollOut(template);
+    await update({ short_description: 'Pushed' });
+    await pushCard(template, template.cards[0]);
+
+    await rollBack(template, id);
+    expect(await copyOf(first, template)).toMatchObject({ title: 'One', short_description: 'Pushed' });
+
+    await update({ title: 'Tre' });
+    await rollOut(template);
+    expect(await titleIn(first, template)).toBe('Tre');
+  });
+
+  it('of a plan that was never started is refused', async () => {
+    const template = await synced();
+    const { rollouts } = template.asSuperadmin.rpc;
+    const id = await plan(template);
+    await rollouts.abort.mutate({ id });
+
+    await expect(rollouts.rollback.mutate({ id })).rejects.toMatchObject({ reason: 'rollout_state' });
   });
 
   it('of half a rollout takes back what was done, and new projects get what was there before', async () => {

@@ -40,7 +40,6 @@ export const deletedRowRemovals = (days: number): Removal[] => [
     { table: 'groups', column: 'board_id' },
     { table: 'template_runs', column: 'board_id' },
     { table: 'rollouts', column: 'board_id' },
-    { table: 'project_templates', column: 'board_id' },
   ]),
   {
     table: 'deletions',

@@ -53,6 +53,9 @@ const draftOf = (board_id: number) => sql`
     select null, null, id, row_id, group_id, position, ${valuesOf(RELEASED.cards, 'm')} from master_card m
   )`;
 
+/** Which row it is, over all three tables. */
+const KEY = sql`concat_ws('-', board_id, 'g' || group_id, 'c' || card_id)`;
+
 /**
  * Publishes the draft or a part of it, in a transaction that has the lock of the board. The first release of a board has all of
  * it, and so does a later one for rows whose parents are not in the last one.
@@ -64,23 +67,23 @@ export async function publish(
 ): Promise<Published> {
   const { db, caller } = context;
   const { board_id } = part;
-  await query(
-    db,
-    sql`
-      with ${draftOf(board_id)}
-      insert into template_rows (board_id, group_id, card_id, digest, content)
-      select board_id, group_id, card_id, md5(released::text), released from draft where row_id is null`,
-  );
   const published = await query(
     db,
     sql<Published>`
-      with ${draftOf(board_id)}, last as (
+      with ${draftOf(board_id)}, created as (
+        insert into template_rows (board_id, group_id, card_id, digest, content)
+        select board_id, group_id, card_id, md5(released::text), released from draft where row_id is null
+        returning id, ${KEY} as key
+      ), stored as materialized (
+        select d.board_id, d.group_id, d.card_id, d.parent_id, d.position, coalesce(d.row_id, c.id) as row_id
+        from (select *, ${KEY} as key from draft) as d left join created c using (key)
+      ), last as (
         select id, number from releases where board_id = ${board_id} order by number desc limit 1
       ), before as materialized (
         select r.board_id, r.group_id, r.card_id, p.row_id, p.parent_id, p.position
         from last join release_rows p on p.release_id = last.id join template_rows r on r.id = p.row_id
       ), wanted as materialized (
-        select d.row_id, d.parent_id, d.position from draft d
+        select d.row_id, d.parent_id, d.position from stored d
         where ${isInPart(part)} or not exists (select from last) or (d.card_id is null and not exists (
           select from before b where (b.board_id, b.group_id) is not distinct from (d.board_id, d.group_id)))
         union all

@@ -28,6 +28,7 @@ import { templateTransaction } from './templateLock.ts';
 
 /** How many plans of a board can wait at once; they are removed after a day. */
 const MOST_PLANS = 10;
+const PLAN_MILLISECONDS = 24 * 60 * 60 * 1000;
 
 /** Plans a rollout: what it would do to each project that it reaches. Nothing changes there until it is started. */
 export async function planRollout(context: SignedInContext, input: RolloutPlan) {
@@ -250,7 +251,12 @@ export async function startRollout(context: SignedInContext, { id }: { id: numbe
       { ...context, db },
       id,
       { from: ['planned'], event: 'rollout.started', set: { ...set, previous_release_id: PREVIOUS } },
-      (db) => followPrevious(db, id, sql`b.rolled_out_id is null`),
+      async (db) => {
+        if (Date.now() - rollout.created_at.getTime() > PLAN_MILLISECONDS)
+          throw badRequest('This plan is older than a day. Make a new one.', 'rollout_state');
+        await mustHaveNoRun(db, rollout.board_id);
+        await followPrevious(db, id, sql`b.rolled_out_id is null`);
+      },
     ),
   );
 }
@@ -305,6 +311,18 @@ async function mustHaveNoLater(db: Db, id: number): Promise<void> {
   if (later) throw badRequest(`Roll back rollout ${later.id} first, which came after this one.`, 'rollout_state');
 }
 
+/** Throws a 400 while a sync or push of the board makes progress. */
+async function mustHaveNoRun(db: Db, board_id: number): Promise<void> {
+  const running = await query(
+    db,
+    sql`
+      select from template_runs where board_id = ${board_id} and finished_at is null and interrupted_at is null
+        and progressed_at > now() - interval '3 minutes' limit 1`,
+  );
+  if (running.length > 0)
+    throw badRequest('A sync or push of this board is running. Wait for its end.', 'rollout_state');
+}
+
 /** Throws a 400 if a rollout, sync or push of the board has begun since this one. */
 async function mustBeLatest(db: Db, id: number, message: string): Promise<void> {
   const later = await query(
@@ -318,34 +336,28 @@ async function mustBeLatest(db: Db, id: number, message: string): Promise<void> 
 }
 
 /** Tries again what failed, was held, or had gained a conflict: fields in conflict stay as the project has them. */
-export const retryRollout = (context: SignedInContext, { id }: { id: number }) =>
-  change(
-    context,
-    id,
-    {
-      from: ['running', 'paused', 'done'],
-      event: 'rollout.retried',
-      set: {
-        state: 'running',
-        reason: null,
-        next_at: NOW,
-        progressed_at: NOW,
-        finished_at: null,
-        is_soaking: false,
+export async function retryRollout(context: SignedInContext, { id }: { id: number }) {
+  const { rollout } = await getRollout(context, { id });
+  const set = { state: 'running', reason: null, next_at: NOW, progressed_at: NOW, finished_at: null } as const;
+  return templateTransaction(context.db, rollout.board_id, (db) =>
+    change(
+      { ...context, db },
+      id,
+      { from: ['running', 'paused', 'done'], event: 'rollout.retried', set: { ...set, is_soaking: false } },
+      async (db) => {
+        await mustBeLatest(db, id, 'Something later was brought to the projects: roll that out instead.');
+        const retried = await query(
+          db,
+          sql`
+            update rollout_targets set state = 'planned', digest = null, updated_at = now()
+            where rollout_id = ${id} and state in ('failed', 'conflict', 'held') returning project_id`,
+        );
+        if (retried.length === 0)
+          throw badRequest('No project failed, holds changes or gained a conflict.', 'rollout_state');
       },
-    },
-    async (db) => {
-      await mustBeLatest(db, id, 'Something later was brought to the projects: roll that out instead.');
-      const retried = await query(
-        db,
-        sql`
-          update rollout_targets set state = 'planned', digest = null, updated_at = now()
-          where rollout_id = ${id} and state in ('failed', 'conflict', 'held') returning project_id`,
-      );
-      if (retried.length === 0)
-        throw badRequest('No project failed, holds changes or gained a conflict.', 'rollout_state');
-    },
+    ),
   );
+}
 
 /** Takes back what it changed; new projects get what they got before it. */
 export async function rollBack(context: SignedInContext, { id }: { id: number }) {
@@ -357,9 +369,17 @@ export async function rollBack(context: SignedInContext, { id }: { id: number })
       {
         from: ['running', 'paused', 'aborted', 'done', 'rolled_back'],
         event: 'rollout.rollback_started',
-        set: { state: 'rolling_back', next_at: NOW, progressed_at: NOW, finished_at: null, is_soaking: false },
+        set: {
+          state: 'rolling_back',
+          next_at: NOW,
+          progressed_at: NOW,
+          finished_at: null,
+          is_soaking: false,
+          user_id: context.caller.id,
+        },
       },
       async (db) => {
+        if (!rollout.started_at) throw badRequest('This rollout was never started.', 'rollout_state');
         await mustHaveNoLater(db, id);
         // Those where the rollback failed are tried again.
         const again = await query(

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { allowNoNestedLoops } from '../../database/bulk.ts';
 import { lockProjects } from '../../database/projectLock.ts';
-import { anyOf, type Db, query, transact } from '../../database/query.ts';
+import { anyOf, type Db, live, query, transact } from '../../database/query.ts';
 import type { Row } from '../../database/tables.ts';
 import { clearGroups } from '../board/deletion.ts';
 import { BY_THE_SERVICE, writeEvents } from '../event/event.ts';
@@ -11,7 +11,7 @@ import { stepTransaction, templateTransaction } from './templateLock.ts';
 
 export type RolloutRow = Row<'rollouts'>;
 
-type Target = { project_id: number; digest: string | null; fields_in_conflict: number };
+type Target = { project_id: number; digest: string | null; is_held: boolean; fields_in_conflict: number };
 
 /** What a step has done: null if nothing was due. */
 export type Stepped = { projects: number } | null;
@@ -26,20 +26,35 @@ export async function stepRollout(db: Db, rowsPerStep: number): Promise<Stepped>
     sql<{ id: number; board_id: number }>`
       select id, board_id from rollouts where next_at <= now() and state in ('running', 'rolling_back') order by next_at limit 10`,
   );
-  for (const { id, board_id } of due) {
-    const taken: number[] = [];
+  let failure: unknown;
+  for (const rollout of due) {
     try {
-      const stepped = await stepOnce(db, { id, board_id }, rowsPerStep, taken);
+      const stepped = await stepOrAlone(db, rollout, rowsPerStep);
       if (stepped) return stepped;
     } catch (error) {
-      if (!isOfRow(error) || taken.length === 0) throw error;
-      // One of them fails: alone, the others succeed.
-      for (const project of taken) await stepAlone(db, { id, board_id }, project);
-      await transact(db, (db) => goOn(db, { id, board_id }));
-      return { projects: taken.length };
+      failure = error;
+      // Others go on meanwhile.
+      await query(
+        db,
+        sql`update rollouts set next_at = now() + interval '30 seconds' where id = ${rollout.id} and next_at <= now()`,
+      );
     }
   }
+  if (failure) throw failure;
   return null;
+}
+
+async function stepOrAlone(db: Db, rollout: { id: number; board_id: number }, rowsPerStep: number): Promise<Stepped> {
+  const taken: number[] = [];
+  try {
+    return await stepOnce(db, rollout, rowsPerStep, taken);
+  } catch (error) {
+    if (!isOfRow(error) || taken.length === 0) throw error;
+    // One of them fails: alone, the others succeed.
+    for (const project of taken) await stepAlone(db, rollout, project);
+    await transact(db, (db) => goOn(db, rollout));
+    return { projects: taken.length };
+  }
 }
 
 /** A row that the database refuses, not a lost connection or a lock. */
@@ -86,7 +101,7 @@ async function stepOnce(
       : await query(
           db,
           sql<Target>`
-            select project_id, digest, fields_in_conflict from rollout_targets
+            select project_id, digest, is_held, fields_in_conflict from rollout_targets
             where rollout_id = ${id} and ${which} and ${only === undefined ? sql`true` : sql`project_id = ${only}`}
             order by stage, project_id limit ${sql.lit(most)}`,
         );
@@ -118,7 +133,8 @@ async function applyTo(db: Db, rollout: RolloutRow, targets: Target[]): Promise<
     const plan = planned.get(target.project_id);
     if (!plan) return [];
     const isReplanned = target.digest !== null && target.digest !== plan.digest;
-    const isInConflict = isReplanned && plan.fields_in_conflict > target.fields_in_conflict;
+    // Of a project that held changes, the plan has no conflicts.
+    const isInConflict = isReplanned && !target.is_held && plan.fields_in_conflict > target.fields_in_conflict;
     return [{ ...plan, is_replanned: isReplanned, state: isInConflict ? 'conflict' : 'planned' }];
   });
   await record(db, rollout.id, judged);
@@ -226,23 +242,29 @@ async function isLeft(db: Db, { id, state }: RolloutRow): Promise<boolean> {
   return left.length > 0;
 }
 
+/** Projects that were created, became active, or got the tool, since their turn or the plan. */
 async function addMissing(db: Db, rollout: RolloutRow): Promise<boolean> {
   await allowNoNestedLoops(db);
   const missing = await query(
     db,
-    sql<{ id: number }>`
-      select p.id from projects p join boards b on b.id = ${rollout.board_id}
-      where p.is_active and not exists (
-        select from rollout_targets t where t.rollout_id = ${rollout.id} and t.project_id = p.id)
-        and (b.tool_key is null or exists (select from project_tools t where t.project_id = p.id and t.tool_key = b.tool_key))
+    sql<{ id: number; is_target: boolean }>`
+      select p.id, t.project_id is not null as is_target from projects p
+      join boards b on b.id = ${rollout.board_id} and ${live('b')}
+      join release_rows l on l.release_id = ${rollout.release_id} join template_rows r on r.id = l.row_id and r.board_id = b.id
+      left join rollout_targets t on t.rollout_id = ${rollout.id} and t.project_id = p.id
+      where p.is_active and (t.project_id is null or t.state = 'skipped') and (r.content->>'tool_key' is null or exists (
+        select from project_tools o where o.project_id = p.id and o.tool_key = r.content->>'tool_key'))
       order by p.id limit 500`,
   );
   if (missing.length === 0) return false;
-  const ids = missing.map(({ id }) => id);
-  await query(db, planStatement(rollout, rollout.stages.length, ids));
-  const added = await query(
+  const skipped = missing.filter(({ is_target }) => is_target).map(({ id }) => id);
+  await query(
     db,
-    sql`select from rollout_targets where rollout_id = ${rollout.id} and project_id = ${anyOf(ids)} limit 1`,
+    sql`
+      update rollout_targets set state = 'planned', digest = null, updated_at = now()
+      where rollout_id = ${rollout.id} and project_id = ${anyOf(skipped)}`,
   );
-  return added.length > 0;
+  const added = missing.filter(({ is_target }) => !is_target).map(({ id }) => id);
+  if (added.length > 0) await query(db, planStatement(rollout, rollout.stages.length, added));
+  return true;
 }

@@ -36,13 +36,13 @@ function restoreFields(table: Copied, { release_id }: Rolled, mine: RawBuilder<u
     (field) =>
       sql`${sql.ref(field)} = case when ${sql.lit(field)} = any(l.restored) then ${sql.ref(`o.${field}`)} else ${sql.ref(`c.${field}`)} end`,
   );
-  // The fields are compared with what they were compared with before the rollout, unless something else was brought since.
+  // A restored field is compared with what it was compared with before the rollout.
+  const bases = sql`coalesce((
+    select jsonb_object_agg(field, l.base->field) from unnest(l.restored) as field where l.base ? field), '{}')`;
   const base =
     table === 'cards'
-      ? sql`base_id = case when c.base_id = l.row_id then (l.base->>'id')::int else c.base_id end,
-          base_values = case when c.base_id = l.row_id then nullif(l.base->'values', 'null') else c.base_values end`
-      : sql`brought = c.brought || coalesce((
-          select jsonb_object_agg(field, l.base->field) from unnest(l.restored) as field where l.base ? field), '{}')`;
+      ? sql`base_values = coalesce(c.base_values, '{}') || ${bases}`
+      : sql`brought = coalesce(c.brought, '{}') || ${bases}`;
   return sql`
     with locked as materialized (
       select ch.rollout_id, ch.project_id, ch.copy_id, ch.row_id, ch.before, ch.base,
@@ -69,13 +69,14 @@ const UNTOUCHED: Record<Copied, RawBuilder<unknown>> = {
 
 const removeAdded = (table: Copied, mine: RawBuilder<unknown>) => sql`
   with added as materialized (
-    select ch.rollout_id, ch.project_id, ch.copy_id, c.id, c.id is not null and ${live('c')} and c.updated_at = c.created_at and ${UNTOUCHED[table]} as is_removed
-    from rollout_changes ch left join ${sql.table(table)} c on c.id = ch.copy_id
+    select ch.rollout_id, ch.project_id, ch.copy_id from rollout_changes ch
     where ${mine} and ch.noun = ${sql.lit(NOUNS[table])} and ch.before is null
   ), removed as (
-    delete from ${sql.table(table)} where id in (select id from added where is_removed)
+    delete from ${sql.table(table)} c where id in (select copy_id from added) and ${live('c')} and updated_at = created_at and ${UNTOUCHED[table]}
+    returning id
   )
-  update rollout_changes ch set undone = case when a.is_removed then '{row}' else '{}' end::text[] from added a
+  update rollout_changes ch set undone = case when r.id is null then '{}' else '{row}' end::text[]
+  from added a left join removed r on r.id = a.copy_id
   where (ch.rollout_id, ch.project_id, ch.copy_id) = (a.rollout_id, a.project_id, a.copy_id) and ch.noun = ${sql.lit(NOUNS[table])}`;
 
 /** The counts and the event of each project, its pins, and the release that it has again. */
@@ -101,10 +102,12 @@ const record = (rollout: Rolled, projects: number[], mine: RawBuilder<unknown>) 
       where t.rollout_id = ${rollout_id} and t.project_id = p.project_id
       returning t.project_id, t.previous_release_id
     ), pinned as (
-      update project_templates pt set release_id = case when pt.release_id = ${rollout.release_id} then r.previous_release_id else pt.release_id end,
-        pinned = array(select distinct unnest(pt.pinned || coalesce(c.contents, '{}')) order by 1)
-      from recorded r left join counted c using (project_id)
-      where pt.project_id = r.project_id and pt.board_id = ${board_id}
+      insert into project_templates as pt (project_id, board_id, release_id, pinned)
+      select r.project_id, ${board_id}, l.id, coalesce(c.contents, '{}') from recorded r left join counted c using (project_id)
+      left join releases l on l.id = r.previous_release_id
+      on conflict (project_id, board_id) do update set
+        release_id = case when pt.release_id = ${rollout.release_id} then excluded.release_id else pt.release_id end,
+        pinned = array(select distinct unnest(pt.pinned || excluded.pinned) order by 1)
     ), ${projectEventParts(BY_THE_SERVICE, { type: 'template.rolled_back', board_id, rollout_id, by_user_id }, changed)}
     select`;
 };

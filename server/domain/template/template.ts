@@ -118,7 +118,8 @@ export async function lockMasterBoards(db: Db): Promise<LockedBoard[]> {
   // Read under the locks: a rollout that was about to end has ended.
   return query(
     db,
-    sql<LockedBoard>`select id, tool_key, rolled_out_id from boards where is_master and ${live()} order by id`,
+    sql<LockedBoard>`
+      select id, tool_key, rolled_out_id from boards where is_master and ${live()} order by position, id`,
   );
 }
 
@@ -130,12 +131,14 @@ export async function fillProject(db: Db, projectId: number, boards: LockedBoard
   if (boards.length === 0) return 0;
   await clearGroups(db, sql`(is_master or project_id = ${projectId})`);
   await allowOnlyMergeJoins(db);
-  const released = boards.flatMap(({ rolled_out_id }) => rolled_out_id ?? []);
-  const others = boards.filter(({ rolled_out_id }) => rolled_out_id === null).map(({ id }) => id);
-  const sources: Source[] = [
-    ...(others.length > 0 ? [{ boards: others }] : []),
-    ...(released.length > 0 ? [{ releases: released }] : []),
-  ];
+  // In order, so that the copies are in order: neighbours of the same kind together.
+  const sources: Source[] = [];
+  for (const { id, rolled_out_id } of boards) {
+    const last = sources.at(-1);
+    if (rolled_out_id === null && last && 'boards' in last) last.boards.push(id);
+    else if (rolled_out_id !== null && last && 'releases' in last) last.releases.push(rolled_out_id);
+    else sources.push(rolled_out_id === null ? { boards: [id] } : { releases: [rolled_out_id] });
+  }
   let count = 0;
   for (const source of sources) count += oneRow(await query(db, fillStatement(source, projectId))).count;
   return count;

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { live } from '../../database/query.ts';
-import { AMONG_TARGETS, isNotPinned, staleCopies } from './templateFields.ts';
+import { amongTargets, isNotPinned, staleCopies } from './templateFields.ts';
 import { adoptedCards } from './templateIdentifiers.ts';
 import { type Part, type Source, templatesOf } from './templateSource.ts';
 
@@ -22,7 +22,7 @@ export type Template = Part & {
  *                                                                          ↓
  *     master_card  →  card_copy → complete_project →   cards of        incomplete_group      stale_card ← adopted_card
  *
- * `not exists` instead of `on conflict`, which would use up an id for each existing row. `offset 0` forces the right index, since
+ * No `on conflict`, which would use up an id for each existing row. `not in` uses a hash table, whatever the planner expects. `offset 0` forces the right index, since
  * outdated statistics would choose another.
  *
  * - `master_board`, `master_group`, `master_card`: the templates (`templateSource.ts`).
@@ -61,22 +61,22 @@ export function findCopies(part: Part, source: Source, projects: RawBuilder<unkn
       ) as t
     ), pinned as materialized (
       select pt.project_id, row_id from project_templates pt cross join lateral unnest(pt.pinned) as row_id
-      where pt.board_id = any(array(select id from master_board)) and pt.${AMONG_TARGETS} and pt.pinned <> '{}'
+      where pt.board_id = any(array(select id from master_board)) and pt.${amongTargets(part)} and pt.pinned <> '{}'
     ), board_copy as materialized (
       select b.project_id, b.master_board_id, b.id, b.deleted_at from boards b
-      where b.master_board_id = any(array(select id from master_board)) and b.${AMONG_TARGETS}
+      where b.master_board_id = any(array(select id from master_board)) and b.${amongTargets(part)}
     ), group_copy as materialized (
       select g.project_id, g.id, g.board_id, g.master_group_id, g.deleted_at from groups g
-      where g.master_group_id = any(array(select id from master_group)) and g.${AMONG_TARGETS}
+      where g.master_group_id = any(array(select id from master_group)) and g.${amongTargets(part)}
     ), card_copy as materialized (
       select c.project_id, c.master_card_id from cards c
-      where c.master_card_id = any(array(select id from master_card)) and c.${AMONG_TARGETS}
+      where c.master_card_id = any(array(select id from master_card)) and c.${amongTargets(part)}
     ), complete_project as materialized (
       select project_id from card_copy group by project_id having count(*) = (select count(*) from master_card)
     ), missing_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, m.row_id from target t join master_board m on m.id = t.master_board_id
-      where t.is_active and t.is_reached and ${isNotPinned('t')} and not exists (
-        select from board_copy b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      where t.is_active and t.is_reached and ${isNotPinned('t')}
+        and (t.project_id, t.master_board_id) not in (select project_id, master_board_id from board_copy)
     ), live_board as materialized (
       select t.project_id, t.platform_id, t.master_board_id, t.is_active, b.id
       from target t join board_copy b on b.project_id = t.project_id and b.master_board_id = t.master_board_id
@@ -87,7 +87,7 @@ export function findCopies(part: Part, source: Source, projects: RawBuilder<unkn
       select b.project_id, b.platform_id, b.id as board_id, m.id as master_group_id, m.row_id
       from live_board b join master_group m on m.board_id = b.master_board_id
       where b.is_active and m.is_active and ${isNotPinned('b')}
-        and not exists (select from group_copy g where g.project_id = b.project_id and g.master_group_id = m.id)
+        and (b.project_id, m.id) not in (select project_id, master_group_id from group_copy)
     ), live_group as (
       select b.project_id, b.platform_id, b.is_active, g.id, g.master_group_id
       from live_board b join group_copy g on g.project_id = b.project_id and g.board_id = b.id
@@ -96,13 +96,13 @@ export function findCopies(part: Part, source: Source, projects: RawBuilder<unkn
       select project_id, platform_id, true, null, master_group_id from missing_group
     ), incomplete_group as materialized (
       select * from live_group g where g.is_active and exists (select from master_card)
-        and not exists (select from complete_project c where c.project_id = g.project_id)
+        and g.project_id not in (select project_id from complete_project)
     ), stale_board as materialized (
       ${isSync || kind === 'push_board' || kind === 'rollout' ? staleCopies('boards', part) : NOTHING_STALE}
     ), stale_group as materialized (
       ${kind === 'push' ? NOTHING_STALE : staleCopies('groups', part)}
     ), adopted_card as materialized (
-      ${adoptedCards}
+      ${adoptedCards(part)}
     ), stale_card as materialized (
       select * from adopted_card ${card_id || kind === 'rollout' ? sql`union all ${staleCopies('cards', part)}` : sql``}
     )`;

@@ -9,8 +9,14 @@ import { type Copied, FIELDS, IDENTIFIER, NOUNS, type Part, valuesOf } from './t
  * A board or group has them itself (`brought`), a card names the content (`base_id`), except for single fields (`base_values`).
  */
 
-/** Limits rows to the range of project ids, which is one index range per template. */
-export const AMONG_TARGETS = sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
+/**
+ * Limits rows to the targets. A sync takes adjacent projects: the range of their ids is one index range per template. Those of a
+ * rollout may be far apart.
+ */
+export const amongTargets = ({ kind }: Part) =>
+  kind === 'rollout'
+    ? sql`project_id = any(array(select project_id from target))`
+    : sql`project_id between (select min(project_id) from target) and (select max(project_id) from target)`;
 
 /** The content of the template `m` was not rolled back in the project of this row. `not in` uses a hash table, mostly empty. */
 export const isNotPinned = (alias: string) =>
@@ -68,8 +74,8 @@ function followedBase(table: Copied, part: Part): RawBuilder<unknown> {
 }
 
 /** Live copies with their templates and bases, in projects that are reached. */
-const copiesOf = (table: Copied) => sql`
-  (select * from ${sql.table(table)} c where ${masterOf(table)} = any(array(select id from ${templates(table)})) and c.${AMONG_TARGETS} offset 0) as c
+const copiesOf = (table: Copied, part: Part) => sql`
+  (select * from ${sql.table(table)} c where ${masterOf(table)} = any(array(select id from ${templates(table)})) and c.${amongTargets(part)} offset 0) as c
   join ${templates(table)} m on m.id = ${masterOf(table)} join target t on t.project_id = c.project_id and t.master_board_id = m.board_id
   cross join lateral (${baseOf(table)}) as b
   where t.is_reached and ${live('c')} and ${isNotPinned('c')}`;
@@ -90,7 +96,7 @@ export function comparedCopies(table: Copied, part: Part): RawBuilder<unknown> {
     select c.project_id, ${sql.lit(NOUNS[table])} as noun, c.id, m.id as master_id, m.row_id, m.title,
       ${named((field) => follows(part, field))} as changed, ${named(isKept)} as kept, ${named(isConflict)} as conflicts,
       ${valuesOf(fields, 'c')} as own, m.content
-    from ${copiesOf(table)} and (${namesOf(fields, 'c')}) is distinct from (${namesOf(fields, 'm')})`;
+    from ${copiesOf(table, part)} and (${namesOf(fields, 'c')}) is distinct from (${namesOf(fields, 'm')})`;
 }
 
 /**
@@ -110,7 +116,7 @@ export function staleCopies(table: Copied, part: Part): RawBuilder<unknown> {
     : sql`${followedBase(table, part)} is distinct from c.brought`;
   return sql`
     select c.id, c.project_id, m.id as template_id, (${followed}) is distinct from (${own}) as is_changed
-    from ${copiesOf(table)} and ${differs}
+    from ${copiesOf(table, part)} and ${differs}
       and ((${followed}) is distinct from (${own}) or ${bases})`;
 }
 
@@ -125,17 +131,20 @@ export function updateCopies(table: Copied, part: Part): RawBuilder<unknown> {
   if (isCard && fields.length === 0) return sql`${name('updated')} as (${adoptCards})`;
 
   const values = fields.map((field) => sql`${followedValue(part, field)} as ${sql.ref(`new_${field}`)}`);
-  const replaced = fields.map(
-    (field) => sql`case when ${followedValue(part, field)} is distinct from ${current(field)}
-      then jsonb_build_object(${sql.lit(field)}, ${current(field)}) else '{}' end`,
-  );
+  const ofReplaced = (value: (field: string) => RawBuilder<unknown>) =>
+    sql.join(
+      fields.map(
+        (field) => sql`case when ${followedValue(part, field)} is distinct from ${current(field)}
+          then jsonb_build_object(${sql.lit(field)}, ${value(field)}) else '{}' end`,
+      ),
+      sql` || `,
+    );
   const isChanged = sql`(l.before <> '{}'${isCard ? sql` or l.is_adopted` : sql``})`;
   const sets = fields.map((field) => sql`${sql.ref(field)} = ${sql.ref(`l.new_${field}`)}`);
   return sql`
     ${name('locked')} as materialized (
       select c.id, m.id as template_id, m.row_id, ${sql.join(values)}, ${followedBase(table, part)} as new_base,
-        ${isCard ? sql`jsonb_build_object('id', c.base_id, 'values', c.base_values)` : sql`c.brought`} as base,
-        ${sql.join(replaced, sql` || `)} as before${isCard ? sql`, c.master_card_id <> m.id as is_adopted` : sql``}
+        ${ofReplaced((field) => sql`b.base->${sql.lit(field)}`)} as base, ${ofReplaced(current)} as before${isCard ? sql`, c.master_card_id <> m.id as is_adopted` : sql``}
       from ${stale(table)} s join ${sql.table(table)} c on c.id = s.id and c.id = any(array(select id from ${stale(table)}))
       join ${templates(table)} m on m.id = s.template_id cross join lateral (${baseOf(table)}) as b
       for no key update of c

@@ -4,7 +4,8 @@ import { anyOf, live, query } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import type { SignedInContext } from '../access/context.ts';
 import { projectEventParts } from './templateEvent.ts';
-import { AMONG_TARGETS, isNotPinned } from './templateFields.ts';
+import { amongTargets, isNotPinned } from './templateFields.ts';
+import type { Part } from './templateSource.ts';
 
 /**
  * A live copy has the `unique_identifier` of its template, which is unique in a project. If the template was deleted and a new
@@ -19,10 +20,10 @@ const IS_MISSING = sql`m.group_id = g.master_group_id and m.is_addable and ${isN
 export const IS_ADDED = sql`${IS_MISSING} and (g.project_id, m.id) not in (select project_id, template_id from adopted_card)`;
 
 /** Live copies of deleted master cards, where a copy of the one with the same identifier is missing. */
-export const adoptedCards = sql`
+export const adoptedCards = (part: Part) => sql`
   select c.id, c.project_id, m.id as template_id, true as is_changed
   from (
-    select * from cards c where c.${AMONG_TARGETS} and c.master_card_id = any(array(
+    select * from cards c where c.${amongTargets(part)} and c.master_card_id = any(array(
       select id from cards where is_master and deleted_at is not null
         and unique_identifier = any(array(select unique_identifier from master_card)))) offset 0
   ) as c join master_card m on m.unique_identifier = c.unique_identifier

@@ -63,9 +63,9 @@ export const placeRelease = (release: RawBuilder<unknown>, condition = sql`true`
   placed as (
     insert into project_templates (project_id, board_id, release_id)
     select project_id, master_board_id, new_id from (
-      select t.*, ${release} as new_id from target t where t.is_reached and ${condition} and exists (
-        select from live_board b where b.project_id = t.project_id and b.master_board_id = t.master_board_id)
+      select t.*, ${release} as new_id from target t where t.is_reached and ${condition} offset 0
     ) as t where new_id is distinct from release_id and new_id is not null
+      and (project_id, master_board_id) in (select project_id, master_board_id from live_board)
     on conflict (project_id, board_id) do update set release_id = excluded.release_id
   )`;
 
