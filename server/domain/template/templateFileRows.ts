@@ -7,6 +7,7 @@ import { type Db, live, oneRow, query } from '../../database/query.ts';
 import { selectionOf } from '../../database/selection.ts';
 import { bytesOf, mustFitResponse } from '../board/responseSize.ts';
 import { findMaster } from './masterRow.ts';
+import { RELEASED } from './templateSource.ts';
 
 /** A board, group or card of a template file. */
 export type FileRow = {
@@ -21,20 +22,17 @@ type Content = { title: string; [field: string]: string | boolean | null };
 /** The same of the draft: the master board that the file is compared with. */
 export type DraftRow = Omit<FileRow, 'rows'> & { id: number; rows: DraftRow[] };
 
-export const CARD_FIELDS = [
-  ...(['title', 'short_description', 'description', 'status', 'priority'] as const),
-  ...(['evaluation_check', 'tour_key', 'is_active'] as const),
-];
-const FIELDS = {
-  board: ['title', 'description', 'tool_key', 'is_active'],
-  group: ['title', 'description', 'type', 'color', 'icon', 'is_active', 'is_collapsed'],
-  card: CARD_FIELDS,
-} as const;
+/** What releases store, too; the place of a group follows from the order of the file. */
+export const FILE_FIELDS = {
+  board: RELEASED.boards,
+  group: RELEASED.groups.filter((field) => field !== 'position'),
+  card: RELEASED.cards,
+};
 
 /** A row with all its fields, and defaults for those that are missing or null. */
 export function fileRow(noun: TemplateNoun, key: string, fields: object): FileRow {
   const sent = fields as Partial<Content>;
-  const content = FIELDS[noun].map((field) => [field, sent[field] ?? FILE_DEFAULTS[field] ?? null]);
+  const content = FILE_FIELDS[noun].map((field) => [field, sent[field] ?? FILE_DEFAULTS[field] ?? null]);
   return { noun, key, content: Object.fromEntries(content), rows: [] };
 }
 
@@ -72,14 +70,14 @@ function keysOf(noun: TemplateNoun, rows: readonly Keyed[]): Map<number, string>
 
 /** Reads a master board with its groups and cards in order. */
 export async function readDraft(db: Db, id: number): Promise<DraftRow> {
-  const found = await findMaster(db, 'boards', id, ['id', ...FIELDS.board]);
+  const found = await findMaster(db, 'boards', id, ['id', ...(FILE_FIELDS.board as 'title'[])]);
   await mustFit(db, id);
   const board = draftRow('board', (await keysOfBoards(db)).get(id), found);
 
   const groups = await query(
     db,
     sql<Keyed>`
-      select ${selectionOf(['id', 'template_key', ...FIELDS.group])} from groups
+      select ${selectionOf(['id', 'template_key', ...FILE_FIELDS.group])} from groups
       where board_id = ${id} and ${live()} order by position, id`,
   );
   const keys = keysOf('group', groups);
@@ -88,7 +86,7 @@ export async function readDraft(db: Db, id: number): Promise<DraftRow> {
   const cards = await query(
     db,
     sql<{ id: number; group_id: number; unique_identifier: string }>`
-      select ${selectionOf(['id', 'group_id', 'unique_identifier', ...FIELDS.card])} from cards
+      select ${selectionOf(['id', 'group_id', 'unique_identifier', ...FILE_FIELDS.card])} from cards
       where group_id = any(${[...rows.keys()]}::int[]) and ${live()} order by position, id`,
   );
   for (const card of cards) rows.get(card.group_id)?.push(draftRow('card', card.unique_identifier, card));

@@ -13,7 +13,7 @@ import { deleteMasterCard, reorderMasterCards } from './masterCard.ts';
 import { createMasterGroup, deleteMasterGroup, reorderMasterGroups } from './masterGroup.ts';
 import { changeMaster } from './masterRow.ts';
 import { changedFields } from './templateFileChanges.ts';
-import { CARD_FIELDS, type DraftRow, type FileRow, rowsByKey } from './templateFileRows.ts';
+import { type DraftRow, FILE_FIELDS, type FileRow, rowsByKey } from './templateFileRows.ts';
 
 /** Makes the draft what the file says, in a transaction with the lock of the board. Returns the board's id. */
 export async function writeDraft(
@@ -96,7 +96,7 @@ async function createCards(context: SignedInContext, group_id: number, cards: Fi
   // A key of a deleted master card can be used again.
   await clearGroups(context.db, sql`is_master`);
   const rows = cards.map(({ key, content }, at) => ({ ...content, unique_identifier: key, place: at + 1 }));
-  const columns = [...CARD_FIELDS, 'unique_identifier'];
+  const columns = [...FILE_FIELDS.card, 'unique_identifier'];
   const last = sql`select max(position) from cards where group_id = ${group_id}::int and ${live()}`;
   const position = nextPosition(last, sql`new.place`);
   const inserted = query(
