@@ -437,7 +437,10 @@ with
   placed as (
     insert into project_templates (project_id, board_id, release_id)
     select project_id, master_board_id, new_id from (
-      select t.*, $3::int as new_id from target t where t.is_reached and true offset 0
+      select t.*, $3::int as new_id from target t
+      where t.is_reached and true and (not (t.project_id in (select project_id from pinned where row_id in (select row_id from (
+  select board_id, row_id from master_board union all select board_id, row_id from master_group
+  union all select board_id, row_id from master_card) as m where row_id is not null))) or t.project_id in (select project_id from "added_board"  union all select project_id from "added_group"  union all select project_id from "added_card"  union all select project_id from "updated_board" where is_changed union all select project_id from "updated_group" where is_changed union all select project_id from "updated_card" where is_changed)) offset 0
     ) as t where new_id is distinct from release_id and new_id is not null
       and (project_id, master_board_id) in (select project_id, master_board_id from live_board)
     on conflict (project_id, board_id) do update set release_id = excluded.release_id
@@ -1210,7 +1213,10 @@ with
       select from (
   select board_id, row_id from master_board union all select board_id, row_id from master_group
   union all select board_id, row_id from master_card) as m where m.board_id = t.master_board_id
-        and not exists (select from release_rows p where p.release_id = r.id and p.row_id = m.row_id))) as new_id from target t where t.is_reached and true offset 0
+        and not exists (select from release_rows p where p.release_id = r.id and p.row_id = m.row_id))) as new_id from target t
+      where t.is_reached and true and (not (t.project_id in (select project_id from pinned where row_id in (select row_id from (
+  select board_id, row_id from master_board union all select board_id, row_id from master_group
+  union all select board_id, row_id from master_card) as m where row_id is not null))) or t.project_id in (select project_id from "added_board"  union all select project_id from "added_group"  union all select project_id from "added_card"  union all select project_id from "updated_board" where is_changed union all select project_id from "updated_group" where is_changed union all select project_id from "updated_card" where is_changed)) offset 0
     ) as t where new_id is distinct from release_id and new_id is not null
       and (project_id, master_board_id) in (select project_id, master_board_id from live_board)
     on conflict (project_id, board_id) do update set release_id = excluded.release_id

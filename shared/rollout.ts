@@ -42,7 +42,7 @@ const LONGEST_SOAK_MINUTES = 60 * 24 * 30;
 
 const Stage = z
   .object({
-    percent: z.int().min(0).max(100).nullish().meta({
+    percent: z.int().min(1).max(100).nullish().meta({
       description:
         'How many percent of the projects have it after this stage, but at least one: always the same ones first.',
       example: 10,
@@ -64,6 +64,28 @@ export const RolloutPlan = z.object({
     .array(Stage)
     .min(1)
     .max(MOST_STAGES)
+    .check(({ value, issues }) => {
+      const seen = new Set<number>();
+      let most = 0;
+      for (const [at, { percent, projects }] of value.entries()) {
+        if (percent != null && percent <= most)
+          issues.push({
+            code: 'custom',
+            input: percent,
+            path: [at, 'percent'],
+            message: 'must be more than in the stages before',
+          });
+        most = Math.max(most, percent ?? 0);
+        if (projects?.some((id) => seen.has(id)))
+          issues.push({
+            code: 'custom',
+            input: projects,
+            path: [at, 'projects'],
+            message: 'has projects of a stage before',
+          });
+        for (const id of projects ?? []) seen.add(id);
+      }
+    })
     .default([{ percent: 10 }, { percent: 100 }])
     .meta({
       description:
@@ -126,6 +148,10 @@ export const Rollout = z
     fields_in_conflict: count.meta({
       description: 'Those of them that the template has changed, too.',
       example: 1,
+    }),
+    rows_pinned: count.meta({
+      description: 'Rows left out, since they were rolled back in a project: `templates.unpin` lets them in again.',
+      example: 0,
     }),
   })
   .meta({ id: 'Rollout', description: 'A release on its way to projects.' });

@@ -76,22 +76,30 @@ class Model {
     return this.releases.at(-1)!;
   }
 
-  /** Adds what is missing, as a sync does. */
-  fill(project: Project, release: Release): void {
-    for (const [card, values] of release)
-      if (!project.copies.has(card) && !project.pins.has(keyOf(card, values)))
-        project.copies.set(card, {
-          values: { ...values },
-          base: { key: keyOf(card, values), values: { ...values } },
-          isTouched: false,
-        });
+  /** Adds what is missing, as a sync does. Returns whether the project then has the release. */
+  fill(project: Project, release: Release): boolean {
+    const missing = [...release].filter(
+      ([card, values]) => !project.copies.has(card) && !project.pins.has(keyOf(card, values)),
+    );
+    for (const [card, values] of missing)
+      project.copies.set(card, {
+        values: { ...values },
+        base: { key: keyOf(card, values), values: { ...values } },
+        isTouched: false,
+      });
+    return missing.length > 0 || !this.hasPins(project, release);
+  }
+
+  /** Whether something of it was rolled back in the project. */
+  hasPins(project: Project, release: Release): boolean {
+    return [...release].some(([card, values]) => project.pins.has(keyOf(card, values)));
   }
 
   /** What a project gets when it is created, or becomes active again. */
   begin(project: Project): void {
     const last = this.releases.at(-1);
-    this.fill(project, this.rolledOut ?? this.draft);
-    project.release = this.rolledOut ?? (last && isSame(last, this.draft) ? last : project.release);
+    const isPlaced = this.fill(project, this.rolledOut ?? this.draft);
+    if (isPlaced) project.release = this.rolledOut ?? (last && isSame(last, this.draft) ? last : project.release);
   }
 
   sync(): void {
@@ -100,8 +108,7 @@ class Model {
     if (this.open && this.open.state !== 'rolling_back') this.open.state = 'aborted';
     for (const project of this.projects.values())
       if (project.isActive && !project.isHeld) {
-        this.fill(project, release);
-        project.release = release;
+        if (this.fill(project, release)) project.release = release;
       }
   }
 
@@ -220,7 +227,7 @@ class Model {
       copy.base = base;
     }
     target.previous = project.release;
-    project.release = release;
+    if (target.changes.size > 0 || !this.hasPins(project, release)) project.release = release;
     target.state = target.changes.size > 0 ? 'done' : 'unchanged';
   }
 

@@ -331,7 +331,7 @@ describe('a rollout', () => {
   it('is aborted by a sync or push of its board, which says so', async () => {
     const template = await synced();
     await rename(template, 'Uno');
-    const id = await rollOut(template, { stages: [{ percent: 0 }, { percent: 100 }] });
+    const id = await rollOut(template, { stages: [{ projects: [template.projects[0].id] }, { percent: 100 }] });
 
     await pushCard(template, template.cards[1]);
 
@@ -472,6 +472,21 @@ describe('a rollout', () => {
 const edit2 = async (table: string, id: number, set: ReturnType<typeof sql>) =>
   query(await testDb(), sql`update ${sql.table(table)} set ${set} where id = ${id}`);
 
+it('stages must go up, and name a project once', async () => {
+  const template = await synced();
+  const [first] = template.projects;
+  const wrong = [
+    [{ percent: 0 }],
+    [{ percent: 50 }, { percent: 50 }],
+    [{ projects: [first.id] }, { projects: [first.id] }],
+    [{ projects: [first.id], percent: 10 }],
+    [{}],
+  ];
+
+  for (const stages of wrong)
+    await expect(plan(template, { stages }), JSON.stringify(stages)).rejects.toMatchObject({ status: 422 });
+});
+
 describe('a hold', () => {
   it('leaves the project out of syncs, pushes and rollouts, which say so, until it ends', async () => {
     const template = await synced();
@@ -585,12 +600,14 @@ describe('a rollback', () => {
     const old = ['One', 'Two', 'Three'];
 
     for (let again = 0; again < 3; again++) await sync(template);
+    expect(await releaseIn(first, template)).toMatchObject({ number: 1 });
     await pushCard(template, template.cards[0]);
     await pushCard(template, four);
     await template.asSuperadmin.rpc.masterCards.update.mutate({ id: template.cards[1], title: 'Due' });
     await rollOut(template);
 
     expect(await titles(first)).toEqual(['One', 'Due', 'Three']);
+    expect(await releaseIn(first, template)).toMatchObject({ number: 3 });
     await template.asSuperadmin.rpc.masterCards.update.mutate({ id: four, title: 'Quattro' });
     await rollOut(template);
     expect(await titles(first)).toEqual(['One', 'Due', 'Three', 'Quattro']);

@@ -53,8 +53,9 @@ function progressOf(rollout: Read): string {
 
 function summaryOf(rollout: Read): string {
   const projects = Object.entries(rollout.projects).map(([state, count]) => `${count} ${state}`);
-  const { rows_added, fields_changed, fields_kept, fields_in_conflict } = rollout;
-  return `Rollout ${rollout.id} of release ${rollout.release_number} of '${rollout.board_title}' is ${rollout.state}, in stage ${rollout.stage} of ${rollout.stages.length}: ${counted(totalOf(rollout), 'project')} (${projects.join(', ') || 'none'}); ${counted(rows_added, 'row')} added, ${counted(fields_changed, 'field')} changed, ${fields_kept} kept since edited, ${fields_in_conflict} of them in conflict.`;
+  const { rows_added, fields_changed, fields_kept, fields_in_conflict, rows_pinned } = rollout;
+  const pinned = rows_pinned > 0 ? `, ${counted(rows_pinned, 'row')} left out since rolled back before` : '';
+  return `Rollout ${rollout.id} of release ${rollout.release_number} of '${rollout.board_title}' is ${rollout.state}, in stage ${rollout.stage} of ${rollout.stages.length}: ${counted(totalOf(rollout), 'project')} (${projects.join(', ') || 'none'}); ${counted(rows_added, 'row')} added, ${counted(fields_changed, 'field')} changed, ${fields_kept} kept since edited, ${fields_in_conflict} of them in conflict${pinned}.`;
 }
 
 function nextOf({ id, state, is_soaking, next_at }: Read): string {

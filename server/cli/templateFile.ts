@@ -74,9 +74,11 @@ export async function applyFile(given: Given): Promise<Outcome> {
     const lines = [
       hasChanges ? `${isAsked ? '' : `${asDiff(changes)}\n\n`}Applied ${counted(changes.length, 'change')}.` : NOTHING,
     ];
-    const released = publish ? await published(call, applied.board_id, note) : undefined;
+    const released = publish
+      ? await published(call, applied.board_id, note).catch(notPublished(hasChanges))
+      : undefined;
     if (released) lines.push(released.message);
-    else if (hasChanges) lines.push('Projects get this after a release or a sync.');
+    else if (hasChanges) lines.push('Projects get this with a sync, or with the rollout of a release.');
     return { result: { ...applied, changes, ...released?.result }, message: lines.join('\n') };
   });
 }
@@ -101,6 +103,14 @@ async function published(call: Call, board_id: number, note: string | undefined)
   const message = is_new ? `Published release ${release.number}.` : `Release ${release.number} has this already.`;
   return { result: { release, is_new }, message };
 }
+
+/** Says that the draft has changed, if it has. */
+const notPublished =
+  (isApplied: boolean) =>
+  (error: Error): never => {
+    if (isApplied) error.message = `The changes were applied, but not published: ${error.message}`;
+    throw error;
+  };
 
 /** The options that name where the command acts. */
 const placeOf = ({ chosen }: Given) =>

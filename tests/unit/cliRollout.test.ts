@@ -13,7 +13,14 @@ const ROLLOUT = {
     stage: 1,
     stages: [{}, {}],
   },
-  ...{ projects: { planned: 2 }, rows_added: 2, fields_changed: 3, fields_kept: 1, fields_in_conflict: 1 },
+  ...{
+    projects: { planned: 2 },
+    rows_added: 2,
+    fields_changed: 3,
+    fields_kept: 1,
+    fields_in_conflict: 1,
+    rows_pinned: 0,
+  },
 };
 
 /** A service that does one project between two polls, and then waits for the next stage. */

@@ -101,7 +101,7 @@ async function mustHaveRoom(db: Db, board_id: number): Promise<void> {
 
 const noSuchRollout = () => notFound('There is no such rollout.');
 
-const TARGET_COUNTS = ['rows_added', 'fields_changed', 'fields_kept', 'fields_in_conflict'] as const;
+const TARGET_COUNTS = ['rows_added', 'fields_changed', 'fields_kept', 'fields_in_conflict', 'rows_pinned'] as const;
 
 const rollouts = (db: Db) =>
   db
@@ -208,7 +208,7 @@ async function change(context: SignedInContext, id: number, change: Change, more
       .executeTakeFirstOrThrow(noSuchRollout);
     if (!change.from.includes(state))
       throw badRequest(
-        `This rollout is in the state ${state}. This works in the states ${change.from.join(', ')}.`,
+        `This rollout is ${state}. This works only while it is ${change.from.join(', ')}.`,
         'rollout_state',
       );
     await db

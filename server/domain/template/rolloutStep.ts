@@ -14,7 +14,7 @@ export type RolloutRow = Row<'rollouts'>;
 type Target = { project_id: number; digest: string | null; is_held: boolean; fields_in_conflict: number };
 
 /** What a step has done: null if nothing was due. */
-export type Stepped = { projects: number } | null;
+export type Stepped = { id: number; projects: number } | null;
 
 /**
  * Does the next step of a rollout that is due: some projects, or the end of a stage, in one transaction. A node that is killed
@@ -53,7 +53,7 @@ async function stepOrAlone(db: Db, rollout: { id: number; board_id: number }, ro
     // One of them fails: alone, the others succeed.
     for (const project of taken) await stepAlone(db, rollout, project);
     await transact(db, (db) => goOn(db, rollout));
-    return { projects: taken.length };
+    return { id: rollout.id, projects: taken.length };
   }
 }
 
@@ -110,7 +110,7 @@ async function stepOnce(
       await (isUndone ? takeBack(db, rollout, taken) : applyTo(db, rollout, targets));
       await goOn(db, rollout);
     } else if (only === undefined && !isUndone && !isLast(rollout)) await finishStage(db, rollout);
-    return { projects: targets.length, isEnd: targets.length === 0 && (isUndone || isLast(rollout)) };
+    return { id, projects: targets.length, isEnd: targets.length === 0 && (isUndone || isLast(rollout)) };
   });
   if (stepped?.isEnd && only === undefined) await finish(db, { id, board_id });
   return stepped;

@@ -32,6 +32,7 @@ export function startRollouts(
   lookMilliseconds = LOOK_MILLISECONDS,
 ) {
   let isStopped = false;
+  let current: number | null = null;
   const rowsPerStep = isEmbedded ? ROWS_PER_STEP.embedded : ROWS_PER_STEP.server;
   const looks = makeLooks(look);
   looks.begin(lookMilliseconds);
@@ -49,8 +50,9 @@ export function startRollouts(
   async function look(): Promise<NextPause> {
     try {
       for (let begun = performance.now(); !isStopped; begun = performance.now()) {
-        if (!(await stepRollout(db, rowsPerStep)))
-          return { pause: lookMilliseconds, shortest: SHORTEST_PAUSE_MILLISECONDS };
+        const stepped = await stepRollout(db, rowsPerStep);
+        tell(stepped?.id ?? null);
+        if (!stepped) return { pause: lookMilliseconds, shortest: SHORTEST_PAUSE_MILLISECONDS };
         await pause(performance.now() - begun, undefined, { ref: false });
       }
     } catch (error) {
@@ -58,5 +60,12 @@ export function startRollouts(
       return { pause: AFTER_FAILURE_MILLISECONDS, shortest: 0 };
     }
     return { pause: null, shortest: 0 };
+  }
+
+  /** So that the log says which node works, and which took over. */
+  function tell(id: number | null): void {
+    if (id === current) return;
+    log.info(id === null ? `Rollout ${current} has ended, or waits.` : `This process works on rollout ${id}.`);
+    current = id;
   }
 }

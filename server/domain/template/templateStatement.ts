@@ -58,24 +58,31 @@ export const fillStatement = (source: Source, project: number): RawBuilder<{ cou
   );
 };
 
-/** Records which release the projects have from now on, if one is known. */
+/**
+ * Records which release the projects have from now on, if one is known. A project where all that is new was rolled back keeps the one
+ * before.
+ */
 export const placeRelease = (release: RawBuilder<unknown>, condition = sql`true`) => sql`
   placed as (
     insert into project_templates (project_id, board_id, release_id)
     select project_id, master_board_id, new_id from (
-      select t.*, ${release} as new_id from target t where t.is_reached and ${condition} offset 0
+      select t.*, ${release} as new_id from target t
+      where t.is_reached and ${condition} and (not (${IS_PINNED}) or t.project_id in (${WRITTEN})) offset 0
     ) as t where new_id is distinct from release_id and new_id is not null
       and (project_id, master_board_id) in (select project_id, master_board_id from live_board)
     on conflict (project_id, board_id) do update set release_id = excluded.release_id
   )`;
 
-const releaseAmong = (ids: number[]) =>
-  sql`(select r.id from releases r where r.id = any(${ids}::int[]) and r.board_id = t.master_board_id)`;
-
 /** All templates of a statement. */
 const MASTERS = sql`(
   select board_id, row_id from master_board union all select board_id, row_id from master_group
   union all select board_id, row_id from master_card)`;
+
+/** Something was left out, since it was rolled back there. */
+const IS_PINNED = sql`t.project_id in (select project_id from pinned where row_id in (select row_id from ${MASTERS} as m where row_id is not null))`;
+
+const releaseAmong = (ids: number[]) =>
+  sql`(select r.id from releases r where r.id = any(${ids}::int[]) and r.board_id = t.master_board_id)`;
 
 /** The last release, if the draft has not changed since. */
 const UNCHANGED_RELEASE = sql`(
@@ -147,14 +154,16 @@ const COUNTED = [
   { count: 'groups_updated', preview: 'stale_group', run: 'updated_group', which: sql`where is_changed` },
   { count: 'cards_updated', preview: 'stale_card', run: 'updated_card', which: sql`where is_changed` },
 ];
+/** The projects that a run has changed. */
+const WRITTEN = sql.join(
+  COUNTED.map(({ run, which = sql`` }) => sql`select project_id from ${sql.table(run)} ${which}`),
+  sql` union all `,
+);
 const COUNTS = sql.join(COUNTED.map(({ count }) => sql.ref(count)));
 const SUM = sql.join(
   COUNTED.map(({ count }) => sql.ref(count)),
   sql` + `,
 );
-
-/** Something was left out, since it was rolled back there. */
-const IS_PINNED = sql`t.project_id in (select project_id from pinned where row_id in (select row_id from ${MASTERS} as m where row_id is not null))`;
 
 /** The outcome of each project. */
 function outcomes(of: 'preview' | 'run', { group_id, card_id }: Part): RawBuilder<unknown> {
