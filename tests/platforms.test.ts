@@ -19,6 +19,10 @@ const OF_NO_PLATFORM = new Set([
   'platforms',
   'plans',
   'template_runs',
+  'template_rows',
+  'releases',
+  'release_rows',
+  'rollouts',
 ]);
 const OF_A_PLATFORM = entities.map(({ meta }) => meta.tableName).filter((table) => !OF_NO_PLATFORM.has(table));
 

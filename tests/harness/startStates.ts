@@ -351,7 +351,7 @@ const rows: Record<string, Row> = {
   'rollouts.abort': { access: 'superadmin', input: { id: rolloutIn('running') } },
   'rollouts.advance': { access: 'superadmin', input: { id: rolloutIn('running', { is_soaking: true }) } },
   'rollouts.retryFailed': { access: 'superadmin', input: { id: rolloutIn('paused') } },
-  'rollouts.rollback': { access: 'superadmin', input: { id: rolloutIn('done') } },
+  'rollouts.rollback': { access: 'superadmin', input: { id: rolloutIn('done', { started_at: new Date() }) } },
   'templates.list': { access: 'viewer', beside: boardCopy },
   'templates.hold': { access: 'ownerOrSuperadmin', input: { board_id: boardCopy, until: inAMonth } },
   'templates.unhold': { access: 'ownerOrSuperadmin', input: { board_id: boardCopy } },

@@ -101,7 +101,7 @@ export const planStatement = (rollout: Rolled, stage: number, projects: number[]
     select ${rollout.id}, project_id, ${stage}::int, 'planned', is_held, digest, rows_added, fields_changed, fields_kept,
       fields_in_conflict, rows_pinned
     from (${SUMMARY}) as summary where has_access
-    on conflict do nothing`);
+    on conflict do nothing returning project_id`);
 
 /** What the rollout would do to these projects now. */
 export const replanStatement = (rollout: Rolled, projects: number[]): RawBuilder<Planned> =>

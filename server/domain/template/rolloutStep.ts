@@ -242,29 +242,28 @@ async function isLeft(db: Db, { id, state }: RolloutRow): Promise<boolean> {
   return left.length > 0;
 }
 
-/** Projects that were created, became active, or got the tool, since their turn or the plan. */
+/** Projects that were created, became active, or got the tool, since their turn or the plan. Returns whether there are any. */
 async function addMissing(db: Db, rollout: RolloutRow): Promise<boolean> {
   await allowNoNestedLoops(db);
   const missing = await query(
     db,
-    sql<{ id: number; is_target: boolean }>`
-      select p.id, t.project_id is not null as is_target from projects p
-      join boards b on b.id = ${rollout.board_id} and ${live('b')}
-      join release_rows l on l.release_id = ${rollout.release_id} join template_rows r on r.id = l.row_id and r.board_id = b.id
-      left join rollout_targets t on t.rollout_id = ${rollout.id} and t.project_id = p.id
-      where p.is_active and (t.project_id is null or t.state = 'skipped') and (r.content->>'tool_key' is null or exists (
-        select from project_tools o where o.project_id = p.id and o.tool_key = r.content->>'tool_key'))
-      order by p.id limit 500`,
+    sql<{ id: number }>`
+      select p.id from projects p where p.is_active and not exists (
+        select from rollout_targets t where t.rollout_id = ${rollout.id} and t.project_id = p.id) order by p.id`,
   );
-  if (missing.length === 0) return false;
-  const skipped = missing.filter(({ is_target }) => is_target).map(({ id }) => id);
-  await query(
+  const ids = missing.map(({ id }) => id);
+  const added = ids.length > 0 ? await query(db, planStatement(rollout, rollout.stages.length, ids)) : [];
+  const again = await query(
     db,
     sql`
-      update rollout_targets set state = 'planned', digest = null, updated_at = now()
-      where rollout_id = ${rollout.id} and project_id = ${anyOf(skipped)}`,
+      update rollout_targets t set state = 'planned', digest = null, updated_at = now()
+      from projects p join boards b on b.id = ${rollout.board_id} and ${live('b')}
+      where t.rollout_id = ${rollout.id} and t.state = 'skipped' and t.attempts <= ${sql.lit(MOST_SKIPS)} and p.id = t.project_id and p.is_active
+        and (b.tool_key is null or exists (select from project_tools o where o.project_id = p.id and o.tool_key = b.tool_key))
+      returning t.project_id`,
   );
-  const added = missing.filter(({ is_target }) => !is_target).map(({ id }) => id);
-  if (added.length > 0) await query(db, planStatement(rollout, rollout.stages.length, added));
-  return true;
+  return added.length + again.length > 0;
 }
+
+/** Then it has no access to what the release says. */
+const MOST_SKIPS = 3;
