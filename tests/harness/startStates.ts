@@ -334,10 +334,7 @@ const rows: Record<string, Row> = {
     access: 'superadmin',
     input: {
       release_id: release,
-      stages: [
-        { percent: 10, projects: [namedProject] },
-        { percent: 100, projects: [namedProject] },
-      ],
+      stages: [{ percent: 100, projects: [namedProject] }],
     },
     success: 201,
   },
