@@ -10,7 +10,7 @@ import type { Schema } from './schema.ts';
 
 /** The doc comments (TSDoc) of the printed types. */
 
-const WIDEST_LINE = 110;
+const WIDEST_LINE = 100;
 
 /** A comment on one line if it is short; paragraphs are wrapped, and code is not. */
 export function comment(...paragraphs: string[]): string {

@@ -21,8 +21,8 @@ const AFTER_OTHERS = {
   'cards restore': 'The group "In progress" is deleted. Restore it first.',
   'comments restore': 'The card "Write the launch post" is deleted. Restore it first.',
   // Their neighbour has aborted the rollout.
-  'rollouts advance': 'This rollout is in the state aborted. This works in the states running.',
-  'rollouts retry-failed': 'This rollout is in the state aborted. This works in the states running, paused, done.',
+  'rollouts advance': 'This rollout is aborted. This works only while it is running.',
+  'rollouts retry-failed': 'This rollout is aborted. This works only while it is running, paused, done.',
   'webhooks redeliver': 'event_id is not an event of this project that is still kept.',
   'webhooks resend': 'event_id is not an event of this project that is still kept.',
   'webhooks skip': 'This is not the event that the webhook sends next.',

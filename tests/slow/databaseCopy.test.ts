@@ -71,6 +71,16 @@ beforeAll(async () => {
       insert into webhook_deliveries (webhook_id, number, type, attempt, status, milliseconds)
       select id, 1, 'webhook.test', 1, 'delivered', 5 from webhook`,
   );
+  await query(
+    source.db,
+    sql`
+      with rollout as (
+        insert into rollouts (board_id, release_id, state, stages) values (1, 1, 'done', '[{"percent": 100}]') returning id
+      ), target as (
+        insert into rollout_targets (rollout_id, project_id, stage, state) select id, 1, 1, 'done' from rollout returning rollout_id
+      )
+      insert into rollout_changes (rollout_id, project_id, noun, copy_id, row_id) select rollout_id, 1, 'board', 2, 1 from target`,
+  );
   await query(source.db, sql`insert into tour_dismissals (user_id, card_id) select 6, id from cards limit 1`);
   await query(
     source.db,

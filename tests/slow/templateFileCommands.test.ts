@@ -101,7 +101,7 @@ describe('templates apply', () => {
     expect(no.shown).toEqual([expect.stringMatching(/^~ card onboarding-1: title /), 'Apply this? [y/N] ']);
     expect(await command(`templates apply -f ${file}`, yes)).toMatchObject({
       exitCode: 0,
-      printed: 'Applied 1 change.\nProjects get this after a release or a sync.',
+      printed: 'Applied 1 change.\nProjects get this with a sync, or with the rollout of a release.',
     });
   });
 
