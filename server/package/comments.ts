@@ -10,13 +10,15 @@ import type { Schema } from './schema.ts';
 
 /** The doc comments (TSDoc) of the printed types. */
 
-const WIDEST_LINE = 100;
+const WIDEST_LINE = 110;
+/** Comments of nested fields are indented. */
+const WIDEST_TEXT = 100;
 
 /** A comment on one line if it is short; paragraphs are wrapped, and code is not. */
 export function comment(...paragraphs: string[]): string {
   const texts = paragraphs.map((text) => text.replaceAll('*/', '*\\/'));
   const [first = '', ...others] = texts;
-  if (others.length === 0 && first.length <= WIDEST_LINE) return `/** ${first} */\n`;
+  if (others.length === 0 && first.length <= WIDEST_TEXT) return `/** ${first} */\n`;
   const lines = texts.flatMap((text, index) => [...(index > 0 ? [''] : []), ...linesOf(text)]);
   return `/**\n${lines.map((line) => ` * ${line}`.trimEnd()).join('\n')}\n */\n`;
 }
@@ -27,7 +29,7 @@ function wrapped(text: string): string[] {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const line = lines.at(-1);
-    if (line === undefined || line.length + 1 + word.length > WIDEST_LINE) lines.push(word);
+    if (line === undefined || line.length + 1 + word.length > WIDEST_TEXT) lines.push(word);
     else lines[lines.length - 1] = `${line} ${word}`;
   }
   return lines;

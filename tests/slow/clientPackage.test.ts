@@ -217,7 +217,7 @@ delete: Mutation<CommentsDeleteInput, CommentsDeleteOutput>;`);
   it('have short lines that TypeScript reads as written, without headers or options of the command line', () => {
     const lines = types.split('\n').filter((line) => /^\s*\/?\*/.test(line));
     /** A line of an example: part of a call. */
-    const isCode = (line: string) => /await client\.|for await \(|^\s*\*\s+( {2}\w+:|\}\)+[; ])/.test(line);
+    const isCode = (line: string) => /await client\.|for await \(|^\s*\*\s+( {2}\w+:|\}\)+[; ]|[{}[\]]+,?$)/.test(line);
 
     expect(types.match(/.*(X-[A-Z]\w+|Idempotency-Key|(?<!-)--[a-z]\w+|\/v1\/).*/g) ?? []).toEqual([]);
     expect(lines.filter((line) => line.length > 130)).toEqual([]);
