@@ -810,7 +810,7 @@ with
     from compared group by project_id
   ) as c using (project_id)
   left join (select project_id, count(*) as count from left_out group by project_id) as l using (project_id)) as summary where has_access
-    on conflict do nothing;
+    on conflict do nothing returning project_id;
 
 -- rollouts.preview
 /* planned each time */ 
