@@ -220,5 +220,3 @@ export const PreviewLine = z
     after: z.unknown().meta({ description: 'The value in the release.', example: 'Say hello' }),
   })
   .meta({ id: 'RolloutPreviewLine', description: 'What happens to a row or a field of a project.' });
-
-export const RolloutAdvance = RolloutGet;

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { query } from '../server/database/query.ts';
+import { FIELDS } from '../server/domain/template/templateSource.ts';
+import { OVERWRITABLE } from '../shared/rollout.ts';
 import {
   edit,
   givenSynced,
@@ -471,6 +473,10 @@ describe('a rollout', () => {
 
 const edit2 = async (table: string, id: number, set: ReturnType<typeof sql>) =>
   query(await testDb(), sql`update ${sql.table(table)} set ${set} where id = ${id}`);
+
+it('a rollout can overwrite each field that it can bring', () => {
+  expect(new Set<string>(OVERWRITABLE)).toEqual(new Set(Object.values(FIELDS).flat()));
+});
 
 it('stages must go up, and name a project once', async () => {
   const template = await synced();

@@ -36,7 +36,7 @@ export async function listDrift({ db }: SignedInContext, input: DriftList) {
         where b.master_board_id = ${board_id} and ${sql.join(conditions, sql` and `)}
         order by p.id limit ${limit + 1}
       ), released as materialized (
-        select p.project_id, r.*, l.position from project p join release_rows l on l.release_id = p.release_id join template_rows r on r.id = l.row_id
+        select p.project_id, r.* from project p join release_rows l on l.release_id = p.release_id join template_rows r on r.id = l.row_id
       ), differing as materialized (${sql.join(TABLES.map(differingFields), sql` union all `)}
       ), copied as materialized (${sql.join(TABLES.map(copiesOf), sql` union all `)})
       select p.project_id, p.project_name, case when ${live('p')} then p.copy_id end as board_id, p.release_number, p.hold_until, p.pinned_count,
@@ -72,7 +72,7 @@ function differingFields(table: Copied): RawBuilder<unknown> {
     select c.project_id, ${sql.lit(NOUNS[table])} as noun, c.id, f.field, f.is_edited
     from released r join ${sql.table(table)} c on ${masterOf(table)} = ${released(table)} and c.project_id = r.project_id and ${live('c')}
     cross join lateral (
-      select m.*, r.content from jsonb_populate_record(null::${sql.table(table)}, r.content || jsonb_build_object('position', r.position)) as m) as m
+      select m.*, r.content from jsonb_populate_record(null::${sql.table(table)}, r.content) as m) as m
     cross join lateral (${baseOf(table)}) as b
     cross join lateral (values ${sql.join(fields)}) as f (field, differs, is_edited) where f.differs`;
 }

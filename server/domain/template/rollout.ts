@@ -168,7 +168,7 @@ export async function previewOfProject({ db }: SignedInContext, { id, project_id
     .executeTakeFirstOrThrow(noSuchRollout);
   if (rollout.state === null) throw notFound('This rollout does not reach that project.');
   const isOver = rollout.state === 'done' || rollout.state === 'rolled_back';
-  return { state: rollout.state, lines: isOver ? await doneLines(db, rollout, project_id) : await plannedLines() };
+  return { state: rollout.state, lines: isOver ? await doneLines(db, id, project_id) : await plannedLines() };
 
   async function plannedLines(): Promise<Line[]> {
     return bulkTransaction(db, async (db) => {
@@ -178,7 +178,7 @@ export async function previewOfProject({ db }: SignedInContext, { id, project_id
   }
 }
 
-const doneLines = (db: Db, rollout: { id: number; release_id: number }, project_id: number) =>
+const doneLines = (db: Db, rollout_id: number, project_id: number) =>
   query(
     db,
     sql<Line>`
@@ -186,11 +186,10 @@ const doneLines = (db: Db, rollout: { id: number; release_id: number }, project_
         case when c.undone is null then case when c.before is null then 'added' else 'changed' end
           when c.before is null then case when c.undone = '{}' then 'left' else 'removed' end
           when f.field = any(c.undone) then 'restored' else 'left' end as what,
-        ${shown('before', sql`(c.before->f.field)`)}, ${shown('after', sql`(case when f.field = 'position' then to_jsonb(p.position) else r.content->f.field end)`)}
+        ${shown('before', sql`(c.before->f.field)`)}, ${shown('after', sql`(r.content->f.field)`)}
       from rollout_changes c join template_rows r on r.id = c.row_id
-      left join release_rows p on p.release_id = ${rollout.release_id} and p.row_id = c.row_id
       left join lateral jsonb_object_keys(c.before) as f (field) on true
-      where c.rollout_id = ${rollout.id} and c.project_id = ${project_id} order by c.noun, master_id, field limit ${sql.lit(MOST_LINES)}`,
+      where c.rollout_id = ${rollout_id} and c.project_id = ${project_id} order by c.noun, master_id, field limit ${sql.lit(MOST_LINES)}`,
   );
 
 type State = Row<'rollouts'>['state'];
@@ -198,7 +197,12 @@ type Changes = { [Column in keyof RowChanges<'rollouts'>]: RowChanges<'rollouts'
 type Change = { from: readonly State[]; event: EventType; set: Changes };
 
 /** Changes the state of a rollout, after the step that is under way. */
-async function change(context: SignedInContext, id: number, change: Change, more?: (db: Db) => Promise<unknown>) {
+async function change(
+  context: SignedInContext,
+  id: number,
+  { from, event, set }: Change,
+  more?: (db: Db) => Promise<unknown>,
+) {
   const work = transact(context.db, async (db) => {
     const { state, board_id } = await db
       .selectFrom('rollouts')
@@ -206,18 +210,15 @@ async function change(context: SignedInContext, id: number, change: Change, more
       .where('id', '=', id)
       .forNoKeyUpdate()
       .executeTakeFirstOrThrow(noSuchRollout);
-    if (!change.from.includes(state))
-      throw badRequest(
-        `This rollout is ${state}. This works only while it is ${change.from.join(', ')}.`,
-        'rollout_state',
-      );
+    if (!from.includes(state))
+      throw badRequest(`This rollout is ${state}. This works only while it is ${from.join(', ')}.`, 'rollout_state');
     await db
       .updateTable('rollouts')
-      .set(change.set as RowChanges<'rollouts'>)
+      .set(set as RowChanges<'rollouts'>)
       .where('id', '=', id)
       .execute();
     await more?.(db);
-    await writeEvents({ ...context, db }, [{ type: change.event, subject_id: id, data: { board_id } }]);
+    await writeEvents({ ...context, db }, [{ type: event, subject_id: id, data: { board_id } }]);
     return getRollout({ db }, { id });
   });
   const changed = await mapConstraintErrors(work, {
@@ -381,7 +382,7 @@ export async function rollBack(context: SignedInContext, { id }: { id: number })
       async (db) => {
         if (!rollout.started_at) throw badRequest('This rollout was never started.', 'rollout_state');
         await mustHaveNoLater(db, id);
-        // Those where the rollback failed are tried again.
+        // Projects where the rollback failed are tried again.
         const again = await query(
           db,
           sql`

@@ -20,7 +20,10 @@ export async function abortOpenRollout(context: WriteContext, board_id: number):
   return aborted.id;
 }
 
-/** New projects of a board that was rolled out also get what a sync brings, and a push of what they would have got. */
+/**
+ * On a board that was rolled out, new projects get a release, not the draft: from now on that of this sync, or that of this push if it
+ * changes a part of the release that they got so far.
+ */
 export async function followRelease(
   { db }: WriteContext,
   { board_id, kind }: { board_id: number; kind: string },

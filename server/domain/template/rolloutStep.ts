@@ -133,7 +133,7 @@ async function applyTo(db: Db, rollout: RolloutRow, targets: Target[]): Promise<
     const plan = planned.get(target.project_id);
     if (!plan) return [];
     const isReplanned = target.digest !== null && target.digest !== plan.digest;
-    // Of a project that held changes, the plan has no conflicts.
+    // The plan counts no conflicts for a project that held changes.
     const isInConflict = isReplanned && !target.is_held && plan.fields_in_conflict > target.fields_in_conflict;
     return [{ ...plan, is_replanned: isReplanned, state: isInConflict ? 'conflict' : 'planned' }];
   });
@@ -170,7 +170,7 @@ async function goOn(db: Db, { id, board_id }: Pick<RolloutRow, 'id' | 'board_id'
   const [paused] = await query(
     db,
     sql<{ reason: string | null }>`
-      update rollouts o set next_at = now(), progressed_at = now(), 
+      update rollouts o set next_at = now(), progressed_at = now(),
         state = case when limits.reason is null then o.state else 'paused' end, reason = limits.reason
       from (
         select case when o.state <> 'running' then null when count(*) filter (where t.state = 'failed') > o.max_failed then 'failures'
@@ -248,8 +248,12 @@ async function addMissing(db: Db, rollout: RolloutRow): Promise<boolean> {
   const missing = await query(
     db,
     sql<{ id: number }>`
-      select p.id from projects p where p.is_active and not exists (
-        select from rollout_targets t where t.rollout_id = ${rollout.id} and t.project_id = p.id) order by p.id`,
+      select p.id from projects p left join release_rows l on l.release_id = ${rollout.release_id} and l.parent_id is null
+      left join template_rows r on r.id = l.row_id
+      where p.is_active and not exists (select from rollout_targets t where t.rollout_id = ${rollout.id} and t.project_id = p.id)
+        and (r.content->>'tool_key' is null or exists (
+          select from project_tools o where o.project_id = p.id and o.tool_key = r.content->>'tool_key'))
+      order by p.id`,
   );
   const ids = missing.map(({ id }) => id);
   const added = ids.length > 0 ? await query(db, planStatement(rollout, rollout.stages.length, ids)) : [];
@@ -265,5 +269,5 @@ async function addMissing(db: Db, rollout: RolloutRow): Promise<boolean> {
   return added.length + again.length > 0;
 }
 
-/** Then it has no access to what the release says. */
+/** A project that is skipped more often is left out: by the tool of the release it has no access. */
 const MOST_SKIPS = 3;

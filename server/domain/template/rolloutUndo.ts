@@ -17,20 +17,18 @@ export async function takeBack(db: Db, rollout: Rolled, projects: number[]): Pro
   await useIndexes(db);
   const mine = sql`ch.rollout_id = ${rollout.id} and ch.project_id = ${anyOf(projects)}`;
   for (const table of ['cards', 'groups', 'boards'] as const) {
-    await query(db, restoreFields(table, rollout, mine));
+    await query(db, restoreFields(table, mine));
     await query(db, removeAdded(table, mine));
   }
   await query(db, record(rollout, projects, mine));
 }
 
 /** A field is restored if it still has the value that the rollout brought. */
-function restoreFields(table: Copied, { release_id }: Rolled, mine: RawBuilder<unknown>): RawBuilder<unknown> {
+function restoreFields(table: Copied, mine: RawBuilder<unknown>): RawBuilder<unknown> {
   const fields = FIELDS[table];
   const noun = NOUNS[table];
-  const isRestored = (field: string) => {
-    const brought = field === 'position' ? sql`p.position::text` : sql`r.content->>${sql.lit(field)}`;
-    return sql`(ch.before ? ${sql.lit(field)} and ${sql.ref(`c.${field}`)}::text is not distinct from ${brought})`;
-  };
+  const isRestored = (field: string) =>
+    sql`(ch.before ? ${sql.lit(field)} and ${sql.ref(`c.${field}`)}::text is not distinct from r.content->>${sql.lit(field)})`;
   const restored = fields.map((field) => sql`case when ${isRestored(field)} then ${sql.lit(field)} end`);
   const sets = fields.map(
     (field) =>
@@ -48,7 +46,6 @@ function restoreFields(table: Copied, { release_id }: Rolled, mine: RawBuilder<u
       select ch.rollout_id, ch.project_id, ch.copy_id, ch.row_id, ch.before, ch.base,
         case when ${live('c')} then array_remove(array[${sql.join(restored)}]::text[], null) else '{}' end as restored
       from rollout_changes ch join template_rows r on r.id = ch.row_id
-      left join release_rows p on p.release_id = ${release_id} and p.row_id = ch.row_id
       join ${sql.table(table)} c on c.id = ch.copy_id
       where ${mine} and ch.noun = ${sql.lit(noun)} and ch.before is not null for no key update of c
     ), updated as (

@@ -8,10 +8,10 @@ import { stepRollout } from './rolloutStep.ts';
 const LOOK_MILLISECONDS = 15_000;
 const AFTER_FAILURE_MILLISECONDS = 5000;
 
-/** A step takes about 50 ms of the database, so that others hardly wait for it. */
+/** A step takes about 100 ms of the database, so that other calls hardly wait for it. */
 const ROWS_PER_STEP = { server: 3000, embedded: 250 };
 
-/** So long after a call of this process, changes are looked at: until the call is committed and announced. */
+/** For so long after a call, this process looks at each announced change: the call may not be committed yet. */
 const CALLED_FOR_MILLISECONDS = 5000;
 const SHORTEST_PAUSE_MILLISECONDS = 100;
 

@@ -10,8 +10,8 @@ import { type Copied, FIELDS, IDENTIFIER, NOUNS, type Part, valuesOf } from './t
  */
 
 /**
- * Limits rows to the targets. A sync takes adjacent projects: the range of their ids is one index range per template. Those of a
- * rollout may be far apart.
+ * Limits rows to the projects of the step. A sync takes projects with adjacent ids, which are one index range for each template. The
+ * projects of a rollout may be far apart.
  */
 export const amongTargets = ({ kind }: Part) =>
   kind === 'rollout'

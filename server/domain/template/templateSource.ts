@@ -83,16 +83,16 @@ const draftBoards = (ids: number[]) => sql`
   select b.*, ${rowOf('boards', 'b')} as row_id from boards b where b.id = any(${ids}::int[]) and b.is_master and ${live('b')}`;
 
 /** Ties break by id: copies that are added at different times would otherwise be ordered by their own ids. */
-export const orderedGroups = (boards: RawBuilder<unknown>) => sql`
+const ORDERED_GROUPS = sql`
   select id, board_id, board_position, ${namesOf(copiedColumns('groups', 'once'))},
     least(place + max(position - place) over (partition by board_id order by place), ${sql.lit(LARGEST_INTEGER)})::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
-    from ${boards} b cross join lateral (select * from groups g where g.board_id = b.id and ${live('g')} offset 0) as g
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and ${live('g')} offset 0) as g
   ) as g`;
 
 const DRAFT_GROUPS = sql`
-  select g.*, ${rowOf('groups', 'g')} as row_id from (${orderedGroups(sql.table('master_board'))}) as g`;
+  select g.*, ${rowOf('groups', 'g')} as row_id from (${ORDERED_GROUPS}) as g`;
 
 const DRAFT_CARDS = sql`
   cross join lateral (
@@ -115,7 +115,7 @@ const RELEASED_BOARDS = sql`
 const RELEASED_GROUPS = sql`
   select g.id, g.board_id, b.position as board_position, ${namesOf(RELEASED.groups, 'g')}, r.id as row_id
   from released r ${masterRow('groups')}
-  cross join lateral jsonb_populate_record(found.m, r.content || jsonb_build_object('position', r.position)) as g
+  cross join lateral jsonb_populate_record(found.m, r.content) as g
   join master_board b on b.id = g.board_id`;
 
 const RELEASED_CARDS = sql`
