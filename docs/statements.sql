@@ -181,7 +181,7 @@ with
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
-    from "master_board" b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
   ) as g) as g) as g where true
     ), master_card as materialized (
       select c.*, g.board_id, jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as content, true as is_addable,
@@ -251,7 +251,7 @@ with
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
-    from "master_board" b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
   ) as g) as g) as g where true
     ), master_card as materialized (
       select c.*, g.board_id, jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as content, true as is_addable,
@@ -499,7 +499,7 @@ with
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
-    from "master_board" b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
   ) as g) as g) as g where true
     ), master_card as materialized (
       select c.*, g.board_id, jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as content, true as is_addable,
@@ -636,7 +636,7 @@ with
   select g.id, g.board_id, b.position as board_position, "g"."title", "g"."description", "g"."type", "g"."color", "g"."icon", "g"."is_active", "g"."is_collapsed", "g"."position", r.id as row_id
   from released r 
   cross join lateral (select m from "groups" m where m.id = r."group_id" and m.deleted_at is null offset 0) as found
-  cross join lateral jsonb_populate_record(found.m, r.content || jsonb_build_object('position', r.position)) as g
+  cross join lateral jsonb_populate_record(found.m, r.content) as g
   join master_board b on b.id = g.board_id) as g where true
     ), master_card as materialized (
       select c.*, g.board_id, jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as content, g.is_active and c.is_active as is_addable,
@@ -831,7 +831,7 @@ with
   select g.id, g.board_id, b.position as board_position, "g"."title", "g"."description", "g"."type", "g"."color", "g"."icon", "g"."is_active", "g"."is_collapsed", "g"."position", r.id as row_id
   from released r 
   cross join lateral (select m from "groups" m where m.id = r."group_id" and m.deleted_at is null offset 0) as found
-  cross join lateral jsonb_populate_record(found.m, r.content || jsonb_build_object('position', r.position)) as g
+  cross join lateral jsonb_populate_record(found.m, r.content) as g
   join master_board b on b.id = g.board_id) as g where true
     ), master_card as materialized (
       select c.*, g.board_id, jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as content, g.is_active and c.is_active as is_addable,
@@ -1020,7 +1020,7 @@ with
     least(place + max(position - place) over (partition by board_id order by place), 2147483647)::int as position
   from (
     select g.*, b.position as board_position, row_number() over (partition by b.id order by g.position, g.id) as place
-    from "master_board" b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
+    from master_board b cross join lateral (select * from groups g where g.board_id = b.id and g.deleted_at is null offset 0) as g
   ) as g) as g) as g where true
     ), master_card as materialized (
       select c.*, g.board_id, jsonb_build_object('title', "c"."title", 'short_description', "c"."short_description", 'description', "c"."description", 'evaluation_check', "c"."evaluation_check", 'tour_key', "c"."tour_key", 'is_active', "c"."is_active") as content, true as is_addable,

@@ -2,7 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { Db } from '../database/query.ts';
 import { eventDelaySeconds } from '../domain/event/feed.ts';
 import { measureBacklog } from '../domain/event/webhookBacklog.ts';
-import { measureRollouts } from '../domain/template/rollout.ts';
+import { measureRollouts } from '../domain/template/rolloutReport.ts';
 
 type Values<Label extends string> = [value: number, labels: Partial<Record<Label, string>>][];
 

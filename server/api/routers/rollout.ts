@@ -17,17 +17,14 @@ import { RELEASE_LEVEL } from '../../domain/template/release.ts';
 import {
   abortRollout,
   advanceRollout,
-  getRollout,
-  listRollouts,
   pauseRollout,
   planRollout,
-  previewOfProject,
-  reportRollout,
   resumeRollout,
   retryRollout,
   rollBack,
   startRollout,
 } from '../../domain/template/rollout.ts';
+import { getRollout, listRollouts, previewOfProject, reportRollout } from '../../domain/template/rolloutReport.ts';
 import { rest } from '../restOperation.ts';
 import { router, superadminProcedure } from '../trpc.ts';
 
