@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { insertRows } from '../server/database/query.ts';
 import type { TestCaller } from './harness/caller.ts';
+import { feedComplete } from './harness/events.ts';
 import { withOwnDatabase } from './harness/service.ts';
 import { givenCard, givenInvitation, givenProject, givenUser, givenWorld, PASSWORD, testDb } from './harness/world.ts';
 
@@ -146,6 +147,7 @@ describe('who is not a member of the project', () => {
     expect(await list(asOwner)).toMatchObject([{ ...declined, user_id: null, request_id: null, address: null }]);
     expect(await list(asOwner, { user_id: users.outsider.id })).toEqual([]);
     expect(await list(asSuperadmin)).toMatchObject([{ ...declined, user_id: users.outsider.id, address: '127.0.0.1' }]);
+    await feedComplete();
     const { events } = await asOwner.rpc.events.list.query({ project_id: project.id, types });
     expect(events).toMatchObject([{ ...declined, user_id: null, request_id: null }]);
   });
