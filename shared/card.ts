@@ -20,10 +20,10 @@ import {
   timestamp,
 } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
+import { PRIORITIES } from './priority.ts';
 import { requestExamples } from './requestExample.ts';
 import { manyOf, resultsOf } from './rows.ts';
 
-export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
 export const CARD_TYPES = ['regular', 'tour'] as const;
 
 export const Card = z
@@ -179,6 +179,7 @@ export const CardList = Page.extend({
   status: optionalText(50).meta({ description: `Only those with this status. ${SHORT_PAGE}` }),
   priority: optionalChoice(PRIORITIES).meta({ description: `Only those with this priority. ${SHORT_PAGE}` }),
   is_overdue: flag.meta({ description: `Only those that are overdue, or only those that are not. ${SHORT_PAGE}` }),
+  due_before: optionalTimestamp.meta({ description: `Only those that are due before then. ${SHORT_PAGE}` }),
   include_dismissed: flag.meta({
     description: 'Whether tour cards that the caller dismissed are listed, too; false if not sent.',
   }),

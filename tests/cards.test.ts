@@ -123,6 +123,8 @@ describe('cards over RPC', () => {
     expect(await listed({ status: 'closed' })).toEqual([closed]);
     expect(await listed({ is_overdue: true })).toEqual([late]);
     expect(await listed({ is_overdue: false })).toEqual([grouped, owned, tagged, closed]);
+    expect(await listed({ due_before: past })).toEqual([]);
+    expect(await listed({ due_before: '2020-01-02' })).toEqual([late, closed]);
   });
 
   it('list checks a status on 5,000 cards per page: pages may be empty, and the last one has no cursor', async () => {

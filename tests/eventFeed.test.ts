@@ -8,7 +8,9 @@ import { errorOf } from './harness/client.ts';
 import { feedComplete } from './harness/events.ts';
 import { databaseUrl, givenDatabase, testService } from './harness/service.ts';
 import {
+  givenCard,
   givenKey,
+  givenMasterBoard,
   givenMember,
   givenProject,
   givenUser,
@@ -319,6 +321,74 @@ describe('events.list', () => {
     );
 
     expect(subjects(seen).toSorted()).toEqual(written.toSorted());
+  });
+});
+
+describe('events.list of a card', () => {
+  /** A card of the member's project with comments, beside another card with the same. */
+  async function givenHistory() {
+    const world = await givenWorld();
+    const { cards, comments } = world.asMember.rpc;
+    const [card_id, beside] = [await givenCard(world.project), await givenCard(world.project)];
+    for (const id of [card_id, beside]) {
+      await cards.update.mutate({ id, title: 'Another' });
+      const { comment } = await comments.create.mutate({ card_id: id, comment: 'Why?' });
+      await comments.markRead.mutate({ id: comment.id });
+      await comments.delete.mutate({ id: comment.id });
+      await cards.delete.mutate({ id });
+    }
+    await feedComplete();
+    return { ...world, card_id };
+  }
+  const HISTORY = ['card.updated', 'comment.created', 'comment.deleted', 'card.deleted'];
+  const typesOf = async (caller: TestCaller, input: object) =>
+    (await list(caller, input)).events.map(({ type }) => type);
+
+  it('has what happened to it and its comments, also to a deleted one, in any project of the caller', async () => {
+    const { asViewer, asSuperadmin, users, otherProject, project, card_id } = await givenHistory();
+    const inBoth = await givenUser({ project: otherProject, default_project_id: otherProject.id });
+    await givenMember(inBoth, project, 'viewer');
+
+    for (const caller of [asViewer, asSuperadmin, await callerOf(inBoth)])
+      expect(await typesOf(caller, { card_id })).toEqual(HISTORY);
+    expect((await list(asViewer, { card_id })).events[1]).toMatchObject({
+      user_id: users.member.id,
+      data: { card_id },
+    });
+    expect(await typesOf(asViewer, { card_id, types: ['card.deleted'] })).toEqual(['card.deleted']);
+  });
+
+  it('comes in pages, and goes on behind the last one', async () => {
+    const { asMember, card_id } = await givenHistory();
+
+    const first = await list(asMember, { card_id, limit: 3 });
+    const second = await list(asMember, { card_id, limit: 3, after: first.cursor });
+    await asMember.rpc.cards.restore.mutate({ id: card_id });
+    await feedComplete();
+
+    expect([...first.events, ...second.events].map(({ type }) => type)).toEqual(HISTORY);
+    expect([first.has_more, second.has_more]).toEqual([true, false]);
+    expect(await typesOf(asMember, { card_id, after: second.cursor })).toEqual(['card.restored']);
+  });
+
+  it('is empty for a card of another project, as for an unknown one or a template', async () => {
+    const { asOutsider, asMember, asSuperadmin, users, otherProject, project, card_id } = await givenHistory();
+    const { card: template } = await givenMasterBoard();
+    const page = async (caller: TestCaller, input: object) => {
+      const { events, has_more } = await list(caller, { limit: 1, ...input });
+      return { events, has_more };
+    };
+
+    const none = { events: [], has_more: false };
+    for (const id of [card_id, 2_147_483_647, template]) expect(await page(asOutsider, { card_id: id })).toEqual(none);
+    expect(await page(asSuperadmin.in(otherProject.id), { card_id })).toEqual(none);
+    expect(await page(asSuperadmin, { card_id, project_id: otherProject.id })).toEqual(none);
+    expect(await errorOf(list(asMember, { card_id, project_id: otherProject.id }))).toMatchObject({ status: 403 });
+
+    await givenMember(users.outsider, project, 'owner');
+    expect(await page(asOutsider, { card_id })).toMatchObject({ has_more: true });
+    await query(await testDb(), sql`update projects set is_active = false where id = ${project.id}`);
+    expect(await page(asOutsider, { card_id })).toEqual(none);
   });
 });
 

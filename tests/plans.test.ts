@@ -94,6 +94,18 @@ describe.skipIf(!databaseUrl)('with 100,000 cards', () => {
     expect(lookupsIn(plan, 'comments')).toEqual([expect.stringMatching(/^\(id = /)]);
   });
 
+  it.each(['all', 'some'])('events.list of a card finds its events, %s types, by the card', async (which) => {
+    const world = await givenWorld();
+    const input = { card_id: await givenCard(world.project), types: which === 'all' ? null : ['card.moved' as const] };
+    const statements = await capture(() => world.asMember.rpc.events.list.query(input));
+    const { plan } = await planOf(filled.db, statements.at(-1)!, false);
+
+    expect(lookupsIn(plan, 'events')).toContainEqual(
+      expect.stringMatching(/^\(\(project_id = .* AND \(CASE split_part/),
+    );
+    for (const statement of statements) expect(await scansOf(filled.db, statement, false)).toEqual([]);
+  });
+
   it.each(CARD_FILTERS)('cards.list by %s scans none', async (_, filterOf) => {
     const world = await givenWorld();
     const filter = await filterOf(world);

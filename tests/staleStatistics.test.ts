@@ -10,6 +10,7 @@ import {
   executed,
   fillWithCards,
   fillWorlds,
+  givenHistory,
   isPrepared,
   type Sent,
   skipIds,
@@ -60,6 +61,14 @@ const CALLS: [string, { procedure: string; inputOf: InputOf; isOfMember?: boolea
   ...CARD_FILTERS.map(
     ([what, inputOf]) => [`cards.list by ${what}`, { procedure: 'cards.list', inputOf, isOfMember: true }] as const,
   ),
+  [
+    'events.list of a card',
+    {
+      procedure: 'events.list',
+      inputOf: async (world: World) => givenHistory(await testDb(), world),
+      isOfMember: true,
+    },
+  ],
 ].map(([name, call]) => [name as string, call as (typeof CALLS)[number][1]]);
 
 describe.skipIf(!databaseUrl)('without statistics', () => {

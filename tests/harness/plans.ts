@@ -4,7 +4,7 @@ import { EmbeddedClient } from '../../server/database/embedded/embeddedClient.ts
 import { PLANNED_EACH_TIME } from '../../server/database/preparedStatements.ts';
 import { type Db, query, transact } from '../../server/database/query.ts';
 import { databaseUrl } from './service.ts';
-import { givenBoard, givenGroup, givenTag, type World } from './world.ts';
+import { givenBoard, givenCard, givenGroup, givenTag, type World } from './world.ts';
 
 /** The plans of statements, in a database with many rows. */
 
@@ -30,6 +30,8 @@ export async function fillWithCards(db: Db, projects: number): Promise<void> {
       from generate_series(1, ${5 * projects}) n`,
     `insert into comments (project_id, card_id, user_id, comment) select 1, n, 1, 'Comment' from generate_series(1, ${5 * projects}) n`,
     `insert into tour_dismissals (user_id, card_id) select n % ${projects} + 1, n from generate_series(1, ${projects}) n`,
+    `insert into events (type, project_id, surface, subject_id)
+      select 'card.updated', n % ${projects} + 1, 'rest', n from generate_series(1, ${5 * projects}) n`,
   ];
   await run(db, statements);
 }
@@ -103,6 +105,18 @@ export const CARD_FILTERS: [string, (world: World) => Promise<object>][] = [
   ['a short text', async () => ({ text: 'z' })],
   ['a text and a status', async () => ({ text: 'zebra', status: 'never' })],
 ];
+
+/** A card whose project has many events of other cards. */
+export async function givenHistory(db: Db, { project }: World): Promise<{ card_id: number }> {
+  const card_id = await givenCard(project);
+  await query(
+    db,
+    sql`insert into events (type, project_id, surface, subject_id, data)
+      select 'comment.created', ${project.id}, 'rest', 1, jsonb_build_object('card_id', ${card_id}::int + n / 100)
+      from generate_series(90, 1000) n`,
+  );
+  return { card_id };
+}
 
 /** The statements that reach the server during some work. */
 export async function capture(work: () => Promise<unknown>): Promise<Sent[]> {

@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { PRIORITIES } from '../../../shared/card.ts';
+import { PRIORITIES } from '../../../shared/priority.ts';
 import { position, refersTo, refersWithinTenant, type SelfReference, softDeleted, timestamp } from './columns.ts';
 import { DELETED, LIVE } from './deletion.ts';
 import { Group } from './group.ts';

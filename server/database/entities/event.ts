@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import type { AuditType } from '../../../shared/audit.ts';
 import type { EventData, EventSurface, EventType } from '../../../shared/event.ts';
+import { CARD_OF_EVENT } from './cardOfEvent.ts';
 import { timestamp } from './columns.ts';
 
 /** Columns without foreign keys: what happened stays known after its rows are removed, and an event costs no lookup. */
@@ -27,7 +28,14 @@ export const Event = defineEntity({
     transaction_id: p.string().columnType('xid8').primary().defaultRaw('pg_current_xact_id()'),
     ...happened<EventType>('events_id_seq'),
   },
-  indexes: [{ properties: ['project_id', 'transaction_id', 'id'] }, { properties: ['created_at'] }],
+  indexes: [
+    { properties: ['project_id', 'transaction_id', 'id'] },
+    { properties: ['created_at'] },
+    {
+      name: 'events_card_index',
+      expression: `create index "events_card_index" on "events" ("project_id", ${CARD_OF_EVENT}, "transaction_id", "id") where ${CARD_OF_EVENT} is not null`,
+    },
+  ],
 });
 
 /** What owners and superadmins may have to answer for, with where it came from; kept longer than events. */

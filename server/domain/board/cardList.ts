@@ -22,7 +22,7 @@ type ListedCardRow = CardRow & { is_dismissed: boolean };
  * index. Without an index (short texts, and the embedded database) it only scans the next cards.
  */
 export function listCards(context: ProjectContext, list: CardList) {
-  const isChecked = [...CHECKED, 'is_grouped', 'is_overdue', 'text'].some(
+  const isChecked = [...CHECKED, 'is_grouped', 'is_overdue', 'due_before', 'text'].some(
     (name) => list[name as keyof CardList] != null,
   );
   if (!isChecked) return readPage(context, list);
@@ -65,6 +65,7 @@ async function searchFor(
     ...CHECKED.map(isEqual),
     wanted.is_grouped === true && sql`c.group_id is not null`,
     wanted.is_overdue != null && sql`${IS_OVERDUE} = ${wanted.is_overdue}`,
+    wanted.due_before != null && sql`c.due_date < ${wanted.due_before}`,
   ].filter((condition) => condition !== false);
   const columns = sql`${COLUMNS}, ${isDismissed('c', userId)} as is_dismissed`;
   return { place, checks, filters: allOf([isLiveCard('c'), ...checks]), columns, limit };

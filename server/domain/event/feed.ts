@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { invalid } from '../../../shared/errors.ts';
 import { Event, type EventList, type EventType } from '../../../shared/event.ts';
+import { CARD_OF_EVENT } from '../../database/entities/cardOfEvent.ts';
 import { adoptDatabase, CURRENT, FEED_END } from '../../database/incarnation.ts';
 import { type Db, oneRow, query, withShortTimeout } from '../../database/query.ts';
 import type { Removal } from '../../database/removal.ts';
@@ -40,13 +41,22 @@ export const eventRemoval = (days: number): Removal => ({
 });
 
 /** A page of the events that the caller may see. */
-export async function listEvents(context: ProjectContext, { after, types, project_id, limit }: EventList) {
-  const project = project_id == null ? undefined : await namedProject(context, { project_id });
+export async function listEvents(context: ProjectContext, { after, types, project_id, card_id, limit }: EventList) {
+  const named = project_id == null ? undefined : await namedProject(context, { project_id });
+  const project = card_id == null ? named : await projectOfCard(context, card_id, named);
   const { readable, reader } = await readableBy(context, project);
   if (after === 'latest') return { events: [], cursor: toCursor(await latestPlace(context.db)), has_more: false };
   const place = after == null ? await oldestPlace(context) : await readPlace(context, after);
-  const { events, next, hasMore } = await readEvents(context.db, { place, types, limit, reader }, readable);
+  const { events, next, hasMore } = await readEvents(context.db, { place, types, card_id, limit, reader }, readable);
   return { events, cursor: toCursor(next), has_more: hasMore };
+}
+
+/** The project of a card, also of a deleted one; none if the card is unknown, or if another project is named or selected. */
+async function projectOfCard({ db, caller }: ProjectContext, card_id: number, named: number | undefined) {
+  const chosen = named ?? selectedProject(caller);
+  const card = await db.selectFrom('cards').select('project_id').where('id', '=', card_id).executeTakeFirst();
+  const project = card?.project_id ?? NO_PROJECT;
+  return chosen === undefined || chosen === project ? project : NO_PROJECT;
 }
 
 /**
@@ -57,7 +67,7 @@ export async function readableBy(
   { db, caller }: Pick<Context, 'db'> & { caller: Caller },
   project: number | undefined,
 ): Promise<{ readable: Readable; reader?: Reader }> {
-  const chosen = project ?? (caller.isProjectChosen ? (caller.project?.id ?? NO_PROJECT) : undefined);
+  const chosen = project ?? selectedProject(caller);
   if (caller.superadmin) return { readable: chosen === undefined ? 'all' : [chosen] };
   const projects = await query(
     db,
@@ -68,11 +78,17 @@ export async function readableBy(
   const owned = new Set(projects.filter(({ is_owner }) => is_owner).map(({ id }) => id));
   return { readable: projects.map(({ id }) => id), reader: { owned, userId: caller.id } };
 }
+
+/** The project of X-Project-Id. */
+const selectedProject = ({ isProjectChosen, project }: Caller) =>
+  isProjectChosen ? (project?.id ?? NO_PROJECT) : undefined;
 const NO_PROJECT = 0;
 
 type Read = {
   place: FeedPlace;
   types?: readonly string[] | null | undefined;
+  /** A card of the only readable project. */
+  card_id?: number | null | undefined;
   limit: number;
   reader?: Reader | undefined;
 };
@@ -117,14 +133,15 @@ function mostRead({ types, limit }: Read, readable: Readable): number {
  * - `read`: the next events before it, up to a number. Of few projects, as many of each are read, so that none is left out.
  * - `page`: those of the wanted types that the reader may see.
  */
-function eventsStatement({ place, types, limit, reader }: Read, readable: Readable, most: number) {
+function eventsStatement({ place, types, card_id, limit, reader }: Read, readable: Readable, most: number) {
   const next = (which: RawBuilder<unknown>) => sql`
     select e.* from events e
     where ${which} and (e.transaction_id, e.id) > (${place.transaction}::xid8, ${place.id}::bigint)
       and e.transaction_id < (select feed_end from horizon)
     order by e.transaction_id, e.id limit ${sql.lit(most)}`;
+  const isOfCard = card_id == null ? sql`` : sql`and ${sql.raw(CARD_OF_EVENT)} = ${card_id}`;
   const source = isByProject(readable)
-    ? sql`select e.* from unnest(${readable}::int[]) as p (id) cross join lateral (${next(sql`e.project_id = p.id`)}) as e
+    ? sql`select e.* from unnest(${readable}::int[]) as p (id) cross join lateral (${next(sql`e.project_id = p.id ${isOfCard}`)}) as e
           order by e.transaction_id, e.id limit ${sql.lit(most)}`
     : next(sql`true`);
   const isWanted = sql.join(

@@ -1,0 +1,1 @@
+export const PRIORITIES = ['low', 'normal', 'high', 'urgent'] as const;
