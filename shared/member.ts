@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { email, id } from './fields.ts';
+import { email, id, optionalText } from './fields.ts';
 import { Page, pageOf } from './paging.ts';
 import { requestExamples } from './requestExample.ts';
 import { ROLES } from './user.ts';
@@ -40,7 +40,10 @@ export type MemberSet = z.output<typeof MemberSet>;
 export const MemberLeave = z.object({ project_id: id.meta({ description: 'The project.' }) });
 export type MemberLeave = z.output<typeof MemberLeave>;
 
-export const MemberList = Page.extend({ project_id });
+export const MemberList = Page.extend({
+  project_id,
+  search: optionalText(320).meta({ description: 'Only members whose name or e-mail address contains this.' }),
+});
 MemberList.register(requestExamples, { example: { project_id: 1, limit: 20 } });
 export type MemberList = z.output<typeof MemberList>;
 export const MemberPage = pageOf('members', Member);

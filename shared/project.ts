@@ -23,7 +23,14 @@ const OwnProject = z
   })
   .meta({ id: 'OwnProject', description: 'A project of the caller.' });
 
-export const OwnProjectList = Page;
+const choice = {
+  id: id.nullish().meta({ description: 'Only the project with this id.' }),
+  search: optionalText(255).meta({ description: 'Only projects whose name contains this.' }),
+};
+
+export const OwnProjectList = Page.extend(choice);
+OwnProjectList.register(requestExamples, { example: { limit: 20 } });
+export type OwnProjectList = z.output<typeof OwnProjectList>;
 export const OwnProjectPage = pageOf('projects', OwnProject);
 
 /** For superadmins. */
@@ -60,6 +67,7 @@ export type ProjectUpdate = z.output<typeof ProjectUpdate>;
 
 export const ProjectList = Page.extend({
   platform_id: id.nullish().meta({ description: 'Only the projects of this platform.' }),
+  ...choice,
 });
 ProjectList.register(requestExamples, { example: { platform_id: 1, limit: 20 } });
 export type ProjectList = z.output<typeof ProjectList>;

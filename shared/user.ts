@@ -155,7 +155,10 @@ UserChoice.register(requestExamples, { example: { id: 3 } });
 export const SecondFactorDrop = UserChoice.clone().register(requestExamples, { example: { id: 6 } });
 
 export const UserList = Page.extend({
-  search: optionalText(320).meta({ description: 'Only users whose name or e-mail address contains this.' }),
+  search: optionalText(320).meta({
+    description:
+      'Only users whose name or e-mail address contains this; a whole number also finds the user with this id.',
+  }),
 });
 UserList.register(requestExamples, { example: { search: 'demo', limit: 20 } });
 export type UserList = z.output<typeof UserList>;

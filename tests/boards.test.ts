@@ -203,6 +203,20 @@ describe('projects.listOwn', () => {
     expect(first.projects).toEqual([{ ...project, ...names, role: 'member', is_default: true }]);
     expect(last).toMatchObject({ projects: [{ id: second.id, role: 'viewer', is_default: false }], next_cursor: null });
   });
+
+  it('finds one by its id, and some by a part of their names; never those of others', async () => {
+    const { asMember, users, project, otherProject } = await givenWorld();
+    const named = await givenProject({ name: 'Shop 5%_off' });
+    await givenMember(users.member, named, 'viewer');
+    await givenProject({ name: 'Shop 5%_off' });
+    const found = async (input: object) => idsOf((await asMember.rpc.projects.listOwn.query(input)).projects);
+
+    expect(await found({ id: project.id })).toEqual([project.id]);
+    expect(await found({ id: otherProject.id })).toEqual([]);
+    expect(await found({ search: 'SHOP 5%_' })).toEqual([named.id]);
+    expect(await found({ search: '5__o' })).toEqual([]);
+    expect(await found({ search: 'shop', id: project.id })).toEqual([]);
+  });
 });
 
 describe('an inactive board or group', () => {

@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { SCOPES } from '../server/api/routers/app.ts';
 import { entities } from '../server/database/entities.ts';
 import { query } from '../server/database/query.ts';
 import { makeKeyUse } from '../server/limits/keyUse.ts';
+import { SCOPES as DESCRIBED_SCOPES } from '../server/web/app/desk/scopes.ts';
 import { makeCaller, refusalOf, type TestCaller } from './harness/caller.ts';
 import { reasonOf } from './harness/client.ts';
 import { givenProtectedUser } from './harness/codes.ts';
@@ -79,6 +81,10 @@ describe('POST …/keys/create', () => {
       /^scopes\.1 must be one of admin, audit:read, boards:read, .*templates:read, templates:write, /,
     );
     expect(unknown[0]).not.toMatch(/account|keys:|auth/);
+  });
+
+  it('the page describes every scope', () => {
+    expect([...DESCRIBED_SCOPES.keys()].toSorted()).toEqual(SCOPES);
   });
 
   it('422 for a past expiry, for a project of others, and for admin in one project', async () => {

@@ -22,6 +22,26 @@ describe('members', () => {
     expect(await asViewer.rpc.members.list.query({ project_id: project.id })).toEqual({ members, next_cursor: null });
   });
 
+  it('are found by a part of name or e-mail address, in pages, with percent signs and underscores as they are', async () => {
+    const { asViewer, asOutsider, users, project } = await givenWorld();
+    for (const name of ['Ann 100%_a', 'ANN 100%_b', 'Ann 100xya']) await givenUser({ name, project });
+    await givenUser({ name: 'Ann 100%_c' });
+    const { list } = asViewer.rpc.members;
+    const found = async (search: string) => (await list.query({ search })).members.map(({ name }) => name);
+
+    const first = await list.query({ search: 'ann', limit: 2 });
+    const second = await list.query({ search: 'ann', limit: 2, cursor: first.next_cursor });
+
+    expect([...first.members, ...second.members].map(({ name }) => name.slice(-1))).toEqual(['a', 'b', 'a']);
+    expect(await found('0%_')).toEqual(['Ann 100%_a', 'ANN 100%_b']);
+    for (const none of ['%%', '_a_', '\\']) expect(await found(none)).toEqual([]);
+    expect((await list.query({ search: users.owner.email.toUpperCase() })).members).toMatchObject([
+      { user_id: users.owner.id },
+    ]);
+    const foreign = asOutsider.rpc.members.list.query({ project_id: project.id, search: 'ann' });
+    expect((await refusalOf(foreign)).status).toBe(403);
+  });
+
   it('403 for the members of another project, 404 for those of an unknown one', async () => {
     const { asOwner, otherProject } = await givenWorld();
     const list = (project_id: number) => refusalOf(asOwner.rpc.members.list.query({ project_id }));

@@ -57,9 +57,12 @@ describe('GET /metrics', () => {
 });
 
 describe('static paths', () => {
-  it.each(['/pages/board/main.js', '/docs/', '/favicon.ico', '/pages/demo-users.json'])('200 for %s', async (path) => {
-    expect((await get((await testService()).url, path)).status).toBe(200);
-  });
+  it.each(['/pages/load.js', '/projects/7/boards/3', '/docs/', '/favicon.ico', '/pages/demo-users.json'])(
+    '200 for %s',
+    async (path) => {
+      expect((await get((await testService()).url, path)).status).toBe(200);
+    },
+  );
 
   it.each([
     '/%2Fetc/passwd',
@@ -95,6 +98,7 @@ describe('the pages', () => {
     expect(policy).not.toMatch(/unsafe|https?:|\*/);
     for (const kind of ['default', 'script', 'style', 'font'])
       expect(policy.split(';')).toContain(`${kind}-src 'self'`);
+    expect(policy).toContain("require-trusted-types-for 'script';trusted-types deckhand");
   });
 });
 

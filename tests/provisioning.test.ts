@@ -213,6 +213,16 @@ describe('users', () => {
     expect(second.next_cursor).toBeNull();
     expect(JSON.stringify(first)).not.toContain('argon2');
   });
+
+  it('list finds the user with an id, too', async () => {
+    const admin = await asSuperadmin();
+    const user = await givenUser({ name: 'A 100%_user' });
+    const found = async (search: string) => (await admin.users.list.query({ search, limit: 200 })).users;
+
+    expect((await found(String(user.id))).map(({ id }) => id)).toContain(user.id);
+    expect(await found('100%_user')).toEqual([expect.objectContaining({ id: user.id })]);
+    for (const none of [`${user.id}.0`, '99999999999', '100__user']) expect(await found(none)).toEqual([]);
+  });
 });
 
 describe('members', () => {
@@ -279,6 +289,18 @@ describe('projects', () => {
 
     expect(projects).toEqual([expect.objectContaining({ id: project.id, tools: ['seo'] })]);
     expect((await admin.projects.list.query({ limit: 1 })).next_cursor).toEqual(expect.any(String));
+  });
+
+  it('list finds one by its id, and some by a part of their names', async () => {
+    const admin = await asSuperadmin();
+    const { id } = await givenProject({ name: `${randomUUID()} 5%_off`, is_active: false });
+    const { name } = await stored('projects', id);
+    const found = async (input: object) => (await admin.projects.list.query(input)).projects.map((found) => found.id);
+
+    expect(await found({ id })).toEqual([id]);
+    expect(await found({ id: UNKNOWN })).toEqual([]);
+    expect(await found({ search: name.toUpperCase() })).toEqual([id]);
+    expect(await found({ search: name.replace('%', '_') })).toEqual([]);
   });
 });
 

@@ -6,7 +6,7 @@ import { HIGHEST_ROLE, isAllowed, lowestRoleWith } from '../../../shared/user.ts
 import type { PausedWebhook } from '../../../shared/webhook.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
+import { containsText, type Db, mapConstraintErrors, query, transact } from '../../database/query.ts';
 import type { NewRow, Row } from '../../database/tables.ts';
 import { actingProject } from '../access/access.ts';
 import { defaultProjectOf } from '../access/caller.ts';
@@ -154,8 +154,10 @@ const pauseWebhooksOf = (context: WriteContext, project_id: number, user_id: num
   pauseWithoutRight(context, sql`${madeBy(user_id)} and w.project_id = ${project_id}`);
 
 /** The members of a project. */
-export async function listMembers(context: ProjectContext, { project_id, ...page }: MemberList) {
-  const members = membersWithUsers(context.db).where('m.project_id', '=', await namedProject(context, { project_id }));
+export async function listMembers(context: ProjectContext, { project_id, search, ...page }: MemberList) {
+  const members = membersWithUsers(context.db)
+    .where('m.project_id', '=', await namedProject(context, { project_id }))
+    .where(containsText(search, 'u.name', 'u.email'));
   return readPage('members', members, page, ['m.user_id']);
 }
 

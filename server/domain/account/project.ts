@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import { invalid, notFound } from '../../../shared/errors.ts';
-import type { Page } from '../../../shared/paging.ts';
-import type { ProjectCreate, ProjectList, ProjectUpdate } from '../../../shared/project.ts';
+import type { OwnProjectList, ProjectCreate, ProjectList, ProjectUpdate } from '../../../shared/project.ts';
 import { bulkTransaction } from '../../database/bulk.ts';
 import { readPage } from '../../database/page.ts';
 import { lockProject } from '../../database/projectLock.ts';
-import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import { containsText, type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { defaultProjectOf } from '../access/caller.ts';
 import type { AccountContext, Caller, ProvisioningContext } from '../access/context.ts';
@@ -13,7 +12,7 @@ import { differingFields, writeEvents } from '../event/event.ts';
 import { fillProject, lockMasterBoards } from '../template/template.ts';
 
 /** The active projects of the caller. */
-export async function listOwnProjects({ db, caller }: AccountContext, page: Page) {
+export async function listOwnProjects({ db, caller }: AccountContext, { id, search, ...page }: OwnProjectList) {
   const projects = db
     .selectFrom('members as m')
     .innerJoin('projects as p', 'p.id', 'm.project_id')
@@ -25,7 +24,9 @@ export async function listOwnProjects({ db, caller }: AccountContext, page: Page
     )
     .where('m.user_id', '=', caller.id)
     .where('p.is_active', 'is', true)
-    .where(({ and }) => and({ 'p.id': caller.key?.projectId ?? undefined }));
+    .where(({ and }) => and({ 'p.id': caller.key?.projectId ?? undefined }))
+    .where(({ and }) => and({ 'p.id': id ?? undefined }))
+    .where(containsText(search, 'p.name'));
   return readPage('projects', projects, page, ['p.id']);
 }
 
@@ -98,8 +99,10 @@ const hasAccess = (
 
 export const unknownProject = () => notFound('There is no such project.');
 
-export async function listProjects({ db }: ProvisioningContext, { platform_id, ...page }: ProjectList) {
-  const projects = projectsWithTools(db).where(({ and }) => and({ platform_id: platform_id ?? undefined }));
+export async function listProjects({ db }: ProvisioningContext, { platform_id, id, search, ...page }: ProjectList) {
+  const projects = projectsWithTools(db)
+    .where(({ and }) => and({ platform_id: platform_id ?? undefined, id: id ?? undefined }))
+    .where(containsText(search, 'name'));
   return readPage('projects', projects, page);
 }
 

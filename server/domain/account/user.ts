@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { invalid, notFound } from '../../../shared/errors.ts';
+import { id } from '../../../shared/fields.ts';
 import { User, type UserCreate, type UserList, type UserUpdate } from '../../../shared/user.ts';
 import { readPage } from '../../database/page.ts';
-import { type Db, mapConstraintErrors, transact } from '../../database/query.ts';
+import { containsText, type Db, mapConstraintErrors, transact } from '../../database/query.ts';
 import type { RowChanges } from '../../database/tables.ts';
 import { NOW } from '../../database/timestamp.ts';
 import { refusePassword } from '../../security/commonPasswords.ts';
@@ -121,12 +122,12 @@ export function mustBeGoodPassword(field: string, password: string, user: { emai
 
 /** Users by id. */
 export async function listUsers({ db }: ProvisioningContext, { search, ...page }: UserList) {
-  const holdsText = (column: 'name' | 'email') =>
-    sql<boolean>`position(lower(${search}) in lower(${sql.ref(column)})) > 0`;
+  const hasText = containsText(search, 'name', 'email');
+  const { data: number } = id.safeParse(/^\d+$/.test(search ?? '') ? Number(search) : null);
   const users = db
     .selectFrom('users')
     .select(USER_COLUMNS)
-    .$if(search != null, (users) => users.where(({ or }) => or([holdsText('name'), holdsText('email')])));
+    .where(number === undefined ? hasText : sql<boolean>`(${hasText} or id = ${number})`);
   return readPage('users', users, page);
 }
 
