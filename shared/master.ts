@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Board, BoardCreate, BoardReorder, BoardUpdate } from './board.ts';
-import { Card, PRIORITIES } from './card.ts';
+import { Card } from './card.ts';
 import { fieldsOfUpdate } from './changes.ts';
 import {
   count,
@@ -17,6 +17,7 @@ import {
   text,
 } from './fields.ts';
 import { Group, look } from './group.ts';
+import { PRIORITIES } from './priority.ts';
 import { requestExamples } from './requestExample.ts';
 
 /** Master boards, groups and cards: templates that are copied to projects. */

@@ -43,6 +43,8 @@ export type Procedure = {
   ownReasons: readonly Reason[];
   /** Undefined unless it will end. */
   deprecated: Deprecation | undefined;
+  /** Whether it deletes or ends something, or changes many projects at once. */
+  isDestructive: boolean;
   /** Whether it is a tool of assistants. */
   isTool: boolean;
   /** Whether its answer has the version of its row. */
@@ -68,7 +70,8 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
     const { inputs, output, resolver } = _def as unknown as Definition;
     const [input] = inputs;
     const meta = (_def.meta ?? {}) as Meta;
-    const { rest, rpcOnly, openapi, access, idempotency, deprecated, level, proof, reasons, tool } = meta;
+    const { rest, rpcOnly, openapi, access, idempotency, deprecated, level, proof, reasons, tool, isDestructive } =
+      meta;
     if (!access) throw new Error(`${name} has no access level: build it on a procedure of server/api/trpc.ts.`);
     if (!rest && !rpcOnly)
       throw new Error(`${name} has no REST path: describe it with rest(…), or say why as rpcOnly.`);
@@ -101,6 +104,7 @@ export function proceduresOf(router: AnyTRPCRouter): Procedure[] {
       proof,
       ownReasons: reasons ?? [],
       deprecated,
+      isDestructive: isDestructive ?? false,
       isTool: tool ?? false,
       isVersioned: fieldOf(output, 'version') === rowVersion,
       isConditional,

@@ -132,10 +132,10 @@ function toolOf(procedure: Procedure): Tool {
   };
 }
 
-function changeHints({ name }: Procedure): Tool['annotations'] {
+function changeHints({ name, isDestructive }: Procedure): Tool['annotations'] {
   return {
     readOnlyHint: false,
-    destructiveHint: /\.(delete|remove)$/.test(name),
+    destructiveHint: isDestructive,
     idempotentHint: /\.(update|move|delete|remove)$/.test(name),
     openWorldHint: false,
   };

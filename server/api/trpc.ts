@@ -38,6 +38,8 @@ export type Meta = Partial<RestMeta> & {
   /** For a call with many rows: what it counts as in the rate limit, by its input. */
   // biome-ignore lint/suspicious/noExplicitAny: the input of this procedure
   countsAs?: (input: any) => number;
+  /** Set if it deletes or ends something, or changes many projects at once: pages ask first, and assistants are told. */
+  isDestructive?: true | undefined;
   /** The events that a mutation writes. */
   events?: readonly EventType[];
   /** The reasons of its own rules, in `domain/`. The tests compare each refusal that they get with these. */

@@ -56,6 +56,32 @@ describe('the OpenAPI document', () => {
     expect(first!.tags.filter((tag) => second!.tags.includes(tag))).toEqual([]);
   });
 
+  it('marks as destructive what deletes or ends something, or changes many projects, by what it says about itself', () => {
+    const says =
+      /\b(deletes?|removes?|revokes?|ends?|aborts?|discards?|rolls? .*back|skips?|resets?|drops?|disables?|withdraws?|declines?|leaves? a|rotates?|renews?|deprecates?|signs? .*out|every active project)\b/i;
+    const nameOf = (operation: Operation) => operation['x-client-call'].replace(/\.\w+$/, '');
+    const changes = operations.filter((operation) => operation['x-client-call'].endsWith('.mutate'));
+    const firstWords = ({ summary, description }: Operation) => `${summary}. ${/^.*?\.(?=\s|$)/s.exec(description)}`;
+
+    const marked = operations.filter((operation) => operation['x-destructive']).map(nameOf);
+    const expected = changes.filter((operation) => says.test(firstWords(operation))).map(nameOf);
+
+    // "At the end", "moves its end", "ends snoozing"; a new password of another user signs them out.
+    const harmless = ['cards.create', 'masterCards.create', 'subscriptions.setTrial', 'cards.snooze', 'users.update'];
+    // They say nothing of the projects that they change.
+    const rollouts = ['start', 'resume', 'advance', 'retryFailed'].map((verb) => `rollouts.${verb}`);
+    expect([...marked, ...harmless].toSorted()).toEqual([...expected, ...rollouts].toSorted());
+  });
+
+  it('lists the reasons of each operation, apart from those of every one', () => {
+    const common = document['x-error-reasons'] as string[];
+    const all = operations.flatMap((operation) => operation['x-error-reasons']);
+
+    expect(common).toContain('over_rate_limit');
+    expect(all.filter((reason) => common.includes(reason))).toEqual([]);
+    expect(document.paths['/v1/authenticate']!.post['x-error-reasons']).toContain('code_required');
+  });
+
   it('passes the recommended rules of Redocly without errors or warnings', async () => {
     const source = JSON.stringify(document);
     // The licence is not a public one, so there is no address or identifier of it.

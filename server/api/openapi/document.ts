@@ -5,6 +5,7 @@ import { ACCESS } from '../../domain/access/access.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { type Deprecation, deprecationInWords } from '../deprecation.ts';
 import { findProcedure, type RestProcedure, restProcedures } from '../procedures.ts';
+import { COMMON_REASONS, specificReasons } from '../reasons.ts';
 import type { ErrorStatus, RestOperation } from '../restOperation.ts';
 import { appRouter } from '../routers/app.ts';
 import { errorExample } from './errorExamples.ts';
@@ -56,6 +57,7 @@ export function openApiDocument(publicUrl = ''): OpenApiDocument {
     { name: 'Specified', tags: specified },
     { name: 'Beyond the specification', tags: others },
   ];
+  document['x-error-reasons'] = COMMON_REASONS;
   const isAnyDeprecated = restProcedures.some(({ deprecated }) => deprecated);
   document.components.headers = { ...HEADERS, ...(isAnyDeprecated && DEPRECATION_HEADERS) };
   for (const procedure of restProcedures) completeOperation(document, procedure);
@@ -92,7 +94,7 @@ Every operation is a POST with a JSON body. Sign in with \`/v1/authenticate\` an
 row that it names, else in the user's default project; \`X-Project-Id\` selects another. With an \`Idempotency-Key\`, a call that
 changes something can be repeated safely.
 
-The first five headings hold the specified interface. All other operations (\`x-beyond-specification\`) follow the same rules.
+${restProcedures.filter(({ rest }) => rest.isSpecified).length} operations are fixed by the specification and never change. All others (\`x-beyond-specification\`) follow the same rules.
 
 The specified operations ignore unknown fields in requests. All others refuse them with a 422 that names the nearest known field.
 New fields may be added to answers later. An unknown path is a 404, another method than POST a 405, both with the schema \`Refusal\`.`;
@@ -117,6 +119,8 @@ function completeOperation({ paths, components: { schemas } }: OpenApiDocument, 
   operation['x-client-call'] = `${name}.${type === 'query' ? 'query' : 'mutate'}`;
   operation.description = `${procedure.description}${isConditional ? ON_A_CHANGED_ROW : ''} ${ACCESS[access].callers}`;
   if (!rest.isSpecified) operation['x-beyond-specification'] = true;
+  if (procedure.isDestructive) operation['x-destructive'] = true;
+  operation['x-error-reasons'] = [...new Set(specificReasons(procedure))];
   if (procedure.deprecated) markDeprecated(operation, procedure.deprecated);
 
   const { requestBody, responses } = operation;

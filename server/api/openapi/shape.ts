@@ -17,6 +17,10 @@ export type Operation = {
   requestBody?: { required?: boolean; content: Content };
   responses: Record<string, Response>;
   'x-beyond-specification'?: true;
+  /** It deletes or ends something, or changes many projects at once. */
+  'x-destructive'?: true;
+  /** Reasons in `X-Error-Reason`, besides those of every operation, which `x-error-reasons` of the document lists. */
+  'x-error-reasons': string[];
   /** The same call in the typed client: `client.` and this. */
   'x-client-call': string;
 };

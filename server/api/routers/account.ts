@@ -50,7 +50,7 @@ export const accountRouter = router({
     description: 'Ends the session of the token.',
     namesRow: false,
   })
-    .meta({ events: ['session.ended'] })
+    .meta({ isDestructive: true, events: ['session.ended'] })
     .output(z.void())
     .mutation(({ ctx }) => signOut(ctx)),
 
@@ -61,7 +61,7 @@ export const accountRouter = router({
       'Ends all sessions of the caller; no device is remembered any more. API keys stay valid unless `revoke_keys` is sent; `keys_left` counts them.',
     namesRow: false,
   })
-    .meta({ events: ['sessions.ended', 'key.revoked', 'webhook.disabled'] })
+    .meta({ isDestructive: true, events: ['sessions.ended', 'key.revoked', 'webhook.disabled'] })
     .input(SignOutEverywhere)
     .output(SignedOutEverywhere)
     .mutation(({ ctx, input }) => signOutEverywhere(ctx, input)),
@@ -102,7 +102,7 @@ export const accountRouter = router({
     summary: 'Decline an invitation',
     description: 'Removes an invitation of the caller.',
   })
-    .meta({ events: ['invitation.declined'], reasons: ['other_user'] })
+    .meta({ isDestructive: true, events: ['invitation.declined'], reasons: ['other_user'] })
     .input(InvitationChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => declineInvitation(ctx, input)),
@@ -127,6 +127,7 @@ export const accountRouter = router({
     namesRow: false,
   })
     .meta({
+      isDestructive: true,
       idempotency: 'secret',
       events: ['user.password_changed', 'key.revoked', 'webhook.disabled'],
       reasons: [...PASSWORD_REASONS, 'password_weak', 'proof_required'],
@@ -172,6 +173,7 @@ export const accountRouter = router({
     namesRow: false,
   })
     .meta({
+      isDestructive: true,
       idempotency: 'inSteps',
       events: ['second_factor.dropped'],
       reasons: [...PROOF_REASONS, 'second_factor_missing'],
@@ -187,6 +189,7 @@ export const accountRouter = router({
     namesRow: false,
   })
     .meta({
+      isDestructive: true,
       idempotency: 'secret',
       events: ['recovery_codes.renewed'],
       reasons: [...PROOF_REASONS, 'second_factor_missing'],

@@ -91,7 +91,7 @@ export const boardRouter = router({
     summary: 'Delete a board',
     description: 'Deletes a board with its groups and their cards.',
   })
-    .meta({ events: ['board.deleted'] })
+    .meta({ isDestructive: true, events: ['board.deleted'] })
     .input(BoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteBoard(ctx, input)),

@@ -65,7 +65,7 @@ export const cardRouter = router({
     description: 'Deletes a card; its comments stay, hidden.',
     bodies: { 403: 'full' },
   })
-    .meta({ events: ['card.deleted'], tool: true })
+    .meta({ isDestructive: true, events: ['card.deleted'], tool: true })
     .input(CardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteCard(ctx, input)),

@@ -76,7 +76,7 @@ export const commentRouter = router({
     summary: 'Delete a comment',
     description: 'Deletes a comment with all its replies; only for its author or an owner.',
   })
-    .meta({ events: ['comment.deleted'], reasons: ['not_the_author'] })
+    .meta({ isDestructive: true, events: ['comment.deleted'], reasons: ['not_the_author'] })
     .input(CommentDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteComment(ctx, input)),

@@ -82,7 +82,7 @@ export const groupRouter = router({
     summary: 'Delete a group',
     description: 'Deletes a group with its cards.',
   })
-    .meta({ events: ['group.deleted'] })
+    .meta({ isDestructive: true, events: ['group.deleted'] })
     .input(GroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteGroup(ctx, input)),

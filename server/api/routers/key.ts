@@ -68,6 +68,7 @@ export const keyRouterFor = (scopes: string[]) =>
       namesRow: false,
     })
       .meta({
+        isDestructive: true,
         idempotency: 'secret',
         events: ['key.rotated', 'webhook.disabled'],
         reasons: ['key_ended', 'secret_replaced'],
@@ -83,6 +84,7 @@ export const keyRouterFor = (scopes: string[]) =>
         'Returns a new secret once. The previous one stays valid for the chosen time, an older one does not.',
     })
       .meta({
+        isDestructive: true,
         idempotency: 'secret',
         proof: 'inInput',
         events: ['key.rotated'],
@@ -97,7 +99,7 @@ export const keyRouterFor = (scopes: string[]) =>
       summary: 'Revoke an API key',
       description: 'Makes a key invalid from the next request on. Webhooks that were created with it are switched off.',
     })
-      .meta({ events: ['key.revoked', 'webhook.disabled'], reasons: OF_KEY_HOLDER })
+      .meta({ isDestructive: true, events: ['key.revoked', 'webhook.disabled'], reasons: OF_KEY_HOLDER })
       .input(KeyChoice)
       .output(z.object({ paused_webhooks: pausedWebhooks }))
       .mutation(({ ctx, input }) => revokeKey(ctx, input)),

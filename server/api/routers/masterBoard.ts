@@ -68,7 +68,7 @@ export const masterBoardRouter = router({
     description:
       'Adds missing copies of the board, its groups and cards to every active project with access, and brings what changed on the board and its groups to the copies. Fields that a project changed itself stay, and so do deleted copies; fields of existing cards are left to the push of a card. Running it again changes nothing.',
   })
-    .meta({ idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
+    .meta({ isDestructive: true, idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
     .input(MasterBoardSync)
     .output(SyncResult)
     .mutation(({ ctx, input }) => syncMasterBoard(ctx, input)),
@@ -78,7 +78,7 @@ export const masterBoardRouter = router({
     summary: 'Delete a master board',
     description: 'Deletes a master board with its groups and cards; the copies in projects stay.',
   })
-    .meta({ events: ['master_board.deleted', 'rollout.aborted'] })
+    .meta({ isDestructive: true, events: ['master_board.deleted', 'rollout.aborted'] })
     .input(MasterBoardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterBoard(ctx, input)),
@@ -149,7 +149,7 @@ export const masterBoardRouter = router({
     description:
       'Like a sync, but without cards: adds missing copies of the board and its groups to every active project with access, and brings what changed on them to the copies. Fields that a project changed itself stay, and so do deleted copies.',
   })
-    .meta({ idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
+    .meta({ isDestructive: true, idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
     .input(MasterBoardPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterBoard(ctx, input)),

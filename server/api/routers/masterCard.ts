@@ -50,7 +50,7 @@ export const masterCardRouter = router({
     description:
       'Adds missing copies of a master card to every active project with access, and updates the fields of the template in existing copies. Status, owner, tag, priority, due date, position and comments belong to the project. A copy of a deleted master card with the same `unique_identifier` becomes a copy of this one, instead of a second card.',
   })
-    .meta({ idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
+    .meta({ isDestructive: true, idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
     .input(MasterCardPush)
     .output(z.object({ projects_updated }))
     .mutation(({ ctx, input }) => pushMasterCard(ctx, input)),
@@ -60,7 +60,7 @@ export const masterCardRouter = router({
     summary: 'Delete a master card',
     description: 'Deletes a master card; its copies stay, unless `delete_from_projects` is set.',
   })
-    .meta({ events: ['master_card.deleted', 'template.removed'] })
+    .meta({ isDestructive: true, events: ['master_card.deleted', 'template.removed'] })
     .input(MasterCardDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterCard(ctx, input)),

@@ -70,7 +70,7 @@ export const masterGroupRouter = router({
     summary: 'Delete a master group',
     description: 'Deletes a master group with its cards; the copies in projects stay.',
   })
-    .meta({ events: ['master_group.deleted'] })
+    .meta({ isDestructive: true, events: ['master_group.deleted'] })
     .input(MasterGroupDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteMasterGroup(ctx, input)),
@@ -111,7 +111,7 @@ export const masterGroupRouter = router({
     description:
       'Adds missing copies of the group, and of its board, to every active project with access, and brings what changed on the group to the copies. Fields that a project changed itself stay, and so do deleted copies; no cards are added.',
   })
-    .meta({ idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
+    .meta({ isDestructive: true, idempotency: 'inSteps', events: RUN_EVENTS, reasons: ['service_stopping'] })
     .input(MasterGroupPush)
     .output(z.object({ projects_updated: projectsUpdated }))
     .mutation(({ ctx, input }) => pushMasterGroup(ctx, input)),

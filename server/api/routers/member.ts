@@ -62,7 +62,7 @@ export const memberRouter = router({
     summary: 'Withdraw an invitation',
     description: 'Removes an invitation: it can no longer be accepted.',
   })
-    .meta({ events: ['invitation.withdrawn'] })
+    .meta({ isDestructive: true, events: ['invitation.withdrawn'] })
     .input(InvitationChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => withdrawInvitation(ctx, input)),
@@ -102,7 +102,11 @@ export const memberRouter = router({
     description:
       'Removes a user from a project, unless they are its last owner; their cards there lose their owner, and their webhooks are switched off.',
   })
-    .meta({ events: ['member.removed', 'webhook.disabled'], reasons: ['not_a_member', 'last_owner'] })
+    .meta({
+      isDestructive: true,
+      events: ['member.removed', 'webhook.disabled'],
+      reasons: ['not_a_member', 'last_owner'],
+    })
     .input(MemberChoice)
     .output(z.object({ paused_webhooks: pausedWebhooks }))
     .mutation(({ ctx, input }) => removeMember(ctx, input)),
@@ -113,7 +117,11 @@ export const memberRouter = router({
     description:
       "Ends the caller's membership, unless they are the last owner; their cards in the project lose their owner, and their webhooks are switched off.",
   })
-    .meta({ events: ['member.removed', 'webhook.disabled'], reasons: ['not_a_member', 'other_project', 'last_owner'] })
+    .meta({
+      isDestructive: true,
+      events: ['member.removed', 'webhook.disabled'],
+      reasons: ['not_a_member', 'other_project', 'last_owner'],
+    })
     .input(MemberLeave)
     .output(z.void())
     .mutation(({ ctx, input }) => leaveProject(ctx, input)),
@@ -121,7 +129,7 @@ export const memberRouter = router({
   list: rest(viewerProcedure, '/services/platforms/v1/members/list', {
     message: 'Members of the project.',
     summary: 'List members',
-    description: 'The members of a project, page by page.',
+    description: 'The members of a project, or those that a text finds, page by page.',
   })
     .meta({ tool: true })
     .input(MemberList)

@@ -18,7 +18,8 @@ export const projectRouter = router({
   listOwn: rest(signedInProcedure, '/services/platforms/v1/projects/list-own', {
     message: 'Your projects.',
     summary: 'List your projects',
-    description: 'The active projects that the caller is a member of, with their role there, page by page.',
+    description:
+      'The active projects that the caller is a member of, with their role there, page by page; all of them, or those that an id or a text finds.',
     namesRow: false,
   })
     .meta({ onPrimary: true, tool: true })
@@ -53,7 +54,7 @@ export const projectRouter = router({
   list: rest(superadminProcedure, '/services/platforms/v1/projects/list', {
     message: 'Projects.',
     summary: 'List projects',
-    description: 'All projects, or those of one platform, page by page.',
+    description: 'All projects, or those that a platform, an id or a text finds, page by page.',
     namesRow: false,
   })
     .input(ProjectList)

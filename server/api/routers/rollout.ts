@@ -30,12 +30,20 @@ import { router, superadminProcedure } from '../trpc.ts';
 
 const oneRollout = z.object({ rollout: Rollout });
 
-type Texts = { message: string; summary: string; description: string; event: EventType; opens?: boolean };
+type Texts = {
+  message: string;
+  summary: string;
+  description: string;
+  event: EventType;
+  opens?: boolean;
+  isDestructive?: true;
+};
 
 /** A call that changes the state of a rollout. */
-const changing = (verb: string, { event, opens = false, ...texts }: Texts) =>
+const changing = (verb: string, { event, opens = false, isDestructive, ...texts }: Texts) =>
   rest(superadminProcedure, `/services/operations/v1/admin/rollouts/${verb}`, texts)
     .meta({
+      isDestructive,
       events: [event],
       level: RELEASE_LEVEL,
       reasons: opens ? ['rollout_state', 'rollout_open'] : ['rollout_state'],
@@ -68,6 +76,7 @@ export const rolloutRouter = router({
       'Starts a planned rollout. The service works on it in the background, stage by stage. A project that has changed since the plan is planned again, and is left out if it has gained a conflict. A board has one open rollout at a time.',
     event: 'rollout.started',
     opens: true,
+    isDestructive: true,
   }).mutation(({ ctx, input }) => startRollout(ctx, input)),
 
   get: rest(superadminProcedure, '/services/operations/v1/admin/rollouts/get', {
@@ -125,6 +134,7 @@ export const rolloutRouter = router({
     summary: 'Resume a rollout',
     description: 'Goes on after a pause, also after one that its limits have caused.',
     event: 'rollout.resumed',
+    isDestructive: true,
   }).mutation(({ ctx, input }) => resumeRollout(ctx, input)),
 
   abort: changing('abort', {
@@ -133,6 +143,7 @@ export const rolloutRouter = router({
     description:
       'Ends a rollout or discards a plan. Projects that have the release keep it: `rollouts.rollback` takes it back.',
     event: 'rollout.aborted',
+    isDestructive: true,
   }).mutation(({ ctx, input }) => abortRollout(ctx, input)),
 
   advance: changing('advance', {
@@ -140,6 +151,7 @@ export const rolloutRouter = router({
     summary: 'Begin the next stage of a rollout',
     description: 'Begins the next stage without waiting any longer.',
     event: 'rollout.advanced',
+    isDestructive: true,
   }).mutation(({ ctx, input }) => advanceRollout(ctx, input)),
 
   retryFailed: changing('retry-failed', {
@@ -149,6 +161,7 @@ export const rolloutRouter = router({
       'Tries the projects again that failed, held changes, or had gained a conflict since the plan, and no others. Fields in conflict stay as the project has them.',
     event: 'rollout.retried',
     opens: true,
+    isDestructive: true,
   }).mutation(({ ctx, input }) => retryRollout(ctx, input)),
 
   rollback: changing('rollback', {
@@ -158,5 +171,6 @@ export const rolloutRouter = router({
       'Restores what the rollout changed and the project has not changed since, and removes what it added and nobody has touched; the report says what stays. These contents are pinned: nothing brings them to the project again until they change, or an owner unpins them.',
     event: 'rollout.rollback_started',
     opens: true,
+    isDestructive: true,
   }).mutation(({ ctx, input }) => rollBack(ctx, input)),
 });

@@ -48,7 +48,7 @@ export const tagRouter = router({
     summary: 'Delete a tag',
     description: 'Deletes a tag, and removes it from its cards.',
   })
-    .meta({ events: ['tag.deleted'] })
+    .meta({ isDestructive: true, events: ['tag.deleted'] })
     .input(TagDelete)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteTag(ctx, input)),

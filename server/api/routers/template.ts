@@ -48,7 +48,7 @@ export const templateRouter = router({
     summary: 'Take changes of a template again',
     description: 'Ends a hold. What was left out comes with the next sync or push, or with a retry of the rollout.',
   })
-    .meta({ events: ['template.unheld'], level: RELEASE_LEVEL, reasons: ['not_from_template'] })
+    .meta({ isDestructive: true, events: ['template.unheld'], level: RELEASE_LEVEL, reasons: ['not_from_template'] })
     .input(TemplateUnhold)
     .output(z.void())
     .mutation(({ ctx, input }) => unholdTemplate(ctx, input)),
@@ -69,7 +69,11 @@ export const templateRouter = router({
     description:
       'Sets the fields of a board, group or card that came from a template back to the release that the project has. What belongs to the project stays: status, owner, tag, dates, place and comments.',
   })
-    .meta({ events: ['board.updated', 'group.updated', 'card.updated'], reasons: ['not_from_template'] })
+    .meta({
+      isDestructive: true,
+      events: ['board.updated', 'group.updated', 'card.updated'],
+      reasons: ['not_from_template'],
+    })
     .input(TemplateReset)
     .output(z.object({ noun, id: TemplateReset.shape.id, version: rowVersion }))
     .mutation(({ ctx, input }) => resetToTemplate(ctx, input)),

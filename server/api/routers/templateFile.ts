@@ -49,6 +49,7 @@ export const templateFileRouter = router({
     namesRow: false,
   })
     .meta({
+      isDestructive: true,
       prepare: sanitiseTemplate,
       events: [
         ...(['master_board.created', 'master_board.updated'] as const),

@@ -37,7 +37,11 @@ export const themeRouter = router({
     summary: 'Deprecate a theme version',
     description: 'Deprecates an approved theme version. Does nothing if it is already deprecated.',
   })
-    .meta({ events: ['theme_version.deprecated'], reasons: ['other_platform', 'version_not_approved'] })
+    .meta({
+      isDestructive: true,
+      events: ['theme_version.deprecated'],
+      reasons: ['other_platform', 'version_not_approved'],
+    })
     .input(ApprovedVersionChoice)
     .output(DeprecatedVersion)
     .mutation(({ ctx, input }) => deprecateVersion(ctx, input)),
@@ -48,6 +52,7 @@ export const themeRouter = router({
     description: 'Deprecates an approved version, with a reason and a replacement.',
   })
     .meta({
+      isDestructive: true,
       events: ['theme_version.deprecated'],
       reasons: ['other_platform', 'version_not_approved', 'unknown_reference'],
     })

@@ -90,7 +90,7 @@ export const userRouter = router({
   list: rest(superadminProcedure, '/services/platforms/v1/users/list', {
     message: 'Users.',
     summary: 'List users',
-    description: 'Users by id, or those whose name or e-mail address contains a text, page by page.',
+    description: 'Users by id, or those that a text finds, page by page.',
     namesRow: false,
   })
     .input(UserList)
@@ -102,7 +102,7 @@ export const userRouter = router({
     summary: 'Sign a user out',
     description: 'Signs a user out everywhere.',
   })
-    .meta({ events: ['sessions.ended'] })
+    .meta({ isDestructive: true, events: ['sessions.ended'] })
     .input(UserChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => signOutUser(ctx, input)),
@@ -113,7 +113,7 @@ export const userRouter = router({
     description:
       'Removes the second factor of another user, who has lost it; the own one is dropped with `account.dropSecondFactor`.',
   })
-    .meta({ proof: 'always', events: ['second_factor.dropped'], reasons: ['own_account'] })
+    .meta({ isDestructive: true, proof: 'always', events: ['second_factor.dropped'], reasons: ['own_account'] })
     .input(SecondFactorDrop)
     .output(z.void())
     .mutation(({ ctx, input }) => dropSecondFactorOf(ctx, input)),

@@ -77,7 +77,7 @@ export const webhookRouter = router({
     summary: 'Delete a webhook',
     description: 'Deletes a webhook, with the list of its deliveries.',
   })
-    .meta({ events: ['webhook.deleted'] })
+    .meta({ isDestructive: true, events: ['webhook.deleted'] })
     .input(WebhookChoice)
     .output(z.void())
     .mutation(({ ctx, input }) => deleteWebhook(ctx, input)),
@@ -88,7 +88,7 @@ export const webhookRouter = router({
     description:
       'Returns a new secret once. For 24 hours, each message has a signature with the previous one, too; one that is older no longer signs.',
   })
-    .meta({ idempotency: 'secret', events: ['webhook.rotated'], proof: 'always' })
+    .meta({ isDestructive: true, idempotency: 'secret', events: ['webhook.rotated'], proof: 'always' })
     .input(WebhookChoice)
     .output(NewWebhook)
     .mutation(({ ctx, input }) => rotateSecret(ctx, input)),
@@ -134,7 +134,7 @@ export const webhookRouter = router({
     description:
       'Moves a webhook behind the event that it sends next, which its receiver does not take. The later events follow at once.',
   })
-    .meta({ events: ['webhook.skipped'], level: 1, reasons: ['event_not_next'] })
+    .meta({ isDestructive: true, events: ['webhook.skipped'], level: 1, reasons: ['event_not_next'] })
     .input(WebhookSkip)
     .output(z.object({ webhook: Webhook }))
     .mutation(({ ctx, input }) => skip(ctx, input)),
