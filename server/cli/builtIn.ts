@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { EventFollow } from '../../shared/event.ts';
 import { Authenticate } from '../../shared/user.ts';
 import type { BuiltIn } from './command.ts';
 import { SHORT } from './inputOptions.ts';
+import { PAGES } from './pagePath.ts';
 
 const file = (description: string) => z.object({ file: z.string().meta({ description }) });
 
@@ -27,6 +29,40 @@ export const BUILT_IN: Record<string, BuiltIn> = {
     does: 'End the login to a service.',
     common: ['url'],
     run: async (given) => (await import('./login.ts')).logout(given),
+  },
+  open: {
+    does: 'Open a page of the service in the browser.',
+    explains:
+      'Without PAGE, the start page. Prints the address, and starts the program in BROWSER, or the one of this system. The service is that of --url or DECKHAND_URL, else that of your only login, else the one on this machine. A board or a card is looked up with your login. The exit code is 1 if no browser was started.',
+    input: z.object({
+      page: z.enum(PAGES).optional().meta({ description: 'What to open.' }),
+      id: z.int().optional().meta({ description: 'The id of the project, rollout, board or card.' }),
+      print: z.boolean().optional().meta({ description: 'Only print the address.' }),
+    }),
+    operands: ['page', 'id'],
+    common: ['url'],
+    example: () => ({ fields: { page: 'boards', id: 2, print: true }, email: 'member@demo.test' }),
+    run: async (given) => (await import('./open.ts')).openPage(given),
+  },
+  'events follow': {
+    does: 'Print events as they happen, and forward them to a receiver on your machine.',
+    explains:
+      'Follows the events that you may see, until Ctrl-C, which prints where to go on. Connects again by itself. With --forward, each event is sent to your address as a webhook would send it, signed, one after the other: what is not delivered is reported and not sent again. --json prints one JSON object in each line. The service is that of --url or DECKHAND_URL, else that of your only login, else the one on this machine.',
+    input: EventFollow.pick({ types: true, project_id: true, after: true }).extend({
+      after: EventFollow.shape.after.meta({
+        description: 'Begin behind this cursor, which Ctrl-C and events list print. Now if not given.',
+      }),
+      forward: z
+        .string()
+        .optional()
+        .meta({ description: 'Send each event to this address, as in http://localhost:4000/hook.' }),
+      secret: z.string().optional().meta({
+        description: 'Sign with this secret of an earlier run (whsec_…); a new one, which is printed, if not given.',
+      }),
+    }),
+    common: ['project', 'url'],
+    example: () => ({ fields: { types: ['card.created', 'card.moved'] }, email: 'member@demo.test' }),
+    run: async (given) => (await import('./eventFollow.ts')).followEvents(given),
   },
   contract: {
     does: 'Check a deployed service against the document of this version.',

@@ -10,7 +10,7 @@ export type Command = {
   explains?: string | undefined;
   options: Option[];
   hasInput: boolean;
-  /** The required options whose values can be given without their names, in this order. */
+  /** The options whose values can be given without their names, in this order. */
   operands: readonly string[];
   /** At the end of its help. */
   exampleLine: string;
@@ -38,8 +38,17 @@ export type Where = { chosen: Chosen; environment: ReadEnvironment; terminal: Te
 
 export type ReadEnvironment = () => NodeJS.ProcessEnv;
 
-/** `message` is printed instead of the result, except with `--json`. The exit code is 0, or 1 with `hasFailed`, unless given. */
-export type Outcome = { result: unknown; message?: string; hasFailed?: boolean; exitCode?: number };
+/**
+ * `message` is printed instead of the result, except with `--json`; nothing is with `isPrinted`, when the command has done so. The
+ * exit code is 0, or 1 with `hasFailed`, unless given.
+ */
+export type Outcome = {
+  result: unknown;
+  message?: string;
+  isPrinted?: boolean;
+  hasFailed?: boolean;
+  exitCode?: number;
+};
 
 /** Calls a procedure by its name. */
 export type Call = (procedure: string, input: unknown) => Promise<unknown>;

@@ -28,9 +28,21 @@ function continuationsIn(commands: Commands): Continuation[] {
     ...[...nouns]
       .filter(([noun]) => !commands.has(noun))
       .map(([after, names]) => ({ after, names: names.map(verbOf), options: [{ flag: 'help' }] })),
-    ...[...commands].map(([after, command]) => ({ after, names: [], options: flagsOf(command) })),
+    ...[...commands].flatMap(([name, command]) => {
+      const options = flagsOf(command);
+      const names = operandsOf(command);
+      return ['', ...names].map((given) => ({
+        after: `${name} ${given}`.trim(),
+        names: given === '' ? names : [],
+        options,
+      }));
+    }),
   ];
 }
+
+/** What the first value without a name can be. */
+const operandsOf = ({ operands: [first], options }: Command) =>
+  options.find(({ flag }) => flag === first)?.choices ?? [];
 
 function flagsOf({ options }: Command): Continuation['options'] {
   const flags = options.flatMap(({ flag, kind, choices = [] }) => {

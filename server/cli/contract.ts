@@ -22,8 +22,7 @@ export async function contract({ input, chosen, environment, terminal }: Given):
   if (junit !== undefined) await writeReport(junit, junitOf({ url, cases: [UNFINISHED] }));
 
   const interruption = new AbortController();
-  const interrupt = () => interruption.abort();
-  for (const signal of SIGNALS) process.once(signal, interrupt);
+  const endInterrupts = terminal.onInterrupt(() => interruption.abort());
   try {
     const report = await checkContract(
       { url, token, projectId: chosen.project },
@@ -45,12 +44,10 @@ export async function contract({ input, chosen, environment, terminal }: Given):
     if (interruption.signal.aborted) throw startFailure('Interrupted.');
     throw error;
   } finally {
-    for (const signal of SIGNALS) process.off(signal, interrupt);
+    endInterrupts();
     terminal.update('');
   }
 }
-
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** Without a key or login, the service can't be checked: the exit code is 2, as for a wrong key. */
 async function storedToken(url: string, environment: Given['environment']): Promise<string> {

@@ -31,10 +31,13 @@ For example, while the service runs with the demo data:
 
 /** The words of an example after the name of the command. */
 export function exampleWords(command: Definition): string[] {
+  const { operands = [] } = command;
   const { fields = {} } = command.example?.() ?? {};
   const options = optionsOf(command);
   const words = Object.entries(fields).flatMap(([field, value]) =>
-    options.filter((option) => option.field === field).flatMap((option) => wordsFor(option, value)),
+    options
+      .filter((option) => option.field === field)
+      .flatMap((option) => (operands.includes(option.flag) ? [String(value)] : wordsFor(option, value))),
   );
   return [...words, '--url', EXAMPLE_URL];
 }

@@ -46,9 +46,12 @@ export function commandHelp(name: string, command: Command, width: number): stri
     .map((option) =>
       operands.includes(option.flag) ? option.flag.toUpperCase() : asWords({ ...option, short: undefined }),
     );
+  const optional = options
+    .filter(({ flag, isRequired }) => operands.includes(flag) && !isRequired)
+    .map(({ flag }) => `[${flag.toUpperCase()}]`);
   const lines = options.map((option): Line => [asWords(option), explain(option)]);
   const about = explains === undefined ? does : `${does}\n\n${wrapped(explains, width)}`;
-  return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, '[OPTIONS]'].join(' ')}
+  return `${about}\n\nUsage: ${['npx deckhand', name, ...needed, ...optional, '[OPTIONS]'].join(' ')}
 
 ${inColumns(lines, width)}${exampleLine}`;
 }

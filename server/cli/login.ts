@@ -4,6 +4,7 @@ import type { Given, Outcome } from './command.ts';
 import { keepLogin, readLogins } from './logins.ts';
 import { misuse } from './misuse.ts';
 import { withStartHint } from './onService.ts';
+import { knownUrl } from './serviceUrl.ts';
 import { askSecret, type Terminal } from './terminal.ts';
 import { chosenUrl } from './url.ts';
 
@@ -38,10 +39,7 @@ npx deckhand projects list-own --url ${url}`,
 /** Ends the session on the service, and deletes the token. */
 export async function logout({ chosen, environment }: Given): Promise<Outcome> {
   const logins = await readLogins(environment);
-  const urls = Object.keys(logins);
-  const [only] = urls.length === 1 ? urls : [];
-  const url = chosenUrl({ chosen, environment }) ?? (only && chosenUrl({ chosen: { url: only }, environment }));
-  if (url === undefined && urls.length > 1) throw misuse(`--url is missing; you are signed in to ${urls.join(', ')}.`);
+  const url = await knownUrl({ chosen, environment });
   const signedIn = url === undefined ? undefined : logins[url];
   if (url === undefined || !signedIn) return { result: { url: null }, message: 'You are not signed in.' };
 

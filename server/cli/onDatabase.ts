@@ -5,17 +5,17 @@ import { findProcedure } from '../api/procedures.ts';
 import { openServices, type Services } from '../api/services.ts';
 import { answer, type Exchange } from '../call/answer.ts';
 import { connect, type Database, refuseWithoutDatabase } from '../database/connect.ts';
-import { isInUse, readAddress, stopFirst } from '../database/embedded/dataDirectory.ts';
+import { isInUse, stopFirst } from '../database/embedded/dataDirectory.ts';
 import { adoptDatabase } from '../database/incarnation.ts';
 import { replicasForCommands } from '../database/replicas.ts';
 import { findCallerByEmail, findOperator } from '../domain/access/caller.ts';
 import { writeSuperjson } from '../http/rpcOutput.ts';
 import { readSettings, type Settings } from '../runtime/env.ts';
-import { ownAddress } from '../runtime/host.ts';
 import type { Log } from '../runtime/log.ts';
 import { startFailure } from '../runtime/startFailure.ts';
 import { readOrCreateSecret } from '../security/storedSecret.ts';
 import type { Call, ReadEnvironment, Where } from './command.ts';
+import { urlOf } from './serviceUrl.ts';
 
 type Opened<Result> = (database: Database, settings: Settings, secret: string | undefined) => Promise<Result>;
 
@@ -51,12 +51,12 @@ export function withExistingDatabase<Result>(
 
 /** The process that uses an embedded database is usually the service. */
 const callInstead =
-  ({ HOST, PORT, DATA_DIR }: Settings) =>
+  (settings: Settings) =>
   async (error: unknown): Promise<never> => {
     if (!isInUse(error)) throw error;
-    const url = (await readAddress(DATA_DIR)) ?? ownAddress(HOST, PORT);
+    const url = await urlOf(settings);
     throw startFailure(
-      `DATA_DIR: ${DATA_DIR} is in use by another process. If that is the service, act on it with --url ${url} (sign in first: \
+      `DATA_DIR: ${settings.DATA_DIR} is in use by another process. If that is the service, act on it with --url ${url} (sign in first: \
 npx deckhand login --url ${url} --email EMAIL), or stop it.`,
       error,
     );

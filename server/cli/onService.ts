@@ -16,13 +16,7 @@ export async function callsOnService(
   return async (procedure, input) => {
     const attempt = () => send(client, procedure, isQuery(procedure) ? 'query' : 'mutate', input);
     const result = await withProof(client, terminal, attempt).catch((error: DeckhandError) => {
-      if (error.status !== 401) throw withStartHint(error, url);
-      throw unauthorized(
-        email === undefined
-          ? `${url} did not accept the key in DECKHAND_KEY: ${error.message}`
-          : `Your login to ${url} has expired or was ended. ${signInFirst(url, email)}`,
-        error.reason ?? 'not_signed_in',
-      );
+      throw withRemedy(error, url, email);
     });
     if (procedure === CHANGES_TOKEN && email !== undefined) {
       await keepLogin(environment, url, { email, ...(result as { token: string }) });
@@ -64,6 +58,17 @@ export async function credentialFor(
     ? '(DECKHAND_KEY was not sent: it is for the service of DECKHAND_URL)'
     : '(programs: set DECKHAND_KEY to an API key)';
   throw unauthorized(`You are not signed in to ${url}. ${signInFirst(url, 'EMAIL')} ${hint}`, 'not_signed_in');
+}
+
+/** Says what to do about a service that can't be reached, or that did not accept the key or the login of this address. */
+export function withRemedy(error: DeckhandError, url: string, email: string | undefined): Error {
+  if (error.status !== 401) return withStartHint(error, url);
+  return unauthorized(
+    email === undefined
+      ? `${url} did not accept the key in DECKHAND_KEY: ${error.message}`
+      : `Your login to ${url} has expired or was ended. ${signInFirst(url, email)}`,
+    error.reason ?? 'not_signed_in',
+  );
 }
 
 /** Says how to start a service on this machine that can't be reached. */

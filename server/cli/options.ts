@@ -43,6 +43,7 @@ export type Chosen = {
   columns?: string[];
   yes?: boolean;
   recovery?: boolean;
+  json?: boolean;
 };
 
 export function kebab(name: string): string {

@@ -45,9 +45,11 @@ export async function runCommandLine(
     const {
       result,
       message,
+      isPrinted = false,
       hasFailed = false,
       exitCode = hasFailed ? 1 : 0,
     } = await (await import('./perform.ts')).perform(name, command, { ...given, environment, terminal });
+    if (isPrinted) return { exitCode };
     const asPeopleRead = () => message ?? asText(result, { width: terminal.width, columns: given.chosen.columns });
     const printed = isJson ? JSON.stringify(result ?? {}, null, 2) : asPeopleRead();
     return { ...done(printed), exitCode };

@@ -16,6 +16,10 @@ export type Terminal = {
   write: (text: string) => void;
   /** Shows progress in the place of the last one, if somebody sees it; an empty text removes it. */
   update: (line: string) => void;
+  /** Prints a line of a result that has no end. Rejects with `EPIPE` when nobody reads it any more, as behind `| head`. */
+  print: (line: string) => Promise<void>;
+  /** Calls `stop` at Ctrl-C, which then does not end the process; the returned function undoes that. */
+  onInterrupt: (stop: () => void) => () => void;
 };
 
 export const processTerminal: Terminal = {
@@ -25,7 +29,19 @@ export const processTerminal: Terminal = {
   ask: (question, isHidden = false) => (process.stdin.isTTY ? ask(visible(question), isHidden) : nextLine()),
   write: (text) => void process.stderr.write(visible(text)),
   update: (line) => void (process.stderr.isTTY && process.stderr.write(`\r${visible(line)}${ERASE_REST}`)),
+  print: (line) =>
+    new Promise((resolve, reject) => {
+      // Otherwise the event would end the process.
+      if (process.stdout.listenerCount('error') === 0) process.stdout.on('error', () => undefined);
+      process.stdout.write(`${visible(line)}\n`, (error) => (error ? reject(error) : resolve()));
+    }),
+  onInterrupt: (stop) => {
+    for (const signal of SIGNALS) process.once(signal, stop);
+    return () => SIGNALS.forEach((signal) => void process.off(signal, stop));
+  },
 };
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** Erases what an earlier, longer line left. */
 const ERASE_REST = '\x1b[K';

@@ -27,6 +27,12 @@ async function answer(socket: Socket): Promise<void> {
     },
     write: (text) => send({ complaint: text }),
     update: () => undefined,
+    print: async (line) => void send({ printed: `${line}\n` }),
+    // The program that passed the command on was ended.
+    onInterrupt: (stop) => {
+      socket.once('close', stop);
+      return () => socket.off('close', stop);
+    },
   };
   const { words, environment } = await receive();
   process.chdir(environment.PWD);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Terminal } from '../../server/cli/terminal.ts';
+import { processTerminal, type Terminal } from '../../server/cli/terminal.ts';
 
 export type FakeTerminal = Terminal & {
   /** What was written to it, and the questions. */
@@ -25,6 +25,8 @@ export function givenTerminal(
     },
     write: (text) => void shown.push(text),
     update: (line) => void (isPerson && shown.push(`progress: ${line}`)),
+    print: async (line) => void shown.push(`${line}\n`),
+    onInterrupt: processTerminal.onInterrupt,
     shown,
   };
 }

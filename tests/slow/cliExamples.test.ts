@@ -28,6 +28,9 @@ const AFTER_OTHERS = {
   'webhooks skip': 'This is not the event that the webhook sends next.',
 };
 
+/** It never ends; tests/slow/cliFollow.test.ts runs it. */
+const ENDLESS = 'events follow';
+
 /** They end a session or a membership that others need. */
 const LAST = /^(account (sign-out.*|change-password)|users (sign-out|update)|members (leave|remove))$/;
 
@@ -36,7 +39,7 @@ function rankOf(name: string): number {
   if (LAST.test(name)) return name === 'account change-password' ? 4 : 3;
   return name.endsWith(' restore') ? 2 : name.endsWith(' delete') ? 1 : 0;
 }
-const withExample = [...DEFINITIONS.keys()].filter((name) => DEFINITIONS.get(name)?.example?.());
+const withExample = [...DEFINITIONS.keys()].filter((name) => name !== ENDLESS && DEFINITIONS.get(name)?.example?.());
 const inOrder = [0, 1, 2, 3, 4].flatMap((rank) => {
   const names = withExample.filter((name) => rankOf(name) === rank);
   return rank === 1 ? names.reverse() : names;

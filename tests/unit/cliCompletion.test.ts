@@ -38,6 +38,9 @@ describe('completion in bash', () => {
       'login --e': '--email',
       'login --email ': '',
       'login --recovery --u': '--url',
+      'open pro': 'projects',
+      'open boards ': '--page --id --print --no-print --url --json --help',
+      'events f': 'follow',
       'nonsense ': '',
     };
     const found = Object.keys(expected).map(async (words) => [words, (await offered(...words.split(' '))).join(' ')]);

@@ -25,7 +25,7 @@ import { namedProject } from '../account/member.ts';
 import { writeEvents } from './event.ts';
 import { latestPlace } from './feed.ts';
 import { LEASE_AFTER_CHANGE } from './webhookLease.ts';
-import { makeWebhookSecret } from './webhookSignature.ts';
+import { makeWebhookSecret } from './webhookMessage.ts';
 
 const PLAIN_COLUMNS = Webhook.keyof().options.filter(
   (column) => column !== 'next_attempt_at' && column !== 'disabled_reason',

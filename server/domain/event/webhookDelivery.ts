@@ -1,15 +1,14 @@
 import { sql } from 'kysely';
-import { Event as EventModel } from '../../../shared/event.ts';
 import { TEST_TYPE } from '../../../shared/webhook.ts';
 import type { Log } from '../../runtime/log.ts';
 import type { Outcome, Outgoing } from '../../security/outgoing.ts';
 import type { SecretBox } from '../../security/secretBox.ts';
-import { type EventRow, type FeedPlace, readEvent, readEvents } from './feed.ts';
+import { type FeedPlace, readEvent, readEvents } from './feed.ts';
 import type { Claimed } from './webhookClaim.ts';
 import { endLease, type WebhookStore } from './webhookLease.ts';
+import { messageOf, signedHeaders } from './webhookMessage.ts';
 import { type Attempt, recordAside, recordFailure, recordSuccess, release } from './webhookRecord.ts';
 import { pauseByService } from './webhookRight.ts';
-import { signedHeaders } from './webhookSignature.ts';
 
 /** What a delivery needs. */
 export type Delivering = WebhookStore & {
@@ -84,12 +83,6 @@ const receiverOf = ({ id, project_id, url }: Claimed) => ({
   project: project_id,
   host: URL.parse(url)?.host,
 });
-
-/** The same as over REST: the model gives dates, which become ISO 8601. */
-function messageOf(row: EventRow): string {
-  const event = EventModel.parse(row);
-  return JSON.stringify({ type: event.type, timestamp: event.created_at, data: event });
-}
 
 async function deliverTest(delivering: Delivering, webhook: Claimed): Promise<void> {
   const sentAt = new Date();
